@@ -1,0 +1,1 @@
+"""What users see: the command line, explanations and reports."""

@@ -1,0 +1,1 @@
+"""libcst trees of the suspect functions, and positions for what is reported."""

@@ -1,0 +1,1 @@
+"""Everything that runs code: the only part that imports torch."""

@@ -1,0 +1,1 @@
+"""Typed facts about the places where tensor work meets Python."""

@@ -1,0 +1,89 @@
+"""What the interpreter saw: places where tensor work meets Python.
+
+Enters nothing; leaves the frozen dataclasses that rules match against. Must not know any rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from flake8_torchperf.interpret.values import Value
+
+
+class SiteKind(str, Enum):
+    """The ways in which Python and tensor work meet; rule pages name them by these values."""
+
+    HOST_READ = "HostRead"
+    TRANSFER = "Transfer"
+    HOST_REDUCTION = "HostReduction"
+    FORMAT = "Format"
+    HOST_COMPARISON = "HostComparison"
+    SYNCHRONIZE = "Synchronize"
+    NUMBER_USE = "NumberUse"
+    TENSOR_ITERATION = "TensorIteration"
+    ELEMENT_ACCESS = "ElementAccess"
+    PARAMETER_LOOP = "ParameterLoop"
+    GROWTH = "Growth"
+    HOST_ACCUMULATION = "HostAccumulation"
+    BRANCH = "Branch"
+    DYNAMIC_SHAPE = "DynamicShape"
+    MASK_INDEX = "MaskIndex"
+    LIST_INDEX = "ListIndex"
+    ALLOCATION = "Allocation"
+    GRAPH_BREAK = "GraphBreak"
+
+
+class Level(IntEnum):
+    """How often a place runs, as far as source text shows; ordered, colder first."""
+
+    COLD = 0
+    HOT = 1
+    LOOP = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """A level and the words that say why, e.g. "in the loop at line 160"."""
+
+    level: Level
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """One enclosing loop.
+
+    ``line`` is the 1-based line of the loop in the file, ``kind`` is "for", "while" or
+    "comprehension", ``over`` the source of what it iterates ("" for a while loop).
+    """
+
+    line: int
+    kind: str
+    over: str
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One place, with everything a rule may ask of it.
+
+    ``operation`` is the field's name for what happens there ("item", "if", "print").
+    ``operand`` is the value read, its reason included; None where there is none (an explicit
+    synchronisation). ``loops`` holds the enclosing loops, outermost first. ``covers`` lists
+    nodes whose own findings this site replaces, so that one cause gives one finding.
+    """
+
+    kind: SiteKind
+    operation: str
+    node: cst.CSTNode
+    operand: Value | None
+    heat: Heat
+    loops: tuple[Loop, ...] = ()
+    function: str = "<module>"
+    traits: frozenset[str] = field(default_factory=frozenset)
+    covers: tuple[cst.CSTNode, ...] = ()
+    operand_node: cst.CSTNode | None = None
