@@ -36,6 +36,11 @@ class SiteKind(str, Enum):
     LIST_INDEX = "ListIndex"
     ALLOCATION = "Allocation"
     GRAPH_BREAK = "GraphBreak"
+    RACE = "Race"
+    DATA_LOADER = "DataLoader"
+    OPTIMIZER_OPTION = "OptimizerOption"
+    GRAPH_ACCUMULATION = "GraphAccumulation"
+    CALL = "Call"
 
 
 class Level(IntEnum):
@@ -48,23 +53,30 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """A level and the words that say why, e.g. "in the loop at line 160"."""
+    """A level and the words that say why, e.g. "in the loop at line 160".
+
+    Until the site is located, ``because`` holds ``{line}`` and ``{over}`` for what only
+    positions can tell, and ``node`` is the loop they belong to.
+    """
 
     level: Level
     because: str
+    node: cst.CSTNode | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Loop:
     """One enclosing loop.
 
-    ``line`` is the 1-based line of the loop in the file, ``kind`` is "for", "while" or
-    "comprehension", ``over`` the source of what it iterates ("" for a while loop).
+    ``line`` is the 1-based line of the loop in the file (0 until the site is located), ``kind``
+    is "for", "while" or "comprehension", ``over`` the source of what it iterates ("" for a
+    while loop).
     """
 
     line: int
     kind: str
     over: str
+    node: cst.CSTNode | None = None
 
 
 @dataclass(frozen=True, slots=True)

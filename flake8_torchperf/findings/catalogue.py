@@ -1,0 +1,145 @@
+"""The rules: folders of pages in, an indexed `Catalogue` out.
+
+Pages are data; loading them executes nothing. Must not know the interpreter or torch.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from flake8_torchperf.findings.documentation import parse_documentation, read_documentation
+from flake8_torchperf.findings.page import (
+    CatalogueError,
+    PageError,
+    PageText,
+    read_rule,
+    read_text,
+)
+from flake8_torchperf.findings.rule import (
+    ChainStep,
+    Documentation,
+    EvidenceSpec,
+    Example,
+    Match,
+    Rule,
+)
+from flake8_torchperf.sites.model import SiteKind
+
+__all__ = [
+    "Catalogue",
+    "CatalogueError",
+    "ChainStep",
+    "Documentation",
+    "EvidenceSpec",
+    "Example",
+    "Match",
+    "PageError",
+    "Rule",
+    "load_catalogue",
+    "pages_folder",
+    "read_documentation",
+]
+
+_OURS = re.compile(r"^name\s*=\s*flake8-torchperf\s*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """Every rule, by code; ``by_kind`` lists those that may object to a site, first wins.
+
+    ``called_functions`` are the qualified names whose calls some page asks about: only for
+    those are Call sites made. ``hot`` are the function-name globs that pages declare hot.
+    """
+
+    rules: tuple[Rule, ...]
+    by_kind: Mapping[SiteKind, tuple[tuple[Rule, Match], ...]] = field(hash=False)
+    called_functions: frozenset[str]
+    hot: tuple[str, ...]
+
+    def rule(self, code: str) -> Rule | None:
+        """The rule with this code, or None."""
+        return next((rule for rule in self.rules if rule.code == code), None)
+
+
+@cache
+def load_catalogue(extra_dirs: tuple[Path, ...] = ()) -> Catalogue:
+    """Read our own pages and those of the repository's folders. Raises `CatalogueError`.
+
+    Our own pages are trusted to be whole (the tests check them); a repository's are read to the
+    end, so that a mistake is told when the linter starts and not when somebody asks for help.
+    """
+    rules = [read_rule(text, own=True) for text in _texts(pages_folder())]
+    for folder in extra_dirs:
+        for text in _texts(folder):
+            rule = read_rule(text, own=False)
+            parse_documentation(text, rule)
+            rules.append(rule)
+    rules.sort(key=lambda rule: rule.code)
+    _check_unique(rules)
+    return index(rules)
+
+
+def index(rules: Iterable[Rule]) -> Catalogue:
+    """Arrange rules for matching: per kind of site, the highest priority first."""
+    by_code = tuple(rules)
+    by_kind: dict[SiteKind, list[tuple[Rule, Match]]] = {}
+    for rule in sorted(by_code, key=lambda rule: (-rule.priority, rule.code)):
+        for match in rule.matches:
+            by_kind.setdefault(match.kind, []).append((rule, match))
+    calls = (match for _, match in by_kind.get(SiteKind.CALL, ()))
+    return Catalogue(
+        rules=by_code,
+        by_kind={kind: tuple(pairs) for kind, pairs in by_kind.items()},
+        called_functions=frozenset(name for match in calls for name in match.operations),
+        hot=tuple(dict.fromkeys(glob for rule in by_code for glob in rule.hot)),
+    )
+
+
+def pages_folder() -> Path:
+    """Where our pages are: inside the installed package, or beside it in a checkout.
+
+    Some other distribution may have put a package named ``rules`` beside ours in site-packages,
+    so the folder beside the package counts only where our own setup.cfg stands next to it.
+    """
+    package = Path(__file__).resolve().parents[1]
+    if (package / "rules").is_dir():
+        return package / "rules"
+    checkout = package.parent
+    try:
+        ours = _OURS.search((checkout / "setup.cfg").read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError):
+        ours = None
+    if ours and (checkout / "rules").is_dir():
+        return checkout / "rules"
+    raise CatalogueError(f"{package}: the rule pages are missing; install flake8-torchperf again")
+
+
+def _texts(folder: Path) -> list[PageText]:
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        problem = f"{folder}: {error.strerror}; name a folder of rule pages"
+        raise CatalogueError(problem) from None
+    pages = [name for name in names if name.endswith(".md") and name.lower() != "readme.md"]
+    if not pages:
+        raise CatalogueError(f"{folder}: no rule pages; put pages named TPF7xx-name.md there")
+    paths = [folder / name for name in pages]
+    return [PageText(path, read_text(path)) for path in paths]
+
+
+def _check_unique(rules: list[Rule]) -> None:
+    """Object to the second of two pages with one code or one name."""
+    for attribute in ("code", "name"):
+        seen: dict[str, Rule] = {}
+        for rule in rules:
+            value = rule.code if attribute == "code" else rule.name
+            first = seen.setdefault(value, rule)
+            if first is not rule:
+                line = PageText(rule.path, read_text(rule.path)).line_of(attribute)
+                problem = f"{attribute} {value!r} is taken by {first.path.name}; choose another"
+                raise PageError(rule.path, line, problem)

@@ -1,0 +1,168 @@
+"""Reads the part of a rule page that linting leaves alone: documentation, evidence, examples.
+
+Enters a `Rule`; leaves its `Documentation`. Used by `torchperf explain`, by `confirm` and by the
+tests. Must not know sites or torch.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from flake8_torchperf.findings.page import (
+    PageError,
+    PageText,
+    check_keys,
+    choice,
+    read_text,
+    string,
+)
+from flake8_torchperf.findings.rule import Documentation, EvidenceSpec, Example, Rule
+
+SECTIONS = (
+    "What it does",
+    "Why it is slow",
+    "Bad",
+    "Good",
+    "When to ignore it",
+    "References",
+)
+# A repository's own page documents a house rule: nothing there need be slow or citable.
+REPOSITORY_SECTIONS = ("What it does", "Bad", "Good")
+COUNTERS = (
+    "host_reads",
+    "dispatches",
+    "transfers",
+    "dynamic_shapes",
+    "allocations",
+    "graph_breaks",
+    "synchronisations",
+    "iterations",
+)
+LAWS = ("call", "element")
+EVIDENCE_KEYS = ("counter", "law", "at_least", "good_at_most", "needs")
+EXAMPLE_KEYS = ("call", "inputs", "setup")
+MARKER = re.compile(r"#\s*(TPF[0-9]{3}(?:\s*,\s*TPF[0-9]{3})*)\s*$")
+
+
+def read_documentation(rule: Rule) -> Documentation:
+    """Read the page of ``rule`` again, this time all of it. Raises `PageError`."""
+    return parse_documentation(PageText(rule.path, read_text(rule.path)), rule)
+
+
+def parse_documentation(text: PageText, rule: Rule) -> Documentation:
+    """Check the tail and the body of a page. Raises `PageError`."""
+    data = text.toml(text.tail, text.tail_line)
+    check_keys(text, data, ("evidence", "example"))
+    sections, lines = _sections(text, rule)
+    for table in ("evidence", "example"):
+        if rule.own and table not in data:
+            raise PageError(text.path, 1, f"[{table}] is missing; add it to the front matter")
+    evidence = _evidence(text, data["evidence"]) if "evidence" in data else None
+    example = _example(text, data["example"], sections, lines) if "example" in data else None
+    return Documentation(rule, sections, evidence, example)
+
+
+def expected_findings(snippet: str) -> list[tuple[int, str]]:
+    """(line, code) of every ``# TPFxxx`` marker that ends a line of ``snippet``, in order."""
+    found: list[tuple[int, str]] = []
+    for number, line in enumerate(snippet.splitlines(), start=1):
+        marker = MARKER.search(line)
+        if marker:
+            found.extend((number, code.strip()) for code in marker[1].split(","))
+    return found
+
+
+def _sections(text: PageText, rule: Rule) -> tuple[dict[str, str], dict[str, int]]:
+    """The body's ``## `` sections and the page's line on which each one's text begins."""
+    title = f"# {rule.name} ({rule.code})"
+    sections: dict[str, list[str]] = {}
+    lines: dict[str, int] = {}
+    current: list[str] = []
+    fenced = titled = False
+    for number, line in enumerate(text.body.splitlines(), start=text.body_line):
+        if line.startswith("```"):
+            fenced = not fenced
+        if fenced or not line.startswith("#"):
+            current.append(line)
+        elif line == title:
+            titled = True
+        elif line.startswith("## "):
+            current = sections.setdefault(line[3:].strip(), [])
+            lines[line[3:].strip()] = number + 1
+        else:
+            problem = f"heading {line!r}; write {title!r} once and '## ' for sections"
+            raise PageError(text.path, number, problem)
+    if not titled:
+        raise PageError(text.path, text.body_line, f"no title; write {title!r}")
+    for name in SECTIONS if rule.own else REPOSITORY_SECTIONS:
+        if not "".join(sections.get(name, ())).strip():
+            problem = f"section '## {name}' is missing or empty; write it"
+            raise PageError(text.path, lines.get(name, text.body_line), problem)
+    return {name: "\n".join(body).strip() for name, body in sections.items()}, lines
+
+
+def _snippet(
+    text: PageText, name: str, sections: Mapping[str, str], lines: Mapping[str, int]
+) -> tuple[str, int]:
+    """The one fenced Python block of a section, and the page's line on which it begins."""
+    page = text.body.splitlines()
+    start = lines[name] - text.body_line
+    begin: int | None = None
+    for index in range(start, len(page)):
+        if begin is None and page[index].startswith("## "):
+            break
+        if begin is None and page[index].strip() == "```python":
+            begin = index + 1
+        elif begin is not None and page[index].startswith("```"):
+            if sections[name].count("```") != 2:
+                problem = f"section '## {name}' holds several code blocks; keep one"
+                raise PageError(text.path, lines[name], problem)
+            return "\n".join(page[begin:index]) + "\n", text.body_line + begin
+    problem = f"section '## {name}' has no finished ```python block; add the example"
+    raise PageError(text.path, lines[name], problem)
+
+
+def _number(text: PageText, table: Mapping[str, Any], key: str, default: float) -> float:
+    value = table.get(key, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise text.error(f"{key!r} must be a number, 0 or more", key, "evidence")
+    return float(value)
+
+
+def _evidence(text: PageText, table: Any) -> EvidenceSpec:
+    check_keys(text, table, EVIDENCE_KEYS, "evidence")
+    for key in ("counter", "law"):
+        if key not in table:
+            raise text.error(f"[evidence] needs {key!r}", "counter", "evidence")
+    return EvidenceSpec(
+        counter=choice(text, table, "counter", COUNTERS, "evidence"),
+        law=choice(text, table, "law", LAWS, "evidence"),
+        at_least=_number(text, table, "at_least", 1.0),
+        good_at_most=_number(text, table, "good_at_most", 0.0),
+        needs=choice(text, table, "needs", ("", "cuda"), "evidence") if "needs" in table else "",
+    )
+
+
+def _example(
+    text: PageText, table: Any, sections: Mapping[str, str], lines: Mapping[str, int]
+) -> Example:
+    check_keys(text, table, EXAMPLE_KEYS, "example")
+    if "call" not in table:
+        raise text.error("[example] needs 'call': the function to run", "call", "example")
+    inputs = table.get("inputs", {})
+    if not isinstance(inputs, dict):
+        problem = "'inputs' must be a table, such as inputs = { x = \"torch.randn(n)\" }"
+        raise text.error(problem, "inputs", "example")
+    bad, bad_line = _snippet(text, "Bad", sections, lines)
+    good, good_line = _snippet(text, "Good", sections, lines)
+    return Example(
+        call=string(text, table, "call", "example"),
+        inputs={name: string(text, inputs, name, "example") for name in inputs},
+        setup=string(text, table, "setup", "example") if "setup" in table else "",
+        bad=bad,
+        good=good,
+        bad_line=bad_line,
+        good_line=good_line,
+    )

@@ -1,0 +1,346 @@
+"""Reads one rule page: text of a Markdown file with TOML front matter in, `Rule` out.
+
+Linting needs only the head of the front matter (everything before ``[evidence]``), so only that
+is parsed here; `documentation` reads the rest. Must not know sites, findings or torch.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from flake8_torchperf.findings.rule import ChainStep, Match, Rule
+from flake8_torchperf.sites.model import Level, SiteKind
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FENCE = "+++"
+PLACEHOLDERS = (
+    "expression",
+    "operand",
+    "operation",
+    "where",
+    "loop",
+    "function",
+    "instead",
+)
+RESERVED = "TPF900"
+HEAD_KEYS = (
+    "code",
+    "name",
+    "family",
+    "scope",
+    "priority",
+    "message",
+    "fix",
+    "instead",
+    "match",
+    "hot",
+)
+REQUIRED_KEYS = ("code", "name", "family", "scope", "priority", "message", "instead")
+MATCH_KEYS = (
+    "kind",
+    "operations",
+    "functions",
+    "chain",
+    "heat",
+    "traits",
+    "not_traits",
+    "dtype",
+    "not_device",
+)
+LEVELS = {"cold": Level.COLD, "hot": Level.HOT, "loop": Level.LOOP}
+DTYPES = ("bool", "int", "float", "complex")
+DEVICES = ("host", "device")
+
+_CODE = re.compile(r"TPF[0-9]{3}")
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+")
+_TAIL = re.compile(r"^\[(?:evidence|example)\]", re.MULTILINE)
+_TOML_PLACE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)$")
+_GLOB = frozenset("*?[")
+
+
+class CatalogueError(Exception):
+    """The rules cannot be loaded; ``str()`` is one line: where, what is wrong, what to do."""
+
+
+class PageError(CatalogueError):
+    """A mistake in a rule page; ``str()`` is one line: file, line, what is wrong, what to do."""
+
+    def __init__(self, path: Path, line: int, problem: str) -> None:
+        self.path, self.line, self.problem = path, line, problem
+        super().__init__(f"{path}:{line}: {' '.join(problem.split())}")
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """``"; did you mean 'x'?"`` for the known word closest to ``word``, else a list of them."""
+    import difflib  # only where a mistake is reported: linting never pays for it
+
+    names = list(known)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(names)}"
+
+
+class PageText:
+    """The text of one page, split once: head and tail of the front matter, and the body.
+
+    ``tail_line`` and ``body_line`` are the 1-based lines on which those parts begin.
+    """
+
+    def __init__(self, path: Path, text: str) -> None:
+        self.path = path
+        if not text.startswith(FENCE + "\n"):
+            raise PageError(path, 1, f"no front matter; begin the page with a line {FENCE!r}")
+        end = text.find(f"\n{FENCE}\n", len(FENCE))
+        if end < 0:
+            problem = f"the front matter does not end; close it with a line {FENCE!r}"
+            raise PageError(path, 1, problem)
+        front = text[len(FENCE) + 1 : end + 1]
+        cut = _TAIL.search(front)
+        start = cut.start() if cut else len(front)
+        self.head, self.tail = front[:start], front[start:]
+        self.tail_line = 2 + self.head.count("\n")
+        self.body = text[end + len(FENCE) + 2 :]
+        self.body_line = self.tail_line + self.tail.count("\n") + 1
+
+    def toml(self, part: str, first_line: int) -> dict[str, Any]:
+        """Parse ``part`` of the front matter, which begins on ``first_line`` of the page."""
+        try:
+            data: dict[str, Any] = tomllib.loads(part)
+        except tomllib.TOMLDecodeError as error:
+            message = str(error)
+            place = _TOML_PLACE.search(message)
+            line = int(place[1]) - 1 if place and place[1] else part.count("\n")
+            reason = _TOML_PLACE.sub("", message)
+            problem = f"not valid TOML: {reason}; correct the front matter"
+            raise PageError(self.path, first_line + line, problem) from None
+        return data
+
+    def line_of(self, key: str, table: str = "", index: int = 0) -> int:
+        """The page's line that sets ``key`` in the ``index``-th ``table`` (line 1 if unseen)."""
+        header = re.compile(r"\s*\[\[?\s*([\w.]+)\s*\]?\]")
+        setting = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
+        current, seen, fallback = "", -1, 1
+        for number, line in enumerate((self.head + self.tail).splitlines(), start=2):
+            found = header.match(line)
+            if found:
+                current = found[1]
+                seen += current == table
+                if current == table and seen == index:
+                    fallback = number
+                if not table and current == key:
+                    return number
+            elif current == table and (not table or seen == index) and setting.match(line):
+                return number
+        return fallback
+
+    def error(self, problem: str, key: str, table: str = "", index: int = 0) -> PageError:
+        """A `PageError` at the line that sets ``key``."""
+        return PageError(self.path, self.line_of(key, table, index), problem)
+
+
+def read_text(path: Path) -> str:
+    """The page's text; a file that cannot be read is a `PageError` too."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except UnicodeDecodeError:
+        raise PageError(path, 1, "not UTF-8 text; save the page as UTF-8") from None
+    except OSError as error:
+        raise PageError(path, 1, f"cannot be read: {error.strerror}") from None
+
+
+def read_rule(text: PageText, own: bool) -> Rule:
+    """Check the head of a page and make its `Rule`. Raises `PageError`.
+
+    ``own`` is False for a page of the user's repository: its code must then be in TPF701-TPF999.
+    """
+    data = text.toml(text.head, 2)
+    check_keys(text, data, HEAD_KEYS)
+    for key in REQUIRED_KEYS:
+        if key not in data:
+            raise PageError(text.path, 1, f"{key!r} is missing; add it to the front matter")
+    rule = Rule(
+        code=_code(text, own, string(text, data, "code")),
+        name=string(text, data, "name"),
+        family=string(text, data, "family"),
+        scope=choice(text, data, "scope", ("loop", "hot", "all")),
+        priority=_priority(text, data),
+        message=string(text, data, "message"),
+        fix=string(text, data, "fix") if "fix" in data else "",
+        instead=_instead(text, data["instead"]),
+        matches=_matches(text, data),
+        hot=strings(text, data, "hot"),
+        path=text.path,
+        own=own,
+    )
+    if not _NAME.fullmatch(rule.name):
+        raise text.error(f"{rule.name!r} is no name; write lower-case-words-with-hyphens", "name")
+    if text.path.name != f"{rule.code}-{rule.name}.md":
+        raise PageError(text.path, 1, f"rename the file to {rule.code}-{rule.name}.md")
+    _check_placeholders(text, rule.message, "message", "", PLACEHOLDERS)
+    if not rule.matches and not rule.hot:
+        raise PageError(text.path, 1, "no [[match]]; add one before [evidence]")
+    return rule
+
+
+def check_keys(
+    text: PageText, data: Mapping[str, Any], known: tuple[str, ...], table: str = "", index: int = 0
+) -> None:
+    """Object to a key that means nothing, naming the nearest that does."""
+    for key in data:
+        if key not in known:
+            where = f" in [{table}]" if table else ""
+            raise text.error(f"unknown key {key!r}{where}{nearest(key, known)}", key, table, index)
+
+
+def string(
+    text: PageText, data: Mapping[str, Any], key: str, table: str = "", index: int = 0
+) -> str:
+    """The text set by ``key``; anything else is a mistake."""
+    value = data[key]
+    if not isinstance(value, str):
+        raise text.error(f"{key!r} must be text in quotes", key, table, index)
+    if "\n" in value and key != "setup":
+        raise text.error(f"{key!r} must be on one line", key, table, index)
+    return value
+
+
+def strings(
+    text: PageText, data: Mapping[str, Any], key: str, table: str = "", index: int = 0
+) -> tuple[str, ...]:
+    """The list of texts set by ``key``, empty where it is not set."""
+    value = data.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
+        problem = f'{key!r} must be a list of texts, such as {key} = ["a", "b"]'
+        raise text.error(problem, key, table, index)
+    return tuple(value)
+
+
+def choice(
+    text: PageText,
+    data: Mapping[str, Any],
+    key: str,
+    known: tuple[str, ...],
+    table: str = "",
+    index: int = 0,
+) -> str:
+    """The text set by ``key``, which must be one of ``known``."""
+    value = string(text, data, key, table, index)
+    if value not in known:
+        raise text.error(f"unknown {key} {value!r}{nearest(value, known)}", key, table, index)
+    return value
+
+
+def _code(text: PageText, own: bool, code: str) -> str:
+    if not _CODE.fullmatch(code):
+        raise text.error(f"{code!r} is no code; write TPF and three digits", "code")
+    if code == RESERVED:
+        problem = f"{RESERVED} is reserved for files that cannot be analysed; take another"
+        raise text.error(problem, "code")
+    if not own and code[3] not in "789":
+        problem = f"{code} is kept for the plugin's own rules; take one of TPF700 to TPF999"
+        raise text.error(problem, "code")
+    return code
+
+
+def _priority(text: PageText, data: Mapping[str, Any]) -> int:
+    value = data["priority"]
+    if type(value) is not int or not 0 <= value <= 100:
+        raise text.error("'priority' must be a whole number from 0 to 100", "priority")
+    return int(value)
+
+
+def _instead(text: PageText, table: Any) -> dict[str, str]:
+    if not isinstance(table, dict) or "default" not in table:
+        problem = "[instead] needs the key 'default': the advice for every other operation"
+        raise text.error(problem, "instead")
+    advice: dict[str, str] = {}
+    known = tuple(name for name in PLACEHOLDERS if name != "instead")
+    for operations in table:
+        words = string(text, table, operations, "instead")
+        _check_placeholders(text, words, operations, "instead", known)
+        advice.update(dict.fromkeys(operations.split("|"), words))
+    return advice
+
+
+def _check_placeholders(
+    text: PageText, template: str, key: str, table: str, known: tuple[str, ...]
+) -> None:
+    if "{" not in template and "}" not in template:
+        return
+    try:
+        fields = list(Formatter().parse(template))
+    except ValueError as error:
+        raise text.error(f"{key!r}: {error}; write {{{{ for a brace", key, table) from None
+    for _, name, spec, conversion in fields:
+        if name is None:
+            continue
+        if name not in known:
+            problem = f"unknown placeholder {{{name}}} in {key!r}{nearest(name, known)}"
+            raise text.error(problem, key, table)
+        if spec or conversion:
+            problem = f"placeholder {{{name}}} in {key!r} takes no format; write it alone"
+            raise text.error(problem, key, table)
+
+
+def _matches(text: PageText, data: Mapping[str, Any]) -> tuple[Match, ...]:
+    tables = data.get("match", [])
+    if not isinstance(tables, list):
+        raise text.error("write [[match]] with two brackets: a rule may have several", "match")
+    return tuple(_match(text, table, index) for index, table in enumerate(tables))
+
+
+def _match(text: PageText, table: Mapping[str, Any], index: int) -> Match:
+    at = ("match", index)
+    check_keys(text, table, MATCH_KEYS, *at)
+    functions = strings(text, table, "functions", *at)
+    for name in functions:
+        if not _DOTTED.fullmatch(name):
+            problem = f"{name!r} is no qualified name; write it as 'package.module.function'"
+            raise text.error(problem, "functions", *at)
+    operations = strings(text, table, "operations", *at)
+    globs = tuple(one for one in operations if not _GLOB.isdisjoint(one))
+    heat = choice(text, table, "heat", tuple(LEVELS), *at) if "heat" in table else ""
+    return Match(
+        kind=_kind(text, table, index, functions),
+        operations=frozenset(functions) | frozenset(operations).difference(globs),
+        operation_globs=globs,
+        chain=tuple(_step(one) for one in strings(text, table, "chain", *at)),
+        heat=LEVELS[heat] if heat else None,
+        traits=frozenset(strings(text, table, "traits", *at)),
+        not_traits=frozenset(strings(text, table, "not_traits", *at)),
+        dtype=choice(text, table, "dtype", DTYPES, *at) if "dtype" in table else "",
+        not_device=choice(text, table, "not_device", DEVICES, *at) if "not_device" in table else "",
+    )
+
+
+def _kind(
+    text: PageText, table: Mapping[str, Any], index: int, functions: tuple[str, ...]
+) -> SiteKind:
+    if functions:
+        if "operations" in table or table.get("kind", "Call") != SiteKind.CALL.value:
+            problem = "'functions' stands for kind = \"Call\" and its operations; leave those out"
+            raise text.error(problem, "functions", "match", index)
+        return SiteKind.CALL
+    if "kind" not in table:
+        problem = "[[match]] needs a 'kind' or 'functions'"
+        raise text.error(problem, "kind", "match", index)
+    kind = SiteKind(choice(text, table, "kind", tuple(k.value for k in SiteKind), "match", index))
+    if kind is SiteKind.CALL:
+        problem = "kind \"Call\" needs 'functions': the qualified names of what is called"
+        raise text.error(problem, "kind", "match", index)
+    return kind
+
+
+def _step(words: str) -> ChainStep:
+    optional = words.endswith("?")
+    return ChainStep(frozenset(words.rstrip("?").split("|")), optional)
