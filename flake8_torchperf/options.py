@@ -1,0 +1,172 @@
+"""The linter's options: flake8's namespace enters, a validated ``Options`` leaves.
+
+Must not know how anything is analysed. Imported at every start of flake8, so kept light.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.sites.model import Level
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable
+
+    from flake8.options.manager import OptionManager
+
+SCOPES = {"loop": Level.LOOP, "hot": Level.HOT, "all": Level.COLD}
+
+# A glob over dotted names: what fnmatch understands and a Python name can hold.
+_NAME_GLOB = re.compile(r"[\w.*?\[\]!-]+")
+
+# The words configparser's getboolean takes, which is what flake8's own switches accept.
+_YES = frozenset({"1", "yes", "true", "on"})
+_NO = frozenset({"0", "no", "false", "off", ""})
+
+
+class OptionError(ValueError):
+    """An option that can't be used. The text is one line: what, where, what to do."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a person chose, checked.
+
+    ``scope`` is the coldest level that is still reported. ``hot`` and ``cold`` are globs over
+    qualified function names; ``rules`` are existing folders with further rule pages, absolute.
+    Every field pickles, since flake8 may lint in other processes.
+    """
+
+    scope: Level = Level.HOT
+    hot: tuple[str, ...] = ()
+    cold: tuple[str, ...] = ()
+    explain: bool = False
+    rules: tuple[Path, ...] = ()
+
+
+def add_options(parser: OptionManager) -> None:
+    """Register the options with flake8.
+
+    Checks are left to `from_namespace`: values from a configuration file become argparse defaults,
+    whose ``choices`` argparse never looks at, and flake8 reads a ``store_true`` option with
+    ``getboolean``, which ends in a traceback where the value is neither true nor false.
+    """
+    parser.add_option(
+        "--torchperf-scope",
+        default="hot",
+        metavar="{loop,hot,all}",
+        parse_from_config=True,
+        help="what to report: only inside loops; hot code, which is loops, functions that run "
+        "every step and functions that compute on the tensors they are given; or cold code "
+        "too (Default: hot)",
+    )
+    parser.add_option(
+        "--torchperf-hot",
+        default="",
+        metavar="globs",
+        parse_from_config=True,
+        comma_separated_list=True,
+        help="further functions that run every step, e.g. execute_model,Engine.*",
+    )
+    parser.add_option(
+        "--torchperf-cold",
+        default="",
+        metavar="globs",
+        parse_from_config=True,
+        comma_separated_list=True,
+        help="functions to treat as cold, e.g. *_debug,Trainer.report",
+    )
+    parser.add_option(
+        "--torchperf-explain",
+        action="store_const",
+        const="true",
+        default="false",
+        parse_from_config=True,
+        help="append to each message why the value is known to be a tensor",
+    )
+    parser.add_option(
+        "--torchperf-rules",
+        default="",
+        metavar="folders",
+        parse_from_config=True,
+        comma_separated_list=True,
+        normalize_paths=True,
+        help="folders with rule pages of your own, e.g. ./perf-rules",
+    )
+
+
+def from_namespace(namespace: argparse.Namespace) -> Options:
+    """Check what flake8 parsed.
+
+    Raises `OptionError` with a single line where a value can't be used.
+    """
+    hot = _globs("--torchperf-hot", namespace.torchperf_hot)
+    cold = _globs("--torchperf-cold", namespace.torchperf_cold)
+    for pattern in hot:
+        if pattern in cold:
+            raise OptionError(
+                f"--torchperf-hot and --torchperf-cold both name {pattern!r}: keep it in one"
+            )
+    return Options(
+        scope=_scope(str(namespace.torchperf_scope)),
+        hot=hot,
+        cold=cold,
+        explain=_switch("--torchperf-explain", namespace.torchperf_explain),
+        rules=_folders(namespace.torchperf_rules),
+    )
+
+
+def _scope(text: str) -> Level:
+    level = SCOPES.get(text.strip())
+    if level is None:
+        import difflib  # only where there is a mistake to report
+
+        near = difflib.get_close_matches(text.strip().lower(), SCOPES, n=1)
+        hint = f", did you mean {near[0]!r}?" if near else ""
+        raise OptionError(f"--torchperf-scope: {text!r} is not one of loop, hot, all{hint}")
+    return level
+
+
+def _globs(option: str, patterns: Iterable[str]) -> tuple[str, ...]:
+    for pattern in patterns:
+        if not _NAME_GLOB.fullmatch(pattern):
+            raise OptionError(
+                f"{option}: {pattern!r} is not a function name or glob; "
+                "write for example execute_model or Engine.*"
+            )
+    return tuple(patterns)
+
+
+def _switch(option: str, value: str) -> bool:
+    word = value.strip().lower()
+    if word in _YES:
+        return True
+    if word in _NO:
+        return False
+    raise OptionError(f"{option}: {value!r} is neither true nor false")
+
+
+def _folders(names: Iterable[str]) -> tuple[Path, ...]:
+    folders = tuple(Path(name).resolve() for name in names)
+    for folder in folders:
+        if not folder.exists():
+            raise OptionError(f"--torchperf-rules: there is no folder {folder}")
+        if not folder.is_dir():
+            raise OptionError(f"--torchperf-rules: {folder} is a file; name the folder it is in")
+    if folders:
+        _check_pages(folders)
+    return folders
+
+
+def _check_pages(folders: tuple[Path, ...]) -> None:
+    """Read the pages now: a mistake in one is said once, and not again for every linted file."""
+    from flake8_torchperf.findings.catalogue import PageError, load_catalogue
+
+    try:
+        load_catalogue(folders)
+    except PageError as error:
+        raise OptionError(f"--torchperf-rules: {error}") from error

@@ -1,0 +1,95 @@
+"""flake8's face: a file's tree and lines enter, flake8 results leave.
+
+Must not know how anything is analysed, and must stay cheap to import: flake8 loads it for every
+run, and for a file that never says "torch" nothing else is imported.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from typing import TYPE_CHECKING
+
+from flake8_torchperf import __version__
+
+if TYPE_CHECKING:
+    import argparse
+    import ast
+    from collections.abc import Iterator, Sequence
+
+    from flake8.options.manager import OptionManager
+
+    from flake8_torchperf.options import Options
+
+REPORT_TO = "the flake8-torchperf issue tracker"
+
+
+class TorchPerfPlugin:
+    """The plugin flake8 loads under the code ``TPF``.
+
+    flake8 fills the constructor's parameters by name. It builds no tree where a file does not
+    parse, so a syntax error stays flake8's own E999. ``lines`` is what flake8 was given, be it a
+    file, standard input or an editor's buffer; the file is never opened again.
+    """
+
+    name = "flake8-torchperf"
+    version = __version__
+    # Set once per process by parse_options: flake8 makes a new instance for every file.
+    _options: Options | None = None
+
+    def __init__(self, tree: ast.Module, lines: Sequence[str], filename: str) -> None:
+        self._tree = tree
+        self._lines = lines
+        self._filename = filename
+
+    @classmethod
+    def add_options(cls, parser: OptionManager) -> None:
+        """Register the ``--torchperf-*`` options."""
+        from flake8_torchperf.options import add_options
+
+        add_options(parser)
+
+    @classmethod
+    def parse_options(
+        cls, manager: OptionManager, namespace: argparse.Namespace, _filenames: Sequence[str]
+    ) -> None:
+        """Keep the checked options; an option that can't be used ends flake8 with one line."""
+        from flake8_torchperf.options import OptionError, from_namespace
+
+        try:
+            cls._options = from_namespace(namespace)
+        except OptionError as error:
+            manager.parser.exit(2, f"flake8: error: {error}\n")
+
+    def run(self) -> Iterator[tuple[int, int, str, type[TorchPerfPlugin]]]:
+        """Yield line (from 1), column (from 0), message and class for every finding."""
+        if not any("torch" in line for line in self._lines):
+            return
+        for line, column, message in self._findings():
+            yield line, column, message, type(self)
+
+    def _findings(self) -> list[tuple[int, int, str]]:
+        try:
+            from flake8_torchperf.options import Options
+            from flake8_torchperf.pipeline import lint_tree
+
+            options = self._options or Options()
+            findings = lint_tree(self._tree, self._lines, self._filename, options)
+            return [(f.line, f.column, f"{f.code} {f.message}") for f in findings]
+        except Exception as error:
+            # A bug of ours must neither end the user's run nor go unseen: it becomes a finding
+            # that names it.
+            if os.environ.get("TORCHPERF_DEBUG") == "1":
+                raise
+            return [(1, 0, internal_error(error))]
+
+
+def internal_error(error: Exception) -> str:
+    """Say in one line what went wrong inside the plugin, where, and what to do about it."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
+    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    return (
+        f"TPF900 this file was not analysed, by a mistake of flake8-torchperf: {reason} "
+        f"({place}); please report it to {REPORT_TO}, TORCHPERF_DEBUG=1 shows the traceback"
+    )
