@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from flake8_torchperf.findings.documentation import parse_documentation, read_documentation
 from flake8_torchperf.findings.page import (
     CatalogueError,
     PageError,
@@ -20,32 +19,20 @@ from flake8_torchperf.findings.page import (
     read_rule,
     read_text,
 )
-from flake8_torchperf.findings.rule import (
-    ChainStep,
-    Documentation,
-    EvidenceSpec,
-    Example,
-    Match,
-    Rule,
-)
+from flake8_torchperf.findings.rule import Match, Rule
 from flake8_torchperf.sites.model import SiteKind
 
 __all__ = [
     "Catalogue",
     "CatalogueError",
-    "ChainStep",
-    "Documentation",
-    "EvidenceSpec",
-    "Example",
     "Match",
     "PageError",
     "Rule",
     "load_catalogue",
     "pages_folder",
-    "read_documentation",
 ]
 
-_OURS = re.compile(r"^name\s*=\s*flake8-torchperf\s*$", re.MULTILINE)
+_OURS = r"(?m)^name\s*=\s*flake8-torchperf\s*$"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +61,21 @@ def load_catalogue(extra_dirs: tuple[Path, ...] = ()) -> Catalogue:
     end, so that a mistake is told when the linter starts and not when somebody asks for help.
     """
     rules = [read_rule(text, own=True) for text in _texts(pages_folder())]
-    for folder in extra_dirs:
-        for text in _texts(folder):
-            rule = read_rule(text, own=False)
-            parse_documentation(text, rule)
-            rules.append(rule)
+    rules += [rule for folder in extra_dirs for rule in _repository_rules(folder)]
     rules.sort(key=lambda rule: rule.code)
     _check_unique(rules)
     return index(rules)
+
+
+def _repository_rules(folder: Path) -> list[Rule]:
+    from flake8_torchperf.findings.documentation import parse_documentation
+
+    rules = []
+    for text in _texts(folder):
+        rule = read_rule(text, own=False)
+        parse_documentation(text, rule)
+        rules.append(rule)
+    return rules
 
 
 def index(rules: Iterable[Rule]) -> Catalogue:
@@ -111,7 +105,7 @@ def pages_folder() -> Path:
         return package / "rules"
     checkout = package.parent
     try:
-        ours = _OURS.search((checkout / "setup.cfg").read_text(encoding="utf-8"))
+        ours = re.search(_OURS, (checkout / "setup.cfg").read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError):
         ours = None
     if ours and (checkout / "rules").is_dir():

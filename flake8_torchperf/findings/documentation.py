@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from flake8_torchperf.findings.page import (
@@ -18,7 +19,7 @@ from flake8_torchperf.findings.page import (
     read_text,
     string,
 )
-from flake8_torchperf.findings.rule import Documentation, EvidenceSpec, Example, Rule
+from flake8_torchperf.findings.rule import Rule
 
 SECTIONS = (
     "What it does",
@@ -44,6 +45,52 @@ LAWS = ("call", "element")
 EVIDENCE_KEYS = ("counter", "law", "at_least", "good_at_most", "needs")
 EXAMPLE_KEYS = ("call", "inputs", "setup")
 MARKER = re.compile(r"#\s*(TPF[0-9]{3}(?:\s*,\s*TPF[0-9]{3})*)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceSpec:
+    """What the dispatch counter must show for a finding of this rule to count as confirmed.
+
+    ``law`` "call": the bad example counts at least ``at_least`` of ``counter`` per call and the
+    good one at most ``good_at_most``. ``law`` "element": the count grows with the input size n, by
+    ``at_least`` or more per unit of n in the bad example and by nothing in the good one.
+    ``needs`` "cuda" names evidence that no other machine can show.
+    """
+
+    counter: str
+    law: str
+    at_least: float
+    good_at_most: float = 0.0
+    needs: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """How to run a page's two snippets: call ``call`` with ``inputs`` evaluated over n and torch.
+
+    ``bad_line`` and ``good_line`` are the 1-based lines of the page where the snippets begin.
+    """
+
+    call: str
+    inputs: Mapping[str, str] = field(hash=False)
+    setup: str
+    bad: str
+    good: str
+    bad_line: int
+    good_line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Documentation:
+    """The part of a page that people and tests read; ``sections`` keep the page's order.
+
+    A page of a repository may leave out ``evidence`` and ``example``; our own never do.
+    """
+
+    rule: Rule
+    sections: Mapping[str, str] = field(hash=False)
+    evidence: EvidenceSpec | None
+    example: Example | None
 
 
 def read_documentation(rule: Rule) -> Documentation:
