@@ -1,0 +1,266 @@
+"""The table of torch: what every public function, method, attribute and class of torch returns and costs.
+
+Reads the generated `torch_table.json` (see `tools/generate_torch_table.py`); never imports torch.
+Loading decodes the JSON only; overloads are parsed when they are asked for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from flake8_torchperf.knowledge.overloads import Overload, Param, parse_overload, resolve
+from flake8_torchperf.knowledge.returns import (
+    UNKNOWN,
+    HostReturn,
+    InstanceReturn,
+    ListReturn,
+    Return,
+    ScalarReturn,
+    TensorReturn,
+    TupleReturn,
+    UnknownReturn,
+    parse_return,
+)
+
+__all__ = [
+    "UNKNOWN",
+    "HostReturn",
+    "InstanceReturn",
+    "ListReturn",
+    "Op",
+    "Overload",
+    "Param",
+    "Return",
+    "ScalarReturn",
+    "TensorReturn",
+    "TorchClass",
+    "TorchTable",
+    "TupleReturn",
+    "UnknownReturn",
+    "load",
+]
+
+TABLE_PATH: Final = Path(__file__).with_name("torch_table.json")
+_TENSOR_PREFIX: Final = "torch.Tensor."
+
+
+@dataclass(frozen=True)
+class Op:
+    """A function or method: its overloads and flags.
+
+    Flags hold whatever the arguments, except that `s`, `h`, `d` and `y` lapse where one of `unless` is given,
+    and hold only where one of `only_with` is given, if that is not empty.
+    """
+
+    name: str
+    texts: tuple[str, ...]
+    flags: frozenset[str]
+    unless: tuple[str, ...] = ()
+    only_with: tuple[str, ...] = ()
+    source: str = ""
+
+    @cached_property
+    def overloads(self) -> tuple[Overload, ...]:
+        """Its overloads, in torch's order."""
+        return tuple(map(parse_overload, self.texts))
+
+    def resolve(
+        self, positional: Sequence[str], keywords: Collection[str] | Mapping[str, str] = ()
+    ) -> Return:
+        """What the call returns, by the kinds of its arguments (kinds: see `overloads.py`).
+
+        `keywords` are names, or a mapping of names to kinds.
+        """
+        return resolve(self.overloads, positional, keywords)
+
+    def costs_with(self, keywords: Collection[str]) -> bool:
+        """Whether the flags that `unless` and `only_with` condition hold with these parameters given."""
+        if any(name in keywords for name in self.unless):
+            return False
+        return not self.only_with or any(name in keywords for name in self.only_with)
+
+    @property
+    def reads_host(self) -> bool:
+        """It reads the tensor's elements on the host."""
+        return "h" in self.flags
+
+    @property
+    def data_dependent(self) -> bool:
+        """torch.Tag.data_dependent_output."""
+        return "d" in self.flags
+
+    @property
+    def dynamic_shape(self) -> bool:
+        """torch.Tag.dynamic_output_shape: the shape of the result depends on the data."""
+        return "y" in self.flags
+
+    @property
+    def pointwise(self) -> bool:
+        """torch.Tag.pointwise."""
+        return "p" in self.flags
+
+    @property
+    def reduction(self) -> bool:
+        """torch.Tag.reduction."""
+        return "r" in self.flags
+
+    @property
+    def view(self) -> bool:
+        """The result can share memory with the input."""
+        return "v" in self.flags
+
+    @property
+    def factory(self) -> bool:
+        """It creates a tensor from no tensor, on the device named by `device=`."""
+        return "c" in self.flags
+
+    @property
+    def like(self) -> bool:
+        """It creates a tensor on the device of its input (`zeros_like`, `new_zeros`)."""
+        return "n" in self.flags
+
+    @property
+    def in_place(self) -> bool:
+        """It changes its first tensor."""
+        return "m" in self.flags
+
+    @property
+    def syncs_cuda(self) -> bool:
+        """It waits for the device, which only the cited supplement knows; `source` says from where."""
+        return "s" in self.flags
+
+
+@dataclass(frozen=True)
+class TorchClass:
+    """A public class of torch. `kind` is module, optimizer, scheduler, distribution, loader, dataset, tensor,
+    event, stream, generator, context or object; `bases` are its public torch bases, nearest first."""
+
+    qualified: str
+    kind: str
+    bases: tuple[str, ...]
+    own_methods: Mapping[str, Any]
+    own_attributes: Mapping[str, str]
+    table: TorchTable
+
+    def method(self, name: str) -> Op | None:
+        """The method of that name, its own or inherited from a public base."""
+        for owner in self._lineage():
+            if name in owner.own_methods:
+                return _op(f"{owner.qualified}.{name}", owner.own_methods[name])
+        return None
+
+    def attribute(self, name: str) -> Return | None:
+        """The type of the attribute or property of that name, its own or inherited."""
+        for owner in self._lineage():
+            if name in owner.own_attributes:
+                return parse_return(owner.own_attributes[name])
+        return None
+
+    def _lineage(self) -> Iterator[TorchClass]:
+        yield self
+        for base in self.bases:
+            found = self.table.klass(base)
+            if found is not None:
+                yield found
+
+
+class TorchTable:
+    """Lookups by public qualified name; unknown names give None."""
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self.torch_version: str = data["torch"]
+        self._functions: Mapping[str, Any] = data["functions"]
+        self._methods: Mapping[str, Any] = data["methods"]
+        self._attributes: Mapping[str, str] = data["attributes"]
+        self._classes: Mapping[str, Any] = data["classes"]
+        self._aliases: Mapping[str, str] = data["aliases"]
+        self._ops: dict[str, Op | None] = {}
+
+    def canonical(self, qualified: str) -> str:
+        """The name under which the table describes it: `torch.nn.modules.Linear` is `torch.nn.Linear`."""
+        return self._aliases.get(qualified, qualified)
+
+    def function(self, qualified: str) -> Op | None:
+        """The function of that qualified name; `torch.Tensor.max` is the method with the tensor as first argument."""
+        if qualified not in self._ops:
+            self._ops[qualified] = self._find_function(self.canonical(qualified))
+        return self._ops[qualified]
+
+    def _find_function(self, name: str) -> Op | None:
+        entry = self._functions.get(name)
+        if entry is not None:
+            return _op(name, entry)
+        if name.startswith(_TENSOR_PREFIX):
+            method = self.method(name.removeprefix(_TENSOR_PREFIX))
+            if method is not None:
+                texts = tuple(
+                    f"self:T{'' if text.startswith('->') else ','}{text}" for text in method.texts
+                )
+                return Op(name, texts, method.flags, method.unless, method.only_with, method.source)
+        return None
+
+    def method(self, name: str) -> Op | None:
+        """The Tensor method of that name, `__and__` and the like included; `self` is no parameter of it."""
+        key = "." + name
+        if key not in self._ops:
+            entry = self._methods.get(name)
+            self._ops[key] = None if entry is None else _op(f"{_TENSOR_PREFIX}{name}", entry)
+        return self._ops[key]
+
+    def attribute(self, name: str) -> Return | None:
+        """The type of the Tensor attribute of that name."""
+        text = self._attributes.get(name)
+        return None if text is None else parse_return(text)
+
+    def klass(self, qualified: str) -> TorchClass | None:
+        """The class of that qualified name."""
+        name = self.canonical(qualified)
+        entry = self._classes.get(name)
+        if entry is None:
+            return None
+        return TorchClass(
+            name,
+            entry["kind"],
+            tuple(entry.get("b", ())),
+            entry.get("m", {}),
+            entry.get("a", {}),
+            self,
+        )
+
+    def function_names(self) -> Collection[str]:
+        """The qualified names of all functions that the table describes, aliases left out."""
+        return self._functions.keys()
+
+    def method_names(self) -> Collection[str]:
+        """The names of all Tensor methods."""
+        return self._methods.keys()
+
+    def class_names(self) -> Collection[str]:
+        """The qualified names of all classes, aliases left out."""
+        return self._classes.keys()
+
+
+def _op(name: str, entry: str | list[str] | dict[str, Any]) -> Op:
+    if isinstance(entry, str):
+        return Op(name, (entry,), frozenset())
+    if isinstance(entry, list):
+        return Op(name, tuple(entry), frozenset())
+    return Op(
+        name,
+        tuple(entry["r"]),
+        frozenset(entry.get("f", "")),
+        tuple(entry.get("u", ())),
+        tuple(entry.get("w", ())),
+        entry.get("why", ""),
+    )
+
+
+@lru_cache(maxsize=1)
+def load() -> TorchTable:
+    """The committed table, read once."""
+    return TorchTable(json.loads(TABLE_PATH.read_bytes()))

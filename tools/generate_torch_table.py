@@ -1,0 +1,64 @@
+"""Generates `flake8_torchperf/knowledge/torch_table.json` from the installed torch.
+
+    python tools/generate_torch_table.py            writes the table
+    python tools/generate_torch_table.py --check    exits with 1 where the committed table differs
+
+Sources, in this order: torch's stubs, its Python annotations, the operator registry's schemas, docstrings; then
+every operation is called with small samples to see the dtype, the rank and the form of what it returns.
+The output is the same on every run with the same torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+
+from torch_table.assemble import assemble  # noqa: E402
+
+TABLE = ROOT / "flake8_torchperf" / "knowledge" / "torch_table.json"
+
+
+def render(table: dict[str, Any]) -> str:
+    """Compact JSON with one line per entry, so that a new torch release is a readable diff."""
+    lines = ["{", f'"torch":{json.dumps(table["torch"])},']
+    sections = ("functions", "methods", "attributes", "classes", "aliases")
+    for section in sections:
+        entries = sorted(table[section].items())
+        lines.append(f'"{section}":{{')
+        for index, (name, value) in enumerate(entries):
+            comma = "," if index < len(entries) - 1 else ""
+            lines.append(f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}{comma}")
+        lines.append("}," if section != sections[-1] else "}")
+    lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Regenerate the table of torch.")
+    parser.add_argument("--check", action="store_true", help="compare with the committed table")
+    check = parser.parse_args().check
+    text = render(assemble())
+    if not check:
+        TABLE.write_text(text, encoding="utf-8")
+        print(f"{TABLE.relative_to(ROOT)}: {len(text)} bytes")
+        return 0
+    committed = TABLE.read_text(encoding="utf-8").splitlines()
+    fresh = text.splitlines()
+    if committed == fresh:
+        return 0
+    gone, new = set(committed) - set(fresh), set(fresh) - set(committed)
+    for line in [*(f"- {x}" for x in sorted(gone)[:20]), *(f"+ {x}" for x in sorted(new)[:20])]:
+        print(line[:300])
+    print(f"{TABLE.relative_to(ROOT)} differs: run tools/generate_torch_table.py")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

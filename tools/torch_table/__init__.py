@@ -1,0 +1,1 @@
+"""Parts of the generator of `flake8_torchperf/knowledge/torch_table.json`; see `generate_torch_table.py`."""
