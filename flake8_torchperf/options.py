@@ -164,9 +164,9 @@ def _folders(names: Iterable[str]) -> tuple[Path, ...]:
 
 def _check_pages(folders: tuple[Path, ...]) -> None:
     """Read the pages now: a mistake in one is said once, and not again for every linted file."""
-    from flake8_torchperf.findings.catalogue import PageError, load_catalogue
+    from flake8_torchperf.findings.catalogue import CatalogueError, load_catalogue
 
     try:
         load_catalogue(folders)
-    except PageError as error:
+    except CatalogueError as error:
         raise OptionError(f"--torchperf-rules: {error}") from error

@@ -1,0 +1,72 @@
+"""Run flake8 with the plugin as a user does, in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+_RESULT = re.compile(
+    r"(?P<path>.+?):(?P<line>\d+):(?P<column>\d+): (?P<code>[A-Z]\d*\w*) (?P<text>.*)"
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One line of flake8's output; ``line`` and ``column`` count from 1, as printed."""
+
+    path: str
+    line: int
+    column: int
+    code: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Run:
+    """What flake8 printed, and its exit status."""
+
+    status: int
+    output: str
+    errors: str
+
+    @property
+    def results(self) -> list[Result]:
+        rows = [_RESULT.fullmatch(line) for line in self.output.splitlines()]
+        assert all(rows), f"not flake8's format:\n{self.output}\n{self.errors}"
+        return [
+            Result(row["path"], int(row["line"]), int(row["column"]), row["code"], row["text"])
+            for row in rows
+            if row
+        ]
+
+    @property
+    def codes(self) -> list[str]:
+        return [result.code for result in self.results]
+
+
+def flake8(
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    stdin: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    python: str | Path = sys.executable,
+    isolated: bool = True,
+) -> Run:
+    """``python -m flake8 ARGUMENTS``; isolated from the repository's configuration unless told."""
+    command = [str(python), "-m", "flake8", *(["--isolated"] if isolated else [])]
+    done = subprocess.run(
+        [*command, *map(str, arguments)],
+        cwd=cwd,
+        input=stdin,
+        env={**os.environ, **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return Run(done.returncode, done.stdout, done.stderr)
