@@ -41,10 +41,26 @@ def with_reason(message: str, reason: str) -> str:
 
 def source_of(node: cst.CSTNode) -> str:
     """The node's source on one line, runs of white space made one space."""
-    lines = _PRINTER.code_for_node(node).splitlines()
-    # A comment inside a bracketed expression would swallow what follows it on the joined line.
-    kept = [line.strip() for line in lines if not line.lstrip().startswith("#")]
-    return " ".join(" ".join(kept).split())
+    code = _PRINTER.code_for_node(node)
+    if "#" in code:
+        # On the joined line a comment would swallow what follows it.
+        bare = node.visit(_WithoutComments())
+        code = _PRINTER.code_for_node(bare) if isinstance(bare, cst.CSTNode) else code
+    return " ".join(code.split())
+
+
+class _WithoutComments(cst.CSTTransformer):
+    """Takes away the comments that stand inside an expression's brackets."""
+
+    def leave_TrailingWhitespace(
+        self, original_node: cst.TrailingWhitespace, updated_node: cst.TrailingWhitespace
+    ) -> cst.TrailingWhitespace:
+        return updated_node.with_changes(comment=None)
+
+    def leave_EmptyLine(
+        self, original_node: cst.EmptyLine, updated_node: cst.EmptyLine
+    ) -> cst.EmptyLine:
+        return updated_node.with_changes(comment=None)
 
 
 def shorten(text: str, longest: int = LONGEST_EXPRESSION) -> str:

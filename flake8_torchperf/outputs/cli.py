@@ -1,0 +1,84 @@
+"""The ``torchperf`` command: arguments in, an exit status out.
+
+Each command lives in a module of its own that offers ``add_command(commands)``; to add one, add
+its module to ``COMMANDS``. Such a module may import only what parsing its arguments needs, so that
+``torchperf --help`` never imports torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from flake8_torchperf import __version__
+from flake8_torchperf.findings.page import CatalogueError
+
+COMMANDS = ("flake8_torchperf.outputs.explain",)
+# What a shell reports for a command line that cannot be used; argparse exits with it too.
+USAGE_ERROR = 2
+
+EPILOG = """\
+examples:
+  flake8 --select TPF src        find where Python makes the accelerator wait
+  torchperf explain TPF203       why, and what to write instead
+  torchperf rules                every rule in one table
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit status; a user's mistake is one line on stderr."""
+    arguments = build_parser().parse_args(argv)
+    try:
+        status: int = arguments.run(arguments)
+        sys.stdout.flush()
+    except CatalogueError as error:
+        return fail(str(error))
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough. Python would complain again when it flushes.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser with every command's own."""
+    parser = argparse.ArgumentParser(
+        prog="torchperf",
+        description="Explain and confirm what flake8-torchperf finds.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    commands = parser.add_subparsers(metavar="command", required=True)
+    for name in COMMANDS:
+        import_module(name).add_command(commands)
+    return parser
+
+
+def add_parser(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser],
+    name: str,
+    summary: str,
+    example: str,
+) -> argparse.ArgumentParser:
+    """A command's parser, with its example at the end of its help."""
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=f"{summary[0].upper()}{summary[1:]}.",
+        epilog=f"example:\n  {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def fail(problem: str) -> int:
+    """Say in one line what cannot be done; returns the exit status for it."""
+    print(f"torchperf: {' '.join(problem.split())}", file=sys.stderr)
+    return USAGE_ERROR
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,108 @@
+"""Every rule page: whole, flagged as its example says, and true when executed."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from flake8_torchperf.findings.catalogue import load_catalogue, pages_folder
+from flake8_torchperf.findings.documentation import (
+    SECTIONS,
+    Documentation,
+    expected_findings,
+    read_documentation,
+)
+from flake8_torchperf.findings.rule import Rule
+from flake8_torchperf.options import Options
+from flake8_torchperf.pipeline import lint
+
+RULES = load_catalogue().rules
+FAMILIES = {
+    "1": "host reads",
+    "2": "per-element loops",
+    "3": "data-dependent control flow",
+    "4": "dynamic shapes",
+    "5": "transfers and training loops",
+    "6": "compiled code",
+}
+
+every_rule = pytest.mark.parametrize("rule", RULES, ids=[rule.code for rule in RULES])
+
+
+def example_of(page: Documentation) -> tuple[str, str, str]:
+    assert page.example is not None
+    return page.example.bad, page.example.good, page.example.call
+
+
+def test_every_page_is_loaded() -> None:
+    assert len(RULES) == len(list(pages_folder().glob("TPF*.md"))) >= 17
+
+
+@every_rule
+def test_page_is_whole(rule: Rule) -> None:
+    page = read_documentation(rule)
+    assert tuple(page.sections) == SECTIONS
+    assert page.evidence is not None
+    assert rule.own
+    assert rule.family == FAMILIES[rule.code[3]]
+    assert rule.matches
+    assert "{instead}" in rule.message
+    assert "http" in page.sections["References"] or "torch " in page.sections["References"]
+
+
+@every_rule
+def test_advice_is_a_clause(rule: Rule) -> None:
+    """Messages end with it, after a colon."""
+    for advice in [rule.message, *rule.instead.values()]:
+        assert not advice.endswith((".", " "))
+        assert len(advice) <= 120
+    for operation, advice in rule.instead.items():
+        assert advice[0].islower(), operation
+
+
+@every_rule
+def test_examples_are_well_formed(rule: Rule) -> None:
+    bad, good, call = example_of(read_documentation(rule))
+    for snippet in (bad, good):
+        functions = [n.name for n in ast.walk(ast.parse(snippet)) if isinstance(n, ast.FunctionDef)]
+        assert call in functions
+        assert all(len(line) <= 100 for line in snippet.splitlines())
+    marked = expected_findings(bad)
+    assert {code for _, code in marked} == {rule.code}
+    assert expected_findings(good) == []
+
+
+@every_rule
+def test_bad_example_is_flagged_where_it_says(rule: Rule) -> None:
+    bad, _, _ = example_of(read_documentation(rule))
+    found = [(f.line, f.code) for f in lint(bad, "bad.py", Options())]
+    assert sorted(found) == expected_findings(bad)
+
+
+@every_rule
+def test_good_example_is_silent(rule: Rule) -> None:
+    _, good, _ = example_of(read_documentation(rule))
+    assert [f"{f.line} {f.code} {f.message}" for f in lint(good, "good.py", Options())] == []
+
+
+@every_rule
+def test_messages_are_one_line(rule: Rule) -> None:
+    bad, _, _ = example_of(read_documentation(rule))
+    for finding in lint(bad, "bad.py", Options()):
+        assert "\n" not in finding.message
+        assert "{" not in finding.message
+        assert finding.message == " ".join(finding.message.split())
+
+
+@every_rule
+def test_examples_show_the_declared_evidence(rule: Rule) -> None:
+    torch = pytest.importorskip("torch")
+    from flake8_torchperf.runtime.examples import run_examples
+
+    page = read_documentation(rule)
+    assert page.evidence is not None
+    if page.evidence.needs == "cuda" and not torch.cuda.is_available():
+        pytest.skip("needs CUDA")
+    shown = run_examples(page)
+    assert shown.confirmed, shown.problem

@@ -1,0 +1,185 @@
+"""``torchperf explain`` and ``torchperf rules``."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flake8_torchperf import __version__
+from flake8_torchperf.findings.catalogue import load_catalogue
+from flake8_torchperf.outputs.cli import main
+from flake8_torchperf.outputs.explain import explain
+
+HOUSE_RULE = """\
++++
+code = "TPF701"
+name = "house-rule"
+family = "house rules"
+scope = "hot"
+priority = 50
+message = "{expression} is slow {where}: {instead}"
+
+[instead]
+default = "use the cache"
+
+[[match]]
+functions = ["mylib.fetch"]
++++
+# house-rule (TPF701)
+
+## What it does
+
+Reports fetches.
+
+## Bad
+
+See the wiki.
+
+## Good
+
+See the wiki.
+"""
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_explain_shows_the_page(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "TPF203"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("# nonfinite-check-per-tensor (TPF203)\n")
+    assert "- reported: in hot code" in text
+    assert "## When to ignore it" in text
+    assert "# TPF203" in text
+
+
+@pytest.mark.parametrize("word", ["tpf203", "nonfinite-check-per-tensor", "Nonfinite-Check-Per-Tensor"])
+def test_explain_takes_names_and_any_case(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", word]) == 0
+    assert "(TPF203)" in capsys.readouterr().out
+
+
+def test_explain_several_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "TPF101", "TPF106", "--format", "json"]) == 0
+    pages = json.loads(capsys.readouterr().out)
+    assert [page["code"] for page in pages] == ["TPF101", "TPF106"]
+    assert pages[0]["instead"]["default"]
+    assert pages[1]["evidence"]["needs"] == "cuda"
+    assert next(iter(pages[0]["sections"])) == "What it does"
+
+
+@pytest.mark.parametrize(
+    ("word", "error"),
+    [
+        ("TPF209", "torchperf: there is no rule TPF209; did you mean 'TPF20"),
+        ("nonfinite-check", "torchperf: there is no rule nonfinite-check; did you mean 'nonfinite-c"),
+        ("E501", "torchperf: there is no rule E501; "),
+        ("***", "torchperf: there is no rule ***; torchperf rules lists them"),
+    ],
+)
+def test_unknown_code_is_one_line(
+    word: str, error: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["explain", word]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(error)
+    assert err.count("\n") == 1
+
+
+def test_the_reserved_code_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", "TPF900"]) == 0
+    assert "could not be analysed" in capsys.readouterr().out
+
+
+def test_rules_lists_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["code", "name", "family", "scope"]
+    assert [line.split()[0] for line in lines[1:]] == [r.code for r in load_catalogue().rules]
+    assert not any(line.endswith(" ") for line in lines)
+
+
+def test_rules_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["rules", "--format", "json"]) == 0
+    table = json.loads(capsys.readouterr().out)
+    assert table[0] == {
+        "code": "TPF101",
+        "name": "read-of-a-tensor-value",
+        "family": "host reads",
+        "scope": "hot",
+    }
+
+
+def test_pages_of_a_repository(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "TPF701-house-rule.md").write_text(HOUSE_RULE, encoding="utf-8")
+    assert main(["explain", "TPF701", "--rules", str(tmp_path)]) == 0
+    assert "Reports fetches." in capsys.readouterr().out
+    assert main(["rules", "--rules", str(tmp_path)]) == 0
+    assert "house-rule" in capsys.readouterr().out
+
+
+def test_a_broken_page_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "TPF701-house-rule.md"
+    path.write_text(HOUSE_RULE.replace('"hot"', '"warm"'), encoding="utf-8")
+    assert main(["rules", "--rules", str(tmp_path)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err == f"torchperf: {path}:5: unknown scope 'warm'; known are loop, hot, all\n"
+
+
+def test_a_terminal_gets_rich_text() -> None:
+    pytest.importorskip("rich")
+    out = Terminal()
+    assert explain(["TPF203"], out=out) == 0
+    assert "nonfinite-check-per-tensor (TPF203)" in out.getvalue()
+    assert "## What it does" not in out.getvalue()
+
+
+def test_without_rich_a_terminal_gets_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flake8_torchperf.outputs.explain.find_spec", lambda name: None)
+    out = Terminal()
+    assert explain(["TPF203"], out=out) == 0
+    assert "## What it does" in out.getvalue()
+
+
+def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (["--version"], ["--help"], ["explain", "--help"], ["rules", "--help"]):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 0
+    text = capsys.readouterr().out
+    assert text.startswith(f"torchperf {__version__}\n")
+    assert text.count("example") == 3
+
+
+def test_a_reader_that_stops_early_sees_no_traceback() -> None:
+    script = "import sys; from flake8_torchperf.outputs.cli import main; sys.exit(main())"
+    codes = [rule.code for rule in load_catalogue().rules] * 5
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, "explain", *codes],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.read(10)
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert process.stderr.read() == b""
+    process.stderr.close()
+
+
+def test_explaining_needs_neither_torch_nor_libcst() -> None:
+    script = (
+        "import sys; from flake8_torchperf.outputs.cli import main; main(['rules']); "
+        "sys.exit(any(name in sys.modules for name in ('torch', 'libcst')))"
+    )
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 0
