@@ -1,0 +1,82 @@
+"""Writes the parts of README.md that are made from something else: the rules table and the example.
+
+    python tools/update_readme.py            rewrites them
+    python tools/update_readme.py --check    exits with 1 where README.md is out of date
+
+The table comes from the rule pages, the example's output from flake8 itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from itertools import groupby
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT))
+
+from flake8_torchperf.findings.catalogue import load_catalogue  # noqa: E402
+from flake8_torchperf.findings.documentation import read_documentation  # noqa: E402
+from flake8_torchperf.findings.rule import Rule  # noqa: E402
+
+README = ROOT / "README.md"
+EXAMPLE = "fixtures/issue82206_sharded_grad_scaler/before.py"
+
+
+def rules_table() -> str:
+    """Every rule of our own: its code, linked to its page, and the first thing the page says."""
+    rows = []
+    for family, rules in groupby(load_catalogue().rules, key=lambda rule: rule.family):
+        rows += ["", f"**{family[0].upper()}{family[1:]}**", "", "| code | reports |", "|---|---|"]
+        rows += [
+            f"| [{rule.code}](rules/{rule.path.name}) | {_first_sentence(rule)} |" for rule in rules
+        ]
+    return "\n".join(rows[1:])
+
+
+def _first_sentence(rule: Rule) -> str:
+    text = " ".join(read_documentation(rule).sections["What it does"].split())
+    sentence = re.split(r"\.(?=\s|$)", text, maxsplit=1)[0]
+    return sentence.removeprefix("Reports ").replace("|", "\\|")
+
+
+def example_output() -> str:
+    """What flake8 prints for the example, as a console session."""
+    command = [sys.executable, "-m", "flake8", "--isolated", "--select=TPF", "-j1", EXAMPLE]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.stderr:
+        raise RuntimeError(f"flake8 failed on {EXAMPLE}: {done.stderr}")
+    return f"```console\n$ flake8 --select TPF {EXAMPLE}\n{done.stdout}```"
+
+
+def updated(text: str) -> str:
+    """README's text with every generated part made anew. Raises ValueError where one is missing."""
+    for name, content in (("rules", rules_table()), ("example", example_output())):
+        begin, end = f"<!-- {name}: tools/update_readme.py -->", f"<!-- end of {name} -->"
+        if text.count(begin) != 1 or text.count(end) != 1:
+            raise ValueError(f"README.md must hold {begin!r} and {end!r} once")
+        head, rest = text.split(begin)
+        text = f"{head}{begin}\n{content}\n{end}{rest.split(end)[1]}"
+    return text
+
+
+def main() -> int:
+    """Rewrite README.md, or say whether it is up to date."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
+    arguments = parser.parse_args()
+    old = README.read_text(encoding="utf-8")
+    new = updated(old)
+    if arguments.check:
+        if new != old:
+            print("README.md is out of date: run python tools/update_readme.py", file=sys.stderr)
+        return int(new != old)
+    README.write_text(new, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
