@@ -1,1 +1,48 @@
-"""Everything that runs code: the only part that imports torch."""
+"""Everything that runs code: the only part that imports torch, and only when a name is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flake8_torchperf.runtime.budget import BudgetExceeded, dispatch_budget
+    from flake8_torchperf.runtime.counter import DispatchCounter
+    from flake8_torchperf.runtime.report import metrics_report
+
+__all__ = ["BudgetExceeded", "DispatchCounter", "dispatch_budget", "metrics_report"]
+
+_HOMES = {
+    "BudgetExceeded": "budget",
+    "DispatchCounter": "counter",
+    "dispatch_budget": "budget",
+    "metrics_report": "report",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import the module behind an exported name at its first use.
+
+    Raises ImportError, in one line that says what to install, where torch is missing.
+    """
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    require_torch()
+    return getattr(import_module(f"{__name__}.{home}"), name)
+
+
+def require_torch() -> None:
+    """Raise a one-line ImportError where torch is not installed.
+
+    A torch that is there but fails to import raises its own error: hiding it would send the
+    reader to install what is installed.
+    """
+    try:
+        import_module("torch")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(
+            "counting dispatches needs torch: pip install flake8-torchperf[confirm]"
+        ) from None

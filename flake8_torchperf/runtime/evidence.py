@@ -1,0 +1,139 @@
+"""What was counted, as frozen values: per source line, per operation and in total.
+
+Knows nothing of torch: evidence crosses process boundaries as JSON.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+ELSEWHERE = "<elsewhere>"
+"""The path of work under which no frame of the user's stood, for instance an import's."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """The counters of a line or of everything. `seconds` is time spent inside operations.
+
+    `synchronisations` are explicit calls (`torch.cuda.synchronize`); `device_syncs` are the waits
+    that CUDA itself reported, and stay 0 without CUDA. `factories` is the part of `allocations`
+    made by operations that take no tensor or only its shape (`zeros`, `empty_like`, `new_ones`).
+    """
+
+    dispatches: int = 0
+    host_reads: int = 0
+    transfers: int = 0
+    dynamic_shapes: int = 0
+    allocations: int = 0
+    factories: int = 0
+    iterations: int = 0
+    synchronisations: int = 0
+    device_syncs: int = 0
+    graph_breaks: int = 0
+    bytes_to_host: int = 0
+    bytes_to_device: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: Counts) -> Counts:
+        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in _COUNTERS})
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        return asdict(self)
+
+
+_COUNTERS = tuple(one.name for one in fields(Counts))
+
+
+@dataclass(frozen=True)
+class LineEvidence:
+    """What one source line spent.
+
+    `ops` maps an operation's name to its dispatches; `events` maps a counter's name to what raised
+    it and how often: `{"host_reads": {"aten::_local_scalar_dense": 3, "tolist": 1}}`.
+    """
+
+    path: str
+    line: int
+    function: str
+    counts: Counts
+    ops: Mapping[str, int] = field(default_factory=dict)
+    events: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        return {
+            "path": self.path,
+            "line": self.line,
+            "function": self.function,
+            "counts": self.counts.to_dict(),
+            "ops": dict(self.ops),
+            "events": {counter: dict(causes) for counter, causes in self.events.items()},
+        }
+
+
+@dataclass(frozen=True)
+class OpEvidence:
+    """What one operation spent in all. `samples` holds the last durations, in nanoseconds."""
+
+    name: str
+    dispatches: int
+    seconds: float
+    samples: tuple[int, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        return {"name": self.name, "dispatches": self.dispatches, "seconds": self.seconds}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """All that one counter saw. `seconds` is how long it was open."""
+
+    level: str
+    seconds: float
+    lines: tuple[LineEvidence, ...]
+    ops: tuple[OpEvidence, ...]
+    totals: Counts
+
+    def at(self, path: str | os.PathLike[str], line: int) -> LineEvidence | None:
+        """What this line spent, or None where it spent nothing."""
+        wanted = os.path.realpath(path)
+        for one in self.lines:
+            if one.line == line and os.path.realpath(one.path) == wanted:
+                return one
+        return None
+
+    def between(self, path: str | os.PathLike[str], first: int, last: int) -> Counts:
+        """The sum over a statement's or a function's lines, both ends included."""
+        wanted = os.path.realpath(path)
+        return total(
+            one.counts
+            for one in self.lines
+            if first <= one.line <= last and os.path.realpath(one.path) == wanted
+        )
+
+    def op(self, name: str) -> int:
+        """How often an operation (`aten::isinf`) was dispatched."""
+        return sum(one.dispatches for one in self.ops if one.name == name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        return {
+            "level": self.level,
+            "seconds": self.seconds,
+            "totals": self.totals.to_dict(),
+            "lines": [one.to_dict() for one in self.lines],
+            "ops": [one.to_dict() for one in self.ops],
+        }
+
+
+def total(counts: Iterable[Counts]) -> Counts:
+    """The sum of counts; of none, zero."""
+    summed = Counts()
+    for one in counts:
+        summed = summed + one
+    return summed

@@ -1,0 +1,48 @@
+"""pytest's side: the marker `torchperf(...)` and the fixture `dispatch_counter`.
+
+Loaded into every pytest run of an environment, so torch is imported only by a test that counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from flake8_torchperf.runtime.counter import DispatchCounter
+
+MARKER = (
+    "torchperf(max_dispatches=None, max_host_reads=None, max_transfers=None, ops=None): "
+    "fail the test if its body spends more; lines with `# noqa: TPF...` may spend"
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, which `--strict-markers` asks for."""
+    config.addinivalue_line("markers", MARKER)
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+    """Run a marked test's body under its budget; fixtures spend outside of it."""
+    marker = pyfuncitem.get_closest_marker("torchperf")
+    if marker is None:
+        return (yield)
+    from flake8_torchperf.runtime import dispatch_budget
+
+    budget = dispatch_budget(*marker.args, **marker.kwargs)
+    with budget.counting() as counter:
+        outcome = yield
+    budget.check(counter.evidence)
+    return outcome
+
+
+@pytest.fixture
+def dispatch_counter() -> Iterator[DispatchCounter]:
+    """A DispatchCounter that is open while the test runs."""
+    from flake8_torchperf.runtime import DispatchCounter
+
+    with DispatchCounter() as counter:
+        yield counter
