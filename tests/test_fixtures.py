@@ -87,6 +87,26 @@ def test_after_does_the_same_without_the_wait(folder: Path) -> None:
     assert totals[1] <= allowed < totals[0], f"{counted}: before {totals[0]}, after {totals[1]}"
 
 
+# What these report is work launched once per element or parameter: no line of it need wait.
+LAUNCHES = {"TPF201", "TPF202", "TPF204", "TPF205"}
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_the_lines_that_wait_are_the_lines_with_comments(path: Path) -> None:
+    pytest.importorskip("torch")
+    from flake8_torchperf.runtime import DispatchCounter
+
+    module = load(path)
+    with DispatchCounter() as counter:
+        module.run(8)
+
+    spent = [one for one in counter.evidence.lines if Path(one.path) == path]
+    waiting = {one.line for one in spent if one.counts.host_reads}
+    commented = expected(path, {"hot", "all"})
+    assert waiting == {line for line, code in commented if code not in LAUNCHES}
+    assert {line for line, _ in commented} <= {one.line for one in spent}
+
+
 def test_every_fixture_says_where_it_comes_from() -> None:
     assert len(FOLDERS) >= 5
     for path in FILES:
