@@ -39,7 +39,13 @@ COUNTERS = (
     "allocations",
     "graph_breaks",
     "synchronisations",
+    "device_syncs",
     "iterations",
+    # Measured by the example runner itself: graphs that torch.compile made, functions it gave up
+    # on, and autograd nodes that the returned tensor keeps alive.
+    "compiled_graphs",
+    "skipped_frames",
+    "autograd_nodes",
 )
 LAWS = ("call", "element")
 EVIDENCE_KEYS = ("counter", "law", "at_least", "good_at_most", "needs")

@@ -60,13 +60,30 @@ def measure(page: Documentation, which: Which) -> float:
         raise ValueError(f"{page.rule.code} declares no evidence")
     counter = page.evidence.counter
     if page.evidence.law == "call":
-        return float(getattr(probe(page, which, SIZES[0]), counter))
-    small, large = (float(getattr(probe(page, which, n), counter)) for n in SIZES)
+        return float(probe(page, which, SIZES[0]).of(counter))
+    small, large = (float(probe(page, which, n).of(counter)) for n in SIZES)
     return (large - small) / (SIZES[1] - SIZES[0])
 
 
-def probe(page: Documentation, which: Which, n: int) -> Counts:
-    """What one call of an example counts at input size ``n``, in the example's own lines.
+@dataclass(frozen=True)
+class Probe:
+    """One call of an example: what the dispatch counter saw, and what only its result shows."""
+
+    counts: Counts
+    compiled_graphs: int
+    skipped_frames: int
+    autograd_nodes: int
+
+    def of(self, counter: str) -> int:
+        """The count that a page's evidence names."""
+        return int(getattr(self if counter in _OF_THE_RUN else self.counts, counter))
+
+
+_OF_THE_RUN = frozenset({"compiled_graphs", "skipped_frames", "autograd_nodes"})
+
+
+def probe(page: Documentation, which: Which, n: int) -> Probe:
+    """Call an example once with inputs of size ``n``.
 
     The inputs are made before the counter opens, from a fixed seed. Tensors on the host stand for
     tensors on a device, except where the page needs CUDA and makes them there.
@@ -74,8 +91,12 @@ def probe(page: Documentation, which: Which, n: int) -> Counts:
     if page.example is None:
         raise ValueError(f"{page.rule.code} has no examples to run")
     example, filename = page.example, f"<{page.rule.code} {which}>"
+    snippet = example.bad if which == "bad" else example.good
+    compiles = "torch.compile(" in snippet
+    if compiles:
+        _forget_compiled()
     names: dict[str, Any] = {"torch": torch, "n": n, "__name__": filename}
-    exec(compile(example.bad if which == "bad" else example.good, filename, "exec"), names)
+    exec(compile(snippet, filename, "exec"), names)
     if example.setup:
         exec(compile(example.setup, f"<{page.rule.code} setup>", "exec"), names)
     torch.manual_seed(0)
@@ -84,5 +105,34 @@ def probe(page: Documentation, which: Which, n: int) -> Counts:
     needs_device = page.evidence is not None and page.evidence.needs == "cuda"
     counter = DispatchCounter(host_as_device=not needs_device)
     with redirect_stdout(io.StringIO()), counter:
-        call(**inputs)
-    return counter.evidence.totals
+        result = call(**inputs)
+    graphs, skipped = _compiled() if compiles else (0, 0)
+    return Probe(counter.evidence.totals, graphs, skipped, _autograd_nodes(result))
+
+
+def _forget_compiled() -> None:
+    from torch._dynamo.utils import counters
+
+    torch._dynamo.reset()
+    counters.clear()
+
+
+def _compiled() -> tuple[int, int]:
+    """Graphs compiled and functions given up on since `_forget_compiled`."""
+    from torch._dynamo.utils import counters
+
+    frames = counters["frames"]
+    return counters["stats"]["unique_graphs"], frames["total"] - frames["ok"]
+
+
+def _autograd_nodes(result: object) -> int:
+    """How many nodes of the autograd graph the returned tensor keeps alive."""
+    first = result.grad_fn if isinstance(result, torch.Tensor) else None
+    seen: set[Any] = set()
+    waiting = [first]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting.extend(following for following, _ in node.next_functions)
+    return len(seen)
