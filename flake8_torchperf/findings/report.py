@@ -1,0 +1,90 @@
+"""Sites of one unit to findings: matched, located, worded.
+
+Enters a unit, the catalogue and options; leaves findings. Must not know flake8.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.match import find
+from flake8_torchperf.findings.message import format_message, with_reason
+from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.interpret.values import Strength, Tensor, tensor_of
+from flake8_torchperf.sites.locate import locate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import libcst as cst
+
+    from flake8_torchperf.findings.catalogue import Catalogue
+    from flake8_torchperf.findings.match import Raw
+    from flake8_torchperf.interpret.unit import Unit
+    from flake8_torchperf.options import Options
+    from flake8_torchperf.parse.snippet import Snippet, UnreadableError
+    from flake8_torchperf.sites.model import Site
+
+UNREADABLE = "TPF900"
+
+
+def report(unit: Unit, catalogue: Catalogue, options: Options) -> list[Finding]:
+    """The findings among the sites of a unit; positions are computed only if there are any."""
+    believed = [site for site in unit.sites if _believed(site)]
+    raws = find(believed, catalogue, options.scope)
+    return [_finding(raw, unit.snippet, options) for raw in _one_loop_one_finding(raws)]
+
+
+def unreadable(error: UnreadableError) -> Finding:
+    """A file that Python can parse and libcst cannot."""
+    message = f"this file was not analysed: libcst cannot parse it ({error})"
+    return Finding(UNREADABLE, message, 1, 0, 1, 0, None, None)
+
+
+def _believed(site: Site) -> bool:
+    """A reason that is no more than a convention supports no finding."""
+    tensor = tensor_of(site.operand) if site.operand is not None else None
+    return tensor is None or tensor.reason.strength >= Strength.INFERRED
+
+
+# A loop with more operations per parameter than this is an update rule, not a lone operation.
+MAX_OPERATIONS = 2
+
+
+def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
+    """Operations per parameter are objected to where a loop does one or two of them."""
+    kept = list(raws)
+    counts: dict[int, int] = {}
+    for raw in kept:
+        if raw.site.kind.value == "ParameterLoop":
+            key = id(raw.site.loops[-1].node)
+            counts[key] = counts.get(key, 0) + 1
+    return [
+        raw
+        for raw in kept
+        if raw.site.kind.value != "ParameterLoop"
+        or counts[id(raw.site.loops[-1].node)] <= MAX_OPERATIONS
+    ]
+
+
+def _finding(raw: Raw, snippet: Snippet, options: Options) -> Finding:
+    site = locate(raw.site, snippet)
+    message = format_message(raw.rule, site)
+    if options.explain and isinstance(site.operand, Tensor):
+        message = with_reason(message, site.operand.reason.describe(_line_in(snippet)))
+    line, column, end_line, end_column = snippet.position(site.node) or (1, 0, 1, 0)
+    return Finding(raw.rule.code, message, line, column, end_line, end_column, raw.rule, site)
+
+
+def _line_in(snippet: Snippet) -> LineOf:
+    def line_of(node: cst.CSTNode) -> int | None:
+        place = snippet.position(node)
+        return None if place is None else place[0]
+
+    return line_of
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    LineOf = Callable[[cst.CSTNode], int | None]

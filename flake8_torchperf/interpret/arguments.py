@@ -1,0 +1,147 @@
+"""The arguments of a call, evaluated.
+
+Enters a libcst call; leaves argument values with their nodes. Must not know what is called.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_torchperf.interpret import expressions
+from flake8_torchperf.interpret.iteration import element_of, unpack_reads
+from flake8_torchperf.interpret.values import (
+    UNKNOWN,
+    Device,
+    DType,
+    Mapping_,
+    NoneValue,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+    tensor_of,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flake8_torchperf.interpret.environment import Env
+    from flake8_torchperf.interpret.machine import Context
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Argument:
+    """One argument: its expression and value."""
+
+    node: cst.BaseExpression
+    value: Value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arguments:
+    """All arguments of one call; ``open`` where ``*args`` or ``**kwargs`` hide some."""
+
+    node: cst.Call
+    positional: tuple[Argument, ...]
+    keywords: dict[str, Argument]
+    open: bool = False
+
+    def get(self, position: int, keyword: str = "") -> Argument | None:
+        """The argument at a position or under a keyword."""
+        if keyword and keyword in self.keywords:
+            return self.keywords[keyword]
+        if 0 <= position < len(self.positional):
+            return self.positional[position]
+        return None
+
+    def value(self, position: int, keyword: str = "") -> Value:
+        """The value of the argument at a position or under a keyword; Unknown where absent."""
+        found = self.get(position, keyword)
+        return UNKNOWN if found is None else found.value
+
+    def all(self) -> Iterator[Argument]:
+        """Every argument, in order."""
+        yield from self.positional
+        yield from self.keywords.values()
+
+    def tensors(self) -> list[Tensor]:
+        """The tensors among the arguments, those inside sequences included."""
+        found: list[Tensor] = []
+        for argument in self.all():
+            tensor = tensor_of(argument.value)
+            if tensor is None and isinstance(argument.value, Sequence):
+                tensor = tensor_of(argument.value.element)
+                found.extend(t for t in map(tensor_of, argument.value.items or ()) if t)
+            if tensor is not None:
+                found.append(tensor)
+        return found
+
+    def rest(self) -> Arguments:
+        """The arguments after the first, for a function called as a method."""
+        return Arguments(self.node, self.positional[1:], self.keywords, self.open)
+
+
+def evaluate_arguments(node: cst.Call, env: Env, ctx: Context) -> Arguments:
+    """Evaluate the arguments of a call from left to right."""
+    positional: list[Argument] = []
+    keywords: dict[str, Argument] = {}
+    hidden = False
+    for argument in node.args:
+        value = expressions.evaluate(argument.value, env, ctx)
+        if argument.star == "*":
+            hidden = _starred(argument.value, value, positional, ctx) or hidden
+        elif argument.star == "**":
+            hidden = True
+            if isinstance(value, Mapping_):
+                for key, item in value.items:
+                    keywords.setdefault(key, Argument(argument.value, item))
+        elif argument.keyword is not None:
+            keywords[argument.keyword.value] = Argument(argument.value, value)
+        else:
+            positional.append(Argument(argument.value, value))
+    return Arguments(node, tuple(positional), keywords, hidden)
+
+
+def _starred(
+    node: cst.BaseExpression, value: Value, positional: list[Argument], ctx: Context
+) -> bool:
+    """Spread ``*value``; True where the number of arguments is not known."""
+    unpack_reads(value, "star", node, ctx)
+    if isinstance(value, Sequence) and value.items is not None:
+        positional.extend(Argument(node, item) for item in value.items)
+        return False
+    positional.append(Argument(node, element_of(value)))
+    return True
+
+
+def kind_of(value: Value) -> str:
+    """The kind by which the torch table tells overloads apart."""
+    if tensor_of(value) is not None:
+        return "T"
+    match value:
+        case Scalar(kind="bool", value=bool(known)):
+            return "1" if known else "0"
+        case Scalar(kind=kind):
+            return {"int": "i", "float": "f", "bool": "b", "str": "s", "number": "n"}.get(kind, "x")
+        case Sequence(element=element):
+            if tensor_of(element) is not None:
+                return "Tl"
+            return "Z" if isinstance(element, Scalar) and element.kind == "int" else "x"
+        case NoneValue():
+            return "-"
+        case DType():
+            return "Y"
+        case Device():
+            return "D"
+    return "x"
+
+
+def kinds(arguments: Arguments) -> tuple[list[str], dict[str, str]]:
+    """The kinds of the positional arguments and of the keywords."""
+    return (
+        [kind_of(a.value) for a in arguments.positional],
+        {name: kind_of(a.value) for name, a in arguments.keywords.items()},
+    )

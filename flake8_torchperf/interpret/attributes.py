@@ -1,0 +1,167 @@
+"""Attribute access: on tensors, modules, classes of the project and imported names.
+
+Enters an attribute node; leaves its value. Must not know calls or statements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_torchperf.interpret import classes, expressions
+from flake8_torchperf.interpret.environment import Env, path_of
+from flake8_torchperf.interpret.returned import value_of_return
+from flake8_torchperf.interpret.types import DTYPES
+from flake8_torchperf.interpret.values import (
+    BOOL,
+    NDARRAY,
+    SHAPE,
+    UNKNOWN,
+    BoundMethod,
+    ClassValue,
+    Device,
+    DType,
+    External,
+    Function,
+    Instance,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Union,
+    Value,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.machine import Context
+
+# Attributes of numpy arrays that are no arrays.
+NDARRAY_FACTS = {"shape": SHAPE, "ndim": Scalar("int"), "size": Scalar("int")}
+
+
+def attribute(node: cst.Attribute, env: Env, ctx: Context) -> Value:
+    """``owner.name``: what is known of the path, else of the owner."""
+    path = path_of(node)
+    if path is not None and path in env:
+        return env[path]
+    owner = expressions.evaluate(node.value, env, ctx)
+    return attribute_of(owner, node.attr.value, node, ctx)
+
+
+def attribute_of(owner: Value, name: str, node: cst.Attribute | None, ctx: Context) -> Value:
+    """The attribute ``name`` of a value."""
+    match owner:
+        case Tensor():
+            return tensor_attribute(owner, name, node, ctx)
+        case External(name=qualified):
+            return _of_external(qualified, name, ctx)
+        case Instance():
+            return classes.instance_attribute(owner, name, ctx)
+        case ClassValue(info=info):
+            return classes.class_member(info, name, ctx)
+        case Sequence(names=names, items=items) if name in names and items is not None:
+            return items[names.index(name)]
+        case Sequence() | Mapping_() | Scalar():
+            return BoundMethod(owner, name, node.value if node is not None else None)
+        case NDArray():
+            return NDARRAY_FACTS.get(name, BoundMethod(owner, name))
+        case Union(options=options):
+            return _of_union(options, name, node, ctx)
+        case Device():
+            return Scalar("str") if name == "type" else UNKNOWN
+        case Function():
+            return BoundMethod(owner, name)
+    return BOOL if name == "requires_grad" else UNKNOWN
+
+
+def tensor_attribute(
+    tensor: Tensor, name: str, node: cst.Attribute | None, ctx: Context
+) -> Value:
+    """An attribute of a tensor, by torch's own table."""
+    match name:
+        case "device":
+            return Device(tensor.device)
+        case "dtype":
+            return DType(tensor.dtype)
+        case "grad":
+            # A gradient lies where its tensor lies.
+            reason = Reason("`.grad` of a tensor", node, tensor.reason, tensor.reason.strength)
+            return replace(tensor, role="gradient", dtype="float", reason=reason, chain=())
+        case "data":
+            return tensor
+        case "is_cuda" | "is_cpu" | "requires_grad" | "is_leaf":
+            return BOOL
+    known = ctx.machine.table.attribute(name)
+    if known is not None:
+        return value_of_return(known, tensor.reason, [tensor])
+    if ctx.machine.table.method(name) is not None:
+        return BoundMethod(tensor, name, node.value if node is not None else None)
+    return UNKNOWN
+
+
+def _of_external(qualified: str, name: str, ctx: Context) -> Value:
+    dotted = f"{qualified}.{name}"
+    if qualified == "torch" and name in DTYPES:
+        return DType(DTYPES[name])
+    constant = EXTERNAL_CONSTANTS.get(dotted)
+    if constant is not None:
+        return constant
+    return ctx.machine.external(dotted)
+
+
+EXTERNAL_CONSTANTS: dict[str, Value] = {
+    "math.inf": Scalar("float"), "math.nan": Scalar("float"), "math.pi": Scalar("float"),
+    "math.e": Scalar("float"), "torch.inf": Scalar("float"), "torch.nan": Scalar("float"),
+    "torch.pi": Scalar("float"), "torch.e": Scalar("float"), "torch.newaxis": NoneValue(),
+    "numpy.inf": Scalar("float"), "numpy.nan": Scalar("float"), "numpy.pi": Scalar("float"),
+    "sys.maxsize": Scalar("int"), "numpy.newaxis": NoneValue(),
+}  # fmt: skip
+
+
+def _of_union(
+    options: tuple[Value, ...], name: str, node: cst.Attribute | None, ctx: Context
+) -> Value:
+    """Only the options that can have the attribute matter: None and numbers have none of torch's."""
+    table = ctx.machine.table
+    if table.method(name) is not None or table.attribute(name) is not None:
+        tensors = [o for o in options if isinstance(o, Tensor)]
+        others = [
+            o
+            for o in options
+            if isinstance(o, (Sequence, Mapping_, Instance, NDArray)) and name not in TENSOR_ONLY
+        ]
+        if tensors and not others:
+            return tensor_attribute(tensors[0], name, node, ctx)
+        if tensors:
+            return UNKNOWN
+    kept = [o for o in options if not isinstance(o, NoneValue)]
+    return join_all(attribute_of(o, name, node, ctx) for o in kept)
+
+
+# Methods and attributes that, of all common types, only tensors have.
+TENSOR_ONLY = frozenset(
+    ("backward", "detach", "detach_", "requires_grad", "grad_fn", "item", "numel", "unsqueeze",
+     "unsqueeze_", "masked_fill", "masked_fill_", "contiguous", "is_cuda", "numpy", "is_sparse",
+     "permute", "expand_as", "view_as", "index_select", "scatter_", "gather", "is_leaf", "retain_grad",
+     "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "softmax", "log_softmax",
+     "sigmoid", "bmm", "matmul", "narrow", "element_size", "storage", "untyped_storage", "data_ptr",
+     "is_floating_point", "is_complex", "is_contiguous", "to_dense", "to_sparse", "masked_select",
+     "nonzero", "argmax", "topk", "cumsum_", "mul_", "add_", "sub_", "div_", "copy_", "fill_",
+     "zero_", "clamp_", "addcmul_", "addcdiv_", "lerp_", "sqrt_", "exp_", "uniform_", "normal_",
+     "bernoulli_", "logsumexp", "norm", "isnan", "isinf", "isfinite", "tolist", "size", "dim")
+)  # fmt: skip
+
+
+def optimizer_groups(reason_node: cst.CSTNode | None) -> Value:
+    """``optimizer.param_groups``: dicts with parameters under "params" and options beside them."""
+    reason = Reason("parameter of an optimizer's `param_groups`", reason_node, None, Strength.STATED)
+    parameters = Sequence("list", Tensor(reason, "float", role="parameter"))
+    group = Mapping_(Scalar("str"), UNKNOWN, (("params", parameters),))
+    return Sequence("list", group)

@@ -1,0 +1,342 @@
+"""Python's own functions, math, numpy, logging and the other libraries met beside torch.
+
+Enters a name and arguments; leaves the result's value, and sites where Python reads a tensor on
+its own. Must not know statements.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret import calls, classes, containers
+from flake8_torchperf.interpret.attributes import attribute_of
+from flake8_torchperf.interpret.emit import emit, emit_read
+from flake8_torchperf.interpret.iteration import element_of, unpack_reads
+from flake8_torchperf.interpret.operators import formatted, held_tensor
+from flake8_torchperf.interpret.values import (
+    BOOL,
+    FLOAT,
+    INT,
+    NDARRAY,
+    NONE,
+    NUMBER,
+    STR,
+    UNKNOWN,
+    Closure,
+    External,
+    Mapping_,
+    Opaque,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Value,
+    join_all,
+    tensor_of,
+)
+from flake8_torchperf.sites.model import SiteKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.interpret.arguments import Arguments
+    from flake8_torchperf.interpret.environment import Env
+    from flake8_torchperf.interpret.machine import Context
+
+NUMBER_KINDS = {
+    "float": "float", "int": "int", "bool": "bool", "complex": "complex", "round": "number",
+    "index": "int",
+}  # fmt: skip
+REDUCTIONS = {"max", "min", "sum", "any", "all", "sorted"}
+LOG_CALLS = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
+
+
+def call_builtin(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    """Call one of Python's built-in functions or types."""
+    if name in NUMBER_KINDS and name != "index":
+        return _number(name, arguments, ctx)
+    if name in REDUCTIONS:
+        return _reduction(name, arguments, env, ctx)
+    handler = BUILTINS.get(name)
+    if handler is not None:
+        return handler(arguments, env, ctx)
+    return RESULTS.get(name, UNKNOWN)
+
+
+def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``float(t)``: one read. A number already read keeps its origin through the conversion."""
+    if not arguments.positional:
+        return Scalar(NUMBER_KINDS[name])
+    argument = arguments.positional[0]
+    read = emit_read(ctx, SiteKind.HOST_READ, name, arguments.node, argument.value,
+                     operand_node=argument.node)  # fmt: skip
+    if isinstance(argument.value, Scalar):
+        return Scalar(NUMBER_KINDS[name], read=argument.value.read, tensor=argument.value.tensor)
+    return Scalar(NUMBER_KINDS[name], read=None if read is None else arguments.node, tensor=read)
+
+
+def _reduction(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    """``max(a, b)`` compares with ``<`` and asks for truth; ``sum`` alone stays on the device."""
+    values = [a.value for a in arguments.positional]
+    if len(values) == 1:
+        return _reduce_one(name, values[0], arguments, env, ctx)
+    if name in ("max", "min") and len(values) > 1:
+        held = [t for t in map(tensor_of, values) if t is not None]
+        reads = [t for t in held if t.device != "host"]
+        if reads:
+            first = next(a for a in arguments.positional if tensor_of(a.value) is reads[0]
+                         or tensor_of(a.value) == reads[0])  # fmt: skip
+            emit(ctx, SiteKind.HOST_REDUCTION, name, arguments.node, reads[0],
+                 operand_node=first.node)  # fmt: skip
+        return join_all(values)
+    if name == "sum" and values:
+        return containers.summed(values[0], values[1])
+    return join_all(values) if name in ("max", "min") else UNKNOWN
+
+
+def _reduce_one(
+    name: str, value: Value, arguments: Arguments, env: Env, ctx: Context
+) -> Value:
+    node = arguments.positional[0].node
+    over = tensor_of(value)
+    element = element_of(value)
+    held = over or tensor_of(element)
+    key = arguments.keywords.get("key")
+    if key is not None and isinstance(key.value, Closure):
+        # What is compared is what the key function returns.
+        held = tensor_of(calls.apply(key.value, containers.single(arguments, element), env, ctx))
+    elif key is not None:
+        held = None
+    if name == "sum" and over is None:
+        return containers.summed(value, NUMBER)
+    if held is not None and held.device != "host" and not _single(value):
+        emit(ctx, SiteKind.HOST_REDUCTION, name, arguments.node, held, operand_node=node)
+    match name:
+        case "any" | "all":
+            return BOOL
+        case "sorted":
+            return Sequence("list", element)
+    return element
+
+
+def _single(value: Value) -> bool:
+    return isinstance(value, Sequence) and value.items is not None and len(value.items) == 1
+
+
+def _text(operation: str) -> Callable[[Arguments, Env, Context], Value]:
+    def handler(arguments: Arguments, env: Env, ctx: Context) -> Value:
+        for argument in arguments.positional:
+            formatted(argument.value, operation, argument.node, ctx)
+        return NONE if operation == "print" else STR
+
+    return handler
+
+
+def _len(arguments: Arguments, env: Env, ctx: Context) -> Value:
+    return INT
+
+
+def _range(arguments: Arguments, env: Env, ctx: Context) -> Value:
+    for argument in arguments.positional:
+        emit_read(ctx, SiteKind.NUMBER_USE, "range", argument.node, argument.value,
+                  operand_node=argument.node)  # fmt: skip
+    return Sequence("range", INT)
+
+
+def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
+    def handler(arguments: Arguments, env: Env, ctx: Context) -> Value:
+        sources = arguments.positional[1:] if name in ("map", "filter") else arguments.positional
+        for argument in sources:
+            unpack_reads(argument.value, name, argument.node, ctx)
+        elements = [element_of(a.value) for a in sources]
+        match name:
+            case "enumerate":
+                pair = (INT, elements[0] if elements else UNKNOWN)
+                return Sequence("iterator", Sequence("tuple", join_all(pair), pair))
+            case "zip":
+                row = tuple(elements)
+                return Sequence("iterator", Sequence("tuple", join_all(row), row))
+            case "map":
+                return _mapped(arguments, elements, env, ctx)
+            case "filter":
+                return _filtered(arguments, elements, env, ctx)
+        return Sequence("iterator", elements[0] if elements else UNKNOWN)
+
+    return handler
+
+
+def _mapped(arguments: Arguments, elements: list[Value], env: Env, ctx: Context) -> Value:
+    function = arguments.value(0)
+    given = containers.several(arguments, elements)
+    inside = containers.inside_loop(arguments, ctx)
+    return Sequence("iterator", calls.apply(function, given, env, inside))
+
+
+def _filtered(arguments: Arguments, elements: list[Value], env: Env, ctx: Context) -> Value:
+    element = elements[0] if elements else UNKNOWN
+    function = arguments.value(0)
+    if isinstance(function, Closure):
+        inside = containers.inside_loop(arguments, ctx)
+        given = containers.several(arguments, elements)
+        verdict = calls.apply(function, given, env, inside)
+        emit_read(inside, SiteKind.BRANCH, "filter", arguments.node, verdict,
+                  operand_node=arguments.node)  # fmt: skip
+    if element == UNKNOWN and containers.grad_filter(function):
+        # `filter(lambda p: p.grad is not None, ...)`: only tensors have a `.grad` to ask for.
+        reason = Reason("its `.grad` is asked for", arguments.node, None, Strength.INFERRED)
+        element = Tensor(reason, "float", role="parameter")
+    elif isinstance(element, Tensor) and containers.grad_filter(function):
+        element = Tensor(element.reason, element.dtype, element.device, role="parameter")
+    return Sequence("iterator", element)
+
+
+def _collection(kind: str) -> Callable[[Arguments, Env, Context], Value]:
+    def handler(arguments: Arguments, env: Env, ctx: Context) -> Value:
+        if not arguments.positional:
+            return Sequence(kind, UNKNOWN, ())
+        argument = arguments.positional[0]
+        unpack_reads(argument.value, kind, argument.node, ctx)
+        items = argument.value.items if isinstance(argument.value, Sequence) else None
+        return Sequence(kind, element_of(argument.value), items)
+
+    return handler
+
+
+def _dict(arguments: Arguments, env: Env, ctx: Context) -> Value:
+    items = tuple((name, a.value) for name, a in arguments.keywords.items())
+    first = arguments.value(0) if arguments.positional else None
+    if isinstance(first, Mapping_):
+        return Mapping_(first.key, join_all([first.element, *(v for _, v in items)]),
+                        first.items + items)  # fmt: skip
+    return Mapping_(STR, join_all(v for _, v in items), items)
+
+
+def _getattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
+    wanted = arguments.value(1)
+    if isinstance(wanted, Scalar) and isinstance(wanted.value, str):
+        found = attribute_of(arguments.value(0), wanted.value, None, ctx)
+        default = arguments.get(2)
+        if default is None or found == UNKNOWN:
+            return found
+        return join_all((found, default.value))
+    return UNKNOWN
+
+
+def _setattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
+    name = arguments.value(1)
+    if ctx.writes is not None and isinstance(name, Scalar) and isinstance(name.value, str):
+        if len(arguments.positional) > 2 and classes.is_self(arguments.positional[0].node, ctx):
+            ctx.writes[name.value] = arguments.value(2)
+    return NONE
+
+
+def _next(arguments: Arguments, env: Env, ctx: Context) -> Value:
+    found = element_of(arguments.value(0))
+    return join_all((found, arguments.value(1))) if len(arguments.positional) > 1 else found
+
+
+def _abs(arguments: Arguments, env: Env, ctx: Context) -> Value:
+    value = arguments.value(0)
+    return tensor_of(value) or (value if isinstance(value, Scalar) else UNKNOWN)
+
+
+BUILTINS: dict[str, Callable[[Arguments, Env, Context], Value]] = {
+    "print": _text("print"),
+    "str": _text("str"),
+    "repr": _text("repr"),
+    "format": _text("format"),
+    "ascii": _text("repr"),
+    "len": _len,
+    "range": _range,
+    "enumerate": _iterating("enumerate"),
+    "zip": _iterating("zip"),
+    "map": _iterating("map"),
+    "filter": _iterating("filter"),
+    "reversed": _iterating("reversed"),
+    "iter": _iterating("iter"),
+    "list": _collection("list"),
+    "tuple": _collection("tuple"),
+    "set": _collection("set"),
+    "frozenset": _collection("set"),
+    "dict": _dict,
+    "getattr": _getattr,
+    "setattr": _setattr,
+    "next": _next,
+    "abs": _abs,
+    "pow": _abs,
+}
+RESULTS: dict[str, Value] = {
+    "isinstance": BOOL, "issubclass": BOOL, "hasattr": BOOL, "callable": BOOL, "id": INT,
+    "hash": INT, "ord": INT, "chr": STR, "hex": STR, "bin": STR, "oct": STR, "input": STR,
+    "type": Opaque("class"), "open": Opaque("file"), "slice": Opaque("slice"),
+    "bytes": Scalar("bytes"), "bytearray": Scalar("bytes"), "object": Opaque("object"),
+    "divmod": NUMBER,
+}  # fmt: skip
+
+
+def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    """Call a function of another library, by its qualified name."""
+    head, _, rest = name.partition(".")
+    match head:
+        case "math" | "cmath":
+            return _math(name, rest, arguments, ctx)
+        case "operator":
+            return _number("index", arguments, ctx) if rest == "index" else UNKNOWN
+        case "numpy":
+            return _numpy(name, rest, arguments, ctx)
+        case "logging":
+            return _logging(rest, arguments, ctx)
+        case "warnings":
+            for argument in arguments.positional:
+                formatted(argument.value, "warnings", argument.node, ctx)
+            return NONE
+        case "copy" if rest in ("copy", "deepcopy"):
+            return arguments.value(0)
+        case "typing" | "typing_extensions" if rest == "cast" and len(arguments.positional) == 2:
+            return classes.cast(arguments, ctx)
+        case "collections" | "itertools" | "functools":
+            return containers.call_library(name, arguments, env, ctx)
+    return LIBRARY_RESULTS.get(name, UNKNOWN)
+
+
+LIBRARY_RESULTS: dict[str, Value] = {
+    "time.time": FLOAT, "time.perf_counter": FLOAT, "time.monotonic": FLOAT,
+    "random.random": FLOAT, "random.uniform": FLOAT, "random.randint": INT,
+    "random.randrange": INT, "os.environ.get": STR, "os.getenv": STR, "os.path.join": STR,
+    "os.cpu_count": INT, "contextlib.nullcontext": Opaque("context manager"),
+}  # fmt: skip
+
+
+def _math(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
+    """The math module works on Python floats: it asks a tensor for its ``__float__``."""
+    origin: Tensor | None = None
+    for argument in arguments.positional:
+        read = emit_read(ctx, SiteKind.HOST_READ, name, arguments.node, argument.value,
+                         operand_node=argument.node)  # fmt: skip
+        origin = read or origin
+    if rest in ("isnan", "isinf", "isfinite", "isclose"):
+        return BOOL
+    return Scalar("int" if rest in ("ceil", "floor", "trunc") else "float",
+                  read=None if origin is None else arguments.node, tensor=origin)  # fmt: skip
+
+
+def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
+    """Every function of numpy takes its arguments to the host by ``__array__``."""
+    for argument in arguments.positional:
+        held = held_tensor(argument.value)
+        if held is not None:
+            emit_read(ctx, SiteKind.TRANSFER, f"np.{rest}", arguments.node, held,
+                      operand_node=argument.node, traits=("to-host",))  # fmt: skip
+            break
+    return NDARRAY
+
+
+def _logging(rest: str, arguments: Arguments, ctx: Context) -> Value:
+    if rest == "getLogger":
+        return External("logging.Logger")
+    if rest.rpartition(".")[2] in LOG_CALLS:
+        for argument in arguments.positional:
+            formatted(argument.value, "logging", argument.node, ctx)
+        return NONE
+    return UNKNOWN

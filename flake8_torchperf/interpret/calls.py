@@ -1,0 +1,151 @@
+"""Calls: who is called decides which part of the interpreter answers.
+
+Enters a call node; leaves its value. Must not know statements.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_torchperf.interpret import (
+    builtin_calls,
+    classes,
+    container_calls,
+    expressions,
+    functions,
+    tensor_calls,
+    torch_calls,
+)
+from flake8_torchperf.interpret.arguments import Arguments, evaluate_arguments
+from flake8_torchperf.interpret.emit import emit
+from flake8_torchperf.interpret.values import (
+    UNKNOWN,
+    BoundMethod,
+    ClassValue,
+    Closure,
+    External,
+    Function,
+    Instance,
+    Mapping_,
+    NDArray,
+    Returning,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    Value,
+    join_all,
+)
+from flake8_torchperf.sites.model import SiteKind
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.environment import Env
+    from flake8_torchperf.interpret.machine import Context
+
+
+def call(node: cst.Call, env: Env, ctx: Context) -> Value:
+    """The value of a call expression."""
+    if isinstance(node.func, cst.Name) and node.func.value == "super" and "super" not in env:
+        return classes.super_instance(ctx)
+    callee = expressions.evaluate(node.func, env, ctx)
+    arguments = evaluate_arguments(node, env, ctx)
+    _named_call(callee, node, ctx)
+    value = apply(callee, arguments, env, ctx)
+    if value == UNKNOWN and isinstance(node.func, cst.Attribute):
+        return unknown_method(node.func, arguments, env, ctx)
+    return value
+
+
+def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    """Call a value with arguments."""
+    match callee:
+        case External(name=name):
+            return _external(name, arguments, env, ctx)
+        case BoundMethod(owner=owner, name=name):
+            return _method(callee, owner, name, arguments, env, ctx)
+        case Function():
+            return functions.call_function(callee, arguments, ctx)
+        case Closure():
+            return functions.call_closure(callee, arguments, ctx)
+        case ClassValue():
+            return classes.construct(callee, arguments, ctx)
+        case Instance():
+            return classes.call_instance(callee, arguments, ctx)
+        case Returning(value=value):
+            return value
+        case Union(options=options):
+            results = [apply(o, arguments, env, ctx) for o in options if _callable(o)]
+            return join_all(results)
+    return UNKNOWN
+
+
+def _callable(value: Value) -> bool:
+    return isinstance(
+        value, (External, BoundMethod, Function, Closure, ClassValue, Instance, Returning)
+    )
+
+
+def _external(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    head, _, rest = name.partition(".")
+    if head == "builtins":
+        return builtin_calls.call_builtin(rest, arguments, env, ctx)
+    if head == "torch":
+        return torch_calls.call_torch(name, arguments, ctx)
+    return builtin_calls.call_library(name, arguments, env, ctx)
+
+
+def _method(
+    callee: BoundMethod,
+    owner: Value,
+    name: str,
+    arguments: Arguments,
+    env: Env,
+    ctx: Context,
+) -> Value:
+    match owner:
+        case Tensor():
+            return tensor_calls.call_method(owner, callee.node, name, arguments, ctx)
+        case Sequence() | Mapping_() | Scalar():
+            return container_calls.call_method(owner, callee.node, name, arguments, env, ctx)
+        case Instance():
+            return classes.call_torch_method(owner, name, arguments, ctx)
+        case NDArray():
+            return container_calls.ndarray_method(name)
+        case Function() if name == "apply":
+            return UNKNOWN
+    return UNKNOWN
+
+
+def unknown_method(
+    func: cst.Attribute, arguments: Arguments, env: Env, ctx: Context
+) -> Value:
+    """A method of an owner of which nothing is known, where the method itself tells."""
+    owner = expressions.evaluate(func.value, env, ctx.silent())
+    if owner != UNKNOWN:
+        return UNKNOWN
+    name = func.attr.value
+    if name in ("named_parameters", "named_buffers", "parameters", "buffers"):
+        return classes.module_iteration(name, func)
+    if name == "isoformat" or name in STRING_METHODS:
+        return Scalar("str")
+    return UNKNOWN
+
+
+# Methods of strings that no tensor and no array has.
+STRING_METHODS = frozenset(("startswith", "endswith", "lower", "upper", "strip", "rstrip", "format"))
+
+
+def _named_call(callee: Value, node: cst.Call, ctx: Context) -> None:
+    """A call that a page of the user's own asks for by name."""
+    if not ctx.machine.called or ctx.sink is None:
+        return
+    name = ""
+    match callee:
+        case External(name=found):
+            name = found
+        case Function(info=info):
+            name = f"{info.module.name}.{info.qualname}".lstrip(".")
+    if name in ctx.machine.called:
+        emit(ctx, SiteKind.CALL, name, node, None)

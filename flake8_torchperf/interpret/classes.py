@@ -1,0 +1,415 @@
+"""Classes and their instances: attributes, construction, calls; torch's own classes by the table.
+
+Enters an instance or class value; leaves the values of members. Must not know statements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_torchperf.interpret import attributes, expressions, functions
+from flake8_torchperf.interpret.annotations import annotated
+from flake8_torchperf.interpret.arguments import Arguments, kinds
+from flake8_torchperf.interpret.returned import value_of_return
+from flake8_torchperf.interpret.types import instance_of
+from flake8_torchperf.interpret.values import (
+    BOOL,
+    NONE,
+    UNKNOWN,
+    BoundMethod,
+    ClassValue,
+    Function,
+    Instance,
+    Mapping_,
+    NoneValue,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Value,
+    join,
+    tensor_of,
+    union,
+)
+from flake8_torchperf.parse.snippet import UnreadableError, parse_expression
+
+if TYPE_CHECKING:
+    import ast
+
+    from flake8_torchperf.interpret.machine import Context, Machine
+    from flake8_torchperf.suspects.modulemap import ClassInfo
+
+MAX_BASES = 24
+
+
+def lineage(info: ClassInfo, machine: Machine) -> list[ClassInfo | str]:
+    """The class and its bases, nearest first: classes we can read, and others by name."""
+    key = ("lineage", info.key)
+    cached = machine.summaries.get(key)
+    if isinstance(cached, list):
+        return cached
+    found: list[ClassInfo | str] = []
+    waiting: list[ClassInfo | str] = [info]
+    while waiting and len(found) < MAX_BASES:
+        current = waiting.pop(0)
+        if current in found:
+            continue
+        found.append(current)
+        if isinstance(current, str):
+            continue
+        bases: list[ClassInfo | str] = []
+        for base in current.bases:
+            bases.append(_base(base, current, machine))
+        waiting = bases + waiting
+    machine.summaries[key] = found
+    return found
+
+
+def _base(name: str, info: ClassInfo, machine: Machine) -> ClassInfo | str:
+    module = info.module
+    prefix = f"{module.name}." if module.name else "."
+    local = name.removeprefix(prefix) if name.startswith(prefix) else name
+    if local in module.classes and module.classes[local] is not info:
+        return module.classes[local]
+    value = machine.external(name) if "." in name else machine.lookup(module, name)
+    return value.info if isinstance(value, ClassValue) else name
+
+
+def torch_kind(info: ClassInfo, machine: Machine) -> str:
+    """ "module", "optimizer", "distribution", ... by the nearest torch base; "" for other classes."""
+    for base in lineage(info, machine):
+        if isinstance(base, str):
+            found = machine.table.klass(base)
+            if found is not None:
+                return found.kind
+            if base.rpartition(".")[2] in ("Module", "LightningModule", "PreTrainedModel"):
+                return "module"
+    return ""
+
+
+def kind_of_instance(owner: Instance, machine: Machine) -> str:
+    """The torch kind of an object's class."""
+    if owner.info is not None:
+        return torch_kind(owner.info, machine)
+    found = machine.table.klass(owner.name)
+    return "" if found is None else found.kind
+
+
+def find_method(info: ClassInfo, name: str, machine: Machine) -> Function | None:
+    """The method of that name, its own or inherited from a class we can read."""
+    for base in lineage(info, machine):
+        if not isinstance(base, str) and name in base.methods:
+            method = base.methods[name]
+            return Function(method, method.key)
+    return None
+
+
+def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
+    """``owner.name``."""
+    machine = ctx.machine
+    if owner.info is None:
+        return _torch_attribute(owner, owner.name, name, ctx)
+    method = find_method(owner.info, name, machine)
+    if method is not None:
+        bound = replace(method, bound=owner)
+        if any(d.rpartition(".")[2] in PROPERTIES for d in method.info.decorators):
+            return functions.call_bound(bound, ctx)
+        return bound
+    found = class_attribute(owner.info, name, ctx)
+    if found is not None:
+        return found
+    for base in lineage(owner.info, machine):
+        if isinstance(base, str):
+            inherited = _torch_attribute(owner, base, name, ctx)
+            if inherited != UNKNOWN:
+                return inherited
+    return UNKNOWN
+
+
+PROPERTIES = ("property", "cached_property", "lazy_property", "lazyproperty")
+
+
+def _torch_attribute(owner: Instance, torch_class: str, name: str, ctx: Context) -> Value:
+    found = ctx.machine.table.klass(torch_class)
+    kind = "" if found is None else found.kind
+    if kind == "module" and name == "training":
+        return BOOL
+    if kind == "optimizer" and name == "param_groups":
+        return attributes.optimizer_groups(None)
+    if kind == "module" and name in ("weight", "bias") or kind == "parameter":
+        return Tensor(Reason(f"`{name}` of a {torch_class}"), "float", role="parameter")
+    if found is None:
+        return UNKNOWN
+    returned = found.attribute(name)
+    if returned is not None:
+        return value_of_return(returned, Reason(f"`{name}` of a {torch_class}"), [])
+    if found.method(name) is not None or name in MODULE_ITERATIONS:
+        return BoundMethod(Instance(torch_class), name)
+    return UNKNOWN
+
+
+def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
+    """What the class and its bases say of an attribute; None where they say nothing."""
+    machine = ctx.machine
+    key = ("attribute", info.key, name)
+    if key in machine.summaries:
+        cached = machine.summaries[key]
+        return cached  # type: ignore[return-value]
+    machine.summaries[key] = UNKNOWN  # an attribute that depends on itself ends here
+    found: Value | None = None
+    for base in lineage(info, machine):
+        if not isinstance(base, str):
+            found = _declared(base, name, info, ctx)
+            if found is not None:
+                break
+    machine.summaries[key] = found
+    return found
+
+
+def _declared(base: ClassInfo, name: str, info: ClassInfo, ctx: Context) -> Value | None:
+    machine = ctx.machine
+    written: Value | None = None
+    if name in base.annotations:
+        stated = annotation_of(base.annotations[name], base, name, machine)
+        if stated != UNKNOWN and not (isinstance(stated, Tensor) and stated.dtype == "unknown"):
+            return stated
+        written = None if stated == UNKNOWN else stated
+    writers = [*base.writers.get(name, ()), *base.setters.get(name, ())]
+    if len(writers) > MAX_WRITERS:
+        writers = writers[:MAX_WRITERS]
+    values: list[Value] = []
+    for method in writers:
+        writes = functions.writes_of(method, Instance(info.key, info), ctx)
+        if name in writes:
+            values.append(writes[name])
+    if values:
+        return _reconciled(values, written)
+    if written is not None:
+        return written
+    if name in base.assigned:
+        return _evaluate(base.assigned[name], base, ctx)
+    return UNKNOWN if writers else None
+
+
+MAX_WRITERS = 4
+
+
+def _reconciled(values: list[Value], stated: Value | None) -> Value:
+    """What several methods write: None and Unknown among them take nothing from a tensor."""
+    known = [v for v in values if v != UNKNOWN]
+    if not known:
+        return stated if stated is not None else UNKNOWN
+    result = known[0]
+    for value in known[1:]:
+        result = union((result, value)) if isinstance(value, NoneValue) else join(result, value)
+    if len(known) < len(values):
+        result = join(UNKNOWN, result)
+    if stated is not None and tensor_of(result) is None:
+        return stated
+    return result
+
+
+def annotation_of(node: ast.expr, info: ClassInfo, name: str, machine: Machine) -> Value:
+    """The value of an attribute by its annotation in the class body."""
+    try:
+        parsed = parse_expression(info.module.lines, node)
+    except UnreadableError:
+        return UNKNOWN
+    reason = Reason(f"annotation of `{info.name}.{name}`")
+    return annotated(parsed, info.module, machine, reason)
+
+
+def _evaluate(node: ast.expr, info: ClassInfo, ctx: Context) -> Value:
+    try:
+        parsed = parse_expression(info.module.lines, node)
+    except UnreadableError:
+        return UNKNOWN
+    place = replace(ctx.silent(), module=info.module, writes=None)
+    return expressions.evaluate(parsed, {}, place)
+
+
+def class_member(info: ClassInfo, name: str, ctx: Context) -> Value:
+    """``Class.name``: a method, a class variable or a nested class."""
+    method = find_method(info, name, ctx.machine)
+    if method is not None:
+        return method
+    nested = info.module.classes.get(f"{info.name}.{name}")
+    if nested is not None:
+        return ClassValue(nested, nested.key)
+    found = class_attribute(info, name, ctx)
+    if found is not None:
+        return found
+    if name == "apply" and any(
+        isinstance(b, str) and b.endswith("autograd.Function") for b in lineage(info, ctx.machine)
+    ):
+        forward = find_method(info, "forward", ctx.machine)
+        return UNKNOWN if forward is None else forward
+    return UNKNOWN
+
+
+def super_instance(ctx: Context) -> Value:
+    """``super()`` inside a method: the same object, seen as its first base."""
+    if ctx.owner is None:
+        return UNKNOWN
+    bases = lineage(ctx.owner, ctx.machine)[1:]
+    if not bases:
+        return UNKNOWN
+    first = bases[0]
+    return Instance(first) if isinstance(first, str) else Instance(first.key, first)
+
+
+def construct(callee: ClassValue, arguments: Arguments, ctx: Context) -> Value:
+    """``Class(...)``: an object of it; a named tuple keeps what it was given."""
+    info = callee.info
+    if any(b.rpartition(".")[2] == "NamedTuple" for b in info.bases):
+        return _named_tuple(info, arguments, ctx)
+    kind = torch_kind(info, ctx.machine)
+    if kind == "parameter" or any(b in ("torch.Tensor", "torch.nn.Parameter") for b in info.bases):
+        return Tensor(Reason(f"`{info.name}` is a tensor class", arguments.node))
+    return Instance(info.key, info)
+
+
+def _named_tuple(info: ClassInfo, arguments: Arguments, ctx: Context) -> Value:
+    names = tuple(info.annotations)
+    items: list[Value] = []
+    for position, name in enumerate(names):
+        given = arguments.get(position, name)
+        stated = annotation_of(info.annotations[name], info, name, ctx.machine)
+        items.append(stated if given is None or given.value == UNKNOWN else given.value)
+    return Sequence("tuple", UNKNOWN, tuple(items), names)
+
+
+def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """A call of something of torch's that is no function: one of its classes, or Unknown."""
+    found = ctx.machine.table.klass(name)
+    if found is None:
+        return UNKNOWN
+    reason = Reason(f"`{name}` makes it", arguments.node)
+    if found.kind in ("tensor", "parameter"):
+        return instance_of(found.qualified, reason)
+    if found.kind == "loader":
+        return Instance(found.qualified)
+    return instance_of(found.qualified, reason)
+
+
+def call_instance(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
+    """``module(x)`` runs ``forward``; any other object its ``__call__``."""
+    machine = ctx.machine
+    if callee.info is None:
+        found = machine.table.klass(callee.name)
+        if found is not None and found.kind == "module":
+            return _torch_forward(callee, arguments, ctx)
+        return UNKNOWN
+    names = ("forward", "__call__") if torch_kind(callee.info, machine) == "module" else (
+        "__call__", "forward",
+    )  # fmt: skip
+    for name in names:
+        method = find_method(callee.info, name, machine)
+        if method is not None:
+            return functions.call_function(replace(method, bound=callee), arguments, ctx)
+    return UNKNOWN
+
+
+def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
+    found = ctx.machine.table.klass(callee.name)
+    op = None if found is None else found.method("forward")
+    tensors = arguments.tensors()
+    reason = Reason(f"`{callee.name}` returns it", arguments.node)
+    device = "unknown"
+    if op is None or callee.name in CONTAINERS:
+        return UNKNOWN
+    positional, keywords = kinds(arguments)
+    value = value_of_return(op.resolve(positional, keywords), reason, tensors, device)
+    if value == UNKNOWN and op.overloads:
+        value = value_of_return(op.overloads[0].returns, reason, tensors, device)
+    return value
+
+
+CONTAINERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
+
+MODULE_ITERATIONS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
+
+
+def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> Value:
+    """A method of one of torch's classes."""
+    if name in MODULE_ITERATIONS:
+        return module_iteration(name, arguments.node)
+    if name in ("register_buffer", "register_parameter"):
+        _register(name, arguments, ctx)
+        return NONE
+    found = ctx.machine.table.klass(owner.name)
+    op = None if found is None else found.method(name)
+    if op is None:
+        return UNKNOWN
+    if name == "synchronize" or (name == "wait" and found is not None and found.kind == "event"):
+        functions.synchronized(owner, name, arguments, ctx)
+        return NONE
+    if name == "forward":
+        return _torch_forward(owner, arguments, ctx)
+    reason = Reason(f"`{owner.name}.{name}` returns it", arguments.node)
+    positional, keywords = kinds(arguments)
+    value = value_of_return(op.resolve(positional, keywords), reason, arguments.tensors())
+    if isinstance(value, Instance) and value.name == owner.name:
+        return owner
+    return value
+
+
+def module_iteration(name: str, node: cst.CSTNode) -> Value:
+    """``parameters()``, ``named_buffers()``, ``state_dict()``: the tensors of a module."""
+    role = "parameter" if "parameters" in name else ""
+    strength = Strength.STATED
+    tensor = Tensor(Reason(f"`{name}()` of a module yields tensors", node, None, strength),
+                    "float" if role else "unknown", role=role)  # fmt: skip
+    if name == "state_dict":
+        return Mapping_(Scalar("str"), tensor)
+    if name.startswith("named_"):
+        pair = (Scalar("str"), tensor)
+        return Sequence("iterator", Sequence("tuple", UNKNOWN, pair))
+    return Sequence("iterator", tensor)
+
+
+def _register(name: str, arguments: Arguments, ctx: Context) -> None:
+    """``self.register_buffer("x", t)``: a buffer moves with its module."""
+    if ctx.writes is None:
+        return
+    attr = arguments.value(0, "name")
+    tensor = tensor_of(arguments.value(1, "tensor" if "buffer" in name else "param"))
+    if not isinstance(attr, Scalar) or not isinstance(attr.value, str):
+        return
+    role = "parameter" if name == "register_parameter" else ""
+    given = arguments.value(1, "tensor" if "buffer" in name else "param")
+    if tensor is not None:
+        value: Value = replace(tensor, device="unknown", role=role)
+    elif given == UNKNOWN:
+        reason = Reason(f"`{name}` takes a tensor", arguments.node)
+        value = Tensor(reason, role=role)
+    else:
+        value = given
+    before = ctx.writes.get(attr.value)
+    ctx.writes[attr.value] = value if before is None else union((before, value))
+
+
+def container_item(owner: Instance, ctx: Context) -> Value:
+    """``container[i]``: what its ``__getitem__`` returns."""
+    if owner.info is not None:
+        method = find_method(owner.info, "__getitem__", ctx.machine)
+        if method is not None:
+            return functions.call_bound(replace(method, bound=owner), ctx)
+        if any(b.rpartition(".")[2] == "TypedDict" for b in owner.info.bases):
+            return UNKNOWN
+    return UNKNOWN
+
+
+def cast(arguments: Arguments, ctx: Context) -> Value:
+    """``typing.cast(T, x)``."""
+    reason = Reason("`typing.cast`", arguments.node)
+    return annotated(arguments.positional[0].node, ctx.module, ctx.machine, reason)
+
+
+def is_self(node: cst.BaseExpression, ctx: Context) -> bool:
+    """Is this expression the method's own ``self``?"""
+    return isinstance(node, cst.Name) and node.value == ctx.self_name

@@ -1,0 +1,54 @@
+"""Comprehensions and generator expressions: loops inside an expression.
+
+Enters a comprehension node; leaves a sequence or mapping value. Must not know statements.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_torchperf.interpret import expressions, targets
+from flake8_torchperf.interpret.iteration import element_of, unpack_reads
+from flake8_torchperf.interpret.machine import LoopPlace
+from flake8_torchperf.interpret.narrowing import narrow
+from flake8_torchperf.interpret.values import Mapping_, Sequence, Value
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.environment import Env
+    from flake8_torchperf.interpret.machine import Context
+
+KINDS = {cst.ListComp: "list", cst.SetComp: "set", cst.GeneratorExp: "iterator"}
+
+
+def comprehension(
+    node: cst.ListComp | cst.SetComp | cst.GeneratorExp, env: Env, ctx: Context
+) -> Value:
+    """``[elt for target in iter if test]`` and its kin."""
+    inner, place = enter(node, node.for_in, dict(env), ctx)
+    element = expressions.evaluate(node.elt, inner, place)
+    return Sequence(KINDS[type(node)], element)
+
+
+def dict_comprehension(node: cst.DictComp, env: Env, ctx: Context) -> Value:
+    """``{key: value for target in iter if test}``."""
+    inner, place = enter(node, node.for_in, dict(env), ctx)
+    key = expressions.evaluate(node.key, inner, place)
+    return Mapping_(key, expressions.evaluate(node.value, inner, place))
+
+
+def enter(
+    node: cst.CSTNode, clause: cst.CompFor, env: Env, ctx: Context
+) -> tuple[Env, Context]:
+    """Bind the targets of a comprehension's clauses; the innermost environment and place."""
+    iterated = expressions.evaluate(clause.iter, env, ctx)
+    unpack_reads(iterated, "comprehension", clause.iter, ctx)
+    place = ctx.within(LoopPlace(node, "comprehension", clause.iter, iterated))
+    targets.assign(clause.target, element_of(iterated), env, place)
+    for condition in clause.ifs:
+        expressions.truth(condition.test, env, place, "filter")
+        env = narrow(condition.test, env, place, True) or env
+    if clause.inner_for_in is not None:
+        return enter(node, clause.inner_for_in, env, place)
+    return env, place

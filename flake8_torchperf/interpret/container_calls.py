@@ -1,0 +1,192 @@
+"""Methods of lists, dicts, strings and numpy arrays.
+
+Enters the container, a method name and arguments; leaves the result, and the container changed in
+the environment. Must not know statements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret.environment import Env, path_of
+from flake8_torchperf.interpret.iteration import element_of
+from flake8_torchperf.interpret.operators import formatted
+from flake8_torchperf.interpret.values import (
+    BOOL,
+    FLOAT,
+    INT,
+    NDARRAY,
+    NONE,
+    STR,
+    UNKNOWN,
+    Mapping_,
+    Opaque,
+    Scalar,
+    Sequence,
+    Value,
+    join,
+    join_all,
+)
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from flake8_torchperf.interpret.arguments import Arguments
+    from flake8_torchperf.interpret.machine import Context
+
+
+def call_method(
+    owner: Value,
+    node: cst.BaseExpression | None,
+    name: str,
+    arguments: Arguments,
+    env: Env,
+    ctx: Context,
+) -> Value:
+    """``owner.name(arguments)``; ``node`` is the owner's expression."""
+    match owner:
+        case Sequence():
+            return _sequence(owner, node, name, arguments, env)
+        case Mapping_():
+            return _mapping(owner, node, name, arguments, env)
+        case Scalar(kind="str"):
+            return _string(name, arguments, ctx)
+        case Scalar():
+            return SCALAR_METHODS.get(name, UNKNOWN)
+    return UNKNOWN
+
+
+SCALAR_METHODS: dict[str, Value] = {
+    "item": Scalar("number"), "is_integer": BOOL, "bit_length": INT, "hex": STR,
+    "conjugate": Scalar("number"), "total_seconds": FLOAT, "tolist": Scalar("number"),
+}  # fmt: skip
+
+
+def _change(env: Env, node: cst.BaseExpression | None, value: Value) -> None:
+    path = path_of(node) if node is not None else None
+    if path is not None:
+        env[path] = value
+
+
+def _sequence(
+    owner: Sequence,
+    node: cst.BaseExpression | None,
+    name: str,
+    arguments: Arguments,
+    env: Env,
+) -> Value:
+    match name:
+        case "append" | "add" | "appendleft" | "insert":
+            value = arguments.value(1 if name == "insert" else 0)
+            _change(env, node, _grown(owner, value))
+            return NONE
+        case "extend" | "update" | "extendleft":
+            _change(env, node, _grown(owner, element_of(arguments.value(0))))
+            return NONE
+        case "pop" | "popleft" | "__getitem__" | "popitem":
+            return owner.element
+        case "copy" | "union" | "intersection" | "difference":
+            return owner
+        case "index" | "count" | "numel":
+            return INT
+        case "items":
+            return UNKNOWN
+        case "clear" | "sort" | "reverse" | "remove":
+            return NONE
+    if owner.names and name == "_asdict":
+        pairs = tuple(zip(owner.names, owner.items or (), strict=False))
+        return Mapping_(STR, owner.element, pairs)
+    return UNKNOWN
+
+
+def _grown(owner: Sequence, value: Value) -> Sequence:
+    """The list with one more element of which only its value is known."""
+    element = value if owner.items == () else join(owner.element, value)
+    return replace(owner, element=element, items=None)
+
+
+def _mapping(
+    owner: Mapping_,
+    node: cst.BaseExpression | None,
+    name: str,
+    arguments: Arguments,
+    env: Env,
+) -> Value:
+    values = owner.element
+    match name:
+        case "values":
+            return Sequence("iterable", values)
+        case "keys":
+            return Sequence("iterable", owner.key)
+        case "items":
+            pair = (owner.key, values)
+            return Sequence("iterable", Sequence("tuple", UNKNOWN, pair))
+        case "get" | "pop" | "__getitem__":
+            return _get(owner, arguments)
+        case "setdefault":
+            _change(env, node, replace(owner, element=join(values, arguments.value(1))))
+            return _get(owner, arguments)
+        case "update":
+            _change(env, node, _updated(owner, arguments))
+            return NONE
+        case "copy":
+            return owner
+        case "popitem":
+            return Sequence("tuple", UNKNOWN, (owner.key, values))
+    return UNKNOWN
+
+
+def _get(owner: Mapping_, arguments: Arguments) -> Value:
+    key = arguments.value(0)
+    found = owner.element
+    if isinstance(key, Scalar) and isinstance(key.value, str):
+        found = dict(owner.items).get(key.value, found)
+    if len(arguments.positional) > 1:
+        return join(found, arguments.value(1))
+    return found
+
+
+def _updated(owner: Mapping_, arguments: Arguments) -> Mapping_:
+    items = dict(owner.items)
+    items.update({name: a.value for name, a in arguments.keywords.items()})
+    other = arguments.value(0) if arguments.positional else None
+    elements = [owner.element, *(a.value for a in arguments.keywords.values())]
+    if isinstance(other, Mapping_):
+        items.update(other.items)
+        elements.append(other.element)
+    elif other is not None:
+        elements.append(UNKNOWN)
+    return Mapping_(owner.key, join_all(elements), tuple(items.items()))
+
+
+def _string(name: str, arguments: Arguments, ctx: Context) -> Value:
+    if name == "format":
+        for argument in arguments.all():
+            formatted(argument.value, "format", argument.node, ctx)
+        return STR
+    if name in ("split", "rsplit", "splitlines", "partition", "rpartition"):
+        return Sequence("list", STR)
+    if name.startswith("is") or name in ("startswith", "endswith"):
+        return BOOL
+    if name in ("find", "rfind", "index", "count"):
+        return INT
+    return Scalar("bytes") if name == "encode" else STR
+
+
+def ndarray_method(name: str) -> Value:
+    """A method of a numpy array: another array or a number, on the host in any case."""
+    match name:
+        case "tolist":
+            return Sequence("list", Scalar("number"))
+        case "item":
+            return Scalar("number")
+        case "tobytes":
+            return Scalar("bytes")
+        case "fill" | "sort" | "resize":
+            return NONE
+        case "nonzero":
+            return Sequence("tuple", NDARRAY)
+        case "dump" | "tofile":
+            return Opaque("file")
+    return NDARRAY

@@ -1,0 +1,79 @@
+"""Tests that say how seldom their branch runs: compiling guards, every-n-steps, errors, debugging.
+
+Enters the test of an ``if`` and its body; leaves the context of the branch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_torchperf.interpret.annotations import dotted_name
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.environment import Env
+    from flake8_torchperf.interpret.machine import Context
+
+# torch.compiler, torch.jit and torch.onnx ask whether Python runs at all
+TRACING = {
+    "is_compiling", "is_dynamo_compiling", "is_exporting", "is_scripting", "is_tracing",
+    "is_in_onnx_export", "is_torchdynamo_compiling",
+}  # fmt: skip
+DEBUGGING = {"debug", "verbose", "debug_mode", "is_debug", "__debug__", "isEnabledFor", "DEBUG"}
+
+
+def guard_of(test: cst.BaseExpression, env: Env, ctx: Context) -> tuple[str, bool] | None:
+    """Why a branch runs seldom, and for which outcome of the test; None for any other test."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            found = guard_of(inner, env, ctx)
+            if found is None:
+                return None
+            why, holds = found
+            return why, not holds
+        case cst.BooleanOperation(left=left, right=right, operator=operator):
+            found = guard_of(left, env, ctx) or guard_of(right, env, ctx)
+            if found is None:
+                return None
+            # `a and guard`: the branch runs only with the guard. `a or guard`: it may without.
+            return found if isinstance(operator, cst.And) == found[1] else None
+        case cst.Call(func=func):
+            last = dotted_name(func).rpartition(".")[2]
+            if last in TRACING:
+                return "under a compiling guard", True
+            if last in DEBUGGING:
+                return "under a debugging switch", True
+        case cst.Name() | cst.Attribute():
+            if dotted_name(test).rpartition(".")[2].lstrip("_") in DEBUGGING:
+                return "under a debugging switch", True
+        case cst.Comparison(left=cst.BinaryOperation(operator=cst.Modulo()), comparisons=[target]):
+            if isinstance(target.operator, cst.Equal):
+                return "once in several steps", True
+    return None
+
+
+def branch_context(
+    ctx: Context, guard: tuple[str, bool] | None, body: cst.BaseSuite | None, *, holds: bool
+) -> Context:
+    """The context of the branch taken where the test ``holds``."""
+    if guard is not None:
+        why, seldom_when = guard
+        if why == "under a compiling guard":
+            # Neither side is the ordinary eager path: one is traced, the other says so.
+            return ctx.demote(why).mark("compiling-guard")
+        if seldom_when == holds:
+            return ctx.demote(why)
+    if body is not None and ends_in_raise(body):
+        return ctx.demote("on the way to an error").mark("error-message")
+    return ctx
+
+
+def ends_in_raise(body: cst.BaseSuite) -> bool:
+    """Does the block always raise?"""
+    if not body.body:
+        return False
+    last: cst.CSTNode = body.body[-1]
+    if isinstance(last, cst.SimpleStatementLine):
+        last = last.body[-1]
+    return isinstance(last, cst.Raise)

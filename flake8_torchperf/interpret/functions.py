@@ -1,0 +1,299 @@
+"""Functions called: their parameters bound, their bodies interpreted once per kind of arguments.
+
+Enters a function value and arguments; leaves what it returns and which attributes it writes. The
+sites of the callee are its own: nothing is reported from here.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_torchperf.interpret import expressions, statements
+from flake8_torchperf.interpret.annotations import annotated
+from flake8_torchperf.interpret.arguments import Argument, Arguments
+from flake8_torchperf.interpret.emit import emit
+from flake8_torchperf.interpret.iteration import element_of
+from flake8_torchperf.interpret.machine import MAX_CALL_DEPTH, Context
+from flake8_torchperf.interpret.parameters import declared_parameters
+from flake8_torchperf.interpret.values import (
+    NONE,
+    UNKNOWN,
+    ClassValue,
+    Closure,
+    Function,
+    Instance,
+    Mapping_,
+    NoneValue,
+    Reason,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+    join,
+    join_all,
+    tensor_of,
+)
+from flake8_torchperf.parse.snippet import UnreadableError, parse_function
+from flake8_torchperf.sites.model import SiteKind
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.environment import Env
+    from flake8_torchperf.interpret.machine import Machine
+    from flake8_torchperf.parse.snippet import Snippet
+    from flake8_torchperf.suspects.modulemap import FunctionInfo
+
+# A function longer than this is interpreted where it stands, but not for its callers.
+MAX_SUMMARY_LINES = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What calling a function gives: its result, and the attributes of ``self`` that it writes."""
+
+    value: Value
+    writes: dict[str, Value] = field(default_factory=dict)
+
+
+def parsed(info: FunctionInfo, machine: Machine) -> tuple[Snippet, cst.FunctionDef] | None:
+    """The libcst node of a function, parsed once; None where libcst cannot parse it."""
+    key = ("parsed", info.key)
+    if key not in machine.summaries:
+        try:
+            machine.summaries[key] = parse_function(info.module.lines, info.node)
+        except UnreadableError:
+            machine.summaries[key] = None
+    return machine.summaries[key]  # type: ignore[return-value]
+
+
+def call_function(function: Function, arguments: Arguments, ctx: Context) -> Value:
+    """What a call of a function of the project returns."""
+    summary = summarise(function, arguments, ctx)
+    bound = function.bound
+    if summary.writes and ctx.writes is not None and isinstance(bound, Instance):
+        if ctx.owner is not None:
+            for name, value in summary.writes.items():
+                before = ctx.writes.get(name)
+                ctx.writes[name] = value if before is None else join(before, value)
+    return summary.value
+
+
+def call_bound(function: Function, ctx: Context) -> Value:
+    """A property, or a method called without arguments."""
+    return summarise(function, None, ctx).value
+
+
+def writes_of(info: FunctionInfo, owner: Instance, ctx: Context) -> dict[str, Value]:
+    """The attributes that a method writes on ``self``, called with what it declares."""
+    return summarise(Function(info, info.key, owner), None, ctx).writes
+
+
+def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> Summary:
+    """The summary of a call; recursion, depth and size end in what the annotation says."""
+    info = function.info
+    stated = returns_annotation(info, ctx.machine)
+    if stated is not None and not _worth_interpreting(stated) and not _writes(info):
+        return Summary(stated)
+    length = (info.node.end_lineno or 0) - info.node.lineno
+    if ctx.depth >= MAX_CALL_DEPTH or info.key in ctx.calls or length > MAX_SUMMARY_LINES:
+        return Summary(UNKNOWN if stated is None else stated)
+    node = parsed(info, ctx.machine)
+    if node is None or _is_abstract(info):
+        return Summary(UNKNOWN if stated is None else stated)
+    env, _ = entry(info, node[1], function.bound, arguments, ctx)
+    key = ("summary", info.key, tuple(sorted(env.items(), key=lambda item: item[0])))
+    cached = ctx.machine.summaries.get(key)
+    if isinstance(cached, Summary):
+        return cached
+    summary = _interpret(info, node[1], env, ctx)
+    summary = Summary(_reconcile(info, summary.value, stated), summary.writes)
+    ctx.machine.summaries[key] = summary
+    return summary
+
+
+def _worth_interpreting(stated: Value) -> bool:
+    """An annotation says enough, except that a tensor's dtype and device stand in the body."""
+    return tensor_of(stated) is not None or isinstance(stated, (Sequence, Mapping_)) or (
+        stated == UNKNOWN
+    )
+
+
+def _writes(info: FunctionInfo) -> bool:
+    if info.owner is None:
+        return False
+    tables = (info.owner.writers, info.owner.setters)
+    return any(info in methods for table in tables for methods in table.values())
+
+
+def _is_abstract(info: FunctionInfo) -> bool:
+    return any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators)
+
+
+def _interpret(info: FunctionInfo, node: cst.FunctionDef, env: Env, ctx: Context) -> Summary:
+    returns: list[Value] = []
+    writes: dict[str, Value] = {}
+    place = replace(
+        ctx,
+        module=info.module,
+        sink=None,
+        function=info.qualname,
+        node=info.node,
+        owner=info.owner,
+        self_name=self_name(info),
+        loops=(),
+        demoted="",
+        depth=ctx.depth + 1,
+        calls=(*ctx.calls, info.key),
+        returns=returns,
+        writes=writes,
+        pending=None,
+    )
+    flow = statements.block(node.body, dict(env), place)
+    if flow.env is not None and not any(isinstance(v, Sequence) for v in returns):
+        returns.append(NONE)
+    return Summary(_result(info, returns), writes)
+
+
+def _result(info: FunctionInfo, returns: list[Value]) -> Value:
+    known = join_all(returns) if returns else NONE
+    if any(d.rpartition(".")[2] in ("contextmanager", "asynccontextmanager")
+           for d in info.decorators):  # fmt: skip
+        return element_of(known)
+    return known
+
+
+def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
+    """Where the annotation and the body disagree, the annotation is believed."""
+    if stated is None or stated == UNKNOWN:
+        return found
+    tensor = tensor_of(found)
+    if isinstance(stated, Tensor):
+        return tensor if tensor is not None else stated
+    if isinstance(stated, Sequence) and isinstance(found, Sequence):
+        inside = tensor_of(found.element)
+        return found if inside is not None or found.items is not None else stated
+    if tensor_of(stated) is not None and tensor is not None:
+        return found
+    return stated
+
+
+def returns_annotation(info: FunctionInfo, machine: Machine) -> Value | None:
+    """What the return annotation says; None where there is none."""
+    if info.node.returns is None:
+        return None
+    key = ("returns", info.key)
+    if key not in machine.summaries:
+        from flake8_torchperf.parse.snippet import parse_expression
+
+        reason = Reason(f"return annotation of `{info.qualname}`")
+        try:
+            node = parse_expression(info.module.lines, info.node.returns)
+            machine.summaries[key] = annotated(node, info.module, machine, reason)
+        except UnreadableError:
+            machine.summaries[key] = UNKNOWN
+    return machine.summaries[key]  # type: ignore[return-value]
+
+
+def self_name(info: FunctionInfo) -> str:
+    """The name of a method's first parameter; "" for functions and static methods."""
+    if info.owner is None or "staticmethod" in info.decorators:
+        return ""
+    arguments = [*info.node.args.posonlyargs, *info.node.args.args]
+    return arguments[0].arg if arguments else ""
+
+
+def entry(
+    info: FunctionInfo,
+    node: cst.FunctionDef,
+    bound: Value | None,
+    arguments: Arguments | None,
+    ctx: Context,
+) -> tuple[Env, bool]:
+    """The environment at the start of a function, and whether it is given tensors."""
+    env = dict(declared_parameters(info, node, ctx.machine))
+    given = any(_has_tensor(value) for value in env.values())
+    me = self_name(info)
+    if me and info.owner is not None:
+        if "classmethod" in info.decorators or info.name in ("__new__", "__init_subclass__"):
+            env[me] = ClassValue(info.owner, info.owner.key)
+        else:
+            env[me] = bound if isinstance(bound, Instance) else Instance(info.owner.key, info.owner)
+    if arguments is not None:
+        _bind(info, env, arguments, skip=bool(me) and bound is not None)
+    return env, given
+
+
+def _has_tensor(value: Value) -> bool:
+    if tensor_of(value) is not None:
+        return True
+    if isinstance(value, Sequence):
+        return _has_tensor(value.element)
+    return isinstance(value, Mapping_) and _has_tensor(value.element)
+
+
+def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> None:
+    """Bind call arguments: what the caller knows adds to what the parameter declares."""
+    spec = info.node.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)][1 if skip else 0 :]
+    for name, argument in zip(names, arguments.positional, strict=False):
+        env[name] = _combine(env.get(name, UNKNOWN), argument)
+    known = {*names, *(a.arg for a in spec.kwonlyargs)}
+    for name, argument in arguments.keywords.items():
+        if name in known:
+            env[name] = _combine(env.get(name, UNKNOWN), argument)
+    if arguments.open:
+        return
+    defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
+    given = {*names[: len(arguments.positional)], *arguments.keywords}
+    for name, default in defaults.items():
+        if name not in given and isinstance(default, ast.Constant):
+            env[name] = constant(default.value)
+
+
+def constant(value: object) -> Value:
+    """A literal as a value."""
+    if value is None:
+        return NONE
+    if isinstance(value, (bool, int, float, str)):
+        return Scalar(type(value).__name__, value, known=True)
+    return UNKNOWN
+
+
+def _combine(declared: Value, argument: Argument) -> Value:
+    given = argument.value
+    if given == UNKNOWN:
+        return declared
+    if isinstance(declared, Tensor) and not isinstance(given, (Tensor, NoneValue)):
+        return declared
+    return given
+
+
+def call_closure(closure: Closure, arguments: Arguments, ctx: Context) -> Value:
+    """Call a nested function or a lambda in the environment it was defined in."""
+    if ctx.depth >= MAX_CALL_DEPTH:
+        return UNKNOWN
+    env = dict(closure.env)
+    params = closure.node.params
+    names = [*params.posonly_params, *params.params]
+    for parameter, argument in zip(names, arguments.positional, strict=False):
+        env[parameter.name.value] = argument.value
+    for parameter in names[len(arguments.positional) :]:
+        env[parameter.name.value] = UNKNOWN
+    for parameter in (*names, *params.kwonly_params):
+        if parameter.name.value in arguments.keywords:
+            env[parameter.name.value] = arguments.keywords[parameter.name.value].value
+    deeper = replace(ctx, depth=ctx.depth + 1, module=closure.module, pending=None)
+    if isinstance(closure.node, cst.Lambda):
+        return expressions.evaluate(closure.node.body, env, deeper)
+    returns: list[Value] = []
+    statements.block(closure.node.body, env, replace(deeper, sink=None, loops=(), returns=returns))
+    return join_all(returns) if returns else NONE
+
+
+def synchronized(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> None:
+    """``stream.synchronize()`` and ``event.synchronize()``."""
+    kind = "event" if "Event" in owner.name else "stream"
+    emit(ctx, SiteKind.SYNCHRONIZE, f"{kind}.{name}", arguments.node)

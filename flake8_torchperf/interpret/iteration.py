@@ -1,0 +1,86 @@
+"""What iterating or unpacking a value yields, and the sites that iterating a tensor makes.
+
+Enters a value; leaves the value of its elements. Must not know statements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret.emit import emit_read
+from flake8_torchperf.interpret.values import (
+    NDARRAY,
+    STR,
+    UNKNOWN,
+    ClassValue,
+    External,
+    Instance,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Reason,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    Value,
+    join_all,
+)
+from flake8_torchperf.sites.model import SiteKind
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from flake8_torchperf.interpret.machine import Context
+
+# torch.nn containers whose iteration yields modules or parameters
+PARAMETER_HOLDERS = {"torch.nn.ParameterList", "torch.nn.modules.container.ParameterList"}
+
+
+def element_of(value: Value) -> Value:
+    """What ``for x in value`` gives ``x``, and ``value[i]`` with an integer."""
+    match value:
+        case Tensor():
+            return element_of_tensor(value)
+        case Sequence(element=element):
+            return element
+        case Mapping_(key=key):
+            return key
+        case NDArray():
+            return NDARRAY
+        case Scalar(kind="str"):
+            return STR
+        case Instance(name=name) if name in PARAMETER_HOLDERS:
+            reason = Reason("element of a ParameterList")
+            return Tensor(reason, role="parameter")
+        case Instance(name="torch.nn.Sequential" | "torch.nn.ModuleList"):
+            return Instance("torch.nn.Module")
+        case Union(options=options):
+            tensors = [o for o in options if not isinstance(o, (NoneValue, Scalar))]
+            return join_all(element_of(o) for o in tensors)
+        case External() | ClassValue():
+            return UNKNOWN
+    return UNKNOWN
+
+
+def element_of_tensor(tensor: Tensor) -> Tensor:
+    """One element or row of a tensor; nothing is known of its number of dimensions."""
+    return replace(tensor, scalar=None, chain=(), role="element")
+
+
+def values_of(value: Value, count: int) -> list[Value]:
+    """What each of ``count`` targets gets when ``value`` is unpacked."""
+    if isinstance(value, Sequence) and value.items is not None and len(value.items) == count:
+        return list(value.items)
+    if isinstance(value, Union):
+        options = [o for o in value.options if isinstance(o, Sequence) and o.items is not None]
+        fitting = [o for o in options if len(o.items or ()) == count]
+        if fitting:
+            return [join_all((o.items or ())[i] for o in fitting) for i in range(count)]
+    return [element_of(value)] * count
+
+
+def unpack_reads(value: Value, operation: str, node: cst.BaseExpression, ctx: Context) -> None:
+    """Record that a tensor is iterated by Python."""
+    emit_read(ctx, SiteKind.TENSOR_ITERATION, operation, node, value, operand_node=node)

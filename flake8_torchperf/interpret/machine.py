@@ -1,0 +1,200 @@
+"""What every evaluation shares: torch's table, the modules read so far, and caches.
+
+Enters module maps; leaves what a name of a module stands for. Must not know statements or sites.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret.types import builtin_name
+from flake8_torchperf.interpret.values import (
+    UNKNOWN,
+    ClassValue,
+    External,
+    Function,
+    Value,
+)
+from flake8_torchperf.suspects.modulemap import record_import
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import libcst as cst
+
+    from flake8_torchperf.interpret.project import Project
+    from flake8_torchperf.knowledge.table import TorchTable
+    from flake8_torchperf.sites.model import Heat, Site
+    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
+
+# Expressions evaluated for one function, callees included, before the rest counts as Unknown.
+STEPS_PER_FUNCTION = 40_000
+# How deep calls are followed into the functions they name.
+MAX_CALL_DEPTH = 5
+
+
+@dataclass(slots=True)
+class Budget:
+    """Steps left for the function being interpreted; at zero every expression is Unknown."""
+
+    steps: int = STEPS_PER_FUNCTION
+
+    def spend(self) -> bool:
+        """Take one step; False when none is left."""
+        self.steps -= 1
+        return self.steps >= 0
+
+
+@dataclass(slots=True, eq=False)
+class Machine:
+    """Shared by all evaluations of one file: nothing in it depends on the place evaluated."""
+
+    table: TorchTable
+    project: Project
+    constant: Callable[[Machine, ModuleMap, str], Value]
+    called: frozenset[str] = frozenset()
+    _names: dict[tuple[str, str], Value] = field(default_factory=dict)
+    summaries: dict[object, object] = field(default_factory=dict)
+
+    def lookup(self, module: ModuleMap, name: str) -> Value:
+        """What a name means at the top level of a module."""
+        key = (module.name or str(id(module)), name)
+        if key in self._names:
+            return self._names[key]
+        self._names[key] = UNKNOWN  # a constant defined by itself ends here
+        value = self._lookup(module, name)
+        self._names[key] = value
+        return value
+
+    def _lookup(self, module: ModuleMap, name: str) -> Value:
+        if name in module.functions:
+            info = module.functions[name]
+            return Function(info, info.key)
+        if name in module.classes:
+            found = module.classes[name]
+            return ClassValue(found, found.key)
+        if name in module.imports:
+            return self.external(module.imports[name])
+        if name in module.constants or name in module.annotations:
+            return self.constant(self, module, name)
+        builtin = builtin_name(name)
+        if builtin:
+            return External(builtin)
+        for source in module.stars:
+            found_value = self.star(source, name)
+            if found_value is not None:
+                return found_value
+        return UNKNOWN
+
+    def star(self, source: str, name: str) -> Value | None:
+        """What ``from source import *`` binds to ``name``, or None."""
+        other = self.project.module(source)
+        if other is not None:
+            value = self.lookup(other, name)
+            return None if value == UNKNOWN else value
+        qualified = f"{source}.{name}"
+        if source.startswith("torch") and self.known(qualified):
+            return External(qualified)
+        return None
+
+    def known(self, qualified: str) -> bool:
+        """Is this one of torch's public functions or classes?"""
+        return (
+            self.table.function(qualified) is not None or self.table.klass(qualified) is not None
+        )
+
+    def external(self, qualified: str) -> Value:
+        """What an imported dotted name stands for: the source beside us where there is one."""
+        if self.known(qualified):
+            return External(qualified)
+        found = self.project.find(qualified)
+        if found is None:
+            return External(qualified)
+        module, rest = found
+        if not rest:
+            return External(qualified)
+        value = self.lookup(module, rest[0])
+        for part in rest[1:]:
+            match value:
+                case ClassValue(info=info) if part in info.methods:
+                    method = info.methods[part]
+                    value = Function(method, method.key)
+                case External(name=name):
+                    value = self.external(f"{name}.{part}")
+                case _:
+                    return UNKNOWN
+        if value == UNKNOWN and rest[-1] == "Tensor":
+            return External("torch.Tensor")
+        return value
+
+    def local_imports(self, module: ModuleMap, node: ast.Import | ast.ImportFrom) -> dict[str, Value]:
+        """What an import statement inside a function binds."""
+        bound, _ = record_import(node, module.package)
+        return {name: self.external(target) for name, target in bound.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Where an evaluation happens. Immutable: a deeper place is a new context."""
+
+    machine: Machine
+    module: ModuleMap
+    budget: Budget
+    sink: list[Site] | None
+    base: Heat
+    base_stays_cold: bool = False
+    function: str = "<module>"
+    node: ast.FunctionDef | ast.AsyncFunctionDef | None = None
+    owner: ClassInfo | None = None
+    self_name: str = ""
+    loops: tuple[LoopPlace, ...] = ()
+    demoted: str = ""
+    traits: frozenset[str] = frozenset()
+    depth: int = 0
+    calls: tuple[str, ...] = ()
+    writes: dict[str, Value] | None = None
+    pending: list[Pending] | None = None
+    returns: list[Value] | None = None
+
+    def within(self, loop: LoopPlace) -> Context:
+        """The same place, one loop deeper."""
+        return replace(self, loops=(*self.loops, loop))
+
+    def demote(self, why: str) -> Context:
+        """The same place where it runs seldom: sites are cold, ``why`` says the reason."""
+        return self if self.demoted else replace(self, demoted=why)
+
+    def silent(self) -> Context:
+        """The same place with nothing reported."""
+        return self if self.sink is None else replace(self, sink=None)
+
+    def mark(self, trait: str) -> Context:
+        """The same place with one more trait on its sites."""
+        return replace(self, traits=self.traits | {trait})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopPlace:
+    """An enclosing loop: its libcst node, kind and what it iterates.
+
+    ``index`` and ``measures`` are set for ``for i in range(len(t))``: the loop variable, and the
+    path of the tensor whose length it runs over.
+    """
+
+    node: cst.CSTNode
+    kind: str
+    over: cst.BaseExpression | None
+    value: Value = UNKNOWN
+    index: str = ""
+    measures: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pending:
+    """A nested function to be interpreted once the function around it is done."""
+
+    node: cst.FunctionDef
+    env: dict[str, Value]
+    context: Context

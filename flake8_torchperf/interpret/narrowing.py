@@ -1,0 +1,272 @@
+"""What a test tells of the names in it, on the path where it holds and on the one where it fails.
+
+Enters a test and an environment; leaves a new environment, or None where the path cannot be taken.
+Must not emit sites.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_torchperf.interpret import expressions
+from flake8_torchperf.interpret.annotations import dotted_name, resolve_dotted
+from flake8_torchperf.interpret.environment import Env, path_of
+from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
+from flake8_torchperf.interpret.values import (
+    NONE,
+    UNKNOWN,
+    ClassValue,
+    External,
+    Instance,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Reason,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    Value,
+    union,
+    without,
+)
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.machine import Context
+
+IS_TENSOR = {
+    "torch.is_tensor",
+    "torch.overrides.is_tensor_like",
+    "torch._is_tensor",
+}
+
+
+def narrow(test: cst.BaseExpression, env: Env, ctx: Context, holds: bool) -> Env | None:
+    """The environment after ``test`` was found true (``holds``) or false; None: impossible."""
+    match test:
+        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+            return narrow(inner, env, ctx, not holds)
+        case cst.BooleanOperation(left=left, operator=operator, right=right):
+            if isinstance(operator, cst.And) == holds:
+                middle = narrow(left, env, ctx, holds)
+                return None if middle is None else narrow(right, middle, ctx, holds)
+            return _either(left, right, env, ctx, holds)
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget() as target]):
+            return _comparison(left, target, env, ctx, holds)
+        case cst.Call(func=func, args=arguments):
+            return _call(func, arguments, env, ctx, holds)
+        case cst.NamedExpr(target=target, value=value):
+            return _truthiness(target, env, ctx, holds)
+        case cst.Name(value="True" | "False" as text):
+            return dict(env) if (text == "True") == holds else None
+        case cst.Name() | cst.Attribute() | cst.Subscript():
+            return _truthiness(test, env, ctx, holds)
+    return dict(env)
+
+
+def _either(
+    left: cst.BaseExpression, right: cst.BaseExpression, env: Env, ctx: Context, holds: bool
+) -> Env | None:
+    """``a or b`` held, or ``a and b`` failed: one of two paths was taken."""
+    from flake8_torchperf.interpret.environment import merge
+
+    first = narrow(left, env, ctx, holds)
+    between = narrow(left, env, ctx, not holds)
+    second = None if between is None else narrow(right, between, ctx, holds)
+    return merge((first, second))
+
+
+def _comparison(
+    left: cst.BaseExpression, target: cst.ComparisonTarget, env: Env, ctx: Context, holds: bool
+) -> Env | None:
+    operator = target.operator
+    right = target.comparator
+    if isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)):
+        same = isinstance(operator, (cst.Is, cst.Equal)) == holds
+        if isinstance(right, cst.Name) and right.value == "None":
+            return _none(left, env, ctx, same)
+        if isinstance(left, cst.Name) and left.value == "None":
+            return _none(right, env, ctx, same)
+        if isinstance(left, cst.Call) and dotted_name(left.func) == "type" and left.args:
+            if same:
+                return _instance(left.args[0].value, right, env, ctx, True)
+        if same and _is_device_type(left) and _host_name(right):
+            return _on_host(left, env, ctx)
+    return dict(env)
+
+
+def _is_device_type(node: cst.BaseExpression) -> bool:
+    return dotted_name(node).endswith(".device.type")
+
+
+def _host_name(node: cst.BaseExpression) -> bool:
+    return isinstance(node, cst.SimpleString) and node.evaluated_value == "cpu"
+
+
+def _on_host(node: cst.BaseExpression, env: Env, ctx: Context) -> Env:
+    """``x.device.type == "cpu"`` holds: reads of ``x`` are free."""
+    assert isinstance(node, cst.Attribute) and isinstance(node.value, cst.Attribute)
+    return _with_device(node.value.value, env, ctx, "host")
+
+
+def _with_device(node: cst.BaseExpression, env: Env, ctx: Context, device: str) -> Env:
+    path = path_of(node)
+    value = expressions.evaluate(node, env, ctx.silent())
+    if path is None or not isinstance(value, Tensor):
+        return dict(env)
+    return {**env, path: replace(value, device=device)}
+
+
+def _none(node: cst.BaseExpression, env: Env, ctx: Context, is_none: bool) -> Env | None:
+    if isinstance(node, cst.NamedExpr):
+        node = node.target
+    path = path_of(node)
+    if path is None:
+        return dict(env)
+    value = expressions.evaluate(node, env, ctx.silent())
+    if is_none:
+        if isinstance(value, (Tensor, Sequence, Mapping_, Scalar)):
+            # Annotations leave out Optional often enough: the path may still be taken.
+            return {**env, path: NONE}
+        return {**env, path: NONE}
+    left = without(value, NoneValue)
+    if left is None:
+        # None by default and never assigned here: someone outside assigns it.
+        return {**env, path: UNKNOWN}
+    return dict(env) if left is value else {**env, path: left}
+
+
+def _truthiness(node: cst.BaseExpression, env: Env, ctx: Context, holds: bool) -> Env | None:
+    path = path_of(node)
+    if path is None:
+        return dict(env)
+    value = expressions.evaluate(node, env, ctx.silent())
+    if isinstance(value, Scalar) and value.known and not isinstance(value.value, str):
+        return dict(env)
+    if holds and isinstance(value, Union):
+        left = without(value, NoneValue)
+        return {**env, path: UNKNOWN if left is None else left}
+    return dict(env)
+
+
+def _call(
+    func: cst.BaseExpression, arguments: object, env: Env, ctx: Context, holds: bool
+) -> Env | None:
+    args = list(arguments)  # type: ignore[call-overload]
+    callee = expressions.evaluate(func, env, ctx.silent()) if args else UNKNOWN
+    if not isinstance(callee, External):
+        return dict(env)
+    if callee.name == "builtins.isinstance" and len(args) == 2:
+        return _instance(args[0].value, args[1].value, env, ctx, holds)
+    if callee.name in IS_TENSOR:
+        return _narrow_to(args[0].value, [External("torch.Tensor")], env, ctx, holds)
+    return dict(env)
+
+
+def _instance(
+    node: cst.BaseExpression, kinds: cst.BaseExpression, env: Env, ctx: Context, holds: bool
+) -> Env | None:
+    options = _class_list(kinds, env, ctx)
+    return _narrow_to(node, options, env, ctx, holds)
+
+
+def _class_list(node: cst.BaseExpression, env: Env, ctx: Context) -> list[Value]:
+    if isinstance(node, cst.Tuple):
+        return [o for e in node.elements for o in _class_list(e.value, env, ctx)]
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
+        return [*_class_list(node.left, env, ctx), *_class_list(node.right, env, ctx)]
+    name = dotted_name(node)
+    if name == "Tensor" or name.endswith(".Tensor"):
+        value = resolve_dotted(name, ctx.module, ctx.machine)
+        return [External("torch.Tensor") if value == UNKNOWN else value]
+    value = expressions.evaluate(node, env, ctx.silent())
+    if isinstance(value, Sequence) and value.items is not None:
+        return list(value.items)
+    return [value]
+
+
+def _narrow_to(
+    node: cst.BaseExpression, classes: list[Value], env: Env, ctx: Context, holds: bool
+) -> Env | None:
+    path = path_of(node)
+    if path is None:
+        return dict(env)
+    value = expressions.evaluate(node, env, ctx.silent())
+    if not classes or any(isinstance(c, type(UNKNOWN)) for c in classes):
+        return dict(env)
+    reason = Reason(f"isinstance test of `{path}`", node)
+    options = value.options if isinstance(value, Union) else (value,)
+    verdicts = [_is_one_of(option, classes) for option in options]
+    if not holds:
+        kept = [o for o, verdict in zip(options, verdicts, strict=True) if verdict is not True]
+        return {**env, path: union(kept)} if kept else None
+    kept = [o for o, verdict in zip(options, verdicts, strict=True) if verdict]
+    unknown = any(verdict is None for verdict in verdicts)
+    if unknown or (not kept and isinstance(value, Union)):
+        described = union(instance_value(c, reason) for c in classes)
+        return {**env, path: union((*kept, described)) if described != UNKNOWN else UNKNOWN}
+    return {**env, path: union(kept)} if kept else None
+
+
+def instance_value(kind: Value, reason: Reason) -> Value:
+    """An object of the class that ``kind`` is; Unknown for classes not known."""
+    match kind:
+        case External(name=name):
+            if name in ("builtins.list", "builtins.tuple", "builtins.set"):
+                return Sequence(name.rpartition(".")[2], UNKNOWN)
+            if name.endswith((".Sequence", ".Iterable")):
+                return Sequence("sequence", UNKNOWN)
+            if name == "builtins.dict" or name.endswith(".Mapping"):
+                return Mapping_(UNKNOWN, UNKNOWN)
+            return instance_of(name, reason)
+        case ClassValue(info=info):
+            return Instance(info.key, info)
+    return UNKNOWN
+
+
+NUMBERS = {"builtins.int", "builtins.float", "builtins.bool", "builtins.complex"}
+
+
+def _is_one_of(value: Value, classes: list[Value]) -> bool | None:
+    """Is ``value`` an instance of one of the classes? None where that cannot be told."""
+    verdicts = [_is_instance(value, kind) for kind in classes]
+    if any(verdict is True for verdict in verdicts):
+        return True
+    return None if any(verdict is None for verdict in verdicts) else False
+
+
+def _is_instance(value: Value, kind: Value) -> bool | None:
+    name = kind.name if isinstance(kind, External) else ""
+    last = name.rpartition(".")[2]
+    match value:
+        case Tensor(role=role):
+            if name in TENSOR_CLASSES:
+                return True if last != "Parameter" or role == "parameter" else None
+            if last.endswith("Tensor") or isinstance(kind, ClassValue) or last in GENERAL:
+                return None
+            return False
+        case Scalar(kind=scalar):
+            if name.startswith("builtins.") and last == scalar:
+                return True
+            if last in ("Number", "Real", "Integral", *GENERAL) or name in NUMBERS:
+                return None if scalar not in ("str", "bytes") else False
+            return None if scalar in ("object", "number") else False
+        case NoneValue():
+            return last == "NoneType"
+        case NDArray():
+            return name.startswith("numpy") or (None if last in GENERAL else False)
+        case Sequence(kind=found):
+            if last in ("list", "tuple", "set"):
+                return found == last if found in ("list", "tuple", "set") else None
+            return False if name in TENSOR_CLASSES or name in NUMBERS else None
+        case Mapping_():
+            if last in ("dict", "Mapping", "MutableMapping"):
+                return True
+            return False if name in TENSOR_CLASSES or name in NUMBERS else None
+    return None
+
+
+GENERAL = ("object", "Iterable", "Sequence", "Sized", "Collection", "Hashable", "Container")

@@ -1,0 +1,267 @@
+"""Operators over values: arithmetic, comparison, membership and formatting.
+
+Enters operand values and the node they stand in; leaves the result's value, and sites for the
+reads that Python does on its own. Must not know statements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_torchperf.interpret import expressions
+from flake8_torchperf.interpret.emit import emit_read
+from flake8_torchperf.interpret.values import (
+    BOOL,
+    CHAIN_LENGTH,
+    NDARRAY,
+    STR,
+    UNKNOWN,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    UnknownValue,
+    Value,
+    join,
+    tensor_of,
+    without,
+)
+from flake8_torchperf.sites.model import SiteKind
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.environment import Env
+    from flake8_torchperf.interpret.machine import Context
+
+OPERATIONS = {
+    "Add": "add", "Subtract": "sub", "Multiply": "mul", "Divide": "div", "FloorDivide": "floordiv",
+    "Modulo": "remainder", "Power": "pow", "MatrixMultiply": "matmul", "BitAnd": "and",
+    "BitOr": "or", "BitXor": "xor", "LeftShift": "lshift", "RightShift": "rshift",
+}  # fmt: skip
+
+
+def combine_device(values: list[Tensor]) -> str:
+    """Where the result of an operation over these tensors lies.
+
+    One tensor on the device puts the result there; a zero-dimensional tensor on the host may be
+    combined with any (torch promotes it), so it does not decide.
+    """
+    devices = {v.device for v in values}
+    if "device" in devices:
+        return "device"
+    if devices == {"host"}:
+        return "host"
+    return "unknown"
+
+
+def combine_scalar(values: list[Tensor]) -> bool | None:
+    """Whether a broadcast over these tensors has no dimensions."""
+    if any(v.scalar is False for v in values):
+        return False
+    return True if all(v.scalar for v in values) else None
+
+
+def binary(
+    operator: cst.BaseBinaryOp | cst.BaseAugOp,
+    left: Value,
+    right: Value,
+    node: cst.CSTNode,
+    ctx: Context,
+) -> Value:
+    """The value of ``left operator right``."""
+    name = type(operator).__name__.removesuffix("Assign")
+    if name == "Modulo" and isinstance(left, Scalar) and left.kind == "str":
+        _percent(right, node, ctx)
+        return STR
+    tensors = [t for t in (tensor_of(left), tensor_of(right)) if t is not None]
+    if tensors:
+        return _arithmetic(name, left, right, tensors, node)
+    match left, right:
+        case (NDArray(), _) | (_, NDArray()):
+            return NDARRAY
+        case Scalar(kind="str"), _:
+            return STR
+        case Scalar() as a, Scalar() as b:
+            return _numbers(name, a, b)
+        case (Sequence() as a, Sequence() as b) if name == "Add":
+            items = None if a.items is None or b.items is None else a.items + b.items
+            if a.items == () or b.items == ():
+                return replace(a if b.items == () else b, items=items)
+            return Sequence(a.kind, join(a.element, b.element), items)
+        case Sequence() as a, _:
+            return replace(a, items=None)
+        case Mapping_() as a, Mapping_() as b:
+            return Mapping_(a.key, join(a.element, b.element))
+        case (UnknownValue(), Scalar() as s) | (Scalar() as s, UnknownValue()) if s.read:
+            return replace(s, kind="number", value=None, known=False)
+    return UNKNOWN
+
+
+def _arithmetic(
+    name: str, left: Value, right: Value, tensors: list[Tensor], node: cst.CSTNode
+) -> Value:
+    strongest = max(tensors, key=lambda t: t.reason.strength)
+    dtypes = {t.dtype for t in tensors}
+    if name in ("BitAnd", "BitOr", "BitXor"):
+        # A boolean tensor combined with one of unknown dtype is in practice another mask.
+        dtype = "bool" if "bool" in dtypes and dtypes <= {"bool", "unknown"} else "unknown"
+    elif name == "Divide" or "float" in dtypes:
+        dtype = "float"
+    else:
+        dtype = "int" if dtypes == {"int"} and not _is_float(left, right) else "unknown"
+    scalar = combine_scalar(tensors)
+    if len(tensors) == 1 and scalar and any(isinstance(v, UnknownValue) for v in (left, right)):
+        scalar = None
+    chain = (*tensors[0].chain, OPERATIONS.get(name, name.lower()))[-CHAIN_LENGTH:]
+    device = combine_device(tensors)
+    if device == "host" and any(isinstance(v, UnknownValue) for v in (left, right)):
+        device = "unknown"  # the other operand may be a tensor on the device
+    return Tensor(strongest.reason, dtype, device, scalar, chain)
+
+
+def _is_float(left: Value, right: Value) -> bool:
+    return any(isinstance(v, Scalar) and v.kind != "int" for v in (left, right))
+
+
+def _numbers(name: str, a: Scalar, b: Scalar) -> Value:
+    origin = a if a.read is not None else b
+    kind = "number"
+    if a.kind == b.kind and a.kind in ("int", "float") and name != "Divide":
+        kind = a.kind
+    elif name == "Divide" or "float" in (a.kind, b.kind):
+        kind = "float"
+    return Scalar(kind, read=origin.read, tensor=origin.tensor)
+
+
+def truthy(value: Value) -> Value:
+    """What ``value`` may be where it was found true."""
+    return without(value, NoneValue) or UNKNOWN
+
+
+def comparison(node: cst.Comparison, env: Env, ctx: Context) -> Value:
+    """``a < b``, ``a < b < c``, ``a in b``, ``a is b``."""
+    left = expressions.evaluate(node.left, env, ctx)
+    left_node = node.left
+    result: Value = BOOL
+    for i, target in enumerate(node.comparisons):
+        right = expressions.evaluate(target.comparator, env, ctx)
+        if i and tensor_of(result) is not None:
+            # `a < b < c` is `(a < b) and (b < c)`: the first comparison is asked for its truth.
+            emit_read(ctx, SiteKind.BRANCH, "compare", node, result, operand_node=node)
+        result = _compare(target.operator, left, right, node, left_node, target.comparator, ctx)
+        left, left_node = right, target.comparator
+    return result
+
+
+def _compare(
+    operator: cst.BaseCompOp,
+    left: Value,
+    right: Value,
+    node: cst.Comparison,
+    left_node: cst.BaseExpression,
+    right_node: cst.BaseExpression,
+    ctx: Context,
+) -> Value:
+    match operator:
+        case cst.Is() | cst.IsNot():
+            return BOOL
+        case cst.In() | cst.NotIn():
+            _membership(left, right, node, left_node, right_node, ctx)
+            return BOOL
+    tensors = [t for t in (tensor_of(left), tensor_of(right)) if t is not None]
+    if not tensors:
+        if isinstance(left, NDArray) or isinstance(right, NDArray):
+            return NDARRAY
+        return UNKNOWN if _may_overload(left) and _may_overload(right) else BOOL
+    if any(_never_elementwise(v) for v in (left, right)):
+        return BOOL
+    strongest = max(tensors, key=lambda t: t.reason.strength)
+    name = COMPARISONS.get(type(operator), "compare")
+    chain = (*tensors[0].chain, name)[-CHAIN_LENGTH:]
+    scalar = combine_scalar(tensors)
+    if len(tensors) == 1 and any(isinstance(v, UnknownValue) for v in (left, right)):
+        scalar = None if scalar else scalar
+    return Tensor(strongest.reason, "bool", combine_device(tensors), scalar, chain)
+
+
+COMPARISONS: dict[type[cst.BaseCompOp], str] = {
+    cst.Equal: "eq",
+    cst.NotEqual: "ne",
+    cst.LessThan: "lt",
+    cst.LessThanEqual: "le",
+    cst.GreaterThan: "gt",
+    cst.GreaterThanEqual: "ge",
+}
+
+
+def _may_overload(value: Value) -> bool:
+    return isinstance(value, (UnknownValue, Union))
+
+
+def _never_elementwise(value: Value) -> bool:
+    """``t == "mean"`` and ``t == None`` compare identities, not elements."""
+    return isinstance(value, NoneValue) or (isinstance(value, Scalar) and value.kind == "str")
+
+
+def _membership(
+    left: Value,
+    right: Value,
+    node: cst.Comparison,
+    left_node: cst.BaseExpression,
+    right_node: cst.BaseExpression,
+    ctx: Context,
+) -> None:
+    if tensor_of(right) is not None:
+        emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, right, operand_node=right_node)
+        return
+    match right:
+        case Sequence(kind="list" | "tuple" | "sequence", element=element):
+            # `x in [t, ...]` asks `x == t` for its truth, one item after the other. Where both
+            # are tensors the first test is identity, which mostly settles it.
+            sides = (tensor_of(left), tensor_of(element))
+            if (sides[0] is None) != (sides[1] is None) and not any(
+                _never_elementwise(v) for v in (left, element)
+            ):
+                if any(isinstance(v, UnknownValue) for v in (left, element)):
+                    return
+                tensor = sides[0] or sides[1]
+                if tensor is not None:
+                    emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, tensor,
+                              operand_node=left_node)  # fmt: skip
+
+
+def formatted(value: Value, operation: str, node: cst.BaseExpression, ctx: Context) -> None:
+    """A value turned into text: a tensor in it is read, however deep."""
+    tensor = held_tensor(value)
+    if tensor is not None:
+        emit_read(ctx, SiteKind.FORMAT, operation, node, tensor, operand_node=node)
+
+
+def held_tensor(value: Value) -> Tensor | None:
+    """The tensor whose elements would be printed with ``value``."""
+    match value:
+        case Tensor() | Union():
+            return tensor_of(value)
+        case Sequence(element=element, items=items) if element != value:
+            found = [held_tensor(item) for item in items or (element,)]
+            return next((t for t in found if t is not None and t.device != "host"), None)
+        case Mapping_(element=element):
+            return held_tensor(element)
+    return None
+
+
+def _percent(right: Value, node: cst.CSTNode, ctx: Context) -> None:
+    """``"..." % values``: every tensor among the values is formatted."""
+    operand = node.right if isinstance(node, cst.BinaryOperation) else None
+    if operand is None:
+        return
+    if isinstance(operand, cst.Tuple) and isinstance(right, Sequence) and right.items is not None:
+        for element, item in zip(operand.elements, right.items, strict=False):
+            formatted(item, "%", element.value, ctx)
+        return
+    formatted(right, "%", operand, ctx)

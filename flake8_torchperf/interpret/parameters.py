@@ -1,0 +1,116 @@
+"""What a function's parameters are before any call is seen.
+
+Enters a function; leaves a value per parameter: from its annotation, from how the body uses it,
+from the docstring, or Unknown. Must not know statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_torchperf.interpret.annotations import annotated, documented
+from flake8_torchperf.interpret.evidence import used_as
+from flake8_torchperf.interpret.values import (
+    NONE,
+    UNKNOWN,
+    Mapping_,
+    NoneValue,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Value,
+    union,
+)
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.machine import Machine
+    from flake8_torchperf.suspects.modulemap import FunctionInfo
+
+
+def declared_parameters(
+    info: FunctionInfo, node: cst.FunctionDef, machine: Machine
+) -> dict[str, Value]:
+    """The value of each parameter, ``self`` left out."""
+    key = ("parameters", info.key)
+    if key not in machine.summaries:
+        machine.summaries[key] = _declare(info, node, machine)
+    return machine.summaries[key]  # type: ignore[return-value]
+
+
+def _declare(info: FunctionInfo, node: cst.FunctionDef, machine: Machine) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    params = node.params
+    method = info.owner is not None and "staticmethod" not in info.decorators
+    ordinary = [*params.posonly_params, *params.params]
+    docstring = ast.get_docstring(info.node, clean=True) or ""
+    evidence = used_as(info.node, machine.table)
+    for position, parameter in enumerate([*ordinary, *params.kwonly_params]):
+        if position == 0 and method:
+            continue
+        name = parameter.name.value
+        value = _of_parameter(parameter, name, info, docstring, machine)
+        if value == UNKNOWN or _container_of_unknown(value):
+            used = evidence.value_of(name, parameter)
+            value = used if used != UNKNOWN else value
+        found[name] = value
+    if isinstance(params.star_arg, cst.Param):
+        name = params.star_arg.name.value
+        inner = _annotation(params.star_arg, info, machine)
+        used = evidence.value_of(name, params.star_arg)
+        element = inner if inner != UNKNOWN or not isinstance(used, Sequence) else used.element
+        found[name] = Sequence("tuple", element)
+    if params.star_kwarg is not None:
+        inner = _annotation(params.star_kwarg, info, machine)
+        found[params.star_kwarg.name.value] = Mapping_(Scalar("str"), inner)
+    if _is_forward(info):
+        _assume_forward(found, ordinary, info, machine)
+    return found
+
+
+def _of_parameter(
+    parameter: cst.Param, name: str, info: FunctionInfo, docstring: str, machine: Machine
+) -> Value:
+    value = _annotation(parameter, info, machine)
+    if parameter.annotation is None and docstring and name in docstring:
+        reason = Reason(f"docstring of parameter `{name}`", parameter)
+        value = documented(docstring, name, reason)
+    default = parameter.default
+    if isinstance(default, cst.Name) and default.value == "None" and value != UNKNOWN:
+        return union((value, NONE)) if not isinstance(value, NoneValue) else value
+    return value
+
+
+def _annotation(parameter: cst.Param, info: FunctionInfo, machine: Machine) -> Value:
+    if parameter.annotation is None:
+        return UNKNOWN
+    reason = Reason(f"annotation of parameter `{parameter.name.value}`", parameter)
+    return annotated(parameter.annotation.annotation, info.module, machine, reason)
+
+
+def _container_of_unknown(value: Value) -> bool:
+    """``grads: list`` says that it is a list, not of what."""
+    return isinstance(value, Sequence) and value.element == UNKNOWN and value.items is None
+
+
+def _is_forward(info: FunctionInfo) -> bool:
+    return info.owner is not None and info.name == "forward"
+
+
+def _assume_forward(
+    found: dict[str, Value], ordinary: list[cst.Param], info: FunctionInfo, machine: Machine
+) -> None:
+    """By convention ``forward`` of a module takes tensors first."""
+    from flake8_torchperf.interpret.classes import torch_kind
+
+    if info.owner is None or torch_kind(info.owner, machine) != "module" or len(ordinary) < 2:
+        return
+    first = ordinary[1]
+    name = first.name.value
+    if first.annotation is None and first.default is None and found.get(name) == UNKNOWN:
+        reason = Reason(f"first parameter `{name}` of `forward`", first, None, Strength.ASSUMED)
+        found[name] = Tensor(reason)

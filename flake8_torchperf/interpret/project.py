@@ -1,0 +1,105 @@
+"""The modules beside the one linted: found by import name, read and mapped, never imported.
+
+Enters a dotted name; leaves the module map that holds it. Must not know what the code means.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.suspects.modulemap import ModuleMap, read_module
+
+if TYPE_CHECKING:
+    from os import stat_result
+
+# A module longer than this is generated; mapping it costs more than it tells.
+MAX_BYTES = 2_000_000
+# Modules read for one linted file.
+MAX_MODULES = 400
+
+
+class Project:
+    """Reads the packages that the linted module's own package belongs to, lazily."""
+
+    def __init__(self, module: ModuleMap) -> None:
+        self._here = module
+        self._root = _root(module)
+        self._top = module.name.partition(".")[0] if module.package else ""
+        self._modules: dict[str, ModuleMap | None] = {module.name: module} if module.name else {}
+        self._read = 0
+
+    def module(self, name: str) -> ModuleMap | None:
+        """The map of a module of the same project, or None where there is no such file."""
+        if name in self._modules:
+            return self._modules[name]
+        self._modules[name] = None
+        if self._root is None or not name or not self._ours(name) or self._read >= MAX_MODULES:
+            return None
+        base = self._root.joinpath(*name.split("."))
+        for path in (base.with_suffix(".py"), base / "__init__.py"):
+            if path.is_file():
+                self._read += 1
+                self._modules[name] = read_file(path)
+                break
+        return self._modules[name]
+
+    def find(self, qualified: str) -> tuple[ModuleMap, tuple[str, ...]] | None:
+        """The longest prefix of a dotted name that is a module, and the names after it."""
+        parts = qualified.split(".")
+        if not self._ours(qualified):
+            return None
+        for end in range(len(parts), 0, -1):
+            module = self.module(".".join(parts[:end]))
+            if module is not None:
+                return module, tuple(parts[end:])
+        return None
+
+    def _ours(self, name: str) -> bool:
+        """Only the linted module's own package, or a file beside a script, is read."""
+        if self._root is None:
+            return False
+        return name.partition(".")[0] == self._top if self._top else True
+
+
+def read_file(path: Path) -> ModuleMap | None:
+    """Map the file at ``path``; None where it cannot be read or is no Python."""
+    try:
+        return _read_file(path, _stamp(path.stat()))
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=512)
+def _read_file(path: Path, stamp: tuple[int, int]) -> ModuleMap | None:
+    if stamp[1] > MAX_BYTES:
+        return None
+    try:
+        text = path.read_bytes()
+        tree = ast.parse(text)
+        lines = split_lines(text.decode("utf-8-sig"))
+    except (SyntaxError, ValueError, RecursionError):
+        return None  # flake8 reports the file itself when it is linted
+    return read_module(tree, lines, path)
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """Lines as Python counts them: form feeds and Unicode separators end none."""
+    return tuple(io.StringIO(text, newline="").readlines())
+
+
+def _stamp(stat: stat_result) -> tuple[int, int]:
+    return stat.st_mtime_ns, stat.st_size
+
+
+def _root(module: ModuleMap) -> Path | None:
+    """The folder that absolute imports of the linted module's project start from."""
+    if module.path is None:
+        return None
+    folder = module.path.resolve().parent
+    for _ in module.package.split(".") if module.package else ():
+        folder = folder.parent
+    return folder

@@ -1,0 +1,328 @@
+"""Statements: environments flow through them, part at branches and meet again.
+
+Enters a block of libcst statements, an environment and a context; leaves the environments that
+flow out of it. Must not know rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from flake8_torchperf.interpret import expressions, loops, operators, patterns, targets
+from flake8_torchperf.interpret.annotations import annotated
+from flake8_torchperf.interpret.contexts import branch_context, guard_of
+from flake8_torchperf.interpret.emit import emit
+from flake8_torchperf.interpret.environment import Env, bind, forget, merge, path_of
+from flake8_torchperf.interpret.machine import Pending
+from flake8_torchperf.interpret.narrowing import narrow
+from flake8_torchperf.interpret.values import (
+    NONE,
+    UNKNOWN,
+    Closure,
+    Opaque,
+    Reason,
+    Returning,
+    Scalar,
+    Value,
+    tensor_of,
+)
+from flake8_torchperf.sites.model import SiteKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from flake8_torchperf.interpret.machine import Context
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flow:
+    """What leaves a statement: by falling through (None: never), by break and by continue."""
+
+    env: Env | None
+    breaks: tuple[Env, ...] = ()
+    continues: tuple[Env, ...] = ()
+
+
+def block(body: cst.BaseSuite | Sequence[cst.BaseStatement], env: Env, ctx: Context) -> Flow:
+    """Run the statements of a block one after the other."""
+    statements = body.body if isinstance(body, cst.BaseSuite) else body
+    breaks: tuple[Env, ...] = ()
+    continues: tuple[Env, ...] = ()
+    current: Env | None = env
+    for statement in statements:
+        if current is None:
+            break
+        flow = run(statement, current, ctx)
+        current = flow.env
+        breaks += flow.breaks
+        continues += flow.continues
+    return Flow(current, breaks, continues)
+
+
+def run(node: cst.CSTNode, env: Env, ctx: Context) -> Flow:
+    """Run one statement, simple or compound."""
+    if isinstance(node, cst.SimpleStatementLine):
+        return block(node.body, env, ctx)  # type: ignore[arg-type]
+    compound = COMPOUND.get(type(node))
+    if compound is not None:
+        return compound(node, env, ctx)
+    simple = SIMPLE.get(type(node))
+    if simple is not None:
+        simple(node, env, ctx)
+        return Flow(env)
+    match node:
+        case cst.Return(value=value):
+            result = NONE if value is None else expressions.evaluate(value, env, ctx)
+            if ctx.returns is not None:
+                ctx.returns.append(result)
+            return Flow(None)
+        case cst.Raise():
+            _raise(node, env, ctx)
+            return Flow(None)
+        case cst.Break():
+            return Flow(None, breaks=(env,))
+        case cst.Continue():
+            return Flow(None, continues=(env,))
+    return Flow(env)
+
+
+def _raise(node: cst.Raise, env: Env, ctx: Context) -> None:
+    """The text of an error is made only once, on the way out."""
+    place = ctx.demote("in the text of an error").mark("error-message")
+    if node.exc is not None:
+        expressions.evaluate(node.exc, env, place)
+
+
+def _expression(node: cst.Expr, env: Env, ctx: Context) -> None:
+    expressions.evaluate(node.value, env, ctx)
+
+
+def _assign(node: cst.Assign, env: Env, ctx: Context) -> None:
+    value = expressions.evaluate(node.value, env, ctx)
+    for target in node.targets:
+        loops.growth(target.target, node.value, env, ctx)
+        if isinstance(value, Scalar) and value.read is not None:
+            _running_total(target.target, node, value, ctx)
+    sized = loops.sizes(node.value, value, env, ctx)
+    for target in node.targets:
+        targets.assign(target.target, sized, env, ctx)
+
+
+def _running_total(
+    target: cst.BaseExpression, node: cst.Assign, value: Scalar, ctx: Context
+) -> None:
+    """``total = total + loss.item()``."""
+    total = node.value
+    if not isinstance(total, cst.BinaryOperation) or not isinstance(total.operator, cst.Add):
+        return
+    path = path_of(target)
+    if path is not None and path in (path_of(total.left), path_of(total.right)):
+        _accumulation(node, value, ctx)
+
+
+def _accumulation(node: cst.CSTNode, value: Scalar, ctx: Context) -> None:
+    if value.read is None or not ctx.loops:
+        return
+    operand = UNKNOWN if value.tensor is None else value.tensor
+    emit(ctx, SiteKind.HOST_ACCUMULATION, "read", node, operand,
+         operand_node=value.read, covers=(value.read,))  # fmt: skip
+
+
+def _ann_assign(node: cst.AnnAssign, env: Env, ctx: Context) -> None:
+    path = path_of(node.target)
+    reason = Reason(f"annotation of `{path}`", node)
+    stated = annotated(node.annotation.annotation, ctx.module, ctx.machine, reason)
+    if node.value is None:
+        if path is not None:
+            bind(env, path, stated)
+        return
+    value = expressions.evaluate(node.value, env, ctx)
+    chosen = stated if value == UNKNOWN or _says_less(value, stated) else value
+    targets.assign(node.target, chosen, env, ctx)
+
+
+def _says_less(value: Value, stated: Value) -> bool:
+    """An empty list or a None takes its later contents from the annotation."""
+    return stated != UNKNOWN and (value == NONE or getattr(value, "items", None) == ())
+
+
+def _aug_assign(node: cst.AugAssign, env: Env, ctx: Context) -> None:
+    left = expressions.evaluate(node.target, env, ctx)
+    right = expressions.evaluate(node.value, env, ctx)
+    value = operators.binary(node.operator, left, right, node, ctx)
+    if isinstance(node.operator, cst.AddAssign) and isinstance(right, Scalar) and right.read:
+        _accumulation(node, right, ctx)
+    if tensor_of(left) is not None and tensor_of(value) is not None:
+        loops.in_place(node, left, ctx)
+    path = path_of(node.target)
+    if path is not None:
+        if isinstance(node.target, cst.Subscript):
+            targets.assign(node.target, value, env, ctx.silent())
+        else:
+            targets.assign(node.target, value, env, ctx)
+
+
+def _assert(node: cst.Assert, env: Env, ctx: Context) -> None:
+    expressions.truth(node.test, env, ctx, "assert")
+    if node.msg is not None:
+        after = narrow(node.test, env, ctx, False)
+        place = ctx.demote("in the text of an error").mark("error-message")
+        expressions.evaluate(node.msg, dict(env) if after is None else after, place)
+    held = narrow(node.test, env, ctx, True)
+    if held is not None:
+        env.update(held)
+
+
+def _delete(node: cst.Del, env: Env, ctx: Context) -> None:
+    elements = node.target.elements if isinstance(node.target, cst.Tuple) else ()
+    for target in [e.value for e in elements] or [node.target]:
+        path = path_of(target)
+        if path is not None:
+            forget(env, path)
+
+
+def _import(node: cst.Import | cst.ImportFrom, env: Env, ctx: Context) -> None:
+    text = cst.Module([]).code_for_node(node)
+    statement = ast.parse(text).body[0]
+    assert isinstance(statement, (ast.Import, ast.ImportFrom))
+    env.update(ctx.machine.local_imports(ctx.module, statement))
+
+
+def _global(node: cst.Global | cst.Nonlocal, env: Env, ctx: Context) -> None:
+    """The name is another scope's: what is known of it here is what is known there."""
+
+
+def _if(node: cst.If, env: Env, ctx: Context) -> Flow:
+    return _branch(node, env, ctx, "if")
+
+
+def _branch(node: cst.If, env: Env, ctx: Context, operation: str) -> Flow:
+    expressions.truth(node.test, env, ctx, operation)
+    guard = guard_of(node.test, env, ctx)
+    yes = narrow(node.test, env, ctx, True)
+    no = narrow(node.test, env, ctx, False)
+    taken = Flow(None)
+    if yes is not None:
+        taken = block(node.body, yes, branch_context(ctx, guard, node.body, holds=True))
+    other = Flow(no)
+    if no is not None and isinstance(node.orelse, cst.If):
+        other = _branch(node.orelse, no, branch_context(ctx, guard, None, holds=False), "elif")
+    elif no is not None and isinstance(node.orelse, cst.Else):
+        body = node.orelse.body
+        other = block(body, no, branch_context(ctx, guard, body, holds=False))
+    return _meet(taken, other)
+
+
+def _meet(*flows: Flow) -> Flow:
+    return Flow(
+        merge(flow.env for flow in flows),
+        tuple(env for flow in flows for env in flow.breaks),
+        tuple(env for flow in flows for env in flow.continues),
+    )
+
+
+def _try(node: cst.Try | cst.TryStar, env: Env, ctx: Context) -> Flow:
+    before = dict(env)
+    body = block(node.body, env, ctx)
+    flows = []
+    if node.orelse is not None and body.env is not None:
+        after = block(node.orelse.body, body.env, ctx)
+        flows.append(Flow(after.env, body.breaks + after.breaks, body.continues + after.continues))
+    else:
+        flows.append(body)
+    start = merge((before, body.env)) or before
+    for handler in node.handlers:
+        inside = dict(start)
+        if handler.name is not None and isinstance(handler.name.name, cst.Name):
+            inside[handler.name.name.value] = Opaque("exception")
+        flows.append(block(handler.body, inside, ctx.demote("in an except block")))
+    met = _meet(*flows)
+    if node.finalbody is None:
+        return met
+    last = block(node.finalbody.body, met.env if met.env is not None else dict(before), ctx)
+    env_after = last.env if met.env is not None else None
+    return Flow(env_after, met.breaks + last.breaks, met.continues + last.continues)
+
+
+def _with(node: cst.With, env: Env, ctx: Context) -> Flow:
+    for item in node.items:
+        value = expressions.evaluate(item.item, env, ctx)
+        if item.asname is not None:
+            targets.assign(item.asname.name, value, env, ctx)
+    return block(node.body, env, ctx)
+
+
+def _function(node: cst.FunctionDef, env: Env, ctx: Context) -> Flow:
+    name = node.name.value
+    for decorator in node.decorators:
+        expressions.evaluate(decorator.decorator, env, ctx.silent())
+    closure: Value = Closure(node, id(node), env, ctx.module)
+    if node.returns is not None:
+        reason = Reason(f"return annotation of `{name}`", node)
+        stated = annotated(node.returns.annotation, ctx.module, ctx.machine, reason)
+        closure = closure if stated == UNKNOWN or tensor_of(stated) else Returning(stated)
+    bind(env, name, closure)
+    if ctx.pending is not None:
+        ctx.pending.append(Pending(node, env, ctx))
+    return Flow(env)
+
+
+def _class(node: cst.ClassDef, env: Env, ctx: Context) -> Flow:
+    bind(env, node.name.value, UNKNOWN)
+    return Flow(env)
+
+
+def _match(node: cst.Match, env: Env, ctx: Context) -> Flow:
+    subject = expressions.evaluate(node.subject, env, ctx)
+    flows = []
+    asked = False
+    for case in node.cases:
+        inside = dict(env)
+        patterns.bind_pattern(case.pattern, subject, inside, ctx)
+        if not asked and patterns.compares(case.pattern):
+            asked = True
+            loops.branch(ctx, "match", node.subject, subject)
+        if case.guard is not None:
+            expressions.truth(case.guard, inside, ctx, "if")
+        flows.append(block(case.body, inside, ctx))
+    exhaustive = any(patterns.matches_all(c.pattern) and c.guard is None for c in node.cases)
+    if not exhaustive:
+        flows.append(Flow(env))
+    return _meet(*flows)
+
+
+def _for(node: cst.For, env: Env, ctx: Context) -> Flow:
+    return loops.run_for(node, env, ctx)
+
+
+def _while(node: cst.While, env: Env, ctx: Context) -> Flow:
+    return loops.run_while(node, env, ctx)
+
+
+SIMPLE: dict[type[cst.CSTNode], Callable[[Any, Env, Context], None]] = {
+    cst.Expr: _expression,
+    cst.Assign: _assign,
+    cst.AnnAssign: _ann_assign,
+    cst.AugAssign: _aug_assign,
+    cst.Assert: _assert,
+    cst.Del: _delete,
+    cst.Import: _import,
+    cst.ImportFrom: _import,
+    cst.Global: _global,
+    cst.Nonlocal: _global,
+}
+COMPOUND: dict[type[cst.CSTNode], Callable[[Any, Env, Context], Flow]] = {
+    cst.If: _if,
+    cst.For: _for,
+    cst.While: _while,
+    cst.Try: _try,
+    cst.TryStar: _try,
+    cst.With: _with,
+    cst.FunctionDef: _function,
+    cst.ClassDef: _class,
+    cst.Match: _match,
+}

@@ -1,0 +1,211 @@
+"""Subscripts: indexing tensors by numbers, masks, lists and slices; items of containers.
+
+Enters a subscript node; leaves the item's value, and sites where indexing makes Python wait:
+boolean masks (as many rows as the mask has ones), 0-d tensors as indices, tensors as slice bounds.
+Must not know statements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_torchperf.interpret import classes, expressions, loops
+from flake8_torchperf.interpret.emit import emit, emit_read
+from flake8_torchperf.interpret.environment import Env, path_of
+from flake8_torchperf.interpret.values import (
+    CHAIN_LENGTH,
+    NDARRAY,
+    STR,
+    UNKNOWN,
+    Instance,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Opaque,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    Value,
+    join_all,
+    tensor_of,
+)
+from flake8_torchperf.sites.model import SiteKind
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.machine import Context
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """One element between the brackets: its node and value; a slice has neither value nor dims."""
+
+    node: cst.BaseExpression | None
+    value: Value
+    is_slice: bool = False
+
+
+def subscript(node: cst.Subscript, env: Env, ctx: Context) -> Value:
+    """``base[index]`` read."""
+    path = path_of(node)
+    if path is not None and path in env:
+        return env[path]
+    base = expressions.evaluate(node.value, env, ctx)
+    indices = _indices(node, base, env, ctx)
+    return index_value(base, indices, node, ctx)
+
+
+def index_value(base: Value, indices: list[Index], node: cst.Subscript, ctx: Context) -> Value:
+    """The item, for a base and index values that are already known."""
+    tensor = tensor_of(base)
+    if tensor is not None:
+        loops.element_access(node, tensor, ctx)
+        _tensor_reads(tensor, indices, node, ctx, "read")
+        return _tensor_item(tensor, indices)
+    match base:
+        case Sequence():
+            return _sequence_item(base, indices, ctx)
+        case Mapping_():
+            return _mapping_item(base, indices)
+        case NDArray():
+            return NDARRAY
+        case Scalar(kind="str"):
+            return STR
+        case Instance():
+            return classes.container_item(base, ctx)
+        case Union(options=options):
+            kept = [o for o in options if not isinstance(o, (NoneValue, Opaque))]
+            return join_all(index_value(o, indices, node, ctx.silent()) for o in kept)
+    return UNKNOWN
+
+
+def assigned(
+    node: cst.Subscript, base: Value, value: Value, env: Env, ctx: Context
+) -> None:
+    """``base[index] = value``: the sites of the assignment."""
+    indices = _indices(node, base, env, ctx)
+    tensor = tensor_of(base)
+    if tensor is None:
+        return
+    loops.element_access(node, tensor, ctx)
+    operation = "assign" if tensor_of(value) is not None else "assign-scalar"
+    _tensor_reads(tensor, indices, node, ctx, operation)
+
+
+def literal_key(node: cst.Subscript) -> str | None:
+    """The string between the brackets, where it is written there."""
+    match node.slice:
+        case [cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as text))]:
+            key = text.evaluated_value
+            return key if isinstance(key, str) else None
+    return None
+
+
+def _indices(node: cst.Subscript, base: Value, env: Env, ctx: Context) -> list[Index]:
+    found: list[Index] = []
+    for element in node.slice:
+        match element.slice:
+            case cst.Slice(lower=lower, upper=upper, step=step):
+                for bound in (lower, upper, step):
+                    if bound is not None:
+                        _bound(bound, base, env, ctx)
+                found.append(Index(None, UNKNOWN, is_slice=True))
+            case cst.Index(value=inner):
+                value = expressions.evaluate(inner, env, ctx)
+                if isinstance(inner, cst.Tuple) and isinstance(value, Sequence):
+                    items = value.items or ()
+                    for part, item in zip(inner.elements, items, strict=False):
+                        found.append(Index(part.value, item))
+                else:
+                    found.append(Index(inner, value))
+    return found
+
+
+def _bound(bound: cst.BaseExpression, base: Value, env: Env, ctx: Context) -> None:
+    """A slice bound: Python asks a tensor there for its ``__index__``."""
+    value = expressions.evaluate(bound, env, ctx)
+    emit_read(ctx, SiteKind.NUMBER_USE, "slice", bound, value, operand_node=bound)
+
+
+def _tensor_reads(
+    tensor: Tensor, indices: list[Index], node: cst.Subscript, ctx: Context, operation: str
+) -> None:
+    for index in indices:
+        if index.is_slice or index.node is None:
+            continue
+        if isinstance(index.value, Union) and any(
+            isinstance(o, Sequence) for o in index.value.options
+        ):
+            continue
+        found = tensor_of(index.value)
+        if found is not None:
+            _tensor_index(tensor, found, index, node, ctx, operation)
+        elif isinstance(index.value, Sequence) and index.value.kind == "list":
+            if tensor.device != "host" and _holds_numbers(index.value):
+                emit(ctx, SiteKind.LIST_INDEX, "list", index.node, tensor, operand_node=node)
+
+
+def _holds_numbers(value: Sequence) -> bool:
+    return isinstance(value.element, Scalar) and value.element.kind in ("int", "number", "bool")
+
+
+def _tensor_index(
+    tensor: Tensor, index: Tensor, place: Index, node: cst.Subscript, ctx: Context, operation: str
+) -> None:
+    assert place.node is not None
+    if tensor.device == "host" and index.device != "device":
+        return
+    if index.dtype == "bool":
+        if operation == "assign-scalar" or index.device == "host":
+            return  # filling with a number is masked_fill: nothing is counted on the host
+        emit(ctx, SiteKind.MASK_INDEX, operation, node, index, operand_node=place.node)
+    elif index.scalar and index.dtype == "int":
+        # A 0-d integer tensor becomes a Python number (torch/csrc/autograd/
+        # python_variable_indexing.cpp, applySlicing: THPVariable_Check with dim 0).
+        emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)
+    elif index.role == "element" and index.scalar is not False and index.dtype != "bool":
+        emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)
+
+
+def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
+    scalar: bool | None = None
+    masked = any(isinstance(i.value, Tensor) and i.value.dtype == "bool" for i in indices)
+    if masked or any(i.is_slice for i in indices):
+        scalar = False
+    elif any(isinstance(i.value, Tensor) and i.value.scalar is False for i in indices):
+        scalar = False
+    plain = all(isinstance(i.value, Scalar) for i in indices)
+    role = "element" if plain and not masked else ""
+    chain = (*tensor.chain, "getitem")[-CHAIN_LENGTH:]
+    return replace(tensor, scalar=scalar, chain=chain, role=role)
+
+
+def _sequence_item(base: Sequence, indices: list[Index], ctx: Context) -> Value:
+    if len(indices) != 1:
+        return UNKNOWN
+    index = indices[0]
+    if index.is_slice:
+        return replace(base, items=None)
+    if index.node is not None and base.kind in ("list", "tuple", "sequence"):
+        emit_read(
+            ctx, SiteKind.NUMBER_USE, "list-index", index.node, index.value,
+            operand_node=index.node,
+        )  # fmt: skip
+    match index.value:
+        case Scalar(value=int(at)) if base.items is not None:
+            if -len(base.items) <= at < len(base.items):
+                return base.items[at]
+    return base.element
+
+
+def _mapping_item(base: Mapping_, indices: list[Index]) -> Value:
+    if len(indices) == 1:
+        match indices[0].value:
+            case Scalar(value=str(key)):
+                items = dict(base.items)
+                if key in items:
+                    return items[key]
+    return base.element

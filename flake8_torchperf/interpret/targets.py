@@ -1,0 +1,125 @@
+"""Assignment targets: names, attributes, items and unpacking.
+
+Enters a target and a value; leaves the environment changed, and sites for assignments into
+tensors. Must not know statements.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+from flake8_torchperf.interpret import expressions, subscripts
+from flake8_torchperf.interpret.environment import Env, bind, path_of
+from flake8_torchperf.interpret.iteration import unpack_reads, values_of
+from flake8_torchperf.interpret.values import (
+    Mapping_,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+    join,
+    tensor_of,
+)
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.machine import Context
+
+
+def assign(target: cst.BaseExpression, value: Value, env: Env, ctx: Context) -> None:
+    """``target = value``."""
+    match target:
+        case cst.Name(value=name):
+            bind(env, name, value)
+        case cst.Attribute():
+            _attribute(target, value, env, ctx)
+        case cst.Tuple() | cst.List():
+            _unpack(target, value, env, ctx)
+        case cst.Subscript():
+            _item(target, value, env, ctx)
+        case cst.StarredElement(value=inner):
+            assign(inner, Sequence("list", value), env, ctx)
+
+
+def _unpack(target: cst.Tuple | cst.List, value: Value, env: Env, ctx: Context) -> None:
+    if tensor_of(value) is not None:
+        unpack_reads(value, "unpack", target, ctx)
+    starred = [isinstance(e, cst.StarredElement) for e in target.elements]
+    count = len(target.elements)
+    if not any(starred):
+        for element, item in zip(target.elements, values_of(value, count), strict=True):
+            assign(element.value, item, env, ctx)
+        return
+    at = starred.index(True)
+    items = list(value.items) if isinstance(value, Sequence) and value.items else []
+    rest = values_of(value, -1)[:0] or [_element(value)]
+    after = count - at - 1
+    for i, element in enumerate(target.elements):
+        if i == at:
+            middle = items[at : len(items) - after] if len(items) >= count - 1 else []
+            assign(element.value, _list(middle, rest[0]), env, ctx)
+        elif len(items) >= count - 1:
+            assign(element.value, items[i] if i < at else items[i - count], env, ctx)
+        else:
+            assign(element.value, rest[0], env, ctx)
+
+
+def _element(value: Value) -> Value:
+    return values_of(value, 1)[0] if not isinstance(value, Sequence) else value.element
+
+
+def _list(items: list[Value], element: Value) -> Value:
+    if not items:
+        return Sequence("list", element)
+    joined = items[0]
+    for item in items[1:]:
+        joined = join(joined, item)
+    return Sequence("list", joined, tuple(items))
+
+
+def _attribute(target: cst.Attribute, value: Value, env: Env, ctx: Context) -> None:
+    path = path_of(target)
+    if path is None:
+        expressions.evaluate(target.value, env, ctx)
+        return
+    bind(env, path, value)
+    head, _, attr = path.rpartition(".")
+    if ctx.writes is not None and head == ctx.self_name:
+        written = ctx.writes.get(attr)
+        ctx.writes[attr] = value if written is None else join(written, value)
+
+
+def _item(target: cst.Subscript, value: Value, env: Env, ctx: Context) -> None:
+    base = expressions.evaluate(target.value, env, ctx)
+    subscripts.assigned(target, base, value, env, ctx)
+    path = path_of(target.value)
+    if path is None:
+        return
+    match base:
+        case Mapping_(key=key, element=element, items=items):
+            inside = path_of(target)
+            index = subscripts.literal_key(target)
+            known = dict(items)
+            if index is not None:
+                known[index] = value
+            empty = not items and element == join(element, element) and _is_unknown(element)
+            joined = value if empty else join(element, value)
+            env[path] = Mapping_(key, joined, tuple(known.items()))
+            if inside is not None:
+                env[inside] = value
+        case Sequence(kind="list", element=element):
+            inside = path_of(target)
+            env[path] = Sequence("list", join(element, value))
+            if inside is not None:
+                env[inside] = value
+        case Tensor() | Scalar():
+            pass
+        case _:
+            inside = path_of(target)
+            if inside is not None:
+                bind(env, inside, value)
+
+
+def _is_unknown(value: Value) -> bool:
+    return value == expressions.UNKNOWN

@@ -1,0 +1,256 @@
+"""Functions of torch: what they return by the torch table, and the sites that they make.
+
+Enters a qualified name and arguments; leaves the result's value. Must not know statements.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret import classes, torch_special
+from flake8_torchperf.interpret.arguments import Arguments, kinds
+from flake8_torchperf.interpret.emit import emit, emit_read
+from flake8_torchperf.interpret.operators import combine_device
+from flake8_torchperf.interpret.returned import value_of_return
+from flake8_torchperf.interpret.types import LEGACY_TENSORS
+from flake8_torchperf.interpret.values import (
+    Device,
+    DType,
+    External,
+    NoneValue,
+    Reason,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    Value,
+    tensor_of,
+)
+from flake8_torchperf.knowledge.returns import Return, UnknownReturn, common_return
+from flake8_torchperf.sites.model import SiteKind
+
+if TYPE_CHECKING:
+    import libcst as cst
+
+    from flake8_torchperf.interpret.machine import Context
+    from flake8_torchperf.knowledge.table import Op
+
+FACTORIES = {
+    "tensor", "as_tensor", "zeros", "ones", "full", "empty", "rand", "randn", "randint", "arange",
+    "linspace", "eye", "logspace", "randperm", "from_numpy", "scalar_tensor",
+}  # fmt: skip
+
+# Operations that a `torch._foreach_*` twin or `torch.nn.utils.get_total_norm` does for all
+# parameters in one call (torch/_C/_VariableFunctions.pyi lists the twins).
+PER_PARAMETER = {
+    "mul_", "add_", "sub_", "div_", "addcmul_", "addcdiv_", "lerp_", "zero_", "copy_", "clamp_",
+    "norm", "neg_", "abs_", "sqrt_", "pow_", "clamp_min_", "clamp_max_", "vector_norm",
+}  # fmt: skip
+
+# The table's flags of what makes the host wait: reads, dynamic shapes, known synchronisations.
+COSTLY = frozenset("hys")
+NUMBER_TYPES = {"i", "f", "n", "Z", "b"}
+
+
+def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """Call the function or class of torch with this qualified name."""
+    table = ctx.machine.table
+    special = torch_special.SPECIAL.get(table.canonical(name)) or torch_special.SPECIAL.get(name)
+    if special is not None:
+        return special(name, arguments, ctx)
+    if name.rpartition(".")[2] in LEGACY_TENSORS:
+        return torch_special.legacy_tensor(name, arguments, ctx)
+    op = table.function(name)
+    if op is None:
+        return classes.construct_torch(name, arguments, ctx)
+    short = name.rpartition(".")[2]
+    tensors = arguments.tensors()
+    sites_of(op, short, arguments, tensors, ctx)
+    device = _device(op, arguments, tensors)
+    reason = Reason(f"`{name}` returns it", arguments.node, _because(tensors))
+    returned = resolve(op, arguments)
+    value = value_of_return(returned, reason, tensors, device, short)
+    if isinstance(value, Tensor):
+        value = with_dtype(value, arguments)
+        if short in PER_PARAMETER and tensors and arguments.positional:
+            parameter_operation(
+                tensors[0], short, arguments, arguments.positional[0].node, ctx
+            )
+    return value
+
+
+def _because(tensors: list[Tensor]) -> Reason | None:
+    return tensors[0].reason if tensors else None
+
+
+def resolve(op: Op, arguments: Arguments) -> Return:
+    """What the call returns; where no overload fits what is known, what all of them share."""
+    positional, keywords = kinds(arguments)
+    if not arguments.open:
+        found = op.resolve(positional, keywords)
+        if not isinstance(found, UnknownReturn):
+            return found
+    return common_return(overload.returns for overload in op.overloads)
+
+
+def _device(op: Op, arguments: Arguments, tensors: list[Tensor]) -> str:
+    given = device_argument(arguments)
+    if given is not None:
+        return given
+    if tensors:
+        return result_device(op, tensors)
+    if op.factory:
+        return "host"  # torch's default device, unless the program sets another
+    return "unknown"
+
+
+def result_device(op: Op, tensors: list[Tensor]) -> str:
+    """Where the result lies: with the first tensor where it is made like it, else where they meet."""
+    if op.like or op.view or op.in_place:
+        return tensors[0].device
+    return combine_device(tensors)
+
+
+def device_argument(arguments: Arguments) -> str | None:
+    """The device an explicit ``device=`` names; None where there is none or it is None."""
+    given = arguments.keywords.get("device")
+    if given is None or isinstance(given.value, NoneValue):
+        return None
+    return device_of(given.value) or "unknown"
+
+
+def device_of(value: Value) -> str | None:
+    """ "host", "device" or "unknown" for a value that names a device, None for any other."""
+    match value:
+        case Device(kind=kind):
+            return kind
+        case Scalar(kind="str", value=str(text)):
+            return "host" if text.partition(":")[0] == "cpu" else "device"
+        case Scalar(kind="int"):
+            return "device"  # an index of an accelerator
+        case Scalar(kind="str"):
+            return "unknown"
+        case Union(options=options):
+            found = {device_of(o) for o in options if not isinstance(o, NoneValue)}
+            return found.pop() if len(found) == 1 else "unknown"
+    return None
+
+
+def with_dtype(value: Tensor, arguments: Arguments) -> Tensor:
+    """The tensor with the dtype that an explicit ``dtype=`` asks for."""
+    given = arguments.keywords.get("dtype")
+    if given is None or isinstance(given.value, NoneValue):
+        return value
+    kind = dtype_of(given.value)
+    return replace(value, dtype=kind)
+
+
+def dtype_of(value: Value) -> str:
+    """The dtype class a value names: a ``torch.dtype`` or a Python number type."""
+    match value:
+        case DType(kind=kind):
+            return kind
+        case External(name="builtins.bool" | "builtins.int" | "builtins.float" as name):
+            return name.removeprefix("builtins.")
+    return "unknown"
+
+
+def legacy_dtype(name: str) -> str | None:
+    """The dtype class of ``torch.LongTensor`` and its kin; None for other names."""
+    head, _, last = name.rpartition(".")
+    return LEGACY_TENSORS.get(last) if head in ("torch", "torch.cuda") else None
+
+
+def sites_of(
+    op: Op,
+    name: str,
+    arguments: Arguments,
+    tensors: list[Tensor],
+    ctx: Context,
+    owner: cst.BaseExpression | None = None,
+) -> None:
+    """The sites that an operation makes by its flags and by the tensors given for numbers."""
+    if ctx.sink is None:
+        return
+    numbers_read(op, arguments, ctx)
+    if not tensors or not COSTLY & op.flags:
+        return
+    positional, keywords = kinds(arguments)
+    flags = op.flags_for(positional, keywords)
+    operand = next((t for t in tensors if t.device != "host"), None)
+    if operand is None:
+        return
+    node = owner if owner is not None else _first_node(arguments)
+    if name == "masked_select":
+        emit(ctx, SiteKind.MASK_INDEX, "read", arguments.node, operand, operand_node=node)
+    elif name in ("index_put_", "index_put"):
+        return
+    elif "y" in flags or ("s" in flags and "h" not in flags):
+        traits = () if "y" in flags else ("syncs",)
+        emit(ctx, SiteKind.DYNAMIC_SHAPE, name, arguments.node, operand, operand_node=node,
+             traits=traits)  # fmt: skip
+    elif "h" in flags:
+        emit(ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=node)
+
+
+def _first_node(arguments: Arguments) -> cst.BaseExpression | None:
+    first = next(arguments.all(), None)
+    return None if first is None else first.node
+
+
+def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
+    """Tensors given where every overload takes a number: torch reads them on the host."""
+    for position, argument in enumerate(arguments.positional):
+        held = _held(argument.value)
+        if held is not None:
+            types = _types_at(op, position, argument.value)
+            if types and types <= NUMBER_TYPES:
+                emit_read(ctx, SiteKind.NUMBER_USE, "size", argument.node, held,
+                          operand_node=argument.node)  # fmt: skip
+    for keyword, argument in arguments.keywords.items():
+        held = _held(argument.value)
+        if held is not None:
+            types = {p.type for o in op.overloads for p in o.params if p.name == keyword}
+            if types and types <= NUMBER_TYPES:
+                emit_read(ctx, SiteKind.NUMBER_USE, keyword, argument.node, held,
+                          operand_node=argument.node)  # fmt: skip
+
+
+def _held(value: Value) -> Tensor | None:
+    tensor = tensor_of(value)
+    if tensor is not None:
+        return tensor
+    if isinstance(value, Sequence) and value.kind in ("tuple", "list"):
+        found = (tensor_of(item) for item in value.items or ())
+        return next((t for t in found if t is not None), None)
+    return None
+
+
+def _types_at(op: Op, position: int, value: Value) -> set[str]:
+    types: set[str] = set()
+    for overload in op.overloads:
+        slots = [p for p in overload.params if p.form in ("positional", "variadic")]
+        if not slots:
+            continue
+        if position < len(slots):
+            types.add(slots[position].type)
+        elif slots[-1].form == "variadic":
+            types.add(slots[-1].type)
+    return types
+
+
+def parameter_operation(
+    tensor: Tensor,
+    name: str,
+    arguments: Arguments,
+    owner: cst.BaseExpression | None,
+    ctx: Context,
+) -> None:
+    """One operation on a parameter or gradient inside a loop over parameters."""
+    if name not in PER_PARAMETER or tensor.role not in ("parameter", "gradient") or not ctx.loops:
+        return
+    place = ctx.loops[-1]
+    if place.kind != "for" and name != "norm" and name != "vector_norm":
+        return
+    emit(ctx, SiteKind.PARAMETER_LOOP, name, arguments.node, tensor, operand_node=owner)

@@ -1,0 +1,237 @@
+"""Functions of torch whose result or cost depends on more than their signature.
+
+Enters a qualified name and arguments; leaves the result's value, and sites. What follows from
+torch's table alone is answered in ``torch_calls``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret import torch_calls
+from flake8_torchperf.interpret.arguments import Arguments, kind_of
+from flake8_torchperf.interpret.emit import emit, emit_read
+from flake8_torchperf.interpret.iteration import element_of
+from flake8_torchperf.interpret.operators import held_tensor
+from flake8_torchperf.interpret.returned import value_of_return
+from flake8_torchperf.interpret.values import (
+    BOOL,
+    NONE,
+    UNKNOWN,
+    Closure,
+    Device,
+    Function,
+    Instance,
+    NDArray,
+    Reason,
+    Returning,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+    tensor_of,
+)
+from flake8_torchperf.sites.model import SiteKind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.interpret.machine import Context
+
+KIND_DTYPES = {"i": "int", "f": "float", "b": "bool", "1": "bool", "0": "bool"}
+
+
+def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``torch.tensor(data)`` and ``as_tensor``: new memory, on the host unless told otherwise."""
+    data = arguments.value(0, "data")
+    given = tensor_of(data)
+    device = torch_calls.device_argument(arguments)
+    short = name.rpartition(".")[2]
+    reason = Reason(f"`{name}` returns it", arguments.node)
+    if given is not None:
+        result = replace(given, device=device or given.device, chain=(*given.chain, short)[-4:])
+        return torch_calls.with_dtype(result, arguments)
+    _tensor_of_tensors(data, arguments, ctx)
+    result = Tensor(
+        reason, _data_dtype(data), device or "host", _data_scalar(data), (short,)
+    )
+    if result.device != "host":
+        emit(
+            ctx, SiteKind.TRANSFER, short, arguments.node, result,
+            traits=("to-device", "from-numpy" if isinstance(data, NDArray) else "from-python"),
+        )  # fmt: skip
+    return torch_calls.with_dtype(result, arguments)
+
+
+def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
+    """``torch.tensor([t1, t2])`` reads every element of the list on its own."""
+    if not isinstance(data, Sequence) or data.kind not in ("list", "tuple"):
+        return
+    held = held_tensor(data)
+    first = arguments.get(0, "data")
+    if held is not None and first is not None:
+        emit_read(ctx, SiteKind.NUMBER_USE, "tensor-of-tensors", arguments.node, held,
+                  operand_node=first.node)  # fmt: skip
+
+
+def _data_dtype(data: Value) -> str:
+    if isinstance(data, Sequence):
+        return _data_dtype(data.element)
+    return KIND_DTYPES.get(kind_of(data), "unknown")
+
+
+def _data_scalar(data: Value) -> bool | None:
+    if isinstance(data, Scalar):
+        return True
+    return False if isinstance(data, Sequence) else None
+
+
+def _from_numpy(name: str, arguments: Arguments, ctx: Context) -> Value:
+    return Tensor(Reason(f"`{name}` returns it", arguments.node), device="host",
+                  chain=("from_numpy",))  # fmt: skip
+
+
+def _device_of(name: str, arguments: Arguments, ctx: Context) -> Value:
+    kind = torch_calls.device_of(arguments.value(0, "type"))
+    return Device(kind or "unknown")
+
+
+def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``torch.equal``, ``torch.allclose``: one answer, given to Python."""
+    short = name.rpartition(".")[2]
+    tensors = arguments.tensors()
+    operand = next((t for t in tensors if t.device != "host"), None)
+    first = arguments.get(0, "input")
+    if operand is not None:
+        emit_read(ctx, SiteKind.HOST_COMPARISON, short, arguments.node, operand,
+                  operand_node=None if first is None else first.node)  # fmt: skip
+    elif not tensors and arguments.positional and all(
+        a.value == UNKNOWN for a in arguments.positional[:2]
+    ):
+        # torch takes nothing but tensors here, so two values of which nothing is known are some.
+        reason = Reason(f"passed to `{name}`", arguments.node)
+        emit(ctx, SiteKind.HOST_COMPARISON, short, arguments.node, Tensor(reason),
+             operand_node=None if first is None else first.node)  # fmt: skip
+    return BOOL
+
+
+def _synchronize(name: str, arguments: Arguments, ctx: Context) -> Value:
+    emit(ctx, SiteKind.SYNCHRONIZE, name, arguments.node)
+    return NONE
+
+
+def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
+    op = ctx.machine.table.function("torch.where")
+    tensors = arguments.tensors()
+    reason = Reason(f"`{name}` returns it", arguments.node, tensors[0].reason if tensors else None)
+    if len(arguments.positional) + len(arguments.keywords) == 1 and not arguments.open:
+        if tensors and tensors[0].device != "host":
+            emit(ctx, SiteKind.DYNAMIC_SHAPE, "where", arguments.node, tensors[0],
+                 operand_node=arguments.positional[0].node if arguments.positional else None)  # fmt: skip
+        device = tensors[0].device if tensors else "unknown"
+        return Sequence("tuple", Tensor(reason, "int", device, False, ("where",)))
+    if op is None:
+        return UNKNOWN
+    branches = [t for a in arguments.positional[1:] if (t := tensor_of(a.value))]
+    returned = torch_calls.resolve(op, arguments)
+    device = torch_calls.result_device(op, tensors) if tensors else "unknown"
+    value = value_of_return(returned, reason, branches or tensors, device, "where")
+    if isinstance(value, Tensor):
+        dtypes = {t.dtype for t in branches}
+        full = len(branches) == 2 and len(dtypes) == 1
+        return replace(value, dtype=dtypes.pop() if full else "unknown")
+    return Tensor(reason, device=device)
+
+
+def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``nn.Parameter(data)``: it moves with its module, so where it lies is not known."""
+    data = tensor_of(arguments.value(0, "data"))
+    reason = Reason(f"`{name}` makes it", arguments.node)
+    return Tensor(reason, "float", "unknown", data.scalar if data else None, role="parameter")
+
+
+def _save(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """Checkpointing: what it copies it has to copy."""
+    return NONE
+
+
+def _compile(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``torch.compile(f)`` answers like ``f``."""
+    given = arguments.value(0, "model")
+    return given if isinstance(given, (Function, Closure, Instance, Returning)) else UNKNOWN
+
+
+def _autograd_grad(name: str, arguments: Arguments, ctx: Context) -> Value:
+    reason = Reason(f"`{name}` returns it", arguments.node)
+    inputs = arguments.value(1, "inputs")
+    device = "unknown"
+    found = tensor_of(inputs) or tensor_of(element_of(inputs))
+    if found is not None:
+        device = found.device
+    gradient = Tensor(reason, "float", device, role="gradient")
+    if tensor_of(inputs) is not None:
+        return Sequence("tuple", gradient, (gradient,))
+    return Sequence("tuple", gradient)
+
+
+def _unknown(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """What it returns depends on data that no source shows."""
+    return UNKNOWN
+
+
+def _is_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
+    return BOOL
+
+
+def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``torch.FloatTensor([...])``, ``torch.cuda.LongTensor(n)``."""
+    dtype = torch_calls.legacy_dtype(name) or "unknown"
+    device = "device" if ".cuda." in name else "host"
+    reason = Reason(f"`{name}` makes it", arguments.node)
+    result = Tensor(reason, dtype, device, False, ("tensor",))
+    data = arguments.value(0)
+    _tensor_of_tensors(data, arguments, ctx)
+    if device == "device" and isinstance(data, (Sequence, NDArray)):
+        emit(ctx, SiteKind.TRANSFER, name.rpartition(".")[2], arguments.node, result,
+             traits=("to-device", "from-python"))  # fmt: skip
+    return result
+
+
+def _tensor_class(name: str, arguments: Arguments, ctx: Context) -> Value:
+    given = tensor_of(arguments.value(0))
+    if given is not None:
+        return given
+    return legacy_tensor("torch.FloatTensor", arguments, ctx)
+
+
+SYNCHRONIZE = tuple(
+    f"torch.{module}.{call}"
+    for module in ("cuda", "xpu", "mps", "accelerator", "npu", "hpu", "mtia")
+    for call in ("synchronize", "empty_cache")
+) + ("torch.distributed.barrier", "torch.distributed.monitored_barrier")
+
+SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
+    "torch.tensor": _tensor,
+    "torch.as_tensor": _tensor,
+    "torch.asarray": _tensor,
+    "torch.from_numpy": _from_numpy,
+    "torch.from_dlpack": _unknown,
+    "torch.device": _device_of,
+    "torch.equal": _comparison,
+    "torch.allclose": _comparison,
+    "torch.is_nonzero": _comparison,
+    "torch.where": _where,
+    "torch.nn.Parameter": _parameter,
+    "torch.nn.parameter.Parameter": _parameter,
+    "torch.nn.Buffer": _parameter,
+    "torch.Tensor": _tensor_class,
+    "torch.is_tensor": _is_tensor,
+    "torch.save": _save,
+    "torch.load": _unknown,
+    "torch.compile": _compile,
+    "torch.jit.script": _compile,
+    "torch.autograd.grad": _autograd_grad,
+    "torch.vmap": _unknown,
+    **dict.fromkeys(SYNCHRONIZE, _synchronize),
+}

@@ -1,0 +1,171 @@
+"""One suspect function, or the statements at module level: interpreted once, sites collected.
+
+Enters a function and the machine; leaves its sites and the snippet that can locate them.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret import expressions, functions, statements
+from flake8_torchperf.interpret.machine import Budget, Context, Machine, Pending
+from flake8_torchperf.interpret.parameters import declared_parameters
+from flake8_torchperf.interpret.values import (
+    UNKNOWN,
+    Device,
+    Scalar,
+    Tensor,
+    Value,
+    join_all,
+)
+from flake8_torchperf.parse.snippet import (
+    Snippet,
+    UnreadableError,
+    parse_expression,
+    parse_module_level,
+)
+from flake8_torchperf.sites.hotness import MODULE_HEAT, function_heat, named_heat
+from flake8_torchperf.sites.model import Level, Site
+from flake8_torchperf.suspects.modulemap import FunctionInfo
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.environment import Env
+    from flake8_torchperf.sites.model import Heat
+    from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
+
+# Nested functions interpreted for one outer function.
+MAX_NESTED = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Unit:
+    """The sites of one piece of a file, and the snippet they stand in."""
+
+    snippet: Snippet
+    sites: tuple[Site, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Globs of function names that the user calls hot or cold."""
+
+    hot: tuple[str, ...] = ()
+    cold: tuple[str, ...] = ()
+
+
+def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Unit:
+    """Interpret one function. Raises UnreadableError where libcst cannot parse it."""
+    snippet, node = functions.parse_function(info.module.lines, info.node)
+    machine.summaries[("parsed", info.key)] = (snippet, node)
+    sites: list[Site] = []
+    pending: list[Pending] = []
+    budget = Budget()
+    place = Context(
+        machine,
+        info.module,
+        budget,
+        sites,
+        MODULE_HEAT,
+        function=info.qualname,
+        node=info.node,
+        owner=info.owner,
+        self_name=functions.self_name(info),
+        calls=(info.key,),
+        returns=[],
+        writes={},
+        pending=pending,
+    )
+    env, given = functions.entry(info, node, None, None, place)
+    place = _at(place, info, function_heat(info, given, names.hot, names.cold), names)
+    statements.block(node.body, dict(env), place)
+    _run_pending(pending, info, machine, names)
+    return Unit(snippet, tuple(sites))
+
+
+def interpret_module(module: ModuleMap, machine: Machine) -> Unit:
+    """Interpret the statements outside functions and classes."""
+    snippet = parse_module_level(module.lines, module.tree)
+    sites: list[Site] = []
+    place = Context(machine, module, Budget(), sites, MODULE_HEAT)
+    statements.block(snippet.body, {}, place)
+    return Unit(snippet, tuple(sites))
+
+
+def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context:
+    """The place at the start of a function; where its name says cold, its loops are cold too."""
+    named = named_heat(info.name, names.hot, names.cold)
+    return replace(
+        place, base=heat, base_stays_cold=named is not None and named.level is Level.COLD
+    )
+
+
+def _run_pending(
+    pending: list[Pending], info: FunctionInfo, machine: Machine, names: Names
+) -> None:
+    """Interpret nested functions in the environment that the outer function left them."""
+    nodes = {
+        node.name: node
+        for node in ast.walk(info.node)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node is not info.node
+    }
+    seen: set[int] = set()
+    while pending and len(seen) < MAX_NESTED:
+        item = pending.pop(0)
+        node = nodes.get(item.node.name.value)
+        if id(item.node) in seen or node is None:
+            continue
+        seen.add(id(item.node))
+        _run_nested(item, node, info, machine, names)
+
+
+def _run_nested(
+    item: Pending, node: FunctionNode, info: FunctionInfo, machine: Machine, names: Names
+) -> None:
+    outer = item.context
+    qualname = f"{outer.function}.<locals>.{node.name}"
+    inner = FunctionInfo(node.name, qualname, node, None, info.module)
+    declared = declared_parameters(inner, item.node, machine)
+    given = any(isinstance(value, Tensor) for value in declared.values())
+    heat = function_heat(inner, given, names.hot, names.cold)
+    place = replace(outer, function=qualname, node=node, loops=(), returns=[])
+    if heat.level is Level.COLD and named_heat(inner.name, names.hot, names.cold) is None:
+        place = replace(place, base=outer.base, base_stays_cold=outer.base_stays_cold)
+    else:
+        place = _at(place, inner, heat, names)
+    env: Env = {**item.env, **declared}
+    statements.block(item.node.body, env, place)
+
+
+def module_constant(machine: Machine, module: ModuleMap, name: str) -> Value:
+    """What a name assigned at module level is worth: its annotation, else what is assigned."""
+    from flake8_torchperf.interpret.annotations import annotated
+    from flake8_torchperf.interpret.values import Reason
+
+    if name in module.annotations:
+        try:
+            node = parse_expression(module.lines, module.annotations[name])
+        except UnreadableError:
+            return UNKNOWN
+        stated = annotated(node, module, machine, Reason(f"annotation of `{name}`"))
+        if stated != UNKNOWN:
+            return stated
+    place = Context(machine, module, Budget(MODULE_STEPS), None, MODULE_HEAT)
+    values: list[Value] = []
+    for assigned in module.constants.get(name, ())[:MAX_ASSIGNMENTS]:
+        try:
+            node = parse_expression(module.lines, assigned)
+        except UnreadableError:
+            return UNKNOWN
+        values.append(expressions.evaluate(node, {}, place))
+    value = join_all(values)
+    if isinstance(value, Scalar) and value.kind == "str" and "device" in name.lower():
+        # DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+        return Device("device") if not value.known else value
+    return value
+
+
+# Steps for one constant, and assignments of one name that are looked at.
+MODULE_STEPS = 2_000
+MAX_ASSIGNMENTS = 4

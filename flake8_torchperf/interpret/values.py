@@ -1,0 +1,398 @@
+"""What the interpreter knows of an expression: immutable values, and how two of them join.
+
+Enters nothing; leaves the value types that every other stage matches on. Must not know libcst's
+metadata, rules or options.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    import libcst as cst
+
+    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
+
+
+class Strength(IntEnum):
+    """How sure a reason is: assumed by convention, inferred from use, stated by the code or torch."""
+
+    ASSUMED = 1
+    INFERRED = 2
+    STATED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a value is a tensor: one fact, the node it was read from, and the fact before it."""
+
+    fact: str
+    node: cst.CSTNode | None = None
+    because: Reason | None = None
+    strength: Strength = Strength.STATED
+
+    def describe(self, line_of: Callable[[cst.CSTNode], int | None]) -> str:
+        """The chain of facts in one line, the last one first; ``line_of`` gives 1-based lines."""
+        facts: list[str] = []
+        reason: Reason | None = self
+        while reason is not None and len(facts) < MAX_FACTS_TOLD:
+            line = line_of(reason.node) if reason.node is not None else None
+            facts.append(reason.fact if line is None else f"{reason.fact}, line {line}")
+            reason = reason.because
+        return "; ".join(facts)
+
+    def root(self) -> Reason:
+        """The fact that everything else rests on."""
+        reason = self
+        while reason.because is not None:
+            reason = reason.because
+        return reason
+
+
+# A chain longer than this no longer helps the person who reads it.
+MAX_FACTS_TOLD = 4
+# How many operation names a tensor remembers: enough for `isinf -> any -> item`.
+CHAIN_LENGTH = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A ``torch.Tensor``.
+
+    ``dtype`` is a class of dtypes: "bool", "int", "float", "complex" or "unknown". ``device`` is
+    "host", "device" (an accelerator) or "unknown". ``scalar`` says whether it has no dimensions
+    (None: not known). ``chain`` names the operations that made it, oldest first. ``role`` is
+    "parameter" for a module's parameter, "gradient" for a ``.grad``, "element" for what iterating
+    a tensor yields, else "".
+    """
+
+    reason: Reason = field(compare=False)
+    dtype: str = "unknown"
+    device: str = "unknown"
+    scalar: bool | None = None
+    chain: tuple[str, ...] = field(default=(), compare=False)
+    role: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A Python number, string or bytes on the host.
+
+    ``kind`` is "int", "float", "bool", "str", "bytes", "complex" or "number". ``value`` is the
+    literal where ``known``. ``read`` is the node that read it from ``tensor``; ``size_of`` the path
+    of the tensor whose length it is.
+    """
+
+    kind: str
+    value: Any = None
+    known: bool = False
+    read: cst.CSTNode | None = field(default=None, compare=False)
+    tensor: Tensor | None = field(default=None, compare=False)
+    size_of: str = field(default="", compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NoneValue:
+    """``None``."""
+
+
+@dataclass(frozen=True, slots=True)
+class NDArray:
+    """A numpy array or numpy scalar: on the host, reads are free."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """Known not to be a tensor, and nothing more: a shape, a dtype, a range, a logger."""
+
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A ``torch.device`` or a string that names one: ``kind`` is "host", "device" or "unknown"."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """A ``torch.dtype`` of class "bool", "int", "float", "complex" or "unknown"."""
+
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """A list, tuple, set, generator or iterator.
+
+    ``items`` holds the values where the length is known, ``element`` what any of them may be;
+    ``names`` the field names of a named tuple.
+    """
+
+    kind: str
+    element: Value
+    items: tuple[Value, ...] | None = None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping_:
+    """A dict: ``items`` the values under known string keys, ``element`` what any value may be."""
+
+    key: Value
+    element: Value
+    items: tuple[tuple[str, Value], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class External:
+    """Something imported or built in, by its qualified name: ``torch.isinf``, ``builtins.len``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the module linted or of a module beside it; ``bound`` is its ``self``."""
+
+    info: FunctionInfo = field(compare=False)
+    key: str
+    bound: Value | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """A nested function or lambda with the environment it was defined in."""
+
+    node: cst.FunctionDef | cst.Lambda = field(compare=False)
+    key: int
+    env: Mapping[str, Value] = field(compare=False)
+    module: ModuleMap = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ClassValue:
+    """A class of the module linted or of a module beside it."""
+
+    info: ClassInfo = field(compare=False)
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """An object of a class: one we can read (``info``) or one of torch's (``name`` alone)."""
+
+    name: str
+    info: ClassInfo | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundMethod:
+    """A method looked up on a value that is no class of ours: ``x.sum`` before the call."""
+
+    owner: Value
+    name: str
+    node: cst.BaseExpression | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Returning:
+    """A callable known only by what it returns, e.g. annotated ``Callable[..., Tensor]``."""
+
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """One of several values, none of them a Union or Unknown."""
+
+    options: tuple[Value, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownValue:
+    """Nothing is known; no finding may rest on it."""
+
+
+Value: TypeAlias = (
+    Tensor | Scalar | NoneValue | NDArray | Opaque | Device | DType | Sequence | Mapping_ | External
+    | Function | Closure | ClassValue | Instance | BoundMethod | Returning | Union | UnknownValue
+)  # fmt: skip
+
+UNKNOWN = UnknownValue()
+NONE = NoneValue()
+NDARRAY = NDArray()
+BOOL = Scalar("bool")
+INT = Scalar("int")
+FLOAT = Scalar("float")
+STR = Scalar("str")
+NUMBER = Scalar("number")
+SHAPE = Sequence("tuple", INT)
+
+# Beyond this many alternatives a union says nothing useful.
+MAX_OPTIONS = 6
+
+
+def literal(kind: str, value: Any) -> Scalar:
+    """A host scalar whose value is written in the source."""
+    return Scalar(kind, value, known=True)
+
+
+def join(a: Value, b: Value) -> Value:
+    """The least value that covers both: what a name may be where two paths meet."""
+    if a is b or a == b:
+        return _weaker(a, b)
+    match a, b:
+        case Tensor(), Tensor():
+            return join_tensors(a, b)
+        case (UnknownValue(), Tensor() as t) | (Tensor() as t, UnknownValue()):
+            # On one path it is a tensor for a stated reason; names seldom change their type.
+            return weaken(t)
+        case (UnknownValue(), _) | (_, UnknownValue()):
+            return _tensor_or_unknown(a, b)
+        case Scalar(), Scalar():
+            return _join_scalars(a, b)
+        case Sequence(), Sequence():
+            return _join_sequences(a, b)
+        case Mapping_(), Mapping_():
+            return Mapping_(join(a.key, b.key), join(a.element, b.element), _common_items(a, b))
+    return union((a, b))
+
+
+def join_all(values: Iterable[Value]) -> Value:
+    """The join of any number of values; Unknown where there are none."""
+    result: Value | None = None
+    for value in values:
+        result = value if result is None else join(result, value)
+    return UNKNOWN if result is None else result
+
+
+def union(values: Iterable[Value]) -> Value:
+    """One of several values; tensors among them are merged into one, and so are scalars."""
+    flat: list[Value] = []
+    for value in values:
+        for option in value.options if isinstance(value, Union) else (value,):
+            if isinstance(option, UnknownValue):
+                return UNKNOWN
+            _merge_into(flat, option)
+    if len(flat) == 1:
+        return flat[0]
+    return Union(tuple(flat)) if 1 < len(flat) <= MAX_OPTIONS else UNKNOWN
+
+
+def join_tensors(a: Tensor, b: Tensor) -> Tensor:
+    """A tensor of which only what both agree on is known."""
+    weak = a if a.reason.strength <= b.reason.strength else b
+    return Tensor(
+        weak.reason,
+        a.dtype if a.dtype == b.dtype else "unknown",
+        a.device if a.device == b.device else "unknown",
+        a.scalar if a.scalar == b.scalar else None,
+        a.chain if len(a.chain) >= len(b.chain) else b.chain,
+        a.role if a.role == b.role else "",
+    )
+
+
+def weaken(tensor: Tensor, to: Strength = Strength.INFERRED) -> Tensor:
+    """The same tensor, on a reason that is at most as strong as ``to``."""
+    if tensor.reason.strength <= to:
+        return tensor
+    return replace(tensor, reason=replace(tensor.reason, strength=to))
+
+
+def without(value: Value, *kinds: type[Any]) -> Value | None:
+    """``value`` with every option of the given types taken away; None where nothing is left."""
+    if isinstance(value, Union):
+        left = tuple(o for o in value.options if not isinstance(o, kinds))
+        return union(left) if left else None
+    return None if isinstance(value, kinds) else value
+
+
+def tensor_of(value: Value) -> Tensor | None:
+    """The tensor that ``value`` is, or may be on some path.
+
+    A union counts where what stands beside the tensor is None or a number written in the source
+    (``total = 0`` before ``total += loss``); ``int | Tensor`` parameters count as assumed.
+    """
+    if isinstance(value, Tensor):
+        return value
+    if not isinstance(value, Union):
+        return None
+    tensor: Tensor | None = None
+    certain = True
+    for option in value.options:
+        match option:
+            case Tensor():
+                tensor = option
+            case NoneValue():
+                pass
+            case Scalar(known=known, kind=kind):
+                certain = certain and known and kind != "str"
+            case _:
+                certain = False
+    if tensor is None:
+        return None
+    return weaken(tensor, Strength.INFERRED if certain else Strength.ASSUMED)
+
+
+def _weaker(a: Value, b: Value) -> Value:
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return join_tensors(a, b)
+    if isinstance(a, Scalar) and isinstance(b, Scalar) and a.read is not b.read:
+        return a if a.read is not None else b
+    return a
+
+
+def _merge_into(flat: list[Value], option: Value) -> None:
+    for i, seen in enumerate(flat):
+        if seen == option or (type(seen) is type(option) and isinstance(option, MERGED)):
+            flat[i] = join(seen, option)
+            return
+    flat.append(option)
+
+
+# Types of which a union holds at most one, so that joins always come to an end.
+MERGED = (Tensor, Scalar, Sequence, Mapping_)
+
+
+def _tensor_or_unknown(a: Value, b: Value) -> Value:
+    known = b if isinstance(a, UnknownValue) else a
+    tensor = tensor_of(known) if isinstance(known, Union) else None
+    if tensor is not None and tensor.reason.strength >= Strength.INFERRED:
+        return tensor
+    return UNKNOWN
+
+
+def _join_scalars(a: Scalar, b: Scalar) -> Scalar:
+    origin = a if a.read is not None else b
+    numbers = {"int", "float", "bool", "complex", "number"}
+    kind = "number" if a.kind in numbers and b.kind in numbers else "object"
+    if a.kind == b.kind:
+        kind = a.kind
+    return Scalar(kind, read=origin.read, tensor=origin.tensor)
+
+
+def _join_sequences(a: Sequence, b: Sequence) -> Value:
+    kind = a.kind if a.kind == b.kind else "sequence"
+    if a.items is not None and b.items is not None and len(a.items) == len(b.items):
+        items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
+        return Sequence(kind, join_all(items), items, a.names if a.names == b.names else ())
+    # An empty list says nothing about what will stand in it.
+    if a.items == ():
+        return Sequence(kind, b.element)
+    if b.items == ():
+        return Sequence(kind, a.element)
+    return Sequence(kind, join(a.element, b.element))
+
+
+def _common_items(a: Mapping_, b: Mapping_) -> tuple[tuple[str, Value], ...]:
+    other = dict(b.items)
+    mine = dict(a.items)
+    merged = {k: join(v, other[k]) if k in other else v for k, v in mine.items()}
+    merged.update({k: v for k, v in other.items() if k not in mine})
+    return tuple(merged.items())

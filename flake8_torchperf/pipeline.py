@@ -1,0 +1,71 @@
+"""From source text to findings: suspects, parse, interpret, sites, findings, in that order.
+
+Enters what flake8 hands over (the ast, the lines, the file's name) and options; leaves findings.
+libcst, the torch table and the rule pages are imported only where a file has suspects.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.suspects.modulemap import read_module
+from flake8_torchperf.suspects.nominate import nominate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.options import Options
+    from flake8_torchperf.suspects.modulemap import ModuleMap
+    from flake8_torchperf.suspects.nominate import Suspects
+
+
+def lint(source: str, filename: str, options: Options) -> list[Finding]:
+    """The findings in a module's source text. Raises SyntaxError where it is no Python."""
+    lines = tuple(io.StringIO(source, newline="").readlines())
+    return lint_tree(ast.parse(source), lines, filename, options)
+
+
+def lint_tree(
+    tree: ast.Module, lines: Sequence[str], filename: str, options: Options
+) -> list[Finding]:
+    """The findings in a module whose ast is already built, in the order of the file."""
+    path = Path(filename)
+    module = read_module(tree, tuple(lines), path if path.is_file() else None)
+    suspects = nominate(module)
+    if not suspects:
+        return []
+    return _interpret(module, suspects, options)
+
+
+def _interpret(module: ModuleMap, suspects: Suspects, options: Options) -> list[Finding]:
+    from flake8_torchperf.findings.catalogue import load_catalogue
+    from flake8_torchperf.findings.report import report, unreadable
+    from flake8_torchperf.interpret.machine import Machine
+    from flake8_torchperf.interpret.project import Project
+    from flake8_torchperf.interpret.unit import (
+        Names,
+        interpret_function,
+        interpret_module,
+        module_constant,
+    )
+    from flake8_torchperf.knowledge.table import load
+    from flake8_torchperf.parse.snippet import UnreadableError
+
+    catalogue = load_catalogue(options.rules)
+    machine = Machine(load(), Project(module), module_constant, catalogue.called_functions)
+    names = Names(options.hot + catalogue.hot, options.cold)
+    findings: list[Finding] = []
+    try:
+        for info in suspects.functions:
+            unit = interpret_function(info, machine, names)
+            findings.extend(report(unit, catalogue, options))
+        if suspects.module_level:
+            findings.extend(report(interpret_module(module, machine), catalogue, options))
+    except UnreadableError as error:
+        findings.append(unreadable(error))
+    findings.sort(key=lambda f: (f.line, f.column, f.code))
+    return findings

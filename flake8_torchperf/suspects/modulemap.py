@@ -1,0 +1,259 @@
+"""The map of one module, read off the ast that flake8 already built.
+
+Enters an ``ast.Module``; leaves imports, functions, classes and constants by name, each with its
+ast node. Must not know libcst, torch's table or what any expression evaluates to.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+
+# How far above a file its packages are looked for.
+MAX_PACKAGE_DEPTH = 12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FunctionInfo:
+    """A function or method: its node, the class it stands in, and the module that holds it."""
+
+    name: str
+    qualname: str
+    node: FunctionNode
+    owner: ClassInfo | None
+    module: ModuleMap
+
+    @property
+    def key(self) -> str:
+        """A name that is unique over all modules read in one run."""
+        return f"{self.module.name}:{self.qualname}:{self.node.lineno}"
+
+    @property
+    def decorators(self) -> tuple[str, ...]:
+        """Qualified names of the decorators, calls written without their arguments."""
+        found = (
+            self.module.qualify(d.func if isinstance(d, ast.Call) else d)
+            for d in self.node.decorator_list
+        )
+        return tuple(name for name in found if name)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClassInfo:
+    """A class: its bases by qualified name, its methods, and what its body declares."""
+
+    name: str
+    node: ast.ClassDef
+    module: ModuleMap
+    bases: tuple[str, ...]
+    methods: dict[str, FunctionInfo] = field(default_factory=dict)
+    annotations: dict[str, ast.expr] = field(default_factory=dict)
+    assigned: dict[str, ast.expr] = field(default_factory=dict)
+    # attribute -> methods that write it, by `self.x = ...` or by a call given its name
+    writers: dict[str, list[FunctionInfo]] = field(default_factory=dict)
+    setters: dict[str, list[FunctionInfo]] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """A name that is unique over all modules read in one run."""
+        return f"{self.module.name}:{self.name}:{self.node.lineno}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleMap:
+    """One module: the source lines, and what each name at its top level stands for."""
+
+    name: str
+    package: str
+    lines: tuple[str, ...]
+    tree: ast.Module
+    path: Path | None
+    imports: dict[str, str] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    functions: dict[str, FunctionInfo] = field(default_factory=dict)
+    classes: dict[str, ClassInfo] = field(default_factory=dict)
+    constants: dict[str, list[ast.expr]] = field(default_factory=dict)
+    annotations: dict[str, ast.expr] = field(default_factory=dict)
+    defined: list[FunctionInfo] = field(default_factory=list)
+
+    def qualify(self, node: ast.expr) -> str:
+        """The dotted name an expression stands for, imports resolved; "" for anything else."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if isinstance(node, ast.Subscript):  # Generic[T] as a base class
+            return self.qualify(node.value)
+        if not isinstance(node, ast.Name):
+            return ""
+        head = self.imports.get(node.id)
+        if head is None:
+            head = f"{self.name}.{node.id}" if node.id in self.classes else node.id
+        parts.append(head)
+        return ".".join(reversed(parts))
+
+
+def read_module(tree: ast.Module, lines: tuple[str, ...], path: Path | None) -> ModuleMap:
+    """Map a module; ``path`` (None for text without a file) decides its dotted name."""
+    name, package = module_name(path)
+    module = ModuleMap(name, package, lines, tree, path)
+    _read_block(tree.body, module)
+    return module
+
+
+def module_name(path: Path | None) -> tuple[str, str]:
+    """The dotted name of the module in a file and of the package it lies in.
+
+    A folder is a package where it holds an ``__init__.py``.
+    """
+    if path is None:
+        return "", ""
+    parts = [] if path.stem == "__init__" else [path.stem]
+    folder = path.parent
+    for _ in range(MAX_PACKAGE_DEPTH):
+        if not (folder / "__init__.py").is_file():
+            break
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    name = ".".join(parts)
+    package = name if path.stem == "__init__" else name.rpartition(".")[0]
+    return name, package
+
+
+def absolute_import(node: ast.ImportFrom, package: str) -> str:
+    """The dotted module that a ``from ... import`` names, relative dots resolved."""
+    if not node.level:
+        return node.module or ""
+    base = package.split(".") if package else []
+    base = base[: len(base) - (node.level - 1)]
+    return ".".join([*base, node.module] if node.module else base)
+
+
+def record_import(node: ast.Import | ast.ImportFrom, package: str) -> tuple[dict[str, str], list[str]]:
+    """What an import statement binds, name -> dotted name, and the modules it takes stars from."""
+    bound: dict[str, str] = {}
+    stars: list[str] = []
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            if alias.asname:
+                bound[alias.asname] = alias.name
+            else:
+                head = alias.name.partition(".")[0]
+                bound[head] = head
+        return bound, stars
+    source = absolute_import(node, package)
+    for alias in node.names:
+        if alias.name == "*":
+            stars.append(source)
+        else:
+            bound[alias.asname or alias.name] = f"{source}.{alias.name}" if source else alias.name
+    return bound, stars
+
+
+def _read_block(body: list[ast.stmt], module: ModuleMap) -> None:
+    for statement in body:
+        match statement:
+            case ast.Import() | ast.ImportFrom():
+                bound, stars = record_import(statement, module.package)
+                for name, target in bound.items():
+                    module.imports.setdefault(name, target)
+                module.stars.extend(stars)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                _add_function(statement, module)
+            case ast.ClassDef():
+                _add_class(statement, module)
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        module.constants.setdefault(target.id, []).append(value)
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value_):
+                module.annotations[name] = annotation
+                if value_ is not None:
+                    module.constants.setdefault(name, []).append(value_)
+            case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
+                for block in ("body", "orelse", "finalbody"):
+                    _read_block(getattr(statement, block, []), module)
+                for handler in getattr(statement, "handlers", []):
+                    _read_block(handler.body, module)
+            case _:
+                pass
+
+
+def _add_function(node: FunctionNode, module: ModuleMap) -> None:
+    info = FunctionInfo(node.name, node.name, node, None, module)
+    module.functions[node.name] = info
+    module.defined.append(info)
+
+
+def _add_class(node: ast.ClassDef, module: ModuleMap, prefix: str = "") -> None:
+    bases = tuple(module.qualify(base) for base in node.bases)
+    info = ClassInfo(prefix + node.name, node, module, bases)
+    module.classes.setdefault(info.name, info)
+    _read_class_body(node.body, info, module)
+
+
+def _read_class_body(body: list[ast.stmt], info: ClassInfo, module: ModuleMap) -> None:
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                qualname = f"{info.name}.{name}"
+                function = FunctionInfo(name, qualname, statement, info, module)
+                module.defined.append(function)
+                setter = any(
+                    isinstance(d, ast.Attribute) and d.attr in ("setter", "deleter")
+                    for d in statement.decorator_list
+                )
+                if not setter:
+                    info.methods[name] = function
+                _record_writes(function, info)
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
+                info.annotations[name] = annotation
+                if statement.value is not None:
+                    info.assigned[name] = statement.value
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                info.assigned[name] = value
+            case ast.ClassDef():
+                _add_class(statement, module, f"{info.name}.")
+            case ast.If():
+                _read_class_body([*statement.body, *statement.orelse], info, module)
+            case _:
+                pass
+
+
+def _record_writes(method: FunctionInfo, info: ClassInfo) -> None:
+    """Note which attributes a method writes, without looking at what it writes."""
+    arguments = [*method.node.args.posonlyargs, *method.node.args.args]
+    if not arguments:
+        return
+    me = arguments[0].arg
+    for node in ast.walk(method.node):
+        match node:
+            case ast.Attribute(value=ast.Name(id=owner), attr=attr, ctx=ast.Store()) if owner == me:
+                _note(info.writers, attr, method)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=owner)),
+                args=[ast.Constant(value=str(attr)), *_],
+            ) if owner == me:
+                _note(info.setters, attr, method)
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id=owner)),
+                keywords=[ast.keyword(arg="name", value=ast.Constant(value=str(attr))), *_],
+            ) if owner == me:
+                _note(info.setters, attr, method)
+            case ast.Call(
+                func=ast.Name(id="setattr"),
+                args=[ast.Name(id=owner), ast.Constant(value=str(attr)), *_],
+            ) if owner == me:
+                _note(info.setters, attr, method)
+            case _:
+                pass
+
+
+def _note(table: dict[str, list[FunctionInfo]], attr: str, method: FunctionInfo) -> None:
+    methods = table.setdefault(attr, [])
+    if method not in methods:
+        methods.append(method)
