@@ -14,7 +14,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from flake8_torchperf.runtime.operations import aten
-from flake8_torchperf.runtime.places import starting_frame
+from flake8_torchperf.runtime.places import waiting_frame
 from flake8_torchperf.runtime.recorder import Recorder
 
 
@@ -53,7 +53,7 @@ class CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         try:
             frame = innermost = getframe(1)
         except ValueError:
-            frame = innermost = starting_frame(self.recorder.opener)
+            frame = innermost = waiting_frame(self.recorder.opener)
         known = self.spots
         offset = 0
         while frame is not None:
@@ -130,6 +130,12 @@ def _register() -> list[Any]:
         "allclose": _reads(aten.allclose.default),
     }.items():
         kernels.impl(name, kernel, _KEY_NAME, with_keyset=True)
+    # Higher-order operators (flex_attention, cond) dispatch in Python, where a backend's fallback
+    # is not looked up: those that there are and those still to be made are told to pass the key by.
+    ops: Any = torch._ops
+    ops._HIGHER_ORDER_OP_DEFAULT_FALLTHROUGH_DISPATCH_KEYS.append(_KEY)
+    for higher_order in ops._higher_order_ops.values():
+        higher_order.fallthrough(_KEY)
     return [others, kernels]
 
 

@@ -26,6 +26,7 @@ Note = Callable[[Recorder, FrameType, Any, tuple[Any, ...], dict[str, Any], Any]
 
 _active: dict[int, list[Recorder]] = {}
 _patches: list[_Patch] = []
+_misses_before: dict[Any, int] = {}
 _lock = threading.Lock()
 
 
@@ -68,6 +69,8 @@ def stop_watching(recorder: Recorder) -> None:
 
 
 def _install() -> None:
+    _misses_before.clear()
+    _misses_before.update(_misses())
     for name, note in _METHODS.items():
         _replace(torch.Tensor, name, functools.partial(_method, note=note))
     for name in ("tensor", "as_tensor", "asarray"):
@@ -89,14 +92,30 @@ def _uninstall() -> None:
     _forget_wrappers()
 
 
-def _forget_wrappers() -> None:
-    """Empty torch's caches of its own functions, which may have been filled with wrappers."""
-    for name in ("get_ignored_functions", "get_testing_overrides", "_get_overridable_functions"):
-        getattr(torch.overrides, name).cache_clear()
-    torch.overrides._get_tensor_methods.cache_clear()
-    rules = sys.modules.get("torch._dynamo.trace_rules")
+def _caches() -> list[Any]:
+    """torch's caches of its own functions, which may fill while the wrappers stand there."""
+    overrides: Any = torch.overrides
+    found = [
+        overrides.get_ignored_functions,
+        overrides.get_testing_overrides,
+        overrides._get_overridable_functions,
+        overrides._get_tensor_methods,
+    ]
+    rules: Any = sys.modules.get("torch._dynamo.trace_rules")
     if rules is not None:
-        rules.clear_lru_cache()
+        found += [rules.get_torch_obj_rule_map, rules.get_tensor_method]
+    return found
+
+
+def _misses() -> dict[Any, int]:
+    return {cache: cache.cache_info().misses for cache in _caches()}
+
+
+def _forget_wrappers() -> None:
+    """Empty the caches that filled since the wrappers were put on: they know those."""
+    for cache, misses in _misses().items():
+        if misses != _misses_before.get(cache, 0):
+            cache.cache_clear()
 
 
 def _replace(holder: Any, name: str, wrap: Callable[[Any], Any]) -> None:
@@ -235,16 +254,21 @@ def _note_factory(
 
 
 def _read_whole(recorder: Recorder, frame: FrameType, cause: str, tensor: Any) -> None:
-    if recorder.is_host_copy(tensor) or not recorder.on_device(tensor):
+    if recorder.is_host_copy(tensor) or not recorder.waits_for(tensor):
         return
-    recorder.read(frame, cause, tensor)
-    if not recorder.moved_inside:
-        recorder.event(frame, "transfers", f"to-host {cause}", tensor.nbytes)
+    _copy_down(recorder, frame, cause, tensor)
 
 
 def _copy_to_host(recorder: Recorder, frame: FrameType, cause: str, tensor: Any, out: Any) -> None:
-    _read_whole(recorder, frame, cause, tensor)
-    recorder.keep_host_copy(out)
+    if recorder.waits_for(tensor):
+        _copy_down(recorder, frame, cause, tensor)
+        recorder.keep_host_copy(out)
+
+
+def _copy_down(recorder: Recorder, frame: FrameType, cause: str, tensor: Any) -> None:
+    recorder.event(frame, "host_reads", cause)
+    if not recorder.moved_inside:
+        recorder.event(frame, "transfers", f"to-host {cause}", tensor.nbytes)
 
 
 def _device_argument(first: Any, kwargs: dict[str, Any]) -> Any:

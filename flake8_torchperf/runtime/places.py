@@ -69,16 +69,13 @@ def _under(paths: Iterable[str | os.PathLike[str]]) -> Callable[[str], bool]:
     return owned
 
 
-def starting_frame(opener: int) -> FrameType | None:
-    """The caller's caller, or what the opening thread waits in where this thread has no Python.
+def waiting_frame(opener: int) -> FrameType | None:
+    """Where the thread that opened a counter stands, for a thread without Python frames.
 
-    Autograd runs a CUDA backward on threads of its own, that carry the opener's modes and no
-    Python frames; the opener stands in `backward()` meanwhile.
+    Autograd runs a CUDA backward on threads of its own, that carry the opener's modes; the opener
+    waits in `backward()` meanwhile.
     """
-    try:
-        return sys._getframe(2)
-    except ValueError:
-        return sys._current_frames().get(opener)
+    return sys._current_frames().get(opener)
 
 
 def lines_of(code: CodeType) -> dict[int, int]:

@@ -124,8 +124,12 @@ class Recorder:
 
     def read(self, frame: FrameType | None, cause: str, tensor: torch.Tensor) -> None:
         """Count a host read, unless it is part of one or reads a copy that is on the host."""
-        if not self.inside and self.on_device(tensor) and not self.is_host_copy(tensor):
+        if self.waits_for(tensor) and not self.is_host_copy(tensor):
             self.event(frame, "host_reads", cause)
+
+    def waits_for(self, tensor: torch.Tensor) -> bool:
+        """Whether reading this tensor now is an event of its own that makes the host wait."""
+        return not self.inside and self.on_device(tensor)
 
     def transfer(
         self, frame: FrameType | None, cause: str, source: torch.Tensor, target: torch.Tensor
