@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.modulemap import read_module
 from flake8_torchperf.suspects.nominate import nominate
+from flake8_torchperf.suspects.order import callers_first
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,7 +61,7 @@ def _interpret(module: ModuleMap, suspects: Suspects, options: Options) -> list[
     names = Names(options.hot + catalogue.hot, options.cold)
     findings: list[Finding] = []
     try:
-        for info in suspects.functions:
+        for info in callers_first(suspects.functions):
             unit = interpret_function(info, machine, names)
             findings.extend(report(unit, catalogue, options))
         if suspects.module_level:

@@ -71,9 +71,7 @@ def annotated(
         case cst.Name() | cst.Attribute():
             return _named(node, module, machine, reason, depth)
         case cst.BinaryOperation(left=left, operator=cst.BitOr(), right=right):
-            sides = (
-                annotated(side, module, machine, reason, depth + 1) for side in (left, right)
-            )
+            sides = (annotated(side, module, machine, reason, depth + 1) for side in (left, right))
             return _either(sides)
         case cst.Subscript(value=base, slice=elements):
             arguments = [e.slice.value for e in elements if isinstance(e.slice, cst.Index)]
@@ -150,7 +148,7 @@ def _named(
             return instance_of(qualified, reason)
         case ClassValue(info=info):
             return Instance(info.key, info)
-    if last == "Tensor" and (name == "Tensor" and module.stars or "." in name):
+    if last == "Tensor" and ((name == "Tensor" and module.stars) or "." in name):
         weaker = Reason(reason.fact, reason.node, reason.because, Strength.INFERRED)
         return instance_of("torch.Tensor", weaker)
     return _alias(name, module, machine, reason, depth)
@@ -272,7 +270,9 @@ DOC_LISTS = re.compile(
     re.I,
 )
 DOC_HOST = re.compile(r"^(?:python )?(int|float|bool|str|string|number)\b(?P<rest>.*)$")
-OTHER_TYPE = re.compile(r"\b(?:or|\|)\s*(?!None\b)|\bint\b|\bfloat\b|\bnp\b|ndarray|\blist\b|\bNumber\b")
+OTHER_TYPE = re.compile(
+    r"\b(?:or|\|)\s*(?!None\b)|\bint\b|\bfloat\b|\bnp\b|ndarray|\blist\b|\bNumber\b"
+)
 
 
 def documented(docstring: str, name: str, reason: Reason) -> Value:
@@ -302,7 +302,9 @@ def _documented_type(text: str, reason: Reason) -> Value:
         return value if alone else union((value, element))
     host = DOC_HOST.match(text)
     if host and not OTHER_TYPE.search(host["rest"]) and "ensor" not in host["rest"]:
-        return instance_of(f"builtins.{host[1].replace('string', 'str')}", reason) if (
-            host[1] != "number"
-        ) else NUMBER
+        return (
+            instance_of(f"builtins.{host[1].replace('string', 'str')}", reason)
+            if (host[1] != "number")
+            else NUMBER
+        )
     return UNKNOWN

@@ -16,7 +16,6 @@ from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.types import DTYPES
 from flake8_torchperf.interpret.values import (
     BOOL,
-    NDARRAY,
     SHAPE,
     UNKNOWN,
     BoundMethod,
@@ -78,16 +77,18 @@ def attribute_of(owner: Value, name: str, node: cst.Attribute | None, ctx: Conte
             return Scalar("str") if name == "type" else UNKNOWN
         case Function():
             return BoundMethod(owner, name)
+    if name == "saved_tensors":
+        # torch.autograd.Function: what `ctx.save_for_backward` kept
+        reason = Reason("`saved_tensors` of an autograd context", node)
+        return Sequence("tuple", Tensor(reason))
     return BOOL if name == "requires_grad" else UNKNOWN
 
 
-def tensor_attribute(
-    tensor: Tensor, name: str, node: cst.Attribute | None, ctx: Context
-) -> Value:
+def tensor_attribute(tensor: Tensor, name: str, node: cst.Attribute | None, ctx: Context) -> Value:
     """An attribute of a tensor, by torch's own table."""
     match name:
         case "device":
-            return Device(tensor.device)
+            return Device(tensor.device, stated=tensor.device != "host")
         case "dtype":
             return DType(tensor.dtype)
         case "grad":
@@ -161,7 +162,9 @@ TENSOR_ONLY = frozenset(
 
 def optimizer_groups(reason_node: cst.CSTNode | None) -> Value:
     """``optimizer.param_groups``: dicts with parameters under "params" and options beside them."""
-    reason = Reason("parameter of an optimizer's `param_groups`", reason_node, None, Strength.STATED)
+    reason = Reason(
+        "parameter of an optimizer's `param_groups`", reason_node, None, Strength.STATED
+    )
     parameters = Sequence("list", Tensor(reason, "float", role="parameter"))
     group = Mapping_(Scalar("str"), UNKNOWN, (("params", parameters),))
     return Sequence("list", group)

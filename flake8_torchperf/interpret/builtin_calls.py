@@ -95,9 +95,7 @@ def _reduction(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value
     return join_all(values) if name in ("max", "min") else UNKNOWN
 
 
-def _reduce_one(
-    name: str, value: Value, arguments: Arguments, env: Env, ctx: Context
-) -> Value:
+def _reduce_one(name: str, value: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
     node = arguments.positional[0].node
     over = tensor_of(value)
     element = element_of(value)

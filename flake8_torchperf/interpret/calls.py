@@ -118,9 +118,7 @@ def _method(
     return UNKNOWN
 
 
-def unknown_method(
-    func: cst.Attribute, arguments: Arguments, env: Env, ctx: Context
-) -> Value:
+def unknown_method(func: cst.Attribute, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """A method of an owner of which nothing is known, where the method itself tells."""
     owner = expressions.evaluate(func.value, env, ctx.silent())
     if owner != UNKNOWN:
@@ -134,7 +132,9 @@ def unknown_method(
 
 
 # Methods of strings that no tensor and no array has.
-STRING_METHODS = frozenset(("startswith", "endswith", "lower", "upper", "strip", "rstrip", "format"))
+STRING_METHODS = frozenset(
+    ("startswith", "endswith", "lower", "upper", "strip", "rstrip", "format")
+)
 
 
 def _named_call(callee: Value, node: cst.Call, ctx: Context) -> None:

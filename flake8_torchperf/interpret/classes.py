@@ -140,14 +140,14 @@ def _torch_attribute(owner: Instance, torch_class: str, name: str, ctx: Context)
         return BOOL
     if kind == "optimizer" and name == "param_groups":
         return attributes.optimizer_groups(None)
-    if kind == "module" and name in ("weight", "bias") or kind == "parameter":
+    if (kind == "module" and name in ("weight", "bias")) or kind == "parameter":
         return Tensor(Reason(f"`{name}` of a {torch_class}"), "float", role="parameter")
     if found is None:
         return UNKNOWN
     returned = found.attribute(name)
     if returned is not None:
         return value_of_return(returned, Reason(f"`{name}` of a {torch_class}"), [])
-    if found.method(name) is not None or name in MODULE_ITERATIONS:
+    if found.method(name) is not None or name in KNOWN_METHODS:
         return BoundMethod(Instance(torch_class), name)
     return UNKNOWN
 
@@ -332,24 +332,27 @@ def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Valu
 CONTAINERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
 
 MODULE_ITERATIONS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
+REGISTERING = {"register_buffer", "register_parameter"}
+# Methods answered here, whatever the table says of what they return.
+KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize"}
 
 
 def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> Value:
     """A method of one of torch's classes."""
     if name in MODULE_ITERATIONS:
         return module_iteration(name, arguments.node)
-    if name in ("register_buffer", "register_parameter"):
+    if name in REGISTERING:
         _register(name, arguments, ctx)
         return NONE
     found = ctx.machine.table.klass(owner.name)
-    op = None if found is None else found.method(name)
-    if op is None:
-        return UNKNOWN
-    if name == "synchronize" or (name == "wait" and found is not None and found.kind == "event"):
+    if name == "synchronize" and found is not None:
         functions.synchronized(owner, name, arguments, ctx)
         return NONE
     if name == "forward":
         return _torch_forward(owner, arguments, ctx)
+    op = None if found is None else found.method(name)
+    if op is None:
+        return UNKNOWN
     reason = Reason(f"`{owner.name}.{name}` returns it", arguments.node)
     positional, keywords = kinds(arguments)
     value = value_of_return(op.resolve(positional, keywords), reason, arguments.tensors())

@@ -38,9 +38,7 @@ def dict_comprehension(node: cst.DictComp, env: Env, ctx: Context) -> Value:
     return Mapping_(key, expressions.evaluate(node.value, inner, place))
 
 
-def enter(
-    node: cst.CSTNode, clause: cst.CompFor, env: Env, ctx: Context
-) -> tuple[Env, Context]:
+def enter(node: cst.CSTNode, clause: cst.CompFor, env: Env, ctx: Context) -> tuple[Env, Context]:
     """Bind the targets of a comprehension's clauses; the innermost environment and place."""
     iterated = expressions.evaluate(clause.iter, env, ctx)
     unpack_reads(iterated, "comprehension", clause.iter, ctx)

@@ -131,7 +131,9 @@ def _expressions(statement: ast.stmt) -> list[ast.AST]:
     """The expression nodes of a statement itself, without those of the blocks inside it."""
     found: list[ast.AST] = []
     waiting: list[ast.AST] = [
-        child for child in ast.iter_child_nodes(statement) if isinstance(child, (ast.expr, ast.withitem))
+        child
+        for child in ast.iter_child_nodes(statement)
+        if isinstance(child, (ast.expr, ast.withitem))
     ]
     while waiting:
         node = waiting.pop()
@@ -195,7 +197,9 @@ def _look(node: ast.AST, aliases: dict[str, Use], table: TorchTable) -> None:
                 use.told = f"it is asked for `.{attr}`"
             elif attr in HINTING:
                 use.hints.add(attr)
-        case ast.Call(func=ast.Attribute(value=base, attr=attr), args=args) if attr in SIZED and args:
+        case ast.Call(func=ast.Attribute(value=base, attr=attr), args=args) if (
+            attr in SIZED and args
+        ):
             use = _use_of(base, aliases)
             if use is not None and not use.told:
                 use.told = f"its `.{attr}(...)` is called"

@@ -72,7 +72,7 @@ def _keep_walrus(inner: Env, env: Env) -> None:
 
 def name(node: cst.Name, env: Env, ctx: Context) -> Value:
     """A name: local, then enclosing, then the module's, then Python's own."""
-    found = env.get(node.value)
+    found = env.get(node.value) or CONSTANTS.get(node.value)
     if found is not None:
         return found
     return ctx.machine.lookup(ctx.module, node.value)
@@ -214,9 +214,7 @@ def _binary(node: cst.BinaryOperation, env: Env, ctx: Context) -> Value:
 def _unary(node: cst.UnaryOperation, env: Env, ctx: Context) -> Value:
     value = evaluate(node.expression, env, ctx)
     if isinstance(node.operator, cst.Not):
-        emit_read(
-            ctx, SiteKind.BRANCH, "not", node.expression, value, operand_node=node.expression
-        )
+        emit_read(ctx, SiteKind.BRANCH, "not", node.expression, value, operand_node=node.expression)
         return BOOL
     tensor = tensor_of(value)
     if tensor is not None:
@@ -225,8 +223,6 @@ def _unary(node: cst.UnaryOperation, env: Env, ctx: Context) -> Value:
         if isinstance(node.operator, cst.Minus):
             return literal(value.kind, -value.value)
     return value
-
-
 
 
 HANDLERS: dict[type[cst.CSTNode], Callable[[Any, Env, Context], Value]] = {

@@ -31,6 +31,7 @@ from flake8_torchperf.interpret.values import (
     Reason,
     Scalar,
     Sequence,
+    Strength,
     Tensor,
     Value,
     join,
@@ -94,6 +95,8 @@ def writes_of(info: FunctionInfo, owner: Instance, ctx: Context) -> dict[str, Va
 def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> Summary:
     """The summary of a call; recursion, depth and size end in what the annotation says."""
     info = function.info
+    if arguments is not None:
+        _observe(info, function.bound, arguments, ctx.machine)
     stated = returns_annotation(info, ctx.machine)
     if stated is not None and not _worth_interpreting(stated) and not _writes(info):
         return Summary(stated)
@@ -116,8 +119,10 @@ def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> 
 
 def _worth_interpreting(stated: Value) -> bool:
     """An annotation says enough, except that a tensor's dtype and device stand in the body."""
-    return tensor_of(stated) is not None or isinstance(stated, (Sequence, Mapping_)) or (
-        stated == UNKNOWN
+    return (
+        tensor_of(stated) is not None
+        or isinstance(stated, (Sequence, Mapping_))
+        or (stated == UNKNOWN)
     )
 
 
@@ -262,6 +267,34 @@ def constant(value: object) -> Value:
     return UNKNOWN
 
 
+def _observe(
+    info: FunctionInfo, bound: Value | None, arguments: Arguments, machine: Machine
+) -> None:
+    """Remember what a call gives: it tells of parameters that say nothing of themselves."""
+    given: Env = {}
+    _bind(info, given, arguments, skip=bool(self_name(info)) and bound is not None)
+    note_call(machine, info.key, given)
+
+
+def note_call(machine: Machine, key: object, given: Env) -> None:
+    """Join the arguments of one more call of a function into what is remembered of it."""
+    seen = machine.observed.setdefault(key, {})
+    for name, value in given.items():
+        seen[name] = join(seen[name], value) if name in seen else value
+
+
+def fill_from_calls(env: Env, machine: Machine, key: object) -> None:
+    """Where a parameter is Unknown, take what this module's own calls give."""
+    for name, value in machine.observed.get(key, {}).items():
+        if env.get(name) == UNKNOWN and value != UNKNOWN:
+            tensor = tensor_of(value)
+            if tensor is None:
+                continue
+            reason = Reason(f"parameter `{name}` is given a tensor in this module", None,
+                            tensor.reason, min(tensor.reason.strength, Strength.INFERRED))  # fmt: skip
+            env[name] = replace(tensor, reason=reason) if isinstance(value, Tensor) else value
+
+
 def _combine(declared: Value, argument: Argument) -> Value:
     given = argument.value
     if given == UNKNOWN:
@@ -276,15 +309,18 @@ def call_closure(closure: Closure, arguments: Arguments, ctx: Context) -> Value:
     if ctx.depth >= MAX_CALL_DEPTH:
         return UNKNOWN
     env = dict(closure.env)
+    given: Env = {}
     params = closure.node.params
     names = [*params.posonly_params, *params.params]
     for parameter, argument in zip(names, arguments.positional, strict=False):
-        env[parameter.name.value] = argument.value
+        given[parameter.name.value] = argument.value
     for parameter in names[len(arguments.positional) :]:
         env[parameter.name.value] = UNKNOWN
     for parameter in (*names, *params.kwonly_params):
         if parameter.name.value in arguments.keywords:
-            env[parameter.name.value] = arguments.keywords[parameter.name.value].value
+            given[parameter.name.value] = arguments.keywords[parameter.name.value].value
+    env.update(given)
+    note_call(ctx.machine, closure.key, given)
     deeper = replace(ctx, depth=ctx.depth + 1, module=closure.module, pending=None)
     if isinstance(closure.node, cst.Lambda):
         return expressions.evaluate(closure.node.body, env, deeper)

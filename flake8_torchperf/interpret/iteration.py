@@ -42,7 +42,7 @@ def element_of(value: Value) -> Value:
     """What ``for x in value`` gives ``x``, and ``value[i]`` with an integer."""
     match value:
         case Tensor():
-            return element_of_tensor(value)
+            return replace(element_of_tensor(value), role="iterated")
         case Sequence(element=element):
             return element
         case Mapping_(key=key):

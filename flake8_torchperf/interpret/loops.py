@@ -70,9 +70,7 @@ def run_while(node: cst.While, env: Env, ctx: Context) -> Flow:
     return _finish(env, flow, node.orelse, ctx, runs_maybe_never=not forever)
 
 
-def _fixed_point(
-    body: Callable[[Env, Context], Flow], env: Env, place: Context
-) -> Flow:
+def _fixed_point(body: Callable[[Env, Context], Flow], env: Env, place: Context) -> Flow:
     """Run a loop body until what enters it no longer changes; report the sites of that pass."""
     entry = dict(env)
     flow = statements.Flow(None)
@@ -170,9 +168,7 @@ def _mentions(node: cst.BaseExpression, name: str) -> bool:
     return isinstance(node, cst.Name) and node.value == name
 
 
-def growth(
-    target: cst.BaseExpression, value: cst.BaseExpression, env: Env, ctx: Context
-) -> None:
+def growth(target: cst.BaseExpression, value: cst.BaseExpression, env: Env, ctx: Context) -> None:
     """``x = torch.cat([x, y])`` in a loop: everything gathered so far is copied each time."""
     if not ctx.loops or not isinstance(value, cst.Call) or not value.args:
         return

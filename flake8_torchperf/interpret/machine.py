@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.project import Project
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.sites.model import Heat, Site
-    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
+    from flake8_torchperf.suspects.modulemap import ClassInfo, ModuleMap
 
 # Expressions evaluated for one function, callees included, before the rest counts as Unknown.
 STEPS_PER_FUNCTION = 40_000
@@ -57,6 +57,8 @@ class Machine:
     called: frozenset[str] = frozenset()
     _names: dict[tuple[str, str], Value] = field(default_factory=dict)
     summaries: dict[object, object] = field(default_factory=dict)
+    # parameters as the calls seen so far gave them: function or closure -> name -> value
+    observed: dict[object, dict[str, Value]] = field(default_factory=dict)
 
     def lookup(self, module: ModuleMap, name: str) -> Value:
         """What a name means at the top level of a module."""
@@ -101,9 +103,7 @@ class Machine:
 
     def known(self, qualified: str) -> bool:
         """Is this one of torch's public functions or classes?"""
-        return (
-            self.table.function(qualified) is not None or self.table.klass(qualified) is not None
-        )
+        return self.table.function(qualified) is not None or self.table.klass(qualified) is not None
 
     def external(self, qualified: str) -> Value:
         """What an imported dotted name stands for: the source beside us where there is one."""
@@ -129,7 +129,9 @@ class Machine:
             return External("torch.Tensor")
         return value
 
-    def local_imports(self, module: ModuleMap, node: ast.Import | ast.ImportFrom) -> dict[str, Value]:
+    def local_imports(
+        self, module: ModuleMap, node: ast.Import | ast.ImportFrom
+    ) -> dict[str, Value]:
         """What an import statement inside a function binds."""
         bound, _ = record_import(node, module.package)
         return {name: self.external(target) for name, target in bound.items()}

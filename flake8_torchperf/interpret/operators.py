@@ -121,7 +121,12 @@ def _arithmetic(
     device = combine_device(tensors)
     if device == "host" and any(isinstance(v, UnknownValue) for v in (left, right)):
         device = "unknown"  # the other operand may be a tensor on the device
-    return Tensor(strongest.reason, dtype, device, scalar, chain)
+    role = tensors[0].role if len(tensors) == 1 and tensors[0].role in ITEM_ROLES else ""
+    return Tensor(strongest.reason, dtype, device, scalar, chain, role)
+
+
+# `t[i] + 1` is as much a number of a row as `t[i]` is.
+ITEM_ROLES = ("element", "iterated")
 
 
 def _is_float(left: Value, right: Value) -> bool:

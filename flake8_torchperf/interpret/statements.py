@@ -137,8 +137,8 @@ def _ann_assign(node: cst.AnnAssign, env: Env, ctx: Context) -> None:
     reason = Reason(f"annotation of `{path}`", node)
     stated = annotated(node.annotation.annotation, ctx.module, ctx.machine, reason)
     if node.value is None:
-        if path is not None:
-            bind(env, path, stated)
+        if path is not None and stated != UNKNOWN:
+            targets.assign(node.target, stated, env, ctx)
         return
     value = expressions.evaluate(node.value, env, ctx)
     chosen = stated if value == UNKNOWN or _says_less(value, stated) else value

@@ -60,6 +60,9 @@ def subscript(node: cst.Subscript, env: Env, ctx: Context) -> Value:
 
 def index_value(base: Value, indices: list[Index], node: cst.Subscript, ctx: Context) -> Value:
     """The item, for a base and index values that are already known."""
+    if isinstance(base, Union):
+        kept = [o for o in base.options if not isinstance(o, (NoneValue, Opaque, Scalar))]
+        return join_all(index_value(o, indices, node, ctx) for o in kept)
     tensor = tensor_of(base)
     if tensor is not None:
         loops.element_access(node, tensor, ctx)
@@ -76,15 +79,10 @@ def index_value(base: Value, indices: list[Index], node: cst.Subscript, ctx: Con
             return STR
         case Instance():
             return classes.container_item(base, ctx)
-        case Union(options=options):
-            kept = [o for o in options if not isinstance(o, (NoneValue, Opaque))]
-            return join_all(index_value(o, indices, node, ctx.silent()) for o in kept)
     return UNKNOWN
 
 
-def assigned(
-    node: cst.Subscript, base: Value, value: Value, env: Env, ctx: Context
-) -> None:
+def assigned(node: cst.Subscript, base: Value, value: Value, env: Env, ctx: Context) -> None:
     """``base[index] = value``: the sites of the assignment."""
     indices = _indices(node, base, env, ctx)
     tensor = tensor_of(base)
@@ -156,9 +154,9 @@ def _tensor_index(
     tensor: Tensor, index: Tensor, place: Index, node: cst.Subscript, ctx: Context, operation: str
 ) -> None:
     assert place.node is not None
-    if tensor.device == "host" and index.device != "device":
-        return
     if index.dtype == "bool":
+        if tensor.device == "host" and index.device != "device":
+            return
         if operation == "assign-scalar" or index.device == "host":
             return  # filling with a number is masked_fill: nothing is counted on the host
         emit(ctx, SiteKind.MASK_INDEX, operation, node, index, operand_node=place.node)
@@ -166,16 +164,17 @@ def _tensor_index(
         # A 0-d integer tensor becomes a Python number (torch/csrc/autograd/
         # python_variable_indexing.cpp, applySlicing: THPVariable_Check with dim 0).
         emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)
-    elif index.role == "element" and index.scalar is not False and index.dtype != "bool":
+    elif index.scalar is not False and (
+        (index.role == "iterated" and index.dtype != "bool")
+        or (index.role == "element" and index.dtype == "int")
+    ):
         emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)
 
 
 def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
     scalar: bool | None = None
     masked = any(isinstance(i.value, Tensor) and i.value.dtype == "bool" for i in indices)
-    if masked or any(i.is_slice for i in indices):
-        scalar = False
-    elif any(isinstance(i.value, Tensor) and i.value.scalar is False for i in indices):
+    if masked or any(i.is_slice for i in indices) or any(isinstance(i.value, Tensor) and i.value.scalar is False for i in indices):
         scalar = False
     plain = all(isinstance(i.value, Scalar) for i in indices)
     role = "element" if plain and not masked else ""

@@ -18,6 +18,7 @@ from flake8_torchperf.interpret.values import (
     NDARRAY,
     SHAPE,
     UNKNOWN,
+    Device,
     DType,
     External,
     NoneValue,
@@ -129,7 +130,8 @@ def _to(
                 elif value == UNKNOWN and position == 0:
                     # A device or a dtype: neither is known any longer.
                     result = replace(result, device=_moved(tensor), dtype="unknown")
-    if result.device == "host" and tensor.device != "host":
+    told = not any(isinstance(a.value, Device) and not a.value.stated for a in arguments.all())
+    if result.device == "host" and tensor.device != "host" and told:
         emit_read(
             ctx, SiteKind.TRANSFER, "to", arguments.node, tensor, operand_node=owner,
             traits=("to-host",),
@@ -190,9 +192,7 @@ def _compare(
 ) -> Value:
     other = tensor_of(arguments.value(0, "other"))
     operand = tensor if tensor.device != "host" or other is None else other
-    emit_read(
-        ctx, SiteKind.HOST_COMPARISON, name, arguments.node, operand, operand_node=owner
-    )
+    emit_read(ctx, SiteKind.HOST_COMPARISON, name, arguments.node, operand, operand_node=owner)
     return BOOL
 
 

@@ -50,6 +50,9 @@ PER_PARAMETER = {
 
 # The table's flags of what makes the host wait: reads, dynamic shapes, known synchronisations.
 COSTLY = frozenset("hys")
+# Operations that wait only where they copy between host and device, or by a mask among their
+# indices: their sites are made where devices and indices are known.
+COPYING = {"copy_", "to", "cuda", "xpu", "cpu", "new_tensor", "index_put", "index_put_"}
 NUMBER_TYPES = {"i", "f", "n", "Z", "b"}
 
 
@@ -74,9 +77,7 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     if isinstance(value, Tensor):
         value = with_dtype(value, arguments)
         if short in PER_PARAMETER and tensors and arguments.positional:
-            parameter_operation(
-                tensors[0], short, arguments, arguments.positional[0].node, ctx
-            )
+            parameter_operation(tensors[0], short, arguments, arguments.positional[0].node, ctx)
     return value
 
 
@@ -176,15 +177,14 @@ def sites_of(
     numbers_read(op, arguments, ctx)
     if not tensors or not COSTLY & op.flags:
         return
-    positional, keywords = kinds(arguments)
-    flags = op.flags_for(positional, keywords)
+    flags = _certain_flags(op, arguments)
     operand = next((t for t in tensors if t.device != "host"), None)
     if operand is None:
         return
     node = owner if owner is not None else _first_node(arguments)
     if name == "masked_select":
         emit(ctx, SiteKind.MASK_INDEX, "read", arguments.node, operand, operand_node=node)
-    elif name in ("index_put_", "index_put"):
+    elif name in COPYING:
         return
     elif "y" in flags or ("s" in flags and "h" not in flags):
         traits = () if "y" in flags else ("syncs",)
@@ -192,6 +192,19 @@ def sites_of(
              traits=traits)  # fmt: skip
     elif "h" in flags:
         emit(ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=node)
+
+
+def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
+    """The flags of every overload that the call may mean: an argument of unknown kind decides none.
+
+    ``repeat_interleave(x, n)`` has a dynamic shape where ``n`` is a tensor, and none for a number.
+    """
+    positional, keywords = kinds(arguments)
+    flags = op.flags_for(positional, keywords)
+    for overload in op.overloads:
+        if overload.fit(positional, keywords) is not None:
+            flags &= op.own_flags | overload.flags
+    return flags
 
 
 def _first_node(arguments: Arguments) -> cst.BaseExpression | None:

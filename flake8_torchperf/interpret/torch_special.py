@@ -53,10 +53,10 @@ def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
         result = replace(given, device=device or given.device, chain=(*given.chain, short)[-4:])
         return torch_calls.with_dtype(result, arguments)
     _tensor_of_tensors(data, arguments, ctx)
-    result = Tensor(
-        reason, _data_dtype(data), device or "host", _data_scalar(data), (short,)
-    )
-    if result.device != "host":
+    # `as_tensor` of a tensor is that tensor: of unknown data it is not known where it lies.
+    made = "unknown" if data == UNKNOWN and short != "tensor" else "host"
+    result = Tensor(reason, _data_dtype(data), device or made, _data_scalar(data), (short,))
+    if device is not None and device != "host":
         emit(
             ctx, SiteKind.TRANSFER, short, arguments.node, result,
             traits=("to-device", "from-numpy" if isinstance(data, NDArray) else "from-python"),
@@ -106,8 +106,10 @@ def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
     if operand is not None:
         emit_read(ctx, SiteKind.HOST_COMPARISON, short, arguments.node, operand,
                   operand_node=None if first is None else first.node)  # fmt: skip
-    elif not tensors and arguments.positional and all(
-        a.value == UNKNOWN for a in arguments.positional[:2]
+    elif (
+        not tensors
+        and arguments.positional
+        and all(a.value == UNKNOWN for a in arguments.positional[:2])
     ):
         # torch takes nothing but tensors here, so two values of which nothing is known are some.
         reason = Reason(f"passed to `{name}`", arguments.node)

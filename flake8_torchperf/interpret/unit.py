@@ -78,6 +78,7 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Un
         pending=pending,
     )
     env, given = functions.entry(info, node, None, None, place)
+    functions.fill_from_calls(env, machine, info.key)
     place = _at(place, info, function_heat(info, given, names.hot, names.cold), names)
     statements.block(node.body, dict(env), place)
     _run_pending(pending, info, machine, names)
@@ -135,6 +136,7 @@ def _run_nested(
     else:
         place = _at(place, inner, heat, names)
     env: Env = {**item.env, **declared}
+    functions.fill_from_calls(env, machine, id(item.node))
     statements.block(item.node.body, env, place)
 
 

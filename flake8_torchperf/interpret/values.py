@@ -66,8 +66,8 @@ class Tensor:
     ``dtype`` is a class of dtypes: "bool", "int", "float", "complex" or "unknown". ``device`` is
     "host", "device" (an accelerator) or "unknown". ``scalar`` says whether it has no dimensions
     (None: not known). ``chain`` names the operations that made it, oldest first. ``role`` is
-    "parameter" for a module's parameter, "gradient" for a ``.grad``, "element" for what iterating
-    a tensor yields, else "".
+    "parameter" for a module's parameter, "gradient" for a ``.grad``, "element" for an
+    element by integer index, "iterated" for what iterating a tensor yields, else "".
     """
 
     reason: Reason = field(compare=False)
@@ -114,9 +114,14 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A ``torch.device`` or a string that names one: ``kind`` is "host", "device" or "unknown"."""
+    """A ``torch.device``: ``kind`` is "host", "device" or "unknown".
+
+    ``stated`` is False for the device of a tensor that lies on the host only because nobody named
+    another: a copy to there is not known to be one.
+    """
 
     kind: str
+    stated: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,7 +133,9 @@ def absolute_import(node: ast.ImportFrom, package: str) -> str:
     return ".".join([*base, node.module] if node.module else base)
 
 
-def record_import(node: ast.Import | ast.ImportFrom, package: str) -> tuple[dict[str, str], list[str]]:
+def record_import(
+    node: ast.Import | ast.ImportFrom, package: str
+) -> tuple[dict[str, str], list[str]]:
     """What an import statement binds, name -> dotted name, and the modules it takes stars from."""
     bound: dict[str, str] = {}
     stars: list[str] = []

@@ -68,7 +68,9 @@ def _objectionable(node: ast.AST) -> bool:
             return name in NAMES
         case ast.Call(func=ast.Attribute(attr=attr)):
             return attr in METHODS
-        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
+        case (
+            ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test)
+        ):
             return _may_be_tensor(test)
         case ast.BoolOp(values=values):
             return any(_may_be_tensor(v) for v in values)
@@ -76,7 +78,9 @@ def _objectionable(node: ast.AST) -> bool:
             return True
         case ast.For() | ast.Subscript(slice=ast.Slice()) | ast.FormattedValue():
             return True
-        case ast.Subscript(slice=ast.Compare() | ast.Name() | ast.UnaryOp() | ast.Call() | ast.Tuple()):
+        case ast.Subscript(
+            slice=ast.Compare() | ast.Name() | ast.UnaryOp() | ast.Call() | ast.Tuple()
+        ):
             return True
     return False
 
