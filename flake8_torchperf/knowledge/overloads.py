@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 
-from flake8_torchperf.knowledge.returns import UNKNOWN, Return, common_return, parse_return
+from flake8_torchperf.knowledge.returns import Return, TensorReturn, common_return, parse_return
 
 KEYWORD_KINDS = frozenset({"T", "Tl", "i", "b", "1", "0", "-", "f", "n", "s", "Y", "D", "Z", "x"})
 
@@ -72,6 +72,7 @@ class Overload:
 
     params: tuple[Param, ...]
     returns: Return
+    flags: frozenset[str] = frozenset()  # what holds for this overload and not for all of them
 
     def fit(self, positional: Sequence[str], keywords: Mapping[str, str]) -> int | None:
         """How well the arguments suit (higher is better), or None where they do not suit at all."""
@@ -87,11 +88,29 @@ class Overload:
             if fit is None:
                 return None
             given.add(param.name)
-            total += fit
+            # An overload that asks for what was given says more than one that merely allows it.
+            total += 2 * fit + (not param.optional and param.type not in {"0", "1"})
         for param in self.params:
-            if param.form in {"positional", "keyword"} and not param.optional and param.name not in given:
+            if (
+                param.form in {"positional", "keyword"}
+                and not param.optional
+                and param.name not in given
+            ):
                 return None
         return total
+
+    def given(
+        self, positional: Sequence[str], keywords: Collection[str] | Mapping[str, str] = ()
+    ) -> dict[str, str]:
+        """The kinds of the arguments by parameter name; empty where they do not suit."""
+        named = keywords if isinstance(keywords, Mapping) else dict.fromkeys(keywords, "x")
+        bound = self._bind(positional, named) or []
+        return {param.name: kind for param, kind in bound if not (kind == "-" and param.optional)}
+
+    def is_given(self, type_: str, positional: Sequence[str], keywords: Mapping[str, str]) -> bool:
+        """Whether an argument is bound to a parameter of that type."""
+        names = self.given(positional, keywords)
+        return any(param.type == type_ and param.name in names for param in self.params)
 
     def _bind(
         self, positional: Sequence[str], keywords: Mapping[str, str]
@@ -118,20 +137,25 @@ class Overload:
 def _fit(kind: str, type_: str) -> int | None:
     if kind == type_ and kind != "x":
         return 3 if kind not in {"1", "0"} else 4
+    if type_ == "-":
+        return None
     if (kind, type_) in _FITS:
         return _FITS[kind, type_]
+    if kind == type_:
+        return 0  # unknown to unknown: an overload that declares a type is the likelier one
     if "x" in (kind, type_):
         return 1
     return None
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_overload(text: str) -> Overload:
     """The overload of its compact text form, `PARAMS->RETURN`; raises ValueError where it is malformed."""
-    params, arrow, returned = text.rpartition("->")
+    params, arrow, rest = text.rpartition("->")
     if not arrow:
         raise ValueError(f"no arrow in overload {text!r}")
-    return Overload(_parse_params(params), parse_return(returned))
+    returned, _, flags = rest.partition("!")
+    return Overload(_parse_params(params), parse_return(returned), frozenset(flags))
 
 
 def _parse_params(text: str) -> tuple[Param, ...]:
@@ -154,6 +178,18 @@ def _parse_params(text: str) -> tuple[Param, ...]:
     return tuple(params)
 
 
+def best_fitting(
+    overloads: Sequence[Overload],
+    positional: Sequence[str],
+    keywords: Collection[str] | Mapping[str, str] = (),
+) -> tuple[Overload, ...]:
+    """The overloads that suit the arguments best: several where they suit equally well, or none."""
+    named = keywords if isinstance(keywords, Mapping) else dict.fromkeys(keywords, "x")
+    scored = [(overload.fit(positional, named), overload) for overload in overloads]
+    best = max((score for score, _ in scored if score is not None), default=None)
+    return () if best is None else tuple(overload for score, overload in scored if score == best)
+
+
 def resolve(
     overloads: Sequence[Overload],
     positional: Sequence[str],
@@ -162,11 +198,11 @@ def resolve(
     """What the best matching overload returns.
 
     Several that match equally well give what they have in common; none that matches gives Unknown.
+    Where a dtype is given, the dtype of a returned tensor is unknown here: the caller knows the argument.
     """
     named = keywords if isinstance(keywords, Mapping) else dict.fromkeys(keywords, "x")
-    scored = [(overload.fit(positional, named), overload) for overload in overloads]
-    fitting = [(score, overload) for score, overload in scored if score is not None]
-    if not fitting:
-        return UNKNOWN
-    best = max(score for score, _ in fitting)
-    return common_return(overload.returns for score, overload in fitting if score == best)
+    best = best_fitting(overloads, positional, named)
+    result = common_return(overload.returns for overload in best)
+    if isinstance(result, TensorReturn) and any(o.is_given("Y", positional, named) for o in best):
+        return TensorReturn("?", result.rank)
+    return result

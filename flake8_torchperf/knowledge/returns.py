@@ -5,7 +5,7 @@ Text enters (`T=0`, `<values:T==,indices:Ti=>`, `[T??]`), typed values leave; no
 Letters of a tensor, written `T` dtype rank:
 
 - dtype: `b` bool, `i` integer, `f` floating, `c` complex, `=` that of the first tensor argument,
-  `n` likewise but bool becomes integer (`sum`), `^` promoted over all tensor and number arguments,
+  `n` likewise but bool becomes integer (`sum`; without a tensor argument, that of the number arguments), `^` promoted over all tensor and number arguments,
   `?` unknown.
 - rank: `0` always zero-dimensional, `=` that of the first tensor argument, `^` the largest rank among
   the tensor arguments (broadcasting), `?` unknown.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import TypeAlias
 
 SCALAR_KINDS = frozenset("bifns")
@@ -84,7 +84,7 @@ Return: TypeAlias = (
 UNKNOWN = UnknownReturn()
 
 
-@lru_cache(maxsize=None)
+@cache
 def parse_return(text: str) -> Return:
     """The value of a compact text form; raises ValueError where it is malformed."""
     value, end = _parse(text, 0)
@@ -181,7 +181,7 @@ def _common(a: Return, b: Return) -> Return:
         case TupleReturn(), TupleReturn() if len(a.items) == len(b.items):
             items = tuple(_common(x, y) for x, y in zip(a.items, b.items, strict=True))
             return TupleReturn(items, a.names if a.names == b.names else None)
-        case (TupleReturn() | ListReturn()), (TupleReturn() | ListReturn()):
+        case ((TupleReturn() | ListReturn()), (TupleReturn() | ListReturn())):
             item = common_return(_items(a) + _items(b))
             return UNKNOWN if item == UNKNOWN else ListReturn(item)
         case ScalarReturn(x), ScalarReturn(y) if "s" not in x + y:

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from flake8_torchperf.knowledge.overloads import Overload, Param, parse_overload, resolve
+from flake8_torchperf.knowledge.overloads import (
+    Overload,
+    Param,
+    best_fitting,
+    parse_overload,
+    resolve,
+)
 from flake8_torchperf.knowledge.returns import (
     UNKNOWN,
     HostReturn,
@@ -46,6 +52,8 @@ __all__ = [
 ]
 
 TABLE_PATH: Final = Path(__file__).with_name("torch_table.json")
+MASK: Final = "<mask>"
+_CONDITIONAL: Final = frozenset("dhsy")
 _TENSOR_PREFIX: Final = "torch.Tensor."
 
 
@@ -53,13 +61,13 @@ _TENSOR_PREFIX: Final = "torch.Tensor."
 class Op:
     """A function or method: its overloads and flags.
 
-    Flags hold whatever the arguments, except that `s`, `h`, `d` and `y` lapse where one of `unless` is given,
-    and hold only where one of `only_with` is given, if that is not empty.
+    `own_flags` hold for all overloads; `flags_for` adds those of the overload that a call selects and applies
+    the conditions. `source` cites where the supplement knows it from.
     """
 
     name: str
     texts: tuple[str, ...]
-    flags: frozenset[str]
+    own_flags: frozenset[str]
     unless: tuple[str, ...] = ()
     only_with: tuple[str, ...] = ()
     source: str = ""
@@ -78,11 +86,33 @@ class Op:
         """
         return resolve(self.overloads, positional, keywords)
 
-    def costs_with(self, keywords: Collection[str]) -> bool:
-        """Whether the flags that `unless` and `only_with` condition hold with these parameters given."""
-        if any(name in keywords for name in self.unless):
-            return False
-        return not self.only_with or any(name in keywords for name in self.only_with)
+    def flags_for(
+        self,
+        positional: Sequence[str],
+        keywords: Collection[str] | Mapping[str, str] = (),
+        *,
+        mask: bool = False,
+    ) -> frozenset[str]:
+        """The flags that hold for a call with these kinds of arguments.
+
+        Those of the best matching overloads, without the letters d, h, s and y where a parameter in `unless` is
+        given or none in `only_with` is. `repeat_interleave` with `output_size` has no `y`, for example.
+        `mask` says that a boolean tensor is among the arguments, which `__getitem__` asks for.
+        """
+        best = best_fitting(self.overloads, positional, keywords)
+        flags = self.own_flags.union(*(overload.flags for overload in best or self.overloads))
+        given = {name for overload in best for name in overload.given(positional, keywords)}
+        if mask:
+            given.add(MASK)
+        spared = any(name in given for name in self.unless)
+        if spared or (self.only_with and not any(name in given for name in self.only_with)):
+            return flags - _CONDITIONAL
+        return flags
+
+    @cached_property
+    def flags(self) -> frozenset[str]:
+        """All flags that hold for at least one way to call it."""
+        return self.own_flags.union(*(overload.flags for overload in self.overloads))
 
     @property
     def reads_host(self) -> bool:
@@ -151,7 +181,9 @@ class TorchClass:
         """The method of that name, its own or inherited from a public base."""
         for owner in self._lineage():
             if name in owner.own_methods:
-                return _op(f"{owner.qualified}.{name}", owner.own_methods[name])
+                op = _op(f"{owner.qualified}.{name}", owner.own_methods[name])
+                texts = tuple(text.replace("@Self", f"@{self.qualified}") for text in op.texts)
+                return op if texts == op.texts else replace(op, texts=texts)
         return None
 
     def attribute(self, name: str) -> Return | None:
@@ -201,7 +233,9 @@ class TorchTable:
                 texts = tuple(
                     f"self:T{'' if text.startswith('->') else ','}{text}" for text in method.texts
                 )
-                return Op(name, texts, method.flags, method.unless, method.only_with, method.source)
+                return Op(
+                    name, texts, method.own_flags, method.unless, method.only_with, method.source
+                )
         return None
 
     def method(self, name: str) -> Op | None:

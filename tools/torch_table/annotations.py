@@ -60,7 +60,16 @@ _SIMPLE = {
     "BroadcastingList2": "Z",
     "BroadcastingList3": "Z",
 }
-_SEQUENCES = {"list", "List", "Sequence", "Iterable", "Iterator", "Generator", "Collection", "deque"}
+_SEQUENCES = {
+    "list",
+    "List",
+    "Sequence",
+    "Iterable",
+    "Iterator",
+    "Generator",
+    "Collection",
+    "deque",
+}
 _TUPLES = {"tuple", "Tuple"}
 
 
@@ -106,6 +115,8 @@ def alternatives(node: ast.expr | None) -> list[ast.expr]:
 
 def parameter_types(text: str | None) -> tuple[str, ...]:
     """The type letters that an annotation allows; `x` where it says nothing usable."""
+    if text == "None":
+        return ("-",)
     letters: list[str] = []
     for node in alternatives(parse(text)):
         letter = _parameter_letter(node)
@@ -113,7 +124,15 @@ def parameter_types(text: str | None) -> tuple[str, ...]:
             letters.append(letter)
     if not letters:
         return ("x",)
-    for wide, narrow in (("Z", "i"), ("n", "i"), ("n", "f"), ("n", "b"), ("f", "i"), ("D", "s"), ("D", "i")):
+    for wide, narrow in (
+        ("Z", "i"),
+        ("n", "i"),
+        ("n", "f"),
+        ("n", "b"),
+        ("f", "i"),
+        ("D", "s"),
+        ("D", "i"),
+    ):
         if wide in letters and narrow in letters:
             letters.remove(narrow)
     if "x" in letters and len(letters) > 1 and "T" not in letters:
@@ -134,9 +153,16 @@ def _parameter_letter(node: ast.expr) -> str:
         members = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         if head == "Literal":
             values = {type(m.value) for m in members if isinstance(m, ast.Constant)}
+            if values == {bool} and len(members) == 1:
+                return str(int(ast.literal_eval(members[0])))
             return "s" if values == {str} else "b" if values == {bool} else "x"
         if head in _SEQUENCES | _TUPLES:
-            inner = {letter for m in members if not _is_ellipsis(m) for letter in parameter_types(ast.unparse(m))}
+            inner = {
+                letter
+                for m in members
+                if not _is_ellipsis(m)
+                for letter in parameter_types(ast.unparse(m))
+            }
             if inner == {"T"}:
                 return "Tl"
             if inner == {"i"}:
@@ -166,7 +192,11 @@ def returned(text: str | None, named: Mapping[str, str], self_return: Return = U
     if len(values) == 1:
         return values[0]
     kinds = {value.kind for value in values if isinstance(value, ScalarReturn)}
-    if values and len(values) == sum(isinstance(value, ScalarReturn) for value in values) and "s" not in kinds:
+    if (
+        values
+        and len(values) == sum(isinstance(value, ScalarReturn) for value in values)
+        and "s" not in kinds
+    ):
         return ScalarReturn("i" if kinds == {"i"} else "b" if kinds == {"b"} else "n")
     return values[0] if values and all(value == values[0] for value in values) else UNKNOWN
 
@@ -206,6 +236,8 @@ def _subscript_return(node: ast.Subscript, named: Mapping[str, str], self_return
         return UNKNOWN if item == UNKNOWN else ListReturn(item)
     if head in _TUPLES:
         return TupleReturn(tuple(one(member) for member in members))
+    if head in {"TypeIs", "TypeGuard"}:
+        return ScalarReturn("b")
     if head == "Literal":
         values = {type(m.value) for m in members if isinstance(m, ast.Constant)}
         return {str: ScalarReturn("s"), bool: ScalarReturn("b"), int: ScalarReturn("i")}.get(

@@ -14,15 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+from flake8_torchperf.knowledge.returns import (
+    UNKNOWN,
+    Return,
+    ScalarReturn,
+    TensorReturn,
+    render_return,
+)
 from torch_table import schemas, stubs
 from torch_table.classes import ClassReader
 from torch_table.model import Entry, Signature
 from torch_table.namespaces import Catalogue, catalogue
 from torch_table.operations import Builder, attribute_return
 from torch_table.probe import Prober, describe
-from torch_table.supplement import fold
-
-from flake8_torchperf.knowledge.returns import UNKNOWN, Return, TensorReturn, render_return
+from torch_table.supplement import fold, fold_documented
 
 # Namespaces whose functions compute on tensors and are therefore probed, with the prefix of their aten names.
 NUMERIC = {
@@ -40,6 +46,12 @@ _PLUMBING = {
     "__firstlineno__", "__static_attributes__", "__str__",
 }  # fmt: skip
 
+# Python's protocols, which share a name with an unrelated operator.
+_NO_OPERATOR = {
+    "__index__", "__int__", "__float__", "__bool__", "__complex__", "__len__", "__iter__", "__long__",
+    "__nonzero__", "__rand__",
+}  # fmt: skip
+
 
 class Assembler:
     """Holds what all sections need; one per run."""
@@ -47,16 +59,22 @@ class Assembler:
     def __init__(self) -> None:
         package = Path(torch.__file__).parent
         self.catalogue: Catalogue = catalogue()
-        tuples = stubs.named_tuples(package / "_C" / "return_types.pyi") if (
-            package / "_C" / "return_types.pyi"
-        ).exists() else stubs.named_tuples(package / "return_types.pyi")
+        tuples = (
+            stubs.named_tuples(package / "_C" / "return_types.pyi")
+            if (package / "_C" / "return_types.pyi").exists()
+            else stubs.named_tuples(package / "return_types.pyi")
+        )
         self.names = self.catalogue.class_names()
         self.reader = stubs.Reader(self.catalogue.annotation_names(), tuples)
         self.builder = Builder(Prober(self.names))
         self.core = stubs.read_stub(package / "_C" / "__init__.pyi")
-        self.variable_functions = stubs.functions_of(stubs.read_stub(package / "_C" / "_VariableFunctions.pyi").body)
+        self.variable_functions = stubs.functions_of(
+            stubs.read_stub(package / "_C" / "_VariableFunctions.pyi").body
+        )
         self.nn = stubs.functions_of(stubs.read_stub(package / "_C" / "_nn.pyi").body)
-        self.functional = stubs.functions_of(stubs.read_stub(package / "nn" / "functional.pyi").body)
+        self.functional = stubs.functions_of(
+            stubs.read_stub(package / "nn" / "functional.pyi").body
+        )
 
     def functions(self) -> dict[str, Entry]:
         """All public functions."""
@@ -64,6 +82,7 @@ class Assembler:
         for qualified, function in sorted(self.catalogue.functions.items()):
             entry = self._function(qualified, function)
             if entry is not None:
+                fold_documented(qualified, function, entry)
                 found[qualified] = entry
         return found
 
@@ -72,7 +91,9 @@ class Assembler:
         if module in NUMERIC:
             signatures = self._numeric_signatures(module, name, function)
             operator = NUMERIC[module] + name
-            return self.builder.build(name, function, signatures, [operator]) if signatures else None
+            return (
+                self.builder.build(name, function, signatures, [operator]) if signatures else None
+            )
         if not inspect.isfunction(stubs.undispatched(function)):
             value = self.reader.documented_return(function)
             return None if value == UNKNOWN else Entry([Signature((), value)])
@@ -87,9 +108,13 @@ class Assembler:
             signature = self.reader.from_object(plain)
             found = [] if signature is None else [signature]
         else:
-            by_module = {"torch": [self.variable_functions], "torch.nn.functional": [self.nn, self.functional, self.variable_functions]}
+            by_module = {
+                "torch": [self.variable_functions],
+                "torch.nn.functional": [self.nn, self.functional, self.variable_functions],
+            }
             stub = next((s[name] for s in by_module.get(module, []) if name in s), [])
             found = [self.reader.from_stub(node) for node in stub]
+            found = [s for s in found if not _is_deprecated(s)]
             found = found or schemas.signatures(NUMERIC[module] + name)
         documented = self.reader.documented_return(function)
         return [s if s.returns != UNKNOWN else Signature(s.parameters, documented) for s in found]
@@ -103,16 +128,24 @@ class Assembler:
             if name.startswith("_") and not name.startswith("__"):
                 continue
             value = inspect.getattr_static(torch.Tensor, name)
-            if isinstance(value, (property, classmethod, staticmethod)) or not callable(getattr(torch.Tensor, name)):
+            if isinstance(value, (property, classmethod, staticmethod)) or not callable(
+                getattr(torch.Tensor, name)
+            ):
                 continue
             function = getattr(torch.Tensor, name)
             signatures = self._method_signatures(name, function, stubbed.get(name, []))
             if signatures:
-                operators = [name] if not name.startswith("__") else [name, name.strip("_")]
+                operators = (
+                    [name]
+                    if name in _NO_OPERATOR or not name.startswith("__")
+                    else [name, name.strip("_")]
+                )
                 found[name] = self.builder.build(name, function, signatures, operators, bound=True)
         return found
 
-    def _method_signatures(self, name: str, function: Any, stub: list[ast.FunctionDef]) -> list[Signature]:
+    def _method_signatures(
+        self, name: str, function: Any, stub: list[ast.FunctionDef]
+    ) -> list[Signature]:
         tensor = TensorReturn()
         if inspect.isfunction(function) and not (stub and hasattr(function, "__wrapped__")):
             signature = self.reader.from_object(function, tensor)
@@ -122,6 +155,7 @@ class Assembler:
                 found = [Signature(found[0].parameters, annotated)]
         else:
             found = [self.reader.from_stub(node, tensor) for node in stub]
+        found = [s for s in found if len(found) == 1 or not _accepts_anything(s)]
         return [_with_self(s) for s in found if s.parameters]
 
     def attributes(self) -> dict[str, str]:
@@ -131,7 +165,10 @@ class Assembler:
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
                 annotated[node.target.id] = self.reader.returned(ast.unparse(node.annotation))
         for name in dir(torch.Tensor):
-            if type(inspect.getattr_static(torch.Tensor, name)).__name__ in {"getset_descriptor", "property"}:
+            if type(inspect.getattr_static(torch.Tensor, name)).__name__ in {
+                "getset_descriptor",
+                "property",
+            }:
                 annotated.setdefault(name, UNKNOWN)
         samples = list(_samples())
         found: dict[str, str] = {}
@@ -147,6 +184,17 @@ class Assembler:
         bodies = {node.name: node for node in self.core.body if isinstance(node, ast.ClassDef)}
         reader = ClassReader(self.reader, self.catalogue.classes, bodies)
         return {name: reader.data(name) for name in self.catalogue.classes}
+
+
+def _is_deprecated(signature: Signature) -> bool:
+    """Forms that stubs keep for old code: a required `out`, or named tensors."""
+    return any(p.name in {"out", "names"} and not p.optional for p in signature.parameters)
+
+
+def _accepts_anything(signature: Signature) -> bool:
+    """`__eq__(self, other: object) -> bool`, which the stub has for type checkers only."""
+    names = {p.name: p.types for p in signature.parameters}
+    return names.get("other") == ("x",) and signature.returns == ScalarReturn("b")
 
 
 def _with_self(signature: Signature) -> Signature:
@@ -175,7 +223,7 @@ def assemble() -> dict[str, Any]:
         functions, methods = parts.functions(), parts.methods()
         attributes, classes = parts.attributes(), parts.classes()
     aliases = dict(parts.catalogue.aliases)
-    fold(functions, methods, attributes, classes, aliases)
+    fold(functions, methods, classes, aliases)
     kept = {alias: name for alias, name in aliases.items() if name in functions or name in classes}
     return {
         "torch": torch.__version__.partition("+")[0],

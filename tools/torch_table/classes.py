@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 import textwrap
 from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
-
-import torch
-import torch.distributions
-import torch.utils.data
-from torch_table.model import Signature
-from torch_table.stubs import Reader, functions_of
 
 from flake8_torchperf.knowledge.returns import (
     UNKNOWN,
@@ -21,6 +18,8 @@ from flake8_torchperf.knowledge.returns import (
     TensorReturn,
     render_return,
 )
+from torch_table.model import Signature
+from torch_table.stubs import Reader, functions_of
 
 # First match wins; a class whose base is listed has that kind.
 _KINDS: tuple[tuple[str, str], ...] = (
@@ -35,7 +34,16 @@ _KINDS: tuple[tuple[str, str], ...] = (
     ("torch.Stream", "stream"),
     ("torch.Generator", "generator"),
 )
-_DUNDERS = {"__call__", "__len__", "__iter__", "__getitem__", "__next__", "__enter__", "__contains__", "__eq__"}
+_DUNDERS = {
+    "__call__",
+    "__len__",
+    "__iter__",
+    "__getitem__",
+    "__next__",
+    "__enter__",
+    "__contains__",
+    "__eq__",
+}
 
 
 def kind_of(cls: type, by_name: Mapping[str, type]) -> str:
@@ -46,8 +54,10 @@ def kind_of(cls: type, by_name: Mapping[str, type]) -> str:
             return kind
     if cls.__name__ == "GradScaler" or any(b.__name__ == "GradScaler" for b in cls.__mro__):
         return "scaler"
-    if cls.__name__ in {"Event", "_EventBase"}:
+    if "Event" in cls.__name__ and hasattr(cls, "synchronize"):
         return "event"
+    if cls.__name__.endswith("Stream") and hasattr(cls, "synchronize"):
+        return "stream"
     if hasattr(cls, "__enter__") and hasattr(cls, "__exit__"):
         return "context"
     return "object"
@@ -56,7 +66,9 @@ def kind_of(cls: type, by_name: Mapping[str, type]) -> str:
 class ClassReader:
     """Reads classes; `stub` holds the syntax trees of classes that are implemented in C++."""
 
-    def __init__(self, reader: Reader, by_name: Mapping[str, type], stub: Mapping[str, ast.ClassDef]) -> None:
+    def __init__(
+        self, reader: Reader, by_name: Mapping[str, type], stub: Mapping[str, ast.ClassDef]
+    ) -> None:
         self._reader = reader
         self._by_name = by_name
         self._names = {value: name for name, value in by_name.items()}
@@ -79,17 +91,22 @@ class ClassReader:
             result["a"] = dict(sorted(attributes.items()))
         return result
 
-    def _members(self, cls: type, qualified: str, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
+    def _members(
+        self, cls: type, qualified: str, kind: str
+    ) -> tuple[dict[str, Any], dict[str, str]]:
         methods: dict[str, Any] = {}
         attributes: dict[str, str] = {}
-        self_return = InstanceReturn(qualified)
+        self_return = InstanceReturn("Self")
         for owner in reversed(self._own_lineage(cls)):
             self._annotated_attributes(owner, attributes)
             sources = _methods_in_source(owner) or functions_of(self._stub_body(owner))
             for name, value in vars(owner).items():
                 if name.startswith("_") and name not in _DUNDERS:
                     continue
-                if isinstance(value, property) or type(value).__name__ in {"cached_property", "lazy_property"}:
+                if isinstance(value, property) or type(value).__name__ in {
+                    "cached_property",
+                    "lazy_property",
+                }:
                     found = self._property(value, kind)
                     if found != UNKNOWN:
                         attributes[name] = render_return(found)
@@ -111,12 +128,18 @@ class ClassReader:
         return own
 
     def _stub_body(self, owner: type) -> list[ast.stmt]:
-        node = self._stub.get(owner.__name__) if (owner.__module__ or "") in {"torch", "torch._C"} else None
+        node = (
+            self._stub.get(owner.__name__)
+            if (owner.__module__ or "") in {"torch", "torch._C"}
+            else None
+        )
         return [] if node is None else node.body
 
     def _annotated_attributes(self, owner: type, out: dict[str, str]) -> None:
         for name, annotation in vars(owner).get("__annotations__", {}).items():
-            text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+            text = (
+                annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+            )
             value = self._reader.returned(text)
             if not name.startswith("_") and value != UNKNOWN:
                 out[name] = render_return(value)
@@ -127,7 +150,11 @@ class ClassReader:
                     out[node.target.id] = render_return(value)
 
     def _property(self, value: Any, kind: str) -> Return:
-        getter = getattr(value, "fget", None) or getattr(value, "func", None) or getattr(value, "wrapped", None)
+        getter = (
+            getattr(value, "fget", None)
+            or getattr(value, "func", None)
+            or getattr(value, "wrapped", None)
+        )
         if getter is None or not inspect.isfunction(getter):
             return UNKNOWN
         signature = self._reader.from_object(getter)
@@ -148,10 +175,20 @@ class ClassReader:
             found = [] if one is None else [one]
         else:
             return []
+        if kind == "module" and name == "forward" and _is_placeholder(function):
+            return []
         if kind == "module" and name == "forward":
-            found = [s if s.returns != UNKNOWN else _with_return(s, _forward_habit(function)) for s in found]
+            found = [
+                s if s.returns != UNKNOWN else _with_return(s, _forward_habit(function))
+                for s in found
+            ]
         found = [s for s in found if s.returns != UNKNOWN]
         return [s if unbound else s.without_first() for s in found]
+
+
+def _is_placeholder(function: Any) -> bool:
+    """Whether it is the placeholder of Module, which only raises."""
+    return getattr(function, "__name__", "") == "_forward_unimplemented"
 
 
 def _with_return(signature: Signature, value: Return) -> Signature:
@@ -174,9 +211,16 @@ def _is_overload(node: ast.FunctionDef) -> bool:
 
 
 def _methods_in_source(owner: type) -> dict[str, list[ast.FunctionDef]]:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(owner)))
-    except (OSError, TypeError, SyntaxError):
+    module = sys.modules.get(owner.__module__ or "")
+    file = getattr(module, "__file__", None)
+    if file is None or not file.endswith(".py"):
         return {}
-    body = tree.body[0]
-    return functions_of(body.body) if isinstance(body, ast.ClassDef) else {}
+    for node in _module_tree(file).body:
+        if isinstance(node, ast.ClassDef) and node.name == owner.__qualname__:
+            return functions_of(node.body)
+    return {}
+
+
+@cache
+def _module_tree(file: str) -> ast.Module:
+    return ast.parse(Path(file).read_text(encoding="utf-8"))

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from torch_table.probe import Observation
-
 from flake8_torchperf.knowledge.returns import (
     UNKNOWN,
     HostReturn,
@@ -19,6 +17,7 @@ from flake8_torchperf.knowledge.returns import (
     TupleReturn,
     common_return,
 )
+from torch_table.probe import Observation
 
 _ORDER = "bifc"
 _Pick = Callable[[Return], Return]
@@ -31,7 +30,35 @@ def settle(annotated: Return, observations: Sequence[Observation]) -> Return:
     return _settle(annotated, [(seen, seen.result) for seen in observations])
 
 
+def changed(settled: Return, plain: Return, seen: Return) -> Return:
+    """The settled return of a call with an option added.
+
+    `plain` and `seen` come from the same few samples without and with the option: a letter that is the same in
+    both keeps the letter that all samples settled.
+    """
+    if plain == seen:
+        return settled
+    match settled, plain, seen:
+        case TensorReturn(), TensorReturn(), TensorReturn():
+            return TensorReturn(
+                settled.dtype if plain.dtype == seen.dtype else seen.dtype,
+                settled.rank if plain.rank == seen.rank else seen.rank,
+            )
+        case TupleReturn(), TupleReturn(), TupleReturn() if (
+            len(settled.items) == len(plain.items) == len(seen.items)
+        ):
+            triples = zip(settled.items, plain.items, seen.items, strict=True)
+            return TupleReturn(tuple(changed(*triple) for triple in triples), settled.names)
+        case ListReturn(), ListReturn(), ListReturn():
+            return ListReturn(changed(settled.item, plain.item, seen.item))
+    return seen
+
+
 def _settle(annotated: Return, seen: Sequence[tuple[Observation, Return]]) -> Return:
+    found = [(o, result) for o, result in seen if result != HostReturn("N")]
+    seen = (
+        found or seen
+    )  # None stands for what is not there: a caller who uses the result has the rest
     results = [result for _, result in seen]
     if all(isinstance(result, TensorReturn) for result in results):
         return _tensor(seen)
@@ -40,7 +67,11 @@ def _settle(annotated: Return, seen: Sequence[tuple[Observation, Return]]) -> Re
     kinds = set(results)
     if len(kinds) == 1:
         only = results[0]
-        return annotated if only == UNKNOWN or only == HostReturn("N") != annotated != UNKNOWN else only
+        return annotated if only == UNKNOWN else only
+    if HostReturn("L") in kinds and all(
+        isinstance(r, ScalarReturn) or r == HostReturn("L") for r in kinds
+    ):
+        return HostReturn("L")
     if all(isinstance(result, ScalarReturn) for result in results):
         return annotated if isinstance(annotated, ScalarReturn) else common_return(results)
     return UNKNOWN if annotated == UNKNOWN else annotated
@@ -89,13 +120,19 @@ def _dtype_letter(seen: Sequence[tuple[Observation, str]]) -> str:
         if len(letters) == 1:
             return next(iter(letters))
         with_tensor = all(o.dtypes for o, _ in considered)
-        if not with_tensor:
-            continue
-        if all(letter == o.dtypes[0] for o, letter in considered):
+        if with_tensor and all(letter == o.dtypes[0] for o, letter in considered):
             return "="
-        if all(letter == _numeric(o.dtypes[0]) for o, letter in considered):
+        if with_tensor and all(letter == _numeric(o.dtypes[0]) for o, letter in considered):
             return "n"
-        if all(letter == max((*o.dtypes, *o.numbers), key=_ORDER.index) for o, letter in considered):
+        if not all(o.dtypes or o.numbers for o, _ in considered):
+            continue
+        if not with_tensor and all(
+            letter == _numeric(max(o.numbers, key=_ORDER.index)) for o, letter in considered
+        ):
+            return "n"
+        if all(
+            letter == max((*o.dtypes, *o.numbers), key=_ORDER.index) for o, letter in considered
+        ):
             return "^"
     return "?"
 

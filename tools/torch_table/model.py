@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass, field, replace
 
 from flake8_torchperf.knowledge.returns import UNKNOWN, Return, render_return
+
+# Signatures with more combinations of union members than this say less than their number costs.
+MOST_COMBINATIONS = 6
 
 
 @dataclass(frozen=True)
@@ -23,22 +28,26 @@ class Signature:
 
     parameters: tuple[Parameter, ...]
     returns: Return = UNKNOWN
+    costs: frozenset[str] = frozenset()  # h, y: needs elements to go on; `-`: seen to need none
 
     def without_first(self) -> Signature:
         """The signature as seen by the caller of a bound method."""
         return replace(self, parameters=self.parameters[1:])
 
     def expanded(self) -> list[Signature]:
-        """One signature per alternative of its first union; further unions become unknown (`x`)."""
-        at = next((i for i, p in enumerate(self.parameters) if len(p.types) > 1), None)
-        if at is None:
-            return [self]
-        rest = tuple(
-            replace(p, types=p.types if len(p.types) == 1 else ("x",)) for p in self.parameters
-        )
+        """One signature per combination of its unions' alternatives; too many become unknown (`x`)."""
+        choices = [p.types for p in self.parameters]
+        if math.prod(map(len, choices)) > MOST_COMBINATIONS:
+            choices = [types if len(types) == 1 else ("x",) for types in choices]
         return [
-            replace(self, parameters=(*rest[:at], replace(rest[at], types=(kind,)), *rest[at + 1 :]))
-            for kind in self.parameters[at].types
+            replace(
+                self,
+                parameters=tuple(
+                    replace(p, types=(kind,))
+                    for p, kind in zip(self.parameters, kinds, strict=True)
+                ),
+            )
+            for kinds in itertools.product(*choices)
         ]
 
     def text(self) -> str:
@@ -57,7 +66,9 @@ class Signature:
                     keyword_only = True
                     parts.append("*")
                 parts.append(f"{p.name}:{kind}{'=' if p.optional else ''}")
-        return f"{','.join(parts)}->{render_return(self.returns)}"
+        costs = "".join(sorted(self.costs - {"-"}))
+        costs = f"!{costs}" if costs else ""
+        return f"{','.join(parts)}->{render_return(self.returns)}{costs}"
 
 
 @dataclass
@@ -69,10 +80,11 @@ class Entry:
     unless: set[str] = field(default_factory=set)
     only_with: set[str] = field(default_factory=set)
     why: str = ""
+    raw: list[str] = field(default_factory=list)  # overload strings that need no more work
 
     def data(self) -> str | list[str] | dict[str, object]:
         """The JSON form: always an object for torch's functions and methods."""
-        texts = list(dict.fromkeys(sig.text() for sig in self.signatures))
+        texts = list(dict.fromkeys([*self.raw, *(sig.text() for sig in self.signatures)]))
         result: dict[str, object] = {"r": texts}
         if self.flags:
             result["f"] = "".join(sorted(self.flags))

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch_table import reads, schemas
-from torch_table.letters import settle
-from torch_table.model import Entry, Parameter, Signature
-from torch_table.probe import FAILURES, Probed, Prober, call
 
-from flake8_torchperf.knowledge.returns import UNKNOWN, Return, TensorReturn
+from flake8_torchperf.knowledge.returns import UNKNOWN, HostReturn, ListReturn, Return, ScalarReturn
+from torch_table import reads, schemas, stubs
+from torch_table.letters import changed, settle
+from torch_table.model import Entry, Parameter, Signature
+from torch_table.probe import FAILURES, Observation, Probed, Prober, category
 
 # Not called: they reach for files, threads, processes, hardware, or global state, or abort the process
 # when the samples do not suit.
 UNPROBED = frozenset(
     {
         "from_file",
+        "index",  # torchdim, which compiles
         "embedding_bag",
         "save",
         "load",
@@ -48,7 +49,21 @@ UNPROBED = frozenset(
         "__del__",
     }
 )
-_UNPROBED_PREFIXES = ("cudnn_", "miopen_", "mkldnn_", "fbgemm_", "quantize_", "q_", "set_", "sparse_", "_", "to_mkldnn")
+_UNPROBED_PREFIXES = (
+    "cudnn_",
+    "miopen_",
+    "mkldnn_",
+    "fbgemm_",
+    "quantize_",
+    "q_",
+    "set_",
+    "sparse_",
+    "_",
+    "to_mkldnn",
+    "sym_",
+)
+_DIM_NAMES = {"dim", "dims", "axis"}
+_SIZE_NAMES = {"num_classes", "p", "ord"}
 _VIEW_NEUTRAL = {"detach", "alias", "_to_copy", "clone", "view", "expand", "unsqueeze", "reshape"}
 
 
@@ -86,77 +101,117 @@ class Builder:
             for single in signature.expanded():
                 self._add(name, function, single, entry, bound)
         _finish_flags(name, entry)
+        _place_costs(entry)
         return entry
 
-    def _add(self, name: str, function: Callable[..., Any], single: Signature, entry: Entry, bound: bool) -> None:
-        probed = Probed()
-        if probeable(name):
-            probed = self._prober.probe(function, single)
+    def _add(
+        self, name: str, function: Callable[..., Any], single: Signature, entry: Entry, bound: bool
+    ) -> None:
+        probed = self._prober.probe(function, single) if probeable(name) else Probed()
+        if single.returns == UNKNOWN and any(p.form == "variadic" for p in single.parameters):
+            single = replace(single, returns=ListReturn(UNKNOWN))  # as many results as arguments
         settled = replace(single, returns=settle(single.returns, probed.observations))
-        entry.signatures.append(settled.without_first() if bound else settled)
-        if probed.scenario is None:
-            return
-        if not entry.flags & set("pr"):
-            entry.flags |= _dispatched_flags(probed.dispatched)
-        if reads.reads_elements(function, single.parameters, probed.scenario):
-            entry.flags.add("h")
-        found, spared = reads.conditions(function, single.parameters, probed.scenario)
-        if found:
-            entry.flags.add(found)
+        if settled.returns == ListReturn(UNKNOWN):
+            settled = replace(settled, returns=UNKNOWN)
+        found = [settled]
+        if probed.scenario is not None:
+            if not entry.flags & set("pr"):
+                entry.flags |= _dispatched_flags(probed.dispatched)
+            if reads.reads_elements(function, single.parameters, probed.scenario):
+                entry.flags.add("h")
+            costs, spared = reads.conditions(function, single.parameters, probed.scenario)
             entry.unless |= spared
-        if inspect.isfunction(function):
-            for extra in self._flagged(function, single, settled, probed):
-                entry.signatures.append(extra.without_first() if bound else extra)
+            found[0] = replace(settled, costs=frozenset(costs))
+            found += self._with_options(function, single, settled, probed)
+        entry.signatures += [s.without_first() if bound else s for s in found]
 
-    def _flagged(
+    def _with_options(
         self, function: Callable[..., Any], single: Signature, settled: Signature, probed: Probed
     ) -> list[Signature]:
-        """Further signatures where a boolean option changes the form of the result."""
-        options = _boolean_options(function, single.parameters)
-        changing: list[tuple[str, bool]] = []
-        for option, default in options:
-            seen = self._prober.probe(function, single, {option: not default})
-            if seen.observations and _form(settle(UNKNOWN, seen.observations)) != _form(settled.returns):
-                changing.append((option, not default))
+        """Further signatures where an option, or two, change the form or the letters of the result."""
+        changing: list[_Option] = []
         found: list[Signature] = []
-        for count in range(1, min(len(changing), 2) + 1):
-            for chosen in itertools.combinations(changing, count):
-                seen = self._prober.probe(function, single, dict(chosen))
-                if seen.observations:
-                    parameters = _requiring(single.parameters, dict(chosen))
-                    found.append(Signature(parameters, settle(UNKNOWN, seen.observations)))
+        plain = self._observe(function, single, probed, ())
+        if plain is None:
+            return found
+        for option in _options(function, single.parameters):
+            seen = self._observe(function, single, probed, [option])
+            if seen is not None and seen != plain:
+                changing.append(option)
+                returns = changed(settled.returns, plain, seen)
+                found.append(Signature(_requiring(single.parameters, [option]), returns))
+        for pair in itertools.combinations(changing, 2):
+            seen = self._observe(function, single, probed, pair)
+            if seen is not None:
+                returns = changed(settled.returns, plain, seen)
+                found.append(Signature(_requiring(single.parameters, pair), returns))
         return found
 
+    def _observe(
+        self,
+        function: Callable[..., Any],
+        single: Signature,
+        probed: Probed,
+        chosen: Sequence[_Option],
+    ) -> Return | None:
+        observations: list[Observation] = []
+        for values in itertools.product(*(option.values for option in chosen)):
+            given = {option.name: value for option, value in zip(chosen, values, strict=True)}
+            observations += self._prober.again(function, single, probed, given)
+        return settle(single.returns, observations) if observations else None
 
-def _boolean_options(
-    function: Callable[..., Any], parameters: Sequence[Parameter]
-) -> list[tuple[str, bool]]:
-    from torch_table.stubs import undispatched
 
+@dataclass(frozen=True)
+class _Option:
+    """An optional parameter, the type its overload asks for, and values to try that differ from its default."""
+
+    name: str
+    type: str
+    values: tuple[Any, ...]
+
+
+def _options(function: Callable[..., Any], parameters: Sequence[Parameter]) -> list[_Option]:
+    """The options that can change what a call returns; those that only a Python signature tells included."""
+    defaults = _defaults(function)
+    found: list[_Option] = []
+    for p in parameters:
+        if not p.optional or p.form in {"variadic", "keywords"} or p.types == ("-",):
+            continue
+        kind = p.types[0]
+        if kind == "b":
+            flag = not defaults.get(p.name, False)
+            found.append(_Option(p.name, str(int(flag)), (flag,)))
+        elif p.name == "reduction":
+            found.append(_Option(p.name, kind, ("none", "sum", "mean")))
+        elif p.name in _DIM_NAMES:
+            found.append(_Option(p.name, kind, ([0], [0, 1]) if kind == "Z" else (0, -1)))
+        elif p.name in _SIZE_NAMES and kind in {"i", "n"}:
+            found.append(_Option(p.name, kind, (2,)))
+    return found
+
+
+def _defaults(function: Callable[..., Any]) -> dict[str, bool]:
     try:
-        defaults = inspect.signature(undispatched(function)).parameters
-    except ValueError:  # a Python wrapper of a builtin, which has none of these options
-        return []
-    return [
-        (p.name, bool(defaults[p.name].default))
-        for p in parameters
-        if p.optional and p.types == ("b",) and p.name in defaults and isinstance(defaults[p.name].default, (bool, type(None)))
-    ]
+        parameters = inspect.signature(stubs.undispatched(function)).parameters
+    except (
+        ValueError
+    ):  # a builtin, whose flags are false by default except for `sorted` and the like
+        return {
+            "sorted": True,
+            "largest": True,
+            "unbiased": True,
+            "upper": True,
+            "hermitian": False,
+        }
+    return {name: p.default for name, p in parameters.items() if isinstance(p.default, bool)}
 
 
-def _requiring(parameters: Sequence[Parameter], chosen: Mapping[str, bool]) -> tuple[Parameter, ...]:
+def _requiring(parameters: Sequence[Parameter], chosen: Sequence[_Option]) -> tuple[Parameter, ...]:
+    types = {option.name: option.type for option in chosen}
     return tuple(
-        replace(p, optional=False, types=("1" if chosen[p.name] else "0",)) if p.name in chosen else p
+        replace(p, optional=False, types=(types[p.name],)) if p.name in types else p
         for p in parameters
     )
-
-
-def _form(value: Return) -> object:
-    """What distinguishes forms: how many values of which type, without letters."""
-    items = getattr(value, "items", None)
-    if items is not None:
-        return tuple(_form(item) for item in items)
-    return "T" if isinstance(value, TensorReturn) else type(value).__name__
 
 
 def _dispatched_flags(ops: Sequence[Any]) -> set[str]:
@@ -170,29 +225,52 @@ def _dispatched_flags(ops: Sequence[Any]) -> set[str]:
     return found
 
 
+def _place_costs(entry: Entry) -> None:
+    """Moves d, h and y from the operation to those overloads that have them, where only some do."""
+    found = set().union(*(signature.costs for signature in entry.signatures))
+    letters = frozenset(found & {"h", "y"})
+    if not letters:
+        return
+    if "-" in found:
+        entry.flags -= letters
+        keeps = [frozenset({"-"}) if s.costs == {"-"} else letters for s in entry.signatures]
+    else:
+        entry.flags |= letters
+        keeps = [frozenset()] * len(entry.signatures)
+    entry.signatures = [replace(s, costs=k) for s, k in zip(entry.signatures, keeps, strict=True)]
+
+
 def _finish_flags(name: str, entry: Entry) -> None:
+    if all(isinstance(s.returns, (ScalarReturn, HostReturn)) for s in entry.signatures):
+        entry.flags -= set("pr")  # torch tags `equal` as pointwise
     if name == "tolist":
         entry.flags.add("l")
     in_place = name.endswith("_") and not name.endswith("__")
-    augmented = name.startswith("__i") and name not in {"__int__", "__index__", "__invert__", "__iter__", "__init__"}
+    augmented = name.startswith("__i") and name not in {
+        "__int__",
+        "__index__",
+        "__invert__",
+        "__iter__",
+        "__init__",
+    }
     if in_place or augmented:
         entry.flags.add("m")
 
 
 def attribute_return(
-    name: str, annotated: Return, prober_describe: Callable[[Any], Return], samples: Sequence[torch.Tensor]
+    name: str,
+    annotated: Return,
+    prober_describe: Callable[[Any], Return],
+    samples: Sequence[torch.Tensor],
 ) -> Return:
     """The type of a Tensor attribute, from its annotation and from looking at samples."""
-    from torch_table.probe import Observation, category
-
     seen: list[Observation] = []
     for tensor in samples:
         try:
             value = getattr(tensor, name)
         except FAILURES:
             continue
-        seen.append(Observation((category(tensor.dtype),), (), (tensor.dim(),), prober_describe(value)))
-    return settle(annotated, [o for o in seen if o.result != UNKNOWN])
-
-
-__all__ = ["Builder", "attribute_return", "call", "probeable"]
+        seen.append(
+            Observation((category(tensor.dtype),), (), (tensor.dim(),), prober_describe(value))
+        )
+    return settle(annotated, [o for o in seen if o.result not in {UNKNOWN, HostReturn("N")}])

@@ -16,7 +16,6 @@ from typing import Any
 import numpy
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch_table.model import Parameter, Signature
 
 from flake8_torchperf.knowledge.returns import (
     UNKNOWN,
@@ -28,6 +27,7 @@ from flake8_torchperf.knowledge.returns import (
     TensorReturn,
     TupleReturn,
 )
+from torch_table.model import Parameter, Signature
 
 DTYPES = {"f": torch.float32, "i": torch.int64, "b": torch.bool, "c": torch.complex64}
 SHAPES: tuple[tuple[int, ...], ...] = ((3, 3), (3,), (), (2, 3, 3), (1, 2, 4, 4), (1, 2, 4, 4, 4))
@@ -39,8 +39,12 @@ MIXED: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((2, 3, 3), (3,)),
 )
 _SIZES: tuple[tuple[int, ...], ...] = ((0,), (2, 3), (1,), (1, 1), (3,), (1, 1, 1), (0, 1), (1, 0))
+_NUMBERS: tuple[float, ...] = (2, 0.5, True)
 _INTS = (1, 0, 2, 3, -1)
-_DIM_NAMES = {"dim", "dims", "axis"}
+_UNKNOWNS = {"int": 1, "str": ""}
+# How many size and integer choices to observe for one shape, and how many to try.
+_TRIES_PER_SHAPE = 30
+_CHOICES_PER_SHAPE = 4
 
 FAILURES = (
     RuntimeError,
@@ -68,7 +72,10 @@ class Scenario:
     integer: int = 1
     size: tuple[int, ...] = (0,)
     number: float = 2
-    fill: str = "random"
+    fill: str = (
+        "unit"  # unit: within (0, 1); definite: symmetric positive definite; zeros; ones; mixed
+    )
+    unknown: str = "tensor"  # what stands in for a required parameter of unknown type
 
     def tensor(self, first: bool) -> torch.Tensor:
         """The sample for the first or for any other tensor parameter."""
@@ -82,7 +89,10 @@ class Scenario:
         count = torch.Size(shape).numel()
         values = (torch.arange(count) % 3).reshape(shape)
         if dtype.is_floating_point or dtype.is_complex:
-            return (values.to(torch.float32) * 0.25 + 0.3).to(dtype)
+            unit = values.to(torch.float32) * 0.25 + 0.3
+            if fill == "definite" and len(shape) > 1 and shape[-1] == shape[-2]:
+                unit = (unit + unit.mT) / 2 + 3 * torch.eye(shape[-1])
+            return unit.to(dtype)
         return values.remainder(2).to(dtype)
 
 
@@ -102,7 +112,12 @@ class Probed:
 
     observations: list[Observation] = field(default_factory=list)
     dispatched: list[Any] = field(default_factory=list)
-    scenario: Scenario | None = None
+    scenarios: list[Scenario] = field(default_factory=list)
+
+    @property
+    def scenario(self) -> Scenario | None:
+        """The first arguments that worked."""
+        return self.scenarios[0] if self.scenarios else None
 
 
 def category(dtype: torch.dtype) -> str:
@@ -122,7 +137,11 @@ class Dispatched(TorchDispatchMode):
         self.ops: list[Any] = []
 
     def __torch_dispatch__(
-        self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        func: Any,
+        types: Any,
+        args: Sequence[Any] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         self.ops.append(func)
         return func(*args, **(kwargs or {}))
@@ -141,7 +160,7 @@ def arguments(
             value = given[param.name]
         elif param.form == "variadic" and param.types[0] in {"T", "i", "Tl"}:
             value = sample(param, scenario, not seen_tensor)
-            positional.extend([value, value] if param.types[0] != "T" else [value])
+            positional.extend([value, value])
             seen_tensor = seen_tensor or param.types[0] == "T"
             continue
         elif param.optional:
@@ -167,7 +186,7 @@ def sample(param: Parameter, scenario: Scenario, first: bool) -> Any:
                 return replace(scenario, dtype="b", other_dtype=None).tensor(first)
             return scenario.tensor(first)
         case "Tl":
-            return [scenario.tensor(first), scenario.tensor(first)]
+            return [scenario.tensor(first), scenario.tensor(False)]
         case "i":
             return scenario.integer
         case "Z":
@@ -176,14 +195,28 @@ def sample(param: Parameter, scenario: Scenario, first: bool) -> Any:
             return 0.5
         case "n":
             return scenario.number
-        case "b":
+        case "b" | "0":
             return False
+        case "1":
+            return True
+        case "x":
+            return (
+                scenario.tensor(first)
+                if scenario.unknown == "tensor"
+                else _UNKNOWNS[scenario.unknown]
+            )
         case "Y":
             return torch.float32
         case "D":
             return torch.device("cpu")
         case "s":
-            return "ij,jk->ik" if param.name == "equation" else "mean" if param.name == "reduce" else None
+            return (
+                "ij,jk->ik"
+                if param.name == "equation"
+                else "mean"
+                if param.name == "reduce"
+                else None
+            )
     return None
 
 
@@ -209,6 +242,8 @@ def describe(value: Any, names: Mapping[type, str]) -> Return:
         if fields is None and hasattr(type(value), "n_fields"):
             fields = structseq_fields(type(value))
         return TupleReturn(items, fields)
+    if isinstance(value, Iterator):
+        value = list(itertools.islice(value, 9))
     if isinstance(value, list):
         return _describe_list(value, names)
     return InstanceReturn(names[type(value)]) if type(value) in names else UNKNOWN
@@ -216,7 +251,9 @@ def describe(value: Any, names: Mapping[type, str]) -> Return:
 
 def structseq_fields(type_: type) -> tuple[str, ...]:
     """The field names of a `torch.return_types` class, in order."""
-    members = [name for name, kind in vars(type_).items() if type(kind).__name__ == "member_descriptor"]
+    members = [
+        name for name, kind in vars(type_).items() if type(kind).__name__ == "member_descriptor"
+    ]
     return tuple(members)
 
 
@@ -232,10 +269,11 @@ def _scenarios(parameters: Sequence[Parameter]) -> Iterator[Scenario]:
     """Shapes with the integer and size choices to try for each, base dtype first."""
     kinds = {p.types[0] for p in parameters if not p.optional or p.form == "variadic"}
     ints = _INTS if "i" in kinds else (1,)
-    for shape in SHAPES if kinds & {"T", "Tl"} else ((3, 3), (3,)):
-        sizes: tuple[tuple[int, ...], ...] = (shape, *_SIZES, tuple(range(len(shape)))) if "Z" in kinds else ((0,),)
-        for size, integer in itertools.product(sizes, ints):
-            yield Scenario(shape=shape, size=size, integer=integer)
+    unknowns = ("tensor", *_UNKNOWNS) if "x" in kinds else ("tensor",)
+    for shape in SHAPES if kinds & {"T", "Tl", "x"} else ((3, 3), (3,)):
+        sizes = (shape, *_SIZES, tuple(range(len(shape)))) if "Z" in kinds else ((0,),)
+        for size, integer, unknown in itertools.product(sizes, ints, unknowns):
+            yield Scenario(shape=shape, size=size, integer=integer, unknown=unknown)
 
 
 def call(
@@ -248,7 +286,9 @@ def call(
     built = arguments(parameters, scenario, given or {})
     if built is None:
         return False, None
-    torch.manual_seed(0)
+    torch.default_generator.manual_seed(
+        0
+    )  # torch.manual_seed also queues a seed for every accelerator
     try:
         return True, function(*built[0], **built[1])
     except FAILURES:
@@ -270,16 +310,38 @@ class Prober:
         """Everything observed of one signature; no observation where no sample suits."""
         parameters = signature.parameters
         probed = Probed()
-        required = [p for p in parameters if not p.optional or p.form == "variadic"]
-        if any(sample(p, Scenario(), True) is None for p in required if p.name not in (given or {})):
+        required = [p for p in parameters if not p.optional and p.name not in (given or {})]
+        if any(sample(p, Scenario(), True) is None for p in required):
             return probed
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self._observe_all(function, parameters, given or {}, probed)
         return probed
 
+    def again(
+        self,
+        function: Callable[..., Any],
+        signature: Signature,
+        probed: Probed,
+        given: Mapping[str, Any],
+    ) -> list[Observation]:
+        """What is observed of the arguments that worked, with options added."""
+        parameters = signature.parameters
+        found: list[Observation] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for scenario in _spread(probed.scenarios):
+                worked, result = call(function, parameters, scenario, given)
+                if worked:
+                    found.append(self._observation(parameters, scenario, given, result))
+        return found
+
     def _observe_all(
-        self, function: Callable[..., Any], parameters: Sequence[Parameter], given: Mapping[str, Any], out: Probed
+        self,
+        function: Callable[..., Any],
+        parameters: Sequence[Parameter],
+        given: Mapping[str, Any],
+        out: Probed,
     ) -> None:
         tensors = sum(
             (2 if p.types[0] == "Tl" else 1)
@@ -287,19 +349,24 @@ class Prober:
             if p.types[0] in {"T", "Tl"} and (not p.optional or p.form == "variadic")
         )
         numbers = any(p.types[0] == "n" and not p.optional for p in parameters)
-        settled: set[tuple[int, ...]] = set()
+        settled: dict[tuple[int, ...], int] = {}
+        tried: dict[tuple[int, ...], int] = {}
         for base in _scenarios(parameters):
-            if base.shape in settled:
+            tried[base.shape] = tried.get(base.shape, 0) + 1
+            if (
+                settled.get(base.shape, 0) >= _CHOICES_PER_SHAPE
+                or tried[base.shape] > _TRIES_PER_SHAPE
+            ):
                 continue
             found = self._first_working(function, parameters, base, given, tensors)
             if found is None:
                 continue
-            settled.add(base.shape)
-            if out.scenario is None:
-                out.scenario = found
+            settled[base.shape] = settled.get(base.shape, 0) + 1
+            out.scenarios.append(found)
+            if len(out.scenarios) == 1:
                 self._record(function, parameters, found, given, out)
-            variants = list(_variants(found, tensors, numbers, first=len(settled) == 1))
-            for variant in variants:
+            first = len(settled) == 1 and settled[base.shape] == 1
+            for variant in _variants(found, tensors, numbers, first=first):
                 worked, result = call(function, parameters, variant, given)
                 if worked:
                     out.observations.append(self._observation(parameters, variant, given, result))
@@ -315,8 +382,11 @@ class Prober:
         pairs = [("f", None), ("i", None), ("b", None)] if tensors else [("f", None)]
         if tensors > 1:
             pairs += [("f", "i"), ("i", "f"), ("f", "b"), ("b", "f")]
-        for dtype, other in pairs:
-            scenario = replace(base, dtype=dtype, other_dtype=other)
+        cases = [(dtype, other, "unit") for dtype, other in pairs]
+        if len(base.shape) > 1 and base.shape[-1] == base.shape[-2] and tensors:
+            cases.append(("f", None, "definite"))
+        for dtype, other, fill in cases:
+            scenario = replace(base, dtype=dtype, other_dtype=other, fill=fill)
             if call(function, parameters, scenario, given)[0]:
                 return scenario
         return None
@@ -341,7 +411,11 @@ class Prober:
         out.dispatched = mode.ops
 
     def _observation(
-        self, parameters: Sequence[Parameter], scenario: Scenario, given: Mapping[str, Any], result: Any
+        self,
+        parameters: Sequence[Parameter],
+        scenario: Scenario,
+        given: Mapping[str, Any],
+        result: Any,
     ) -> Observation:
         built = arguments(parameters, scenario, given)
         assert built is not None
@@ -349,26 +423,39 @@ class Prober:
         for value in [*built[0], *built[1].values()]:
             flat.extend(value if isinstance(value, list) else [value])
         tensors = [value for value in flat if isinstance(value, torch.Tensor)]
-        numbers = tuple("f" if isinstance(p, float) else "i" for p in flat if isinstance(p, (int, float)) and not isinstance(p, bool))
         has_number = any(p.types[0] == "n" and not p.optional for p in parameters)
+        number = {bool: "b", int: "i"}.get(type(scenario.number), "f")
         return Observation(
             tuple(category(t.dtype) for t in tensors),
-            numbers if has_number else (),
+            (number,) if has_number else (),
             tuple(t.dim() for t in tensors),
             describe(result, self._names),
         )
 
 
+def _spread(scenarios: Sequence[Scenario]) -> Iterator[Scenario]:
+    """One of the working scenarios for every shape, the first with all dtypes for the first tensor."""
+    shapes: set[tuple[int, ...]] = set()
+    for scenario in scenarios:
+        if scenario.shape in shapes:
+            continue
+        for dtype in DTYPES if not shapes else (scenario.dtype,):
+            yield replace(scenario, dtype=dtype)
+        shapes.add(scenario.shape)
+
+
 def _variants(base: Scenario, tensors: int, numbers: bool, *, first: bool) -> Iterator[Scenario]:
     """The working scenario itself, then with other dtypes, and (once) with tensors of unlike shapes."""
     yield base
-    if not tensors:
-        return
     if not first:
+        return
+    if not tensors:
+        if numbers:
+            yield from (replace(base, number=number) for number in _NUMBERS[1:])
         return
     others: tuple[str | None, ...] = (None, "f", "i", "b", "c") if tensors > 1 else (None,)
     for dtype, other in itertools.product(DTYPES, others):
-        for number in (2, 0.5) if numbers else (2,):
+        for number in _NUMBERS if numbers else _NUMBERS[:1]:
             scenario = replace(base, dtype=dtype, other_dtype=other, number=number)
             if scenario != base:
                 yield scenario

@@ -22,19 +22,28 @@ from torch._subclasses.fake_tensor import (
     DynamicOutputShapeException,
     FakeTensorMode,
 )
+
 from torch_table.model import Parameter
 from torch_table.probe import FAILURES, Scenario, arguments, call, sample
 
 _HOST_TYPES = (bool, int, float, complex, str, bytes, list, numpy.ndarray)
 
 
-def reads_elements(function: Callable[..., Any], parameters: Sequence[Parameter], scenario: Scenario) -> bool:
+def reads_elements(
+    function: Callable[..., Any], parameters: Sequence[Parameter], scenario: Scenario
+) -> bool:
     """Whether a host value that it returns depends on the elements alone."""
-    small = replace(scenario, shape=()) if call(function, parameters, replace(scenario, shape=()))[0] else scenario
+    small = (
+        replace(scenario, shape=())
+        if call(function, parameters, replace(scenario, shape=()))[0]
+        else scenario
+    )
     return any(_differs(function, parameters, case) for case in (scenario, small))
 
 
-def _differs(function: Callable[..., Any], parameters: Sequence[Parameter], scenario: Scenario) -> bool:
+def _differs(
+    function: Callable[..., Any], parameters: Sequence[Parameter], scenario: Scenario
+) -> bool:
     outcomes: list[list[str]] = []
     alive: list[Any] = []  # so that no two samples share an address
     with warnings.catch_warnings():
@@ -51,7 +60,8 @@ def _differs(function: Callable[..., Any], parameters: Sequence[Parameter], scen
                 except FAILURES:
                     return False
                 if not isinstance(result, _HOST_TYPES) or (
-                    isinstance(result, list) and any(isinstance(item, torch.Tensor) for item in result)
+                    isinstance(result, list)
+                    and any(isinstance(item, torch.Tensor) for item in result)
                 ):
                     return False
                 texts.append(repr(result))
@@ -61,7 +71,10 @@ def _differs(function: Callable[..., Any], parameters: Sequence[Parameter], scen
 
 
 def fake_reads(
-    function: Callable[..., Any], parameters: Sequence[Parameter], scenario: Scenario, given: Mapping[str, Any]
+    function: Callable[..., Any],
+    parameters: Sequence[Parameter],
+    scenario: Scenario,
+    given: Mapping[str, Any],
 ) -> str:
     """`h` or `y` where the operation needs elements on a fake CUDA tensor, `-` where it ran without, else ``."""
     built = arguments(parameters, scenario, given)
@@ -93,15 +106,26 @@ def _on_cuda(value: Any) -> Any:
 def conditions(
     function: Callable[..., Any], parameters: Sequence[Parameter], scenario: Scenario
 ) -> tuple[str, set[str]]:
-    """What a call without options needs (`h`, `y` or nothing), and the options that spare it."""
+    """What a call without options needs (see `fake_reads`), and the options that spare it."""
     found = fake_reads(function, parameters, scenario, {})
     spared: set[str] = set()
     if found not in {"h", "y"}:
-        return "", spared
+        return found, spared
     for param in parameters:
-        if not param.optional or param.types[0] not in {"i", "b", "n", "f", "Z"} or param.form == "variadic":
+        if (
+            not param.optional
+            or param.types[0] not in {"i", "b", "n", "f", "Z"}
+            or param.form == "variadic"
+        ):
             continue
-        value = True if param.types[0] == "b" else sample(replace(param, optional=False), Scenario(integer=8), False)
-        if value is not None and fake_reads(function, parameters, scenario, {param.name: value}) == "-":
+        value = (
+            True
+            if param.types[0] == "b"
+            else sample(replace(param, optional=False), Scenario(integer=8), False)
+        )
+        if (
+            value is not None
+            and fake_reads(function, parameters, scenario, {param.name: value}) == "-"
+        ):
             spared.add(param.name)
     return found, spared

@@ -6,11 +6,10 @@ Enters: torch.ops.aten. Leaves: flag letters and `Signature` lists by operator n
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any
 
 import torch
-from torch_table.model import Parameter, Signature
 
 from flake8_torchperf.knowledge.returns import (
     UNKNOWN,
@@ -21,6 +20,7 @@ from flake8_torchperf.knowledge.returns import (
     TensorReturn,
     TupleReturn,
 )
+from torch_table.model import Parameter, Signature
 
 _TYPES = {
     "Tensor": "T",
@@ -39,7 +39,7 @@ _TYPES = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def overloads(name: str) -> tuple[Any, ...]:
     """The overloads of aten::name without the `out` forms, in the registry's order."""
     packet = getattr(torch.ops.aten, name, None) if name in _names() else None
@@ -115,7 +115,7 @@ def _signature(schema: Any) -> Signature:
         )
         for arg in schema.arguments
     ]
-    parameters.append(Parameter("out", ("T",), True, "keyword"))
+    parameters.append(Parameter("out", ("x",), True, "keyword"))
     results = [(result.name, _return_of(str(result.type))) for result in schema.returns]
     if len(results) == 1:
         return Signature(tuple(parameters), results[0][1])

@@ -12,13 +12,27 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from flake8_torchperf.knowledge.returns import UNKNOWN, Return, TensorReturn, TupleReturn
 from torch_table.annotations import parameter_types, returned
 from torch_table.model import Parameter, Signature
 
-from flake8_torchperf.knowledge.returns import UNKNOWN, Return, TensorReturn, TupleReturn
-
 # Parameters of unannotated Python functions that are tensors by torch's naming habit.
-_TENSOR_NAMES = {"input", "tensor", "x1", "x2", "a", "b", "A", "B", "other", "query", "key", "value", "weight"}
+_TENSOR_NAMES = {
+    "input",
+    "tensor",
+    "x1",
+    "x2",
+    "a",
+    "b",
+    "A",
+    "B",
+    "other",
+    "query",
+    "key",
+    "value",
+    "weight",
+}
+_TENSOR_VARIADICS = {"tensors", "operands", "matrices"}
 
 Functions = dict[str, list[ast.FunctionDef]]
 
@@ -92,21 +106,28 @@ class Reader:
             types = parameter_types(_source(args.vararg.annotation))
             parameters.append(Parameter(args.vararg.arg, types, True, "variadic"))
         for arg, default in zip(args.kwonlyargs, args.kw_defaults, strict=True):
-            parameters.append(_parameter(arg.arg, _source(arg.annotation), default is not None, "keyword"))
+            parameters.append(
+                _parameter(arg.arg, _source(arg.annotation), default is not None, "keyword")
+            )
         if args.kwarg is not None:
             parameters.append(Parameter(args.kwarg.arg, ("x",), True, "keywords"))
         return Signature(tuple(parameters), self.returned(_source(node.returns), self_return))
 
-    def from_object(self, function: Callable[..., Any], self_return: Return = UNKNOWN) -> Signature | None:
+    def from_object(
+        self, function: Callable[..., Any], self_return: Return = UNKNOWN
+    ) -> Signature | None:
         """The signature of a Python function, from its annotations or type comment."""
         try:
             signature = inspect.signature(function)
         except (TypeError, ValueError):
             return None
-        comment = _type_comment(function)
+        bare = all(p.annotation is inspect.Parameter.empty for p in signature.parameters.values())
+        comment = _type_comment(function) if bare and signature.parameters else None
         parameters: list[Parameter] = []
         for index, param in enumerate(signature.parameters.values()):
             text = _annotation_text(param.annotation)
+            if text == "None":  # what `BroadcastingList2[int]` of torch._jit_internal evaluates to
+                text = None
             if text is None and comment is not None and index < len(comment[0]):
                 text = comment[0][index]
             parameters.append(_from_inspected(param, text))
@@ -127,8 +148,12 @@ class Reader:
         return self.returned(text)
 
 
-def _parameter(name: str, annotation: str | None, optional: bool, form: str = "positional") -> Parameter:
-    types = parameter_types(annotation)
+def _parameter(
+    name: str, annotation: str | None, optional: bool, form: str = "positional"
+) -> Parameter:
+    types = ("x",) if name == "out" else parameter_types(annotation)
+    if form == "variadic" and types == ("x",) and name in _TENSOR_VARIADICS:
+        types = ("T",)
     return Parameter(name, types, optional, form)
 
 
@@ -145,7 +170,11 @@ def _from_inspected(param: inspect.Parameter, annotation: str | None) -> Paramet
     types = parameter_types(annotation)
     form = _FORMS[param.kind]
     optional = param.default is not inspect.Parameter.empty or form in {"variadic", "keywords"}
-    if types == ("x",):
+    if param.name == "out":
+        types = ("x",)
+    elif form == "variadic" and param.name in _TENSOR_VARIADICS:
+        types = ("T",)
+    elif types == ("x",):
         if annotation is None and not optional and param.name in _TENSOR_NAMES:
             types = ("T",)
         elif isinstance(param.default, bool):
@@ -185,11 +214,19 @@ def _type_comment(function: Callable[..., Any]) -> tuple[list[str], str] | None:
 
 def undispatched(function: Any) -> Any:
     """The Python function behind `torch._jit_internal.boolean_dispatch`, which hides the parameters."""
-    cells = dict(
-        zip(getattr(function, "__code__", _NO_CODE).co_freevars, function.__closure__ or (), strict=False)
-    ) if inspect.isfunction(function) else {}
+    cells = (
+        dict(
+            zip(
+                getattr(function, "__code__", _NO_CODE).co_freevars,
+                function.__closure__ or (),
+                strict=False,
+            )
+        )
+        if inspect.isfunction(function)
+        else {}
+    )
     if "if_false" in cells and "if_true" in cells:
-        return cells["if_false"].cell_contents
+        return undispatched(cells["if_false"].cell_contents)
     return function
 
 
