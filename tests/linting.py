@@ -1,0 +1,77 @@
+"""Lint a program written in a test and hold the findings against its trailing comments."""
+
+from __future__ import annotations
+
+import io
+import re
+import textwrap
+import tokenize
+from collections.abc import Mapping
+
+import pytest
+
+from flake8_torchperf.options import Options
+from flake8_torchperf.pipeline import lint
+from flake8_torchperf.sites.model import Level
+
+# What the programs of most tables start with; a table about imports passes "" instead.
+PRELUDE = """\
+import math
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+"""
+
+HOT = Options(scope=Level.HOT)
+LOOP = Options(scope=Level.LOOP)
+ALL = Options(scope=Level.COLD)
+
+_CODES = re.compile(r"#\s*(TPF\d{3}(?:,\s*TPF\d{3})*)\s*")
+
+
+def program(code: str, prelude: str = PRELUDE) -> str:
+    """The source text of an indented program, behind its prelude."""
+    return prelude + textwrap.dedent(code)
+
+
+def expected(source: str) -> list[tuple[int, str]]:
+    """Line and code of every ``# TPF101`` or ``# TPF101, TPF301`` comment."""
+    found: list[tuple[int, str]] = []
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT and "TPF" in token.string:
+            match = _CODES.fullmatch(token.string)
+            assert match, f"line {token.start[0]}: {token.string} names no codes"
+            found += [(token.start[0], code.strip()) for code in match[1].split(",")]
+    return sorted(found)
+
+
+def findings(source: str, options: Options = HOT, filename: str = "model.py") -> list[str]:
+    """Every finding as ``line: code message``."""
+    return [f"{f.line}: {f.code} {f.message}" for f in lint(source, filename, options)]
+
+
+def check(
+    code: str,
+    options: Options = HOT,
+    *,
+    prelude: str = PRELUDE,
+    only: frozenset[str] | None = None,
+) -> None:
+    """Assert that a program has the findings its comments name, each once, and no others.
+
+    ``only`` limits the comparison to some codes, for a table about a few rules.
+    """
+    source = program(code, prelude)
+    compile(source, "case", "exec", dont_inherit=True)
+    found = [f for f in lint(source, "model.py", options) if only is None or f.code in only]
+    wanted = [row for row in expected(source) if only is None or row[1] in only]
+    if sorted((f.line, f.code) for f in found) != wanted:
+        rows = "\n".join(f"  {f.line}: {f.code} {f.message}" for f in found) or "  nothing"
+        numbered = "\n".join(f"{i:3} {line}" for i, line in enumerate(source.splitlines(), 1))
+        pytest.fail(f"wanted {wanted}, found\n{rows}\nin\n{numbered}", pytrace=False)
+
+
+def table(cases: Mapping[str, str]) -> pytest.MarkDecorator:
+    """Parametrise a test over a table of programs, named by what each shows."""
+    return pytest.mark.parametrize("code", list(cases.values()), ids=list(cases))

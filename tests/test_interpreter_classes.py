@@ -1,0 +1,440 @@
+"""Modules and other classes: what their attributes, buffers, submodules and methods are."""
+
+from linting import check, table
+
+ATTRIBUTES = {
+    "a parameter": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.scale = nn.Parameter(torch.ones(1))
+
+            def forward(self, x):
+                return x * self.scale.item()  # TPF101
+        """,
+    "a buffer": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("steps", torch.zeros(()))
+
+            def forward(self, x):
+                if self.steps > 3:  # TPF301
+                    return x
+                return x * self.steps.item()  # TPF101
+        """,
+    "a registered parameter": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_parameter("bias", nn.Parameter(torch.zeros(3)))
+
+            def forward(self, x):
+                return self.bias.tolist()  # TPF102
+        """,
+    "a buffer that may be None": """
+        class Net(nn.Module):
+            def __init__(self, masked: bool):
+                super().__init__()
+                self.register_buffer("mask", torch.ones(3) if masked else None)
+
+            def forward(self, x):
+                if self.mask is not None:
+                    return self.mask.tolist()  # TPF102
+                return x
+        """,
+    "numbers from __init__": """
+        class Net(nn.Module):
+            def __init__(self, p: float, depth: int = 3):
+                super().__init__()
+                self.p = p
+                self.depth = depth
+                self.name = "net"
+
+            def forward(self, x):
+                if self.p > 0.5 and self.depth > 1 and self.training:
+                    return x * float(self.p)
+                return x
+        """,
+    "an annotation of the class": """
+        class Net(nn.Module):
+            running_mean: Tensor
+            momentum: float
+
+            def forward(self, x):
+                if self.momentum > 0:
+                    return self.running_mean.item()  # TPF101
+                return x
+        """,
+    "a tensor set in another method": """
+        class Meter:
+            def update(self, x: Tensor):
+                self.last = x.detach()
+
+            def step(self):
+                return self.last.item()  # TPF101
+        """,
+    "None first, a tensor later": """
+        class Meter:
+            def __init__(self):
+                self.best = None
+
+            def update(self, x: Tensor):
+                self.best = x.max()
+
+            def step(self):
+                if self.best is not None:
+                    return self.best.item()  # TPF101
+        """,
+    "a number first, a tensor later": """
+        class Meter:
+            def __init__(self):
+                self.total = 0.0
+
+            def update(self, x: Tensor):
+                self.total += x.detach()
+
+            def step(self):
+                return float(self.total)  # TPF101
+        """,
+    "a number for good": """
+        class Meter:
+            def __init__(self):
+                self.total = 0.0
+                self.count = 0
+
+            def update(self, x: float, n: int = 1):
+                self.total += x * n
+                self.count += n
+
+            def step(self, x: Tensor):
+                return float(self.total) / max(self.count, 1)
+        """,
+    "a list filled elsewhere": """
+        class Meter:
+            def __init__(self):
+                self.losses = []
+
+            def update(self, x: Tensor):
+                self.losses.append(x.detach())
+
+            def step(self):
+                return sum(loss.item() for loss in self.losses)  # TPF101
+        """,
+    "a class attribute": """
+        class Net(nn.Module):
+            eps = 1e-6
+            table = torch.ones(3, device="cuda")
+
+            def forward(self, x):
+                if self.eps > 0:
+                    return self.table.tolist()  # TPF102
+                return x
+        """,
+    "__slots__ and a plain class": """
+        class Pair:
+            __slots__ = ("x", "n")
+
+            def __init__(self, x: Tensor, n: int):
+                self.x = x
+                self.n = n
+
+            def step(self):
+                return self.x.item() + float(self.n)  # TPF101
+        """,
+}
+
+
+@table(ATTRIBUTES)
+def test_attributes(code: str) -> None:
+    check(code)
+
+
+SUBMODULES = {
+    "what a torch module returns": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(3, 1)
+
+            def forward(self, x):
+                if self.head(x).sum() > 0:  # TPF301
+                    return x
+                return self.head(x).item()  # TPF101
+        """,
+    "Sequential and ModuleList": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(3, 3) for _ in range(3)])
+                self.head = nn.Sequential(nn.ReLU(), nn.Linear(3, 1))
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                    print(x)  # TPF104
+                return self.head(x).item()  # TPF101
+        """,
+    "a module of this file": """
+        class Block(nn.Module):
+            def forward(self, x) -> Tensor:
+                return x * 2
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.block = Block()
+
+            def forward(self, x):
+                return self.block(x).item()  # TPF101
+        """,
+    "a module of this file without annotations": """
+        class Block(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.linear = nn.Linear(3, 3)
+
+            def forward(self, x):
+                return self.linear(x), 3
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.block = Block()
+
+            def forward(self, x):
+                y, n = self.block(x)
+                if n > 2:
+                    return y.item()  # TPF101
+                return y
+        """,
+    "a loss": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.criterion = nn.CrossEntropyLoss()
+
+            def training_step(self, x, y):
+                loss = self.criterion(x, y)
+                return loss.item()  # TPF101
+        """,
+    "a submodule's weight": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(3, 1)
+
+            def forward(self, x):
+                return self.head.weight.norm().item() + self.head.in_features  # TPF101
+        """,
+    "a submodule made by a parameter": """
+        class Net(nn.Module):
+            def __init__(self, block: nn.Module):
+                super().__init__()
+                self.block = block
+
+            def forward(self, x):
+                return self.block(x)
+        """,
+    "dropout's probability is a number": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.drop = nn.Dropout(0.1)
+
+            def forward(self, x):
+                if self.drop.p > 0:
+                    return self.drop(x)
+                return x
+        """,
+}
+
+
+@table(SUBMODULES)
+def test_submodules(code: str) -> None:
+    check(code)
+
+
+METHODS = {
+    "a method's result": """
+        class Net(nn.Module):
+            def norm(self, x: Tensor):
+                return x.norm()
+
+            def forward(self, x):
+                return self.norm(x).item()  # TPF101
+        """,
+    "a method that returns a number": """
+        class Net(nn.Module):
+            def width(self, x: Tensor):
+                return x.shape[-1]
+
+            def forward(self, x: Tensor):
+                if self.width(x) > 3:
+                    return x
+                return float(self.width(x))
+        """,
+    "a method that takes what it is given": """
+        class Net(nn.Module):
+            def scaled(self, x):
+                return x * 2
+
+            def forward(self, x: Tensor):
+                return self.scaled(x).item() + float(self.scaled(3))  # TPF101
+        """,
+    "a property": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.Parameter(torch.ones(3))
+
+            @property
+            def norm(self):
+                return self.w.norm()
+
+            @property
+            def width(self) -> int:
+                return self.w.shape[0]
+
+            def forward(self, x):
+                if self.width > 3:
+                    return self.norm.item()  # TPF101
+                return x
+        """,
+    "a static method and a class method": """
+        class Net(nn.Module):
+            @staticmethod
+            def double(x: Tensor):
+                return x * 2
+
+            @classmethod
+            def zero(cls):
+                return torch.zeros((), device="cuda")
+
+            def forward(self, x: Tensor):
+                return self.double(x).item() + self.zero().item()  # TPF101, TPF101
+        """,
+    "a method that calls itself": """
+        class Net(nn.Module):
+            def down(self, x: Tensor, n: int):
+                if n == 0:
+                    return x
+                return self.down(x / 2, n - 1)
+
+            def forward(self, x: Tensor):
+                return self.down(x, 3).item()  # TPF101
+        """,
+    "a module that is called": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                return x * 2
+
+        def step(x: Tensor):
+            net = Net()
+            return net(x).item()  # TPF101
+        """,
+}
+
+
+@table(METHODS)
+def test_methods(code: str) -> None:
+    check(code)
+
+
+BASES = {
+    "a buffer of the base class": """
+        class Base(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("steps", torch.zeros(()))
+
+        class Net(Base):
+            def forward(self, x):
+                return self.steps.item()  # TPF101
+        """,
+    "a method of the base class": """
+        class Base(nn.Module):
+            def norm(self, x: Tensor):
+                return x.norm()
+
+        class Net(Base):
+            def forward(self, x: Tensor):
+                return self.norm(x).item()  # TPF101
+        """,
+    "super().forward": """
+        class Base(nn.Module):
+            def forward(self, x: Tensor):
+                return x * 2
+
+        class Net(Base):
+            def forward(self, x: Tensor):
+                return super().forward(x).item()  # TPF101
+        """,
+    "super().forward of a torch module": """
+        class Net(nn.Linear):
+            def forward(self, x):
+                y = super().forward(x)
+                return y.item()  # TPF101
+        """,
+    "a weight of a torch base class": """
+        class Net(nn.Linear):
+            def forward(self, x):
+                if self.in_features > 3:
+                    return self.weight.norm().item()  # TPF101
+                return x
+        """,
+    "an overridden method": """
+        class Base(nn.Module):
+            def head(self, x: Tensor):
+                return x.sum()
+
+        class Net(Base):
+            def head(self, x: Tensor):
+                return x.numel()
+
+            def forward(self, x: Tensor):
+                return float(self.head(x))
+        """,
+    "a base class nobody knows": """
+        from somewhere import Base
+
+        class Net(Base):
+            def forward(self, x):
+                if self.threshold > 3:
+                    return x
+                return float(self.limit)
+        """,
+    "a module's forward computes on tensors": """
+        class Net(nn.Module):
+            def forward(self, x):
+                return x.mean().item()  # TPF101
+        """,
+    "an autograd function": """
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x: Tensor, n: int):
+                ctx.save_for_backward(x)
+                return x * n
+
+            @staticmethod
+            def backward(ctx, grad: Tensor):
+                (x,) = ctx.saved_tensors
+                return grad * x.item(), None  # TPF101
+        """,
+    "an optimizer": """
+        class Mine(torch.optim.Optimizer):
+            def step(self):
+                for group in self.param_groups:
+                    for p in group["params"]:
+                        if p.grad is None:
+                            continue
+                        state = self.state[p]
+                        if group["lr"] > 0 and p.grad.norm() > 1:  # TPF301
+                            p.add_(p.grad, alpha=-group["lr"])
+        """,
+}
+
+
+@table(BASES)
+def test_base_classes(code: str) -> None:
+    check(code)

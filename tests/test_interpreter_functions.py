@@ -1,0 +1,316 @@
+"""Functions of the same file: what they return, closures, lambdas, decorators, scopes of names."""
+
+from linting import check, table
+
+RETURNED = {
+    "a tensor": """
+        def norm(x: Tensor):
+            return x.norm()
+
+        def step(x: Tensor):
+            return norm(x).item()  # TPF101
+        """,
+    "a number": """
+        def width(x: Tensor):
+            return x.shape[-1]
+
+        def step(x: Tensor):
+            if width(x) > 3:
+                return x
+            return float(width(x))
+        """,
+    "what it was given": """
+        def double(x):
+            return x * 2
+
+        def step(x: Tensor):
+            return double(x).item() + float(double(2))  # TPF101
+        """,
+    "a tuple": """
+        def both(x: Tensor):
+            return x.sum(), x.numel()
+
+        def step(x: Tensor):
+            s, n = both(x)
+            return float(s) / float(n)  # TPF101
+        """,
+    "a dict": """
+        def outputs(x: Tensor):
+            return {"loss": x.sum(), "n": x.numel()}
+
+        def step(x: Tensor):
+            out = outputs(x)
+            return out["loss"].item() / float(out["n"])  # TPF101
+        """,
+    "an annotation": """
+        def load(n) -> Tensor: ...
+        def width(n) -> int: ...
+
+        def step(n):
+            if width(n) > 3:
+                return load(n).item()  # TPF101
+            return 0
+        """,
+    "a host value after a copy": """
+        def fetch(x: Tensor):
+            return x.cpu()  # TPF102
+
+        def step(x: Tensor):
+            return fetch(x).item()
+        """,
+    "a recursion": """
+        def halve(x: Tensor, n: int):
+            return x if n == 0 else halve(x / 2, n - 1)
+
+        def step(x: Tensor):
+            return halve(x, 3).item()  # TPF101
+        """,
+    "a mutual recursion": """
+        def ping(x: Tensor, n: int):
+            return pong(x, n - 1) if n else x
+
+        def pong(x: Tensor, n: int):
+            return ping(x, n - 1) if n else x
+
+        def step(x: Tensor):
+            return ping(x, 3).item()  # TPF101
+        """,
+    "keywords, defaults and stars": """
+        def pick(a, b=None, *rest, scale=1.0, **more):
+            return b
+
+        def step(x: Tensor):
+            float(pick(x, 2))
+            return float(pick(1, b=x))  # TPF101
+        """,
+    "defined later": """
+        def step(x: Tensor):
+            return later(x).item()  # TPF101
+
+        def later(x: Tensor):
+            return x.sum()
+        """,
+    "redefined": """
+        def head(x: Tensor):
+            return x.sum()
+
+        def head(x: Tensor):
+            return x.numel()
+
+        def step(x: Tensor):
+            return float(head(x))
+        """,
+    "a generator": """
+        def rows(xs: list[Tensor]):
+            for x in xs:
+                yield x.sum()
+
+        def step(xs: list[Tensor]):
+            for row in rows(xs):
+                row.item()  # TPF101
+        """,
+}
+
+
+@table(RETURNED)
+def test_returned(code: str) -> None:
+    check(code)
+
+
+NESTED = {
+    "a closure over a tensor": """
+        def step(x: Tensor):
+            def inner():
+                return x.item()  # TPF101
+            return inner()
+        """,
+    "a closure over a number": """
+        def step(x: Tensor):
+            n = x.numel()
+
+            def inner():
+                return float(n)
+            return inner()
+        """,
+    "a closure's result": """
+        def step(x: Tensor):
+            def scaled(n: int):
+                return x * n
+            return scaled(3).item()  # TPF101
+        """,
+    "a closure called in a loop": """
+        def step(x: Tensor, n: int):
+            def inner(i):
+                return x[:, i].sum()
+            return [inner(i).item() for i in range(n)]  # TPF101
+        """,
+    "a lambda": """
+        def step(x: Tensor):
+            f = lambda y: y.sum()
+            return f(x).item()  # TPF101
+        """,
+    "a lambda's default": """
+        def step(x: Tensor):
+            f = lambda y=x: y.item()  # TPF101
+            return f()
+        """,
+    "a lambda over a number": """
+        def step(x: Tensor):
+            f = lambda n: float(n) + 1
+            return f(x.numel())
+        """,
+    "nonlocal": """
+        def step(x: Tensor):
+            total = 0.0
+
+            def add():
+                nonlocal total
+                total = total + x.sum()
+            add()
+            return float(total)  # TPF101
+        """,
+    "a function passed on": """
+        def norm(x: Tensor):
+            return x.norm()
+
+        def apply(f, x: Tensor):
+            return f(x)
+
+        def step(x: Tensor):
+            return apply(norm, x).item()  # TPF101
+        """,
+    "functools.partial": """
+        import functools
+
+        def scaled(n: int, x: Tensor):
+            return x * n
+
+        def step(x: Tensor):
+            double = functools.partial(scaled, 2)
+            return double(x).item()  # TPF101
+        """,
+    "an inner function's parameter hides the outer name": """
+        def step(x: Tensor):
+            def inner(x: float):
+                return float(x)
+            return inner(3.0)
+        """,
+    "an optimizer's closure": """
+        def step(model: nn.Module, x: Tensor, optimizer: torch.optim.Optimizer):
+            def closure():
+                loss = model(x).sum()
+                loss.backward()
+                return loss.item()  # TPF101
+            optimizer.step(closure)
+        """,
+}
+
+
+@table(NESTED)
+def test_nested(code: str) -> None:
+    check(code)
+
+
+MODULE_NAMES = {
+    "a constant number": """
+        LIMIT = 3.0
+
+        def step(x: Tensor):
+            if LIMIT > 2:
+                return x
+            return float(LIMIT)
+        """,
+    "a constant tensor": """
+        TABLE = torch.ones(3, device="cuda")
+
+        def step(i: int):
+            return TABLE.tolist()  # TPF102
+        """,
+    "global": """
+        total = 0.0
+
+        def step(x: Tensor):
+            global total
+            total = total + x.sum()
+            return float(total)  # TPF101
+        """,
+    "a local name hides a global tensor": """
+        x = torch.ones(3, device="cuda")
+
+        def step(names: list[str]):
+            x = len(names)
+            return float(x)
+        """,
+    "a module-level lambda": """
+        norm = lambda x: x.norm()
+
+        def step(x: Tensor):
+            return norm(x).item()  # TPF101
+        """,
+}
+
+
+@table(MODULE_NAMES)
+def test_module_names(code: str) -> None:
+    check(code)
+
+
+DECORATORS = {
+    "no_grad keeps the result": """
+        @torch.no_grad()
+        def norm(x: Tensor):
+            return x.norm()
+
+        def step(x: Tensor):
+            return norm(x).item()  # TPF101
+        """,
+    "inference_mode on the step itself": """
+        @torch.inference_mode()
+        def step(x: Tensor):
+            return x.item()  # TPF101
+        """,
+    "compiled code is hot": """
+        @torch.compile
+        def work(x: Tensor):
+            return x.item()  # TPF101
+        """,
+    "compiled with arguments": """
+        @torch.compile(fullgraph=True)
+        def work(x: Tensor):
+            return x.item()  # TPF101
+        """,
+    "a decorator nobody knows": """
+        from somewhere import cached
+
+        @cached
+        def norm(x: Tensor):
+            return x.norm()
+
+        def step(x: Tensor):
+            y = norm(x)
+            return y
+        """,
+    "functools.wraps": """
+        import functools
+
+        def logged(f):
+            @functools.wraps(f)
+            def wrapper(*args, **kwargs):
+                return f(*args, **kwargs)
+            return wrapper
+
+        @logged
+        def step(x: Tensor):
+            return x.item()  # TPF101
+        """,
+    "a test's parametrisation is data": """
+        @table([torch.ones(1), 3])
+        def step(x: Tensor):
+            return x.item()  # TPF101
+        """,
+}
+
+
+@table(DECORATORS)
+def test_decorators(code: str) -> None:
+    check(code)

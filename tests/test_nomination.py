@@ -1,0 +1,173 @@
+"""A function is looked at however little it holds: one construct that a rule objects to is enough."""
+
+from linting import ALL, check, table
+
+ALONE = {
+    "a match": """
+        def step(x: Tensor):
+            match x.sum():  # TPF301
+                case 0:
+                    return 1
+        """,
+    "a guard": """
+        def step(x: Tensor, n: int):
+            match n:
+                case 0 if x.sum() > 0:  # TPF301
+                    return 1
+        """,
+    "a chained comparison": """
+        def step(x: Tensor):
+            return 0 < x.sum() < 1  # TPF304
+        """,
+    "not": """
+        def step(x: Tensor):
+            return not x  # TPF304
+        """,
+    "and": """
+        def step(x: Tensor, y: Tensor):
+            return x and y  # TPF304
+        """,
+    "membership": """
+        def step(x: Tensor):
+            return 3 in x  # TPF105
+        """,
+    "unpacking": """
+        def step(x: Tensor):
+            a, b = x  # TPF201
+            return a
+        """,
+    "a starred argument": """
+        def step(x: Tensor, f):
+            return f(*x)  # TPF201
+        """,
+    "a starred element": """
+        def step(x: Tensor):
+            return [*x]  # TPF201
+        """,
+    "yield from": """
+        def step(x: Tensor):
+            yield from x  # TPF201
+        """,
+    "the math module": """
+        def step(x: Tensor):
+            return math.sqrt(x.sum())  # TPF101
+        """,
+    "operator.index": """
+        import operator
+
+        def step(x: Tensor):
+            return operator.index(x)  # TPF101
+        """,
+    "__complex__": """
+        def step(x: Tensor):
+            return x.__complex__()  # TPF101
+        """,
+    "a percent sign": """
+        def step(x: Tensor):
+            return "loss %s" % x  # TPF104
+        """,
+    "an f-string": """
+        def step(x: Tensor):
+            return f"loss {x}"  # TPF104
+        """,
+    "a slice bound": """
+        def step(x: Tensor, n: Tensor):
+            return x[:n]  # TPF107
+        """,
+    "an index into a list": """
+        def step(xs: list[int], i: Tensor):
+            return xs[i]  # TPF107
+        """,
+    "an index held in an attribute": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("i", torch.zeros((), dtype=torch.long))
+
+            def forward(self, xs: list[int]):
+                return xs[self.i]  # TPF107
+        """,
+    "a size": """
+        def step(x: Tensor, n: Tensor):
+            return torch.zeros(n, 3, device=x.device)  # TPF107
+        """,
+    "a size of a method": """
+        def step(x: Tensor, n: Tensor):
+            return x.new_zeros(n, 3)  # TPF107
+        """,
+    "arange": """
+        def step(n: Tensor):
+            return torch.arange(n)  # TPF107
+        """,
+    "alpha": """
+        def step(x: Tensor, y: Tensor, lr: Tensor):
+            return x.add_(y, alpha=lr)  # TPF107
+        """,
+    "value": """
+        def step(x: Tensor, y: Tensor, lr: Tensor):
+            return x.addcmul_(y, y, value=lr)  # TPF107
+        """,
+    "a conditional expression": """
+        def step(x: Tensor):
+            return 1 if x else 2  # TPF301
+        """,
+    "an assertion": """
+        def step(x: Tensor):
+            assert x.sum() > 0  # TPF303
+        """,
+    "a synchronisation": """
+        def step():
+            torch.cuda.synchronize()  # TPF106
+        """,
+    "an accelerator's synchronisation": """
+        def step():
+            torch.accelerator.synchronize()  # TPF106
+        """,
+    "an event": """
+        def step(event: torch.cuda.Event):
+            event.synchronize()  # TPF106
+        """,
+    "a barrier": """
+        import torch.distributed as dist
+
+        def step():
+            dist.barrier()  # TPF106
+        """,
+    "a lambda in a default": """
+        def step(x: Tensor):
+            f = lambda y: y.item()  # TPF101
+            return f(x)
+        """,
+}
+
+
+@table(ALONE)
+def test_one_construct_is_enough(code: str) -> None:
+    check(code)
+
+
+MODULE_LEVEL = {
+    "a statement": """
+        x = torch.ones(3, device="cuda")
+        print(x)  # TPF104
+        """,
+    "a loop": """
+        x = torch.ones(3, device="cuda")
+        for row in x:  # TPF201
+            pass
+        """,
+    "under the main guard": """
+        if __name__ == "__main__":
+            x = torch.ones(3, device="cuda")
+            x.item()  # TPF101
+        """,
+    "a class body": """
+        class Settings:
+            limit = torch.ones((), device="cuda").item()  # TPF101
+        """,
+}
+
+
+@table(MODULE_LEVEL)
+def test_module_level_is_cold_but_seen(code: str) -> None:
+    check(code, ALL)
