@@ -1,0 +1,165 @@
+"""The ways in which a call waits, by the name of the function called; a call enters, a kind leaves.
+
+The kinds are those of the labels in `benchmarks/labels`. What waits on CUDA is said by torch's tags
+(`data_dependent_output`, `dynamic_output_shape`) for operations; here stand the names by which
+Python reaches those, since a recorder of statements sees calls.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+DIRECT: dict[str, str] = {
+    "item": "item",
+    "__bool__": "bool",
+    "is_nonzero": "bool",
+    "__nonzero__": "bool",
+    "__int__": "int",
+    "__long__": "int",
+    "__float__": "float",
+    "__complex__": "float",
+    "__index__": "index",
+    "tolist": "tolist",
+    "numpy": "numpy",
+    "__array__": "numpy",
+    "__contains__": "contains",
+    "__repr__": "format",
+    "__format__": "format",
+    "__str__": "format",
+    "equal": "equal",
+    "allclose": "allclose",
+    "nonzero": "nonzero",
+    "argwhere": "nonzero",
+    "masked_select": "masked-select",
+    "unique": "unique",
+    "unique_consecutive": "unique",
+    "unique_dim": "unique",
+    "_unique2": "unique",
+    "bincount": "bincount",
+}
+"""Calls that always wait for the value or the size of their operand."""
+
+IN_KERNEL: dict[str, str] = {
+    "multinomial": "multinomial",
+    "normal": "normal-check",
+    "ctc_loss": "ctc-loss",
+    "_pack_padded_sequence": "pack-padded",
+    "coalesce": "sparse",
+    "to_sparse": "sparse",
+    "inverse": "linalg",
+    "cholesky": "linalg",
+    "det": "linalg",
+    "logdet": "linalg",
+    "slogdet": "linalg",
+    "svd": "linalg",
+    "qr": "linalg",
+    "lstsq": "linalg",
+    "lu": "linalg",
+}
+"""Calls that check or copy something inside their kernel; also every `linalg_...`."""
+
+# These compute without reading the result of a check (torch 2.13, BatchLinearAlgebra.cpp).
+_LINALG_WITHOUT_CHECK = frozenset(
+    {
+        "linalg_norm",
+        "linalg_vector_norm",
+        "linalg_matrix_norm",
+        "linalg_cross",
+        "linalg_vecdot",
+        "linalg_multi_dot",
+        "linalg_matmul",
+        "linalg_diagonal",
+        "linalg_cholesky_ex",
+        "linalg_inv_ex",
+        "linalg_solve_ex",
+        "linalg_lu_factor_ex",
+        "linalg_ldl_factor_ex",
+        "linalg_solve_triangular",
+        "linalg_qr",
+        "linalg_householder_product",
+        "linalg_vander",
+    }
+)
+
+
+def waiting_kind(name: str, args: tuple[Any, ...], kwargs: Any) -> str:
+    """How this call waits; "" where it does not, as far as its arguments show."""
+    kind = DIRECT.get(name)
+    if kind is not None:
+        return kind
+    look = _LOOKS.get(name)
+    if look is not None:
+        return look(args, kwargs)
+    if name in IN_KERNEL:
+        return IN_KERNEL[name]
+    if name.startswith("linalg_") and name not in _LINALG_WITHOUT_CHECK:
+        return "linalg"
+    return ""
+
+
+def _read_index(args: tuple[Any, ...], kwargs: Any) -> str:
+    return "mask-index" if len(args) > 1 and _has_mask(args[1]) else ""
+
+
+def _assigned_index(args: tuple[Any, ...], kwargs: Any) -> str:
+    return "mask-assign" if len(args) > 1 and _has_mask(args[1]) else ""
+
+
+def _has_mask(index: Any) -> bool:
+    if isinstance(index, torch.Tensor):
+        return index.dtype in (torch.bool, torch.uint8)
+    return isinstance(index, (tuple, list)) and any(_has_mask(one) for one in index)
+
+
+def _cpu(args: tuple[Any, ...], kwargs: Any) -> str:
+    return "cpu"
+
+
+def _to(args: tuple[Any, ...], kwargs: Any) -> str:
+    device = kwargs.get("device", args[1] if len(args) > 1 else None)
+    if isinstance(device, str) and device.startswith("cpu"):
+        return "cpu"
+    here = args[0].device.type
+    return "cpu" if isinstance(device, torch.device) and device.type == "cpu" != here else ""
+
+
+def _copy(args: tuple[Any, ...], kwargs: Any) -> str:
+    return "copy-to-host"
+
+
+def _repeat_interleave(args: tuple[Any, ...], kwargs: Any) -> str:
+    if kwargs.get("output_size") is not None:
+        return ""
+    repeats = kwargs.get("repeats", args[1] if len(args) > 1 else args[0] if args else None)
+    return "repeat-interleave" if isinstance(repeats, torch.Tensor) else ""
+
+
+def _one_hot(args: tuple[Any, ...], kwargs: Any) -> str:
+    classes = kwargs.get("num_classes", args[1] if len(args) > 1 else -1)
+    return "one-hot" if isinstance(classes, int) and classes < 0 else ""
+
+
+def _where(args: tuple[Any, ...], kwargs: Any) -> str:
+    return "nonzero" if len(args) + len(kwargs) == 1 else ""
+
+
+def _iterated(args: tuple[Any, ...], kwargs: Any) -> str:
+    return "iter"
+
+
+_LOOKS = {
+    "__getitem__": _read_index,
+    "__setitem__": _assigned_index,
+    "index_put": _assigned_index,
+    "index_put_": _assigned_index,
+    "cpu": _cpu,
+    "to": _to,
+    "copy_": _copy,
+    "repeat_interleave": _repeat_interleave,
+    "one_hot": _one_hot,
+    "where": _where,
+    "__iter__": _iterated,
+}
+"""Calls whose arguments decide."""

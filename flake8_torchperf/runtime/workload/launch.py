@@ -1,0 +1,127 @@
+"""The parent's side: starts the child, passes signals on, waits, reads what it saw.
+
+A plan's parts enter, an `Outcome` leaves. Must not import torch: the child does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import flake8_torchperf
+from flake8_torchperf.runtime.workload.plan import Observed, Plan, load_observed
+
+_BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
+_PASSED_ON = frozenset(getattr(signal, name) for name in _NAMES if hasattr(signal, name))
+# si_code of a signal that a process sent, in contrast to the terminal (sigaction(2)).
+_SENT_BY_PROCESS = (0, -1, -6)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the child ended (negative: by that signal) and what it saw, None if nothing came."""
+
+    returncode: int
+    observed: Observed | None
+
+
+def run_workload(
+    script: str,
+    arguments: Sequence[str],
+    *,
+    is_module: bool = False,
+    owners: Sequence[str] = (),
+    level: str = "full",
+) -> Outcome:
+    """Run a script or module in a child process and wait for it to end."""
+    defaults = [os.getcwd()]
+    if not is_module:
+        defaults.append(os.path.dirname(os.path.realpath(script)))
+    with tempfile.TemporaryDirectory(prefix="torchperf-") as folder:
+        results = Path(folder, "results.json")
+        plan = Plan(
+            script=script,
+            arguments=tuple(arguments),
+            is_module=is_module,
+            owners=tuple(os.path.abspath(one) if Path(one).exists() else one for one in owners),
+            defaults=tuple(defaults),
+            level=level,
+            results=str(results),
+        )
+        plan.save(Path(folder, "plan.json"))
+        home = str(Path(flake8_torchperf.__file__).parent.parent)
+        command = [sys.executable, str(_BOOTSTRAP), str(Path(folder, "plan.json")), home]
+        returncode = _wait(command)
+        observed = load_observed(results) if results.exists() else None
+    return Outcome(returncode, observed)
+
+
+def _wait(command: Sequence[str]) -> int:
+    if hasattr(signal, "sigtimedwait"):
+        return _wait_for_signals(command)
+    return _wait_with_handlers(command)
+
+
+def _wait_for_signals(command: Sequence[str]) -> int:
+    """Linux tells who sent a signal: the terminal's reach the child by themselves."""
+    waited = _PASSED_ON | {signal.SIGCHLD}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
+    try:
+        child = subprocess.Popen(
+            command, preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        )
+        while child.poll() is None:
+            # The time limit is for a child that ended before its signal could be waited for.
+            info = signal.sigtimedwait(waited, 1.0)
+            if info is None or info.si_signo == signal.SIGCHLD:
+                continue
+            if info.si_code in _SENT_BY_PROCESS:
+                child.send_signal(info.si_signo)
+        return child.returncode
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _wait_with_handlers(command: Sequence[str]) -> int:
+    """Elsewhere: Ctrl-C is the terminal's where there is one, and then the child has it already."""
+    child: list[subprocess.Popen[bytes]] = []
+
+    def pass_on(number: int, frame: Any) -> None:
+        if child and not (number == signal.SIGINT and sys.stdin.isatty()):
+            child[0].send_signal(number)
+
+    with _handlers(pass_on):
+        child.append(subprocess.Popen(command))
+        return child[0].wait()
+
+
+@contextmanager
+def _handlers(handler: Any) -> Iterator[None]:
+    before = {one: signal.signal(one, handler) for one in _PASSED_ON}
+    try:
+        yield
+    finally:
+        for one, old in before.items():
+            signal.signal(one, old)
+
+
+def leave_like(returncode: int) -> int:
+    """The exit status that passes the child's on; dies of the signal that the child died of."""
+    if returncode >= 0:
+        return returncode
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if os.name == "posix":
+        if -returncode not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(-returncode, signal.SIG_DFL)
+        os.kill(os.getpid(), -returncode)
+    return 128 - returncode

@@ -1,0 +1,111 @@
+"""Which lines of the owned files ran, in every thread, at a cost that falls as lines become known.
+
+Python 3.12 and later report each line once (`sys.monitoring`). Before that a trace function must
+see every call; it asks for lines only in owned functions that still have lines not seen.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+_TOOL = "torchperf"
+
+
+class ExecutedLines:
+    """Records executed lines between `start` and `stop`. Knows file names, nothing of torch."""
+
+    def __init__(self, owns: Callable[[str], bool]) -> None:
+        self._owns = owns
+        self._seen: dict[str, set[int]] = {}
+        self._codes: dict[int, CodeType] = {}  # Keeps the ids in `_tracers` from being reused.
+        self._tracers: dict[int, Any] = {}
+        self._tool = 0
+        self.disturbed = False
+        """Whether something else (a debugger, coverage.py) took the trace function away."""
+
+    @property
+    def by_file(self) -> dict[str, set[int]]:
+        """File name, as its code objects give it, to the lines that ran."""
+        return {name: set(lines) for name, lines in self._seen.items() if lines}
+
+    def start(self) -> None:
+        """Begin; threads started from now on are included."""
+        if sys.version_info >= (3, 12):
+            self._monitor()
+        else:
+            threading.settrace(self._call)
+            sys.settrace(self._call)
+
+    def stop(self) -> None:
+        """End, leaving a trace function that someone else has set alone."""
+        if sys.version_info >= (3, 12):
+            sys.monitoring.set_events(self._tool, sys.monitoring.events.NO_EVENTS)
+            sys.monitoring.free_tool_id(self._tool)
+            return
+        # A bound method is a new object each time it is looked up: compare, not identify.
+        self.disturbed = sys.gettrace() != self._call
+        if not self.disturbed:
+            sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
+
+    # Python 3.10 and 3.11.
+
+    def _call(self, frame: FrameType, event: str, argument: Any) -> Any:
+        code = frame.f_code
+        tracer = self._tracers.get(id(code))
+        if tracer is None:
+            tracer = self._learn(code)
+        return tracer or None
+
+    def _learn(self, code: CodeType) -> Any:
+        self._codes[id(code)] = code
+        tracer: Any = False
+        if self._owns(code.co_filename):
+            missing = {line for _, _, line in code.co_lines() if line is not None}
+            seen = self._seen.setdefault(code.co_filename, set())
+            tracer = self._tracer(id(code), missing, seen)
+        self._tracers[id(code)] = tracer
+        return tracer
+
+    def _tracer(self, key: int, missing: set[int], seen: set[int]) -> Any:
+        def line_ran(frame: FrameType, event: str, argument: Any) -> Any:
+            line = frame.f_lineno
+            if event == "line" and line in missing:
+                missing.discard(line)
+                seen.add(line)
+                if not missing:
+                    self._tracers[key] = False
+                    frame.f_trace_lines = False
+            return line_ran
+
+        return line_ran
+
+    # Python 3.12 and later.
+
+    def _monitor(self) -> None:
+        if sys.version_info >= (3, 12):
+            monitoring = sys.monitoring
+            free = [tool for tool in range(6) if monitoring.get_tool(tool) is None]
+            if not free:
+                raise RuntimeError("all tools of sys.monitoring are taken: stop one of them")
+            self._tool = free[-1]
+            monitoring.use_tool_id(self._tool, _TOOL)
+            monitoring.register_callback(self._tool, monitoring.events.PY_START, self._started)
+            monitoring.register_callback(self._tool, monitoring.events.LINE, self._line)
+            monitoring.set_events(self._tool, monitoring.events.PY_START)
+
+    def _started(self, code: CodeType, offset: int) -> Any:
+        if sys.version_info >= (3, 12):
+            if self._owns(code.co_filename):
+                self._seen.setdefault(code.co_filename, set())
+                sys.monitoring.set_local_events(self._tool, code, sys.monitoring.events.LINE)
+            return sys.monitoring.DISABLE
+        return None
+
+    def _line(self, code: CodeType, line: int) -> Any:
+        self._seen[code.co_filename].add(line)
+        return sys.monitoring.DISABLE if sys.version_info >= (3, 12) else None

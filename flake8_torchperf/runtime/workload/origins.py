@@ -1,0 +1,137 @@
+"""Which tensors were made on the host: what a run on a machine without an accelerator can tell.
+
+A tensor counts as the device's unless it was seen being made on the host: by a factory that was
+called from an owned line without a device, or from such tensors alone. It cannot tell what C++
+makes without a call (gradients), what a legacy constructor makes (`torch.FloatTensor(...)`), nor
+that a plain attribute is moved later by hand; those count as the device's, except the last.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch.utils._device import _device_constructors
+
+FACTORIES: frozenset[str] = frozenset(
+    one.__name__
+    for one in _device_constructors()  # type: ignore[no-untyped-call]
+) | {"from_numpy", "frombuffer", "from_file"}
+"""Functions that make a tensor on a device of the caller's choice; torch keeps their list itself
+for `torch.device` as a context (torch/utils/_device.py)."""
+
+_MOVES = frozenset({"to", "cuda", "cpu", "type_as", "xpu", "mps"})
+
+
+class Origins:
+    """Remembers the host's tensors by identity, without touching them or keeping them alive."""
+
+    def __init__(self) -> None:
+        self._host: dict[int, weakref.ref[torch.Tensor]] = {}
+        self._copy: weakref.ref[torch.Tensor] | None = None
+        self._alone = _references_to_a_temporary()
+
+    def is_host(self, tensor: Any) -> bool:
+        """Whether reading this tensor waits for nothing."""
+        if isinstance(tensor, torch.Tensor) and tensor.device.type != "cpu":
+            return False
+        if self._copy is not None and self._copy() is tensor:
+            return True
+        known = self._host.get(id(tensor))
+        return known is not None and known() is tensor
+
+    def mark_host(self, tensor: Any) -> None:
+        """This tensor lives on the host."""
+        for one in tensors_in(tensor):
+            key = id(one)
+            # The reference's end removes the entry, so that a new tensor at this address is new.
+            self._host[key] = weakref.ref(one, lambda _, key=key: self._host.pop(key, None))
+
+    def mark_device(self, tensor: Any) -> None:
+        """This tensor moves with a module, or was moved: it is the device's."""
+        self._host.pop(id(tensor), None)
+
+    def follow(self, name: str, args: Any, kwargs: Any, out: Any, owned_factory: bool) -> None:
+        """Mark what a call returned by what went in."""
+        if name in FACTORIES and not any(True for _ in tensors_in(args)):
+            if owned_factory and _device(kwargs) in (None, "cpu"):
+                self.mark_host(out)
+        elif name == "cpu" or (name == "to" and names_host(args, kwargs)):
+            self._copied_down(args[0], out)
+        elif self._host and not self._moved_away(name, args, kwargs):
+            sources = list(tensors_in(args))
+            if sources and all(self.is_host(one) for one in sources):
+                self.mark_host(out)
+
+    def _moved_away(self, name: str, args: Any, kwargs: Any) -> bool:
+        if name not in _MOVES:
+            return "device" in kwargs and _device(kwargs) != "cpu"
+        target = kwargs.get("device", args[1] if len(args) > 1 else None)
+        return name in ("cuda", "xpu", "mps") or isinstance(target, (str, torch.device, int))
+
+    def _copied_down(self, source: torch.Tensor, out: Any) -> None:
+        """`cpu()` of a tensor that is on the host returns the very tensor.
+
+        Where nobody else holds it (`x.detach().cpu()`), what is left is the copy. Otherwise it
+        stands for both; the last one counts as the copy, as what a chain goes on with.
+        """
+        if out is not source or sys.getrefcount(source) <= self._alone:
+            self.mark_host(out)
+        elif isinstance(out, torch.Tensor):
+            self._copy = weakref.ref(out)
+
+
+def tensors_in(value: Any) -> Iterator[torch.Tensor]:
+    """The tensors among arguments or results, in containers too."""
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for one in value:
+            yield from tensors_in(one)
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from tensors_in(one)
+
+
+def names_host(args: Any, kwargs: Any) -> bool:
+    """Whether `to(...)` names the host itself, as a literal would; see `runtime.patches`."""
+    device = kwargs.get("device", args[1] if len(args) > 1 else None)
+    return isinstance(device, str) and device.startswith("cpu")
+
+
+def _device(kwargs: Any) -> str | None:
+    """The device asked for: None for no answer, "cpu" only where the text says so."""
+    device = kwargs.get("device")
+    return device if device is None or isinstance(device, str) else str(device.type) + "?"
+
+
+def _references_to_a_temporary() -> int:
+    """How many references `_copied_down` sees to a tensor that only the call itself holds.
+
+    Measured, since it depends on how this Python and this torch pass arguments along.
+    """
+    seen: list[int] = []
+
+    class Probe(torch.overrides.TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            out = func(*args, **(kwargs or {}))
+            if func is torch.Tensor.cpu:
+                _like_follow(seen, args, out)
+            return out
+
+    with Probe():  # type: ignore[no-untyped-call]
+        torch.zeros(1).detach().cpu()
+    return seen[0]
+
+
+def _like_follow(seen: list[int], args: Any, out: Any) -> None:
+    _like_copied_down(seen, args[0], out)
+
+
+def _like_copied_down(seen: list[int], source: torch.Tensor, out: Any) -> None:
+    seen.append(sys.getrefcount(source))

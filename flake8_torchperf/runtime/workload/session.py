@@ -1,0 +1,186 @@
+"""The child's side: runs the script or module as Python would, watched, and writes what was seen.
+
+A plan enters, results leave through its file; stdin, stdout, stderr and the exit status stay the
+workload's own.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import importlib.machinery
+import importlib.util
+import os
+import signal
+import sys
+import threading
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from flake8_torchperf.runtime.counter import DispatchCounter
+from flake8_torchperf.runtime.report import metrics_report
+from flake8_torchperf.runtime.workload.lines import ExecutedLines
+from flake8_torchperf.runtime.workload.owners import owner_of
+from flake8_torchperf.runtime.workload.plan import Observed, Plan
+from flake8_torchperf.runtime.workload.witness import Witness
+
+_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+
+
+class Session:
+    """One watched run; `finish` may be called from a signal's handler as well."""
+
+    def __init__(self, plan: Plan) -> None:
+        owns = owner_of(plan.owners, plan.defaults)
+        self._plan = plan
+        self._counter = DispatchCounter(level="reads" if plan.level == "reads" else "full", owner=owns)
+        self._witness = Witness(owns)
+        self._lines = ExecutedLines(owns)
+        self._process = os.getpid()
+        self._written = False
+
+    def run(self, workload: Callable[[], None]) -> None:
+        """Run it, then write the results, whatever it raises; what it raises goes on."""
+        ended = "returned"
+        try:
+            with self._counter, self._witness:
+                self._lines.start()
+                try:
+                    workload()
+                finally:
+                    self._lines.stop()
+        except BaseException as error:
+            ended = type(error).__name__
+            raise
+        finally:
+            self.finish(ended)
+
+    def finish(self, ended: str) -> None:
+        """Write what was seen. Not in a process that the workload forked, and only once."""
+        if self._written or os.getpid() != self._process:
+            return
+        self._written = True
+        with _uninterrupted():
+            self.observed(ended).save(Path(self._plan.results))
+
+    def observed(self, ended: str) -> Observed:
+        """What was seen so far."""
+        evidence = self._counter.evidence
+        device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        notes = []
+        if self._lines.disturbed:
+            notes.append(
+                "the workload set a trace function of its own (a debugger, coverage.py): "
+                "lines that ran after that may be missing"
+            )
+        return Observed(
+            torch=torch.__version__,
+            device=str(device or "cpu"),
+            seconds=evidence.seconds,
+            totals=evidence.totals.to_dict(),
+            lines=tuple(one.to_dict() for one in evidence.lines),
+            executed={name: frozenset(ran) for name, ran in self._lines.by_file.items()},
+            syncs=self._witness.rows,
+            metrics=metrics_report(evidence),
+            ended=ended,
+            notes=tuple(notes),
+        )
+
+
+@contextlib.contextmanager
+def _uninterrupted() -> Any:
+    """Let no Ctrl-C cut a report in half. Signal handlers belong to the main thread alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def main(plan: Plan) -> None:
+    """Run the plan's workload in this process; leaves it the way the workload leaves."""
+    session = Session(plan)
+    _report_on_termination(session)
+    prepare = _module if plan.is_module else _script
+    try:
+        workload = prepare(plan)
+        session.run(workload)
+    except SystemExit:
+        raise
+    except BaseException as error:
+        _show_as_python_would(error)
+        sys.excepthook = lambda *_: None  # Already shown; what is left is the exit status.
+        raise
+
+
+def _report_on_termination(session: Session) -> None:
+    """SIGTERM still ends the process, after the report; a handler of the workload's replaces this."""
+
+    def terminated(number: int, frame: Any) -> None:
+        session.finish("SIGTERM")
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, terminated)
+
+
+def _script(plan: Plan) -> Callable[[], None]:
+    sys.argv = [plan.script, *plan.arguments]
+    sys.path.insert(0, os.path.dirname(os.path.realpath(plan.script)))
+    module = types.ModuleType("__main__")
+    vars(module).update(__file__=plan.script, __builtins__=builtins, __spec__=None)
+    sys.modules["__main__"] = module
+
+    def run() -> None:
+        path = os.path.abspath(plan.script)
+        loader = importlib.machinery.SourceFileLoader("__main__", path)
+        code = loader.source_to_code(Path(path).read_bytes(), path)
+        vars(module)["__loader__"] = loader
+        exec(code, vars(module))
+
+    return run
+
+
+def _module(plan: Plan) -> Callable[[], None]:
+    sys.argv = [plan.script, *plan.arguments]
+    sys.path.insert(0, os.getcwd())
+
+    def run() -> None:
+        name = plan.script
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            name = f"{name}.__main__"
+            spec = importlib.util.find_spec(name)
+        if spec is None or not hasattr(spec.loader, "get_code"):
+            raise SystemExit(f"torchperf: no module named {name}")
+        loader: Any = spec.loader
+        code = loader.get_code(name)
+        module = types.ModuleType("__main__")
+        vars(module).update(
+            __file__=spec.origin,
+            __builtins__=builtins,
+            __spec__=spec,
+            __package__=spec.parent,
+            __loader__=loader,
+        )
+        sys.argv[0] = str(spec.origin)
+        sys.modules["__main__"] = module
+        exec(code, vars(module))
+
+    return run
+
+
+def _show_as_python_would(error: BaseException) -> None:
+    """The traceback of an uncaught exception, from the workload's first frame on."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HERE):
+        trace = trace.tb_next
+    sys.excepthook(type(error), error, trace)

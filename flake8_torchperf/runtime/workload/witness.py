@@ -1,0 +1,196 @@
+"""Sees each call that synchronises, or would on an accelerator: where, in which way, on what.
+
+A function mode sees calls as they are written (`x[mask]`, `if t`, `int(t)`), a recorder of the
+counter's sees the reads that happen inside (`torch.arange(t)`). Rows of `plan.SyncRow` leave.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+from torch.compiler import is_compiling
+from torch.overrides import TorchFunctionMode
+
+from flake8_torchperf.runtime import modes
+from flake8_torchperf.runtime.places import lines_of
+from flake8_torchperf.runtime.recorder import Recorder
+from flake8_torchperf.runtime.workload.kinds import DIRECT, IN_KERNEL, waiting_kind
+from flake8_torchperf.runtime.workload.origins import FACTORIES, Origins, tensors_in
+from flake8_torchperf.runtime.workload.plan import SyncRow
+
+Key = tuple[int, int, str, str, str]
+"""(id of the code object, instruction offset, category, kind, operation)"""
+
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+# A call that enters torch through these is the caller's own: they only pass it on.
+_PASSING = tuple(
+    _TORCH + name.replace("/", os.sep)
+    for name in (
+        "functional.py",
+        "_tensor.py",
+        "_tensor_str.py",
+        "_jit_internal.py",
+        "overrides.py",
+        "nn/functional.py",
+        "utils/_contextlib.py",
+    )
+)
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class _Reads(Recorder):
+    """Takes each scalar read that dispatches; where it belongs, the witness decides."""
+
+    def __init__(self, witness: Witness) -> None:
+        super().__init__(lambda _: False, True)
+        self._witness = witness
+
+    def read(self, frame: FrameType | None, cause: str, tensor: torch.Tensor) -> None:
+        self._witness.scalars.append(tensor)
+
+
+class Witness(TorchFunctionMode):
+    """Open it around the workload, in its thread; then ask for `rows`."""
+
+    def __init__(self, owns: Callable[[str], bool]) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._owns = owns
+        self._owned: dict[int, bool] = {}
+        self._codes: dict[int, CodeType] = {}
+        self._names: dict[Any, str] = {}
+        self._seen: dict[Key, list[int]] = {}
+        self._origins = Origins()
+        self._reads = _Reads(self)
+        self._buffers: Any = None
+        self.scalars: list[torch.Tensor] = []
+
+    def __enter__(self) -> Witness:
+        register: Any = torch.nn.modules.module.register_module_buffer_registration_hook
+        self._buffers = register(self._buffer)
+        modes.start_reading(self._reads)
+        super().__enter__()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)
+        modes.stop_reading(self._reads)
+        self._buffers.remove()
+
+    def _buffer(self, module: Any, name: str, tensor: Any) -> None:
+        self._origins.mark_device(tensor)
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if is_compiling():
+            return func(*args, **kwargs)
+        name = self._names.get(func) or self._name(func)
+        self.scalars.clear()
+        out = func(*args, **kwargs)
+        kind = waiting_kind(name, args, kwargs)
+        if kind or self.scalars or name in FACTORIES:
+            frame = self._frame(sys._getframe(1))
+            if frame is not None:
+                self._note(frame, name, kind, args)
+            self._origins.follow(name, args, kwargs, out, frame is not None)
+        else:
+            self._origins.follow(name, args, kwargs, out, False)
+        return out
+
+    def _name(self, func: Any) -> str:
+        name = str(getattr(func, "__name__", func))
+        if name == "__get__":  # Of a property: what `x.T` or `x.shape` calls.
+            name = "property"
+        self._names[func] = name
+        return name
+
+    def _frame(self, frame: FrameType | None) -> FrameType | None:
+        """The frame that made the call, if it is an owned one."""
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if not (file in _PASSING or file.startswith(_OURS)):
+                break
+            if self._is_owned(frame.f_code):
+                break
+            frame = frame.f_back
+        if frame is None or not self._is_owned(frame.f_code):
+            return None
+        return frame
+
+    def _is_owned(self, code: CodeType) -> bool:
+        owned = self._owned.get(id(code))
+        if owned is None:
+            owned = self._owned[id(code)] = self._owns(code.co_filename)
+            self._codes[id(code)] = code
+        return owned
+
+    def _note(self, frame: FrameType, name: str, kind: str, args: tuple[Any, ...]) -> None:
+        operands = [one for one in tensors_in(args) if not one.is_meta]
+        numel = max([one.numel() for one in operands], default=1)
+        is_host = self._origins.is_host
+        if self.scalars and name not in DIRECT:
+            read = DIRECT_BY_CALL.get(name)
+            if read is None:
+                passed = any(one.numel() == 1 for one in operands)
+                read = "scalar-arg" if passed else "internal"
+            category = "extra" if read == "internal" else "sync"
+            if all(is_host(one) for one in self.scalars):
+                category = "host"
+            self._add(frame, category, read, name, numel)
+            if kind in ("", "iter"):
+                return
+        if not kind or not operands:
+            return
+        category = "extra" if name in IN_KERNEL else "iter" if kind == "iter" else "sync"
+        if kind == "copy-to-host":
+            category = "sync" if is_host(operands[0]) and not is_host(operands[-1]) else ""
+        elif is_host(_read_operand(kind, args, operands)):
+            category = "host"
+        if category:
+            self._add(frame, category, kind, name, numel)
+
+    def _add(self, frame: FrameType, category: str, kind: str, name: str, numel: int) -> None:
+        key = (id(frame.f_code), frame.f_lasti, category, kind, name)
+        seen = self._seen.setdefault(key, [0, 0])
+        seen[0] += 1
+        seen[1] = max(seen[1], numel)
+
+    @property
+    def rows(self) -> tuple[SyncRow, ...]:
+        """Everything seen, one row for each way at each line."""
+        lines: dict[int, dict[int, int]] = {}
+        merged: dict[tuple[str, int, str, str, str], list[int]] = {}
+        for (code_id, offset, category, kind, name), (times, numel) in self._seen.items():
+            code = self._codes[code_id]
+            table = lines.setdefault(code_id, lines_of(code))
+            line = table.get(offset, code.co_firstlineno)
+            total = merged.setdefault((code.co_filename, line, category, kind, name), [0, 0])
+            total[0] += times
+            total[1] = max(total[1], numel)
+        return tuple(SyncRow(*key, *counts) for key, counts in sorted(merged.items()))
+
+
+DIRECT_BY_CALL = {
+    "__getitem__": "scalar-index",
+    "__setitem__": "scalar-index",
+    "tensor": "tensor-of-tensors",
+    "as_tensor": "tensor-of-tensors",
+    "asarray": "tensor-of-tensors",
+}
+"""What a scalar read is called that happens inside these calls."""
+
+
+def _read_operand(kind: str, args: tuple[Any, ...], operands: list[torch.Tensor]) -> Any:
+    """The tensor whose elements the host needs to know."""
+    if kind in ("mask-index", "mask-assign"):
+        masks = [one for one in tensors_in(args[1]) if one.dtype in (torch.bool, torch.uint8)]
+        return masks[0]
+    if kind == "repeat-interleave" and len(operands) > 1:
+        return operands[1]
+    return operands[0]
