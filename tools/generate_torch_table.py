@@ -3,9 +3,9 @@
     python tools/generate_torch_table.py            writes the table
     python tools/generate_torch_table.py --check    exits with 1 where the committed table differs
 
-Sources, in this order: torch's stubs, its Python annotations, the operator registry's schemas, docstrings; then
-every operation is called with small samples to see the dtype, the rank and the form of what it returns.
-The output is the same on every run with the same torch.
+Sources, in this order: torch's stubs, its Python annotations, the operator registry's schemas,
+docstrings; then every operation is called with small samples to see the dtype, the rank and the
+form of what it returns. The output is the same on every run with the same torch.
 """
 
 from __future__ import annotations

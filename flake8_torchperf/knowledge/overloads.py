@@ -4,10 +4,10 @@ Overload strings enter, `Overload` values and chosen `Return` values leave.
 
 Kinds of arguments (what the caller knows of each):
 
-`T` tensor, `Tl` list or tuple of tensors, `i` int, `b` bool, `1` the literal True, `0` the literal False,
-`-` the literal None, `f` float, `n` some number, `s` str, `Y` dtype, `D` device, `Z` Size or list of ints,
-`x` unknown. Parameters have the same types; a parameter of type `1` or `0` marks an overload that applies only
-where the flag is given that value.
+`T` tensor, `Tl` list or tuple of tensors, `i` int, `b` bool, `1` the literal True, `0` the literal
+False, `-` the literal None, `f` float, `n` some number, `s` str, `Y` dtype, `D` device, `Z` Size or
+list of ints, `x` unknown. Parameters have the same types; a parameter of type `1` or `0` marks an
+overload that applies only where the flag is given that value.
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ _FITS: dict[tuple[str, str], int] = {
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """One parameter. `form` is `positional`, `keyword`, `variadic` (`*sizes`) or `keywords` (`**options`)."""
+    """One parameter. `form` is `positional`, `keyword`, `variadic` (`*sizes`) or `keywords`
+    (`**options`).
+    """
 
     name: str
     type: str
@@ -150,7 +152,9 @@ def _fit(kind: str, type_: str) -> int | None:
 
 @cache
 def parse_overload(text: str) -> Overload:
-    """The overload of its compact text form, `PARAMS->RETURN`; raises ValueError where it is malformed."""
+    """The overload of its compact text form, `PARAMS->RETURN`; raises ValueError where it is
+    malformed.
+    """
     params, arrow, rest = text.rpartition("->")
     if not arrow:
         raise ValueError(f"no arrow in overload {text!r}")
@@ -198,7 +202,8 @@ def resolve(
     """What the best matching overload returns.
 
     Several that match equally well give what they have in common; none that matches gives Unknown.
-    Where a dtype is given, the dtype of a returned tensor is unknown here: the caller knows the argument.
+    Where a dtype is given, the dtype of a returned tensor is unknown here: the caller knows the
+    argument.
     """
     named = keywords if isinstance(keywords, Mapping) else dict.fromkeys(keywords, "x")
     best = best_fitting(overloads, positional, named)

@@ -1,14 +1,15 @@
 """What a torch call returns, as small frozen values, with their compact text form.
 
-Text enters (`T=0`, `<values:T==,indices:Ti=>`, `[T??]`), typed values leave; nothing here knows the table.
+Text enters (`T=0`, `<values:T==,indices:Ti=>`, `[T??]`), typed values leave; nothing here knows the
+table.
 
 Letters of a tensor, written `T` dtype rank:
 
 - dtype: `b` bool, `i` integer, `f` floating, `c` complex, `=` that of the first tensor argument,
-  `n` likewise but bool becomes integer (`sum`; without a tensor argument, that of the number arguments), `^` promoted over all tensor and number arguments,
-  `?` unknown.
-- rank: `0` always zero-dimensional, `=` that of the first tensor argument, `^` the largest rank among
-  the tensor arguments (broadcasting), `?` unknown.
+  `n` likewise but bool becomes integer (`sum`; without a tensor argument, that of the number
+  arguments), `^` promoted over all tensor and number arguments, `?` unknown.
+- rank: `0` always zero-dimensional, `=` that of the first tensor argument, `^` the largest rank
+  among the tensor arguments (broadcasting), `?` unknown.
 """
 
 from __future__ import annotations
@@ -54,7 +55,9 @@ class ScalarReturn:
 
 @dataclass(frozen=True, slots=True)
 class HostReturn:
-    """Any other host value: `Z` Size, `A` ndarray, `L` nested list, `N` None, `D` device, `Y` dtype."""
+    """Any other host value: `Z` Size, `A` ndarray, `L` nested list, `N` None, `D` device, `Y`
+    dtype.
+    """
 
     kind: str
 
@@ -164,7 +167,9 @@ def render_return(value: Return) -> str:
 
 
 def common_return(values: Iterable[Return]) -> Return:
-    """What all of the values have in common; Unknown where they differ in form, or where there are none."""
+    """What all of the values have in common; Unknown where they differ in form, or where there are
+    none.
+    """
     result: Return | None = None
     for value in values:
         result = value if result is None else _common(result, value)

@@ -1,4 +1,5 @@
-"""The table of torch: what every public function, method, attribute and class of torch returns and costs.
+"""The table of torch: what every public function, method, attribute and class of torch returns and
+costs.
 
 Reads the generated `torch_table.json` (see `tools/generate_torch_table.py`); never imports torch.
 Loading decodes the JSON only; overloads are parsed when they are asked for.
@@ -61,8 +62,8 @@ _TENSOR_PREFIX: Final = "torch.Tensor."
 class Op:
     """A function or method: its overloads and flags.
 
-    `own_flags` hold for all overloads; `flags_for` adds those of the overload that a call selects and applies
-    the conditions. `source` cites where the supplement knows it from.
+    `own_flags` hold for all overloads; `flags_for` adds those of the overload that a call selects
+    and applies the conditions. `source` cites where the supplement knows it from.
     """
 
     name: str
@@ -95,9 +96,10 @@ class Op:
     ) -> frozenset[str]:
         """The flags that hold for a call with these kinds of arguments.
 
-        Those of the best matching overloads, without the letters d, h, s and y where a parameter in `unless` is
-        given or none in `only_with` is. `repeat_interleave` with `output_size` has no `y`, for example.
-        `mask` says that a boolean tensor is among the arguments, which `__getitem__` asks for.
+        Those of the best matching overloads, without the letters d, h, s and y where a parameter in
+        `unless` is given or none in `only_with` is. `repeat_interleave` with `output_size` has no
+        `y`, for example. `mask` says that a boolean tensor is among the arguments, which
+        `__getitem__` asks for.
         """
         best = best_fitting(self.overloads, positional, keywords)
         flags = self.own_flags.union(*(overload.flags for overload in best or self.overloads))
@@ -161,14 +163,16 @@ class Op:
 
     @property
     def syncs_cuda(self) -> bool:
-        """It waits for the device, which only the cited supplement knows; `source` says from where."""
+        """It waits for the device, as the documentation or the supplement says; see `source`."""
         return "s" in self.flags
 
 
 @dataclass(frozen=True)
 class TorchClass:
-    """A public class of torch. `kind` is module, optimizer, scheduler, distribution, loader, dataset, tensor,
-    event, stream, generator, context or object; `bases` are its public torch bases, nearest first."""
+    """A public class of torch. `kind` is module, optimizer, scheduler, distribution, loader,
+    dataset, tensor, event, stream, generator, context or object; `bases` are its public torch
+    bases, nearest first.
+    """
 
     qualified: str
     kind: str
@@ -214,11 +218,15 @@ class TorchTable:
         self._ops: dict[str, Op | None] = {}
 
     def canonical(self, qualified: str) -> str:
-        """The name under which the table describes it: `torch.nn.modules.Linear` is `torch.nn.Linear`."""
+        """The name under which the table describes it: `torch.nn.modules.Linear` is
+        `torch.nn.Linear`.
+        """
         return self._aliases.get(qualified, qualified)
 
     def function(self, qualified: str) -> Op | None:
-        """The function of that qualified name; `torch.Tensor.max` is the method with the tensor as first argument."""
+        """The function of that qualified name; `torch.Tensor.max` is the method with the tensor as
+        first argument.
+        """
         if qualified not in self._ops:
             self._ops[qualified] = self._find_function(self.canonical(qualified))
         return self._ops[qualified]
@@ -239,7 +247,9 @@ class TorchTable:
         return None
 
     def method(self, name: str) -> Op | None:
-        """The Tensor method of that name, `__and__` and the like included; `self` is no parameter of it."""
+        """The Tensor method of that name, `__and__` and the like included; `self` is no parameter
+        of it.
+        """
         key = "." + name
         if key not in self._ops:
             entry = self._methods.get(name)

@@ -1,1 +1,3 @@
-"""Parts of the generator of `flake8_torchperf/knowledge/torch_table.json`; see `generate_torch_table.py`."""
+"""Parts of the generator of `flake8_torchperf/knowledge/torch_table.json`; see
+`generate_torch_table.py`.
+"""

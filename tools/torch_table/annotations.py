@@ -74,7 +74,9 @@ _TUPLES = {"tuple", "Tuple"}
 
 
 def parse(text: str | None) -> ast.expr | None:
-    """The expression of an annotation, string annotations opened; None where it is missing or malformed."""
+    """The expression of an annotation, string annotations opened; None where it is missing or
+    malformed.
+    """
     if not text:
         return None
     try:
@@ -179,8 +181,8 @@ def _is_ellipsis(node: ast.expr) -> bool:
 def returned(text: str | None, named: Mapping[str, str], self_return: Return = UNKNOWN) -> Return:
     """The return that an annotation names.
 
-    `named` maps the names of classes to their public qualified names; `self_return` is what `Self` means.
-    An Optional is what it holds: a caller who uses the result has it.
+    `named` maps the names of classes to their public qualified names; `self_return` is what `Self`
+    means. An Optional is what it holds: a caller who uses the result has it.
     """
     if text is None:
         return UNKNOWN

@@ -30,7 +30,8 @@ from torch_table.operations import Builder, attribute_return
 from torch_table.probe import Prober, describe
 from torch_table.supplement import fold, fold_documented
 
-# Namespaces whose functions compute on tensors and are therefore probed, with the prefix of their aten names.
+# Namespaces whose functions compute on tensors and are therefore probed, with the prefix of their
+# aten names.
 NUMERIC = {
     "torch": "",
     "torch.nn.functional": "",
@@ -39,17 +40,18 @@ NUMERIC = {
     "torch.special": "special_",
 }
 _PLUMBING = {
-    "__class__", "__deepcopy__", "__delattr__", "__dict__", "__dir__", "__doc__", "__getattribute__", "__getstate__",
-    "__init__", "__init_subclass__", "__module__", "__new__", "__reduce__", "__reduce_ex__", "__setattr__",
-    "__setstate__", "__sizeof__", "__subclasshook__", "__weakref__", "__torch_dispatch__", "__torch_function__",
-    "__cuda_array_interface__", "__array_priority__", "__dlpack__", "__dlpack_device__", "__hash__", "__annotations__",
-    "__firstlineno__", "__static_attributes__", "__str__",
+    "__class__", "__deepcopy__", "__delattr__", "__dict__", "__dir__", "__doc__",
+    "__getattribute__", "__getstate__", "__init__", "__init_subclass__", "__module__",
+    "__new__", "__reduce__", "__reduce_ex__", "__setattr__", "__setstate__", "__sizeof__",
+    "__subclasshook__", "__weakref__", "__torch_dispatch__", "__torch_function__",
+    "__cuda_array_interface__", "__array_priority__", "__dlpack__", "__dlpack_device__",
+    "__hash__", "__annotations__", "__firstlineno__", "__static_attributes__", "__str__",
 }  # fmt: skip
 
 # Python's protocols, which share a name with an unrelated operator.
 _NO_OPERATOR = {
-    "__index__", "__int__", "__float__", "__bool__", "__complex__", "__len__", "__iter__", "__long__",
-    "__nonzero__", "__rand__",
+    "__index__", "__int__", "__float__", "__bool__", "__complex__", "__len__", "__iter__",
+    "__long__", "__nonzero__", "__rand__",
 }  # fmt: skip
 
 

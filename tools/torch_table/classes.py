@@ -196,7 +196,9 @@ def _with_return(signature: Signature, value: Return) -> Signature:
 
 
 def _forward_habit(function: Any) -> Return:
-    """A forward without annotation returns a tensor where all that it returns is a call into torch.nn.functional."""
+    """A forward without annotation returns a tensor where all that it returns is a call into
+    torch.nn.functional.
+    """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError):

@@ -33,8 +33,8 @@ def settle(annotated: Return, observations: Sequence[Observation]) -> Return:
 def changed(settled: Return, plain: Return, seen: Return) -> Return:
     """The settled return of a call with an option added.
 
-    `plain` and `seen` come from the same few samples without and with the option: a letter that is the same in
-    both keeps the letter that all samples settled.
+    `plain` and `seen` come from the same few samples without and with the option: a letter that is
+    the same in both keeps the letter that all samples settled.
     """
     if plain == seen:
         return settled

@@ -24,7 +24,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Signature:
-    """One way to call something, and the return its annotation names (Unknown where there is none)."""
+    """One way to call something, and the return its annotation names, if any."""
 
     parameters: tuple[Parameter, ...]
     returns: Return = UNKNOWN
@@ -35,7 +35,7 @@ class Signature:
         return replace(self, parameters=self.parameters[1:])
 
     def expanded(self) -> list[Signature]:
-        """One signature per combination of its unions' alternatives; too many become unknown (`x`)."""
+        """One signature per combination of its unions' members; too many become `x`."""
         choices = [p.types for p in self.parameters]
         if math.prod(map(len, choices)) > MOST_COMBINATIONS:
             choices = [types if len(types) == 1 else ("x",) for types in choices]

@@ -1,4 +1,6 @@
-"""What is public in torch: its modules, functions and classes, and which name of several is the chosen one."""
+"""What is public in torch: its modules, functions and classes, and which name of several is the
+chosen one.
+"""
 
 from __future__ import annotations
 
@@ -137,7 +139,9 @@ _FOREIGN = ("typing", "builtins", "collections", "functools", "contextlib", "num
 
 @dataclass
 class Catalogue:
-    """Public functions and classes by chosen qualified name, and all other names of the same objects."""
+    """Public functions and classes by chosen qualified name, and all other names of the same
+    objects.
+    """
 
     functions: dict[str, Any] = field(default_factory=dict)
     classes: dict[str, type] = field(default_factory=dict)
@@ -148,7 +152,9 @@ class Catalogue:
         return {value: name for name, value in self.classes.items()}
 
     def annotation_names(self) -> dict[str, str]:
-        """How annotations name classes: bare and dotted names to chosen names, ambiguous bare names left out."""
+        """How annotations name classes: bare and dotted names to chosen names, ambiguous bare names
+        left out.
+        """
         bare: dict[str, set[str]] = {}
         for name in self.classes:
             bare.setdefault(name.rpartition(".")[2], set()).add(name)

@@ -10,14 +10,21 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.knowledge.returns import UNKNOWN, HostReturn, ListReturn, Return, ScalarReturn
+from flake8_torchperf.knowledge.returns import (
+    UNKNOWN,
+    HostReturn,
+    ListReturn,
+    Return,
+    ScalarReturn,
+    TensorReturn,
+)
 from torch_table import reads, schemas, stubs
 from torch_table.letters import changed, settle
 from torch_table.model import Entry, Parameter, Signature
 from torch_table.probe import FAILURES, Observation, Probed, Prober, category
 
-# Not called: they reach for files, threads, processes, hardware, or global state, or abort the process
-# when the samples do not suit.
+# Not called: they reach for files, threads, processes, hardware, or global state, or abort the
+# process when the samples do not suit.
 UNPROBED = frozenset(
     {
         "from_file",
@@ -91,8 +98,8 @@ class Builder:
     ) -> Entry:
         """The entry of one operation.
 
-        `operators` are the aten names that carry its tags; with `bound` the first parameter is the tensor that
-        the method is called on, and the entry leaves it out.
+        `operators` are the aten names that carry its tags; with `bound` the first parameter is the
+        tensor that the method is called on, and the entry leaves it out.
         """
         entry = Entry()
         for operator in operators:
@@ -123,12 +130,24 @@ class Builder:
             entry.unless |= spared
             found[0] = replace(settled, costs=frozenset(costs))
             found += self._with_options(function, single, settled, probed)
+        found += self._alone(function, single, settled)
         entry.signatures += [s.without_first() if bound else s for s in found]
+
+    def _alone(
+        self, function: Callable[..., Any], single: Signature, settled: Signature
+    ) -> list[Signature]:
+        """`atleast_1d(x)` returns a tensor, with several tensors it returns a tuple of them."""
+        first = single.parameters[0] if single.parameters else None
+        if first is None or first.form != "variadic" or not isinstance(settled.returns, ListReturn):
+            return []
+        one = Signature((replace(first, form="positional", optional=False),))
+        returns = settle(UNKNOWN, self._prober.probe(function, one).observations)
+        return [replace(one, returns=returns)] if isinstance(returns, TensorReturn) else []
 
     def _with_options(
         self, function: Callable[..., Any], single: Signature, settled: Signature, probed: Probed
     ) -> list[Signature]:
-        """Further signatures where an option, or two, change the form or the letters of the result."""
+        """Further signatures where an option, or two, change what is returned."""
         changing: list[_Option] = []
         found: list[Signature] = []
         plain = self._observe(function, single, probed, ())
@@ -163,7 +182,9 @@ class Builder:
 
 @dataclass(frozen=True)
 class _Option:
-    """An optional parameter, the type its overload asks for, and values to try that differ from its default."""
+    """An optional parameter, the type its overload asks for, and values to try that differ from its
+    default.
+    """
 
     name: str
     type: str
@@ -171,7 +192,9 @@ class _Option:
 
 
 def _options(function: Callable[..., Any], parameters: Sequence[Parameter]) -> list[_Option]:
-    """The options that can change what a call returns; those that only a Python signature tells included."""
+    """The options that can change what a call returns; those that only a Python signature tells
+    included.
+    """
     defaults = _defaults(function)
     found: list[_Option] = []
     for p in parameters:

@@ -1,8 +1,8 @@
 """Calling an operation with small sample arguments, and observing what comes back.
 
-Enters: a callable with its `Signature`. Leaves: `Observation`s (dtypes and ranks in, form and letters out) and
-the operators dispatched on the way. Samples are a few elements on the CPU; every failure of a call is an expected
-answer ("these arguments do not suit").
+Enters: a callable with its `Signature`. Leaves: `Observation`s (dtypes and ranks in, form and
+letters out) and the operators dispatched on the way. Samples are a few elements on the CPU; every
+failure of a call is an expected answer ("these arguments do not suit").
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ class Observation:
 
 @dataclass
 class Probed:
-    """All observations of one signature, the operators it dispatched, and the arguments that worked first."""
+    """All observations of one signature, the operators it dispatched, and the arguments that worked
+    first.
+    """
 
     observations: list[Observation] = field(default_factory=list)
     dispatched: list[Any] = field(default_factory=list)
@@ -129,11 +131,11 @@ def category(dtype: torch.dtype) -> str:
     return "f" if dtype.is_floating_point else "i"
 
 
-class Dispatched(TorchDispatchMode):
+class Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch leaves it so
     """Records every operator that reaches the dispatcher."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.ops: list[Any] = []
 
     def __torch_dispatch__(
@@ -150,7 +152,9 @@ class Dispatched(TorchDispatchMode):
 def arguments(
     parameters: Sequence[Parameter], scenario: Scenario, given: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]] | None:
-    """Sample arguments for the required parameters and the `given` ones; None where none can be built."""
+    """Sample arguments for the required parameters and the `given` ones; None where none can be
+    built.
+    """
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
     seen_tensor = False
@@ -160,7 +164,7 @@ def arguments(
             value = given[param.name]
         elif param.form == "variadic" and param.types[0] in {"T", "i", "Tl"}:
             value = sample(param, scenario, not seen_tensor)
-            positional.extend([value, value])
+            positional.extend([value, sample(param, scenario, False)])
             seen_tensor = seen_tensor or param.types[0] == "T"
             continue
         elif param.optional:
@@ -226,15 +230,15 @@ def describe(value: Any, names: Mapping[type, str]) -> Return:
         return TensorReturn(category(value.dtype), str(min(value.dim(), 9)))
     if isinstance(value, bool):
         return ScalarReturn("b")
-    for type_, kind in ((int, "i"), (float, "f"), (complex, "n"), (str, "s")):
-        if isinstance(value, type_):
+    for scalar, kind in ((int, "i"), (float, "f"), (complex, "n"), (str, "s")):
+        if isinstance(value, scalar):
             return ScalarReturn(kind)
     if isinstance(value, torch.Size):
         return HostReturn("Z")
     if value is None:
         return HostReturn("N")
-    for type_, kind in ((numpy.ndarray, "A"), (torch.dtype, "Y"), (torch.device, "D")):
-        if isinstance(value, type_):
+    for host, kind in ((numpy.ndarray, "A"), (torch.dtype, "Y"), (torch.device, "D")):
+        if isinstance(value, host):
             return HostReturn(kind)
     if isinstance(value, tuple):
         items = tuple(describe(item, names) for item in value)
@@ -344,7 +348,7 @@ class Prober:
         out: Probed,
     ) -> None:
         tensors = sum(
-            (2 if p.types[0] == "Tl" else 1)
+            2 if p.types[0] == "Tl" or p.form == "variadic" else 1
             for p in parameters
             if p.types[0] in {"T", "Tl"} and (not p.optional or p.form == "variadic")
         )
@@ -379,7 +383,9 @@ class Prober:
         given: Mapping[str, Any],
         tensors: int,
     ) -> Scenario | None:
-        pairs = [("f", None), ("i", None), ("b", None)] if tensors else [("f", None)]
+        pairs: list[tuple[str, str | None]] = [("f", None)]
+        if tensors:
+            pairs += [("i", None), ("b", None)]
         if tensors > 1:
             pairs += [("f", "i"), ("i", "f"), ("f", "b"), ("b", "f")]
         cases = [(dtype, other, "unit") for dtype, other in pairs]
@@ -434,7 +440,7 @@ class Prober:
 
 
 def _spread(scenarios: Sequence[Scenario]) -> Iterator[Scenario]:
-    """One of the working scenarios for every shape, the first with all dtypes for the first tensor."""
+    """One working scenario for every shape, the first with all dtypes."""
     shapes: set[tuple[int, ...]] = set()
     for scenario in scenarios:
         if scenario.shape in shapes:
@@ -445,7 +451,9 @@ def _spread(scenarios: Sequence[Scenario]) -> Iterator[Scenario]:
 
 
 def _variants(base: Scenario, tensors: int, numbers: bool, *, first: bool) -> Iterator[Scenario]:
-    """The working scenario itself, then with other dtypes, and (once) with tensors of unlike shapes."""
+    """The working scenario itself, then with other dtypes, and (once) with tensors of unlike
+    shapes.
+    """
     yield base
     if not first:
         return

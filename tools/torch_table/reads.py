@@ -2,9 +2,11 @@
 
 Two experiments, neither of which needs an accelerator:
 
-- A result that is a host value and differs when only the elements differ was read from the elements.
-- Under FakeTensorMode with tensors that claim to be on `cuda`, torch raises DataDependentOutputException where
-  an operation needs an element to go on, and DynamicOutputShapeException where it needs one to know a shape.
+- A result that is a host value and differs when only the elements differ was read from the
+  elements.
+- Under FakeTensorMode with tensors that claim to be on `cuda`, torch raises
+  DataDependentOutputException where an operation needs an element to go on, and
+  DynamicOutputShapeException where it needs one to know a shape.
 """
 
 from __future__ import annotations
@@ -76,7 +78,9 @@ def fake_reads(
     scenario: Scenario,
     given: Mapping[str, Any],
 ) -> str:
-    """`h` or `y` where the operation needs elements on a fake CUDA tensor, `-` where it ran without, else ``."""
+    """`h` or `y` where the operation needs elements on a fake CUDA tensor, `-` where it ran
+    without, else ``.
+    """
     built = arguments(parameters, scenario, given)
     if built is None:
         return ""

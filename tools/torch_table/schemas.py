@@ -1,4 +1,5 @@
-"""The operator registry: flags from tags and aliasing, and signatures of functions that have no stub.
+"""The operator registry: flags from tags and aliasing, and signatures of functions that have no
+stub.
 
 Enters: torch.ops.aten. Leaves: flag letters and `Signature` lists by operator name.
 """
@@ -101,7 +102,9 @@ def _returns_tensor(op: Any) -> bool:
 
 
 def signatures(name: str) -> list[Signature]:
-    """The signatures of aten::name, for builtins that torch ships no stub of (linalg, fft, special)."""
+    """The signatures of aten::name, for builtins that torch ships no stub of (linalg, fft,
+    special).
+    """
     return [_signature(op._schema) for op in overloads(name)]
 
 

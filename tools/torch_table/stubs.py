@@ -1,6 +1,7 @@
 """Signatures from torch's shipped stubs, its Python sources, and its docstrings.
 
-Enters: the installed torch's files and objects. Leaves: `Signature` lists by name. Calls nothing of torch.
+Enters: the installed torch's files and objects. Leaves: `Signature` lists by name. Calls nothing of
+torch.
 """
 
 from __future__ import annotations
@@ -213,7 +214,9 @@ def _type_comment(function: Callable[..., Any]) -> tuple[list[str], str] | None:
 
 
 def undispatched(function: Any) -> Any:
-    """The Python function behind `torch._jit_internal.boolean_dispatch`, which hides the parameters."""
+    """The Python function behind `torch._jit_internal.boolean_dispatch`, which hides the
+    parameters.
+    """
     cells = (
         dict(
             zip(

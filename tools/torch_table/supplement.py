@@ -1,17 +1,23 @@
-"""Folds the hand-written, cited supplement, and what docstrings say of synchronisation, into the entries."""
+"""Folds the hand-written, cited supplement, and what docstrings say of synchronisation, into the
+entries.
+"""
 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import tomllib
-
 from flake8_torchperf.knowledge.returns import UNKNOWN, Return, TensorReturn, parse_return
 from torch_table.model import Entry, Parameter, Signature
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 SUPPLEMENT = (
     Path(__file__).resolve().parents[2] / "flake8_torchperf" / "knowledge" / "supplement.toml"
@@ -23,9 +29,11 @@ _ANYTHING = (
     Parameter("kwargs", ("x",), True, "keywords"),
 )
 
-# "When inputs are on a CUDA device, this function synchronizes that device with the CPU", and its variants.
+# "When inputs are on a CUDA device, this function synchronizes that device with the CPU", and its
+# variants.
 _SYNC = re.compile(
-    r"(When|For)\b[^.]*\bCUDA\b[^.]*(synchronizes (that|its) device|synchronizes only|host-device synchronization)[^.]*"
+    r"(When|For)\b[^.]*\bCUDA\b[^.]*"
+    r"(synchronizes (that|its) device|synchronizes only|host-device synchronization)[^.]*"
 )
 _CONDITION = re.compile(
     r"(?:only when|\bif|When) :attr:`(\w+)`(?:\\? `= True`|\\ `= True`| is one| is a CUDA)"
@@ -33,7 +41,9 @@ _CONDITION = re.compile(
 
 
 def documented_sync(function: object) -> tuple[str, str] | None:
-    """The sentence of a docstring that says that a call synchronises, and the parameter it depends on if any."""
+    """The sentence of a docstring that says that a call synchronises, and the parameter it depends
+    on if any.
+    """
     text = re.sub(r"\s+", " ", getattr(function, "__doc__", None) or "")
     match = _SYNC.search(text)
     if match is None or "gradient" in match.group():
@@ -59,7 +69,7 @@ def fold(
     classes: Mapping[str, Any],
     aliases: Mapping[str, str],
 ) -> None:
-    """Adds every entry of the supplement; raises LookupError for a name that torch does not have."""
+    """Adds every entry of the supplement; raises LookupError for an unknown name."""
     with SUPPLEMENT.open("rb") as file:
         operations = tomllib.load(file)["operation"]
     for operation in operations:
@@ -96,7 +106,9 @@ def _fold_one(
 
 
 def _class_entry(data: Any) -> Entry:
-    """An entry to apply to, of the method's texts; one of unknown parameters where the class has none."""
+    """An entry to apply to, of the method's texts; one of unknown parameters where the class has
+    none.
+    """
     if data is None:
         return Entry([Signature(_ANYTHING)])
     entry = Entry()
