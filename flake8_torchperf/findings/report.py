@@ -52,8 +52,12 @@ MAX_OPERATIONS = 2
 
 
 def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
-    """Operations per parameter are objected to where a loop does one or two of them."""
+    """Operations per parameter are objected to where a loop does one or two of them.
+
+    Where the result is read at once (``p.grad.norm().item()``) the read alone reports.
+    """
     kept = list(raws)
+    read = {id(raw.site.operand_node) for raw in kept}
     counts: dict[int, int] = {}
     for raw in kept:
         if raw.site.kind.value == "ParameterLoop":
@@ -63,7 +67,7 @@ def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
         raw
         for raw in kept
         if raw.site.kind.value != "ParameterLoop"
-        or counts[id(raw.site.loops[-1].node)] <= MAX_OPERATIONS
+        or (counts[id(raw.site.loops[-1].node)] <= MAX_OPERATIONS and id(raw.site.node) not in read)
     ]
 
 

@@ -1,1 +1,1 @@
-"""Abstract interpretation: expressions evaluate to values, each tensor with the reason it is one."""
+"""Abstract interpretation: expressions to values, each tensor with the reason it is one."""

@@ -32,8 +32,10 @@ from flake8_torchperf.interpret.values import (
 from flake8_torchperf.parse.snippet import UnreadableError, parse_expression, parse_expression_text
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from flake8_torchperf.interpret.machine import Machine
-    from flake8_torchperf.suspects.modulemap import ModuleMap
+    from flake8_torchperf.suspects.modulemap import ClassInfo, ModuleMap
 
 SEQUENCES = {
     "list": "list", "List": "list", "Sequence": "sequence", "MutableSequence": "list",
@@ -147,11 +149,29 @@ def _named(
                 return UNKNOWN
             return instance_of(qualified, reason)
         case ClassValue(info=info):
-            return Instance(info.key, info)
+            return record(info, machine, reason, depth) or Instance(info.key, info)
     if last == "Tensor" and ((name == "Tensor" and module.stars) or "." in name):
         weaker = Reason(reason.fact, reason.node, reason.because, Strength.INFERRED)
         return instance_of("torch.Tensor", weaker)
     return _alias(name, module, machine, reason, depth)
+
+
+def record(info: ClassInfo, machine: Machine, reason: Reason, depth: int) -> Value | None:
+    """A NamedTuple or TypedDict by its declared fields; None for other classes."""
+    kinds = {base.rpartition(".")[2] for base in info.bases}
+    if not kinds & {"NamedTuple", "TypedDict"} or depth > MAX_DEPTH:
+        return None
+    fields: dict[str, Value] = {}
+    for name, node in info.annotations.items():
+        try:
+            parsed = parse_expression(info.module.lines, node)
+        except UnreadableError:
+            return None
+        stated = Reason(f"annotation of `{info.name}.{name}`", None, reason)
+        fields[name] = annotated(parsed, info.module, machine, stated, depth + 1)
+    if "TypedDict" in kinds:
+        return Mapping_(UNKNOWN, UNKNOWN, tuple(fields.items()))
+    return Sequence("tuple", UNKNOWN, tuple(fields.values()), tuple(fields))
 
 
 def _alias(name: str, module: ModuleMap, machine: Machine, reason: Reason, depth: int) -> Value:
@@ -229,11 +249,14 @@ def _generic(
         return Mapping_(value(arguments[0]), value(arguments[1]))
     if short in WRAPPERS and arguments:
         return value(arguments[-1] if short == "Coroutine" else arguments[0])
-    return _named(base, module, machine, reason, depth) if name else UNKNOWN
+    if isinstance(base, (cst.Name, cst.Attribute)):
+        return _named(base, module, machine, reason, depth)
+    return UNKNOWN
 
 
-def _tuple(arguments: list[cst.BaseExpression], value: object) -> Value:
-    assert callable(value)
+def _tuple(
+    arguments: list[cst.BaseExpression], value: Callable[[cst.BaseExpression], Value]
+) -> Value:
     if len(arguments) == 2 and isinstance(arguments[1], cst.Ellipsis):
         return Sequence("tuple", value(arguments[0]))
     items = tuple(value(a) for a in arguments)
@@ -241,9 +264,9 @@ def _tuple(arguments: list[cst.BaseExpression], value: object) -> Value:
     return Sequence("tuple", element, items)
 
 
-def _either(values: object) -> Value:
+def _either(values: Iterable[Value]) -> Value:
     """A union of annotations; one unknown option leaves the tensors among the others assumed."""
-    options = list(values)  # type: ignore[call-overload]
+    options = list(values)
     known = [o for o in options if o != UNKNOWN]
     if len(known) == len(options):
         return union(known)
@@ -262,8 +285,10 @@ DOC_PATTERNS = (
     r":param[ \t]+(?P<type>[^\n:]+?)[ \t]+{name}[ \t]*:",
 )
 DOC_ROLES = re.compile(r":(?:class|obj|py:class|math):|`|~|\*")
-DOC_TENSOR = re.compile(r"^(?:a |an |the |optional |input |output |\d-?[dD] )*"
-                        r"(?:torch\.)?(?P<type>\w*Tensor)\b(?P<rest>.*)$")  # fmt: skip
+DOC_TENSOR = re.compile(
+    r"^(?:a |an |the |optional |input |output |\d-?[dD] )*"
+    r"(?:torch\.)?(?P<type>\w*Tensor)\b(?P<rest>.*)$"
+)
 DOC_LISTS = re.compile(
     r"^(?:an? |the )*(?P<kind>list|tuple|sequence|iterable|array)s? *"
     r"(?:\[(?:torch\.)?Tensor\]|of (?:torch\.)?[Tt]ensors?\b|\((?:torch\.)?Tensor\))(?P<rest>.*)$",

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context
 
 # Attributes of numpy arrays that are no arrays.
-NDARRAY_FACTS = {"shape": SHAPE, "ndim": Scalar("int"), "size": Scalar("int")}
+NDARRAY_FACTS: dict[str, Value] = {"shape": SHAPE, "ndim": Scalar("int"), "size": Scalar("int")}
 
 
 def attribute(node: cst.Attribute, env: Env, ctx: Context) -> Value:
@@ -70,7 +70,7 @@ def attribute_of(owner: Value, name: str, node: cst.Attribute | None, ctx: Conte
         case Sequence() | Mapping_() | Scalar():
             return BoundMethod(owner, name, node.value if node is not None else None)
         case NDArray():
-            return NDARRAY_FACTS.get(name, BoundMethod(owner, name))
+            return NDARRAY_FACTS.get(name) or BoundMethod(owner, name)
         case Union(options=options):
             return _of_union(options, name, node, ctx)
         case Device():
@@ -112,9 +112,7 @@ def _of_external(qualified: str, name: str, ctx: Context) -> Value:
     if qualified == "torch" and name in DTYPES:
         return DType(DTYPES[name])
     constant = EXTERNAL_CONSTANTS.get(dotted)
-    if constant is not None:
-        return constant
-    return ctx.machine.external(dotted)
+    return constant if constant is not None else ctx.machine.external(dotted)
 
 
 EXTERNAL_CONSTANTS: dict[str, Value] = {
@@ -129,7 +127,7 @@ EXTERNAL_CONSTANTS: dict[str, Value] = {
 def _of_union(
     options: tuple[Value, ...], name: str, node: cst.Attribute | None, ctx: Context
 ) -> Value:
-    """Only the options that can have the attribute matter: None and numbers have none of torch's."""
+    """Only the options that can have the attribute matter: None and numbers have none."""
     table = ctx.machine.table
     if table.method(name) is not None or table.attribute(name) is not None:
         tensors = [o for o in options if isinstance(o, Tensor)]
@@ -148,16 +146,81 @@ def _of_union(
 
 # Methods and attributes that, of all common types, only tensors have.
 TENSOR_ONLY = frozenset(
-    ("backward", "detach", "detach_", "requires_grad", "grad_fn", "item", "numel", "unsqueeze",
-     "unsqueeze_", "masked_fill", "masked_fill_", "contiguous", "is_cuda", "numpy", "is_sparse",
-     "permute", "expand_as", "view_as", "index_select", "scatter_", "gather", "is_leaf", "retain_grad",
-     "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor", "softmax", "log_softmax",
-     "sigmoid", "bmm", "matmul", "narrow", "element_size", "storage", "untyped_storage", "data_ptr",
-     "is_floating_point", "is_complex", "is_contiguous", "to_dense", "to_sparse", "masked_select",
-     "nonzero", "argmax", "topk", "cumsum_", "mul_", "add_", "sub_", "div_", "copy_", "fill_",
-     "zero_", "clamp_", "addcmul_", "addcdiv_", "lerp_", "sqrt_", "exp_", "uniform_", "normal_",
-     "bernoulli_", "logsumexp", "norm", "isnan", "isinf", "isfinite", "tolist", "size", "dim")
-)  # fmt: skip
+    (
+        "backward",
+        "detach",
+        "detach_",
+        "requires_grad",
+        "grad_fn",
+        "item",
+        "numel",
+        "unsqueeze",
+        "unsqueeze_",
+        "masked_fill",
+        "masked_fill_",
+        "contiguous",
+        "is_cuda",
+        "numpy",
+        "is_sparse",
+        "permute",
+        "expand_as",
+        "view_as",
+        "index_select",
+        "scatter_",
+        "gather",
+        "is_leaf",
+        "retain_grad",
+        "new_zeros",
+        "new_ones",
+        "new_full",
+        "new_empty",
+        "new_tensor",
+        "softmax",
+        "log_softmax",
+        "sigmoid",
+        "bmm",
+        "matmul",
+        "narrow",
+        "element_size",
+        "storage",
+        "untyped_storage",
+        "data_ptr",
+        "is_floating_point",
+        "is_complex",
+        "is_contiguous",
+        "to_dense",
+        "to_sparse",
+        "masked_select",
+        "nonzero",
+        "argmax",
+        "topk",
+        "cumsum_",
+        "mul_",
+        "add_",
+        "sub_",
+        "div_",
+        "copy_",
+        "fill_",
+        "zero_",
+        "clamp_",
+        "addcmul_",
+        "addcdiv_",
+        "lerp_",
+        "sqrt_",
+        "exp_",
+        "uniform_",
+        "normal_",
+        "bernoulli_",
+        "logsumexp",
+        "norm",
+        "isnan",
+        "isinf",
+        "isfinite",
+        "tolist",
+        "size",
+        "dim",
+    )
+)
 
 
 def optimizer_groups(reason_node: cst.CSTNode | None) -> Value:

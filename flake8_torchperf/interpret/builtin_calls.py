@@ -69,8 +69,9 @@ def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
     if not arguments.positional:
         return Scalar(NUMBER_KINDS[name])
     argument = arguments.positional[0]
-    read = emit_read(ctx, SiteKind.HOST_READ, name, arguments.node, argument.value,
-                     operand_node=argument.node)  # fmt: skip
+    read = emit_read(
+        ctx, SiteKind.HOST_READ, name, arguments.node, argument.value, operand_node=argument.node
+    )
     if isinstance(argument.value, Scalar):
         return Scalar(NUMBER_KINDS[name], read=argument.value.read, tensor=argument.value.tensor)
     return Scalar(NUMBER_KINDS[name], read=None if read is None else arguments.node, tensor=read)
@@ -85,10 +86,19 @@ def _reduction(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value
         held = [t for t in map(tensor_of, values) if t is not None]
         reads = [t for t in held if t.device != "host"]
         if reads:
-            first = next(a for a in arguments.positional if tensor_of(a.value) is reads[0]
-                         or tensor_of(a.value) == reads[0])  # fmt: skip
-            emit(ctx, SiteKind.HOST_REDUCTION, name, arguments.node, reads[0],
-                 operand_node=first.node)  # fmt: skip
+            first = next(
+                a
+                for a in arguments.positional
+                if tensor_of(a.value) is reads[0] or tensor_of(a.value) == reads[0]
+            )
+            emit(
+                ctx,
+                SiteKind.HOST_REDUCTION,
+                name,
+                arguments.node,
+                reads[0],
+                operand_node=first.node,
+            )
         return join_all(values)
     if name == "sum" and values:
         return containers.summed(values[0], values[1])
@@ -137,8 +147,14 @@ def _len(arguments: Arguments, env: Env, ctx: Context) -> Value:
 
 def _range(arguments: Arguments, env: Env, ctx: Context) -> Value:
     for argument in arguments.positional:
-        emit_read(ctx, SiteKind.NUMBER_USE, "range", argument.node, argument.value,
-                  operand_node=argument.node)  # fmt: skip
+        emit_read(
+            ctx,
+            SiteKind.NUMBER_USE,
+            "range",
+            argument.node,
+            argument.value,
+            operand_node=argument.node,
+        )
     return Sequence("range", INT)
 
 
@@ -178,8 +194,9 @@ def _filtered(arguments: Arguments, elements: list[Value], env: Env, ctx: Contex
         inside = containers.inside_loop(arguments, ctx)
         given = containers.several(arguments, elements)
         verdict = calls.apply(function, given, env, inside)
-        emit_read(inside, SiteKind.BRANCH, "filter", arguments.node, verdict,
-                  operand_node=arguments.node)  # fmt: skip
+        emit_read(
+            inside, SiteKind.BRANCH, "filter", arguments.node, verdict, operand_node=arguments.node
+        )
     if element == UNKNOWN and containers.grad_filter(function):
         # `filter(lambda p: p.grad is not None, ...)`: only tensors have a `.grad` to ask for.
         reason = Reason("its `.grad` is asked for", arguments.node, None, Strength.INFERRED)
@@ -205,8 +222,9 @@ def _dict(arguments: Arguments, env: Env, ctx: Context) -> Value:
     items = tuple((name, a.value) for name, a in arguments.keywords.items())
     first = arguments.value(0) if arguments.positional else None
     if isinstance(first, Mapping_):
-        return Mapping_(first.key, join_all([first.element, *(v for _, v in items)]),
-                        first.items + items)  # fmt: skip
+        return Mapping_(
+            first.key, join_all([first.element, *(v for _, v in items)]), first.items + items
+        )
     return Mapping_(STR, join_all(v for _, v in items), items)
 
 
@@ -223,9 +241,9 @@ def _getattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
 
 def _setattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
     name = arguments.value(1)
-    if ctx.writes is not None and isinstance(name, Scalar) and isinstance(name.value, str):
-        if len(arguments.positional) > 2 and classes.is_self(arguments.positional[0].node, ctx):
-            ctx.writes[name.value] = arguments.value(2)
+    own = len(arguments.positional) > 2 and classes.is_self(arguments.positional[0].node, ctx)
+    if own and ctx.writes is not None and isinstance(name, Scalar) and isinstance(name.value, str):
+        ctx.writes[name.value] = arguments.value(2)
     return NONE
 
 
@@ -310,13 +328,22 @@ def _math(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
     """The math module works on Python floats: it asks a tensor for its ``__float__``."""
     origin: Tensor | None = None
     for argument in arguments.positional:
-        read = emit_read(ctx, SiteKind.HOST_READ, name, arguments.node, argument.value,
-                         operand_node=argument.node)  # fmt: skip
+        read = emit_read(
+            ctx,
+            SiteKind.HOST_READ,
+            name,
+            arguments.node,
+            argument.value,
+            operand_node=argument.node,
+        )
         origin = read or origin
     if rest in ("isnan", "isinf", "isfinite", "isclose"):
         return BOOL
-    return Scalar("int" if rest in ("ceil", "floor", "trunc") else "float",
-                  read=None if origin is None else arguments.node, tensor=origin)  # fmt: skip
+    return Scalar(
+        "int" if rest in ("ceil", "floor", "trunc") else "float",
+        read=None if origin is None else arguments.node,
+        tensor=origin,
+    )
 
 
 def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
@@ -324,8 +351,15 @@ def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
     for argument in arguments.positional:
         held = held_tensor(argument.value)
         if held is not None:
-            emit_read(ctx, SiteKind.TRANSFER, f"np.{rest}", arguments.node, held,
-                      operand_node=argument.node, traits=("to-host",))  # fmt: skip
+            emit_read(
+                ctx,
+                SiteKind.TRANSFER,
+                f"np.{rest}",
+                arguments.node,
+                held,
+                operand_node=argument.node,
+                traits=("to-host",),
+            )
             break
     return NDARRAY
 

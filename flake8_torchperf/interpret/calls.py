@@ -13,6 +13,7 @@ from flake8_torchperf.interpret import (
     builtin_calls,
     classes,
     container_calls,
+    containers,
     expressions,
     functions,
     tensor_calls,
@@ -20,6 +21,7 @@ from flake8_torchperf.interpret import (
 )
 from flake8_torchperf.interpret.arguments import Arguments, evaluate_arguments
 from flake8_torchperf.interpret.emit import emit
+from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.values import (
     UNKNOWN,
     BoundMethod,
@@ -30,9 +32,12 @@ from flake8_torchperf.interpret.values import (
     Instance,
     Mapping_,
     NDArray,
+    Partial,
+    Reason,
     Returning,
     Scalar,
     Sequence,
+    Strength,
     Tensor,
     Union,
     Value,
@@ -52,6 +57,7 @@ def call(node: cst.Call, env: Env, ctx: Context) -> Value:
     callee = expressions.evaluate(node.func, env, ctx)
     arguments = evaluate_arguments(node, env, ctx)
     _named_call(callee, node, ctx)
+    told_by_use(node, arguments, env)
     value = apply(callee, arguments, env, ctx)
     if value == UNKNOWN and isinstance(node.func, cst.Attribute):
         return unknown_method(node.func, arguments, env, ctx)
@@ -73,6 +79,8 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
             return classes.construct(callee, arguments, ctx)
         case Instance():
             return classes.call_instance(callee, arguments, ctx)
+        case Partial():
+            return apply(callee.callee, containers.completed(callee, arguments), env, ctx)
         case Returning(value=value):
             return value
         case Union(options=options):
@@ -81,9 +89,28 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
     return UNKNOWN
 
 
+def told_by_use(node: cst.Call, arguments: Arguments, env: Env) -> None:
+    """``loss.backward()`` and ``x.detach()``: from here on the name is known to be a tensor."""
+    match node.func:
+        case cst.Attribute(
+            value=(cst.Name() | cst.Attribute()) as owner, attr=cst.Name(value=name)
+        ):
+            if name not in TOLD_BY_CALL or arguments.positional:
+                return
+            path = path_of(owner)
+            if path is not None and env.get(path) == UNKNOWN:
+                reason = Reason(f"`.{name}()` is called on it", node, None, Strength.INFERRED)
+                env[path] = Tensor(reason)
+
+
+# Called without arguments, these are methods of tensors alone.
+TOLD_BY_CALL = frozenset(("backward", "detach", "requires_grad_", "numel", "contiguous"))
+
+
 def _callable(value: Value) -> bool:
     return isinstance(
-        value, (External, BoundMethod, Function, Closure, ClassValue, Instance, Returning)
+        value,
+        (External, BoundMethod, Function, Closure, ClassValue, Instance, Partial, Returning),
     )
 
 

@@ -13,6 +13,7 @@ import libcst as cst
 from flake8_torchperf.interpret import attributes, expressions, functions
 from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.arguments import Arguments, kinds
+from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.types import instance_of
 from flake8_torchperf.interpret.values import (
@@ -80,7 +81,7 @@ def _base(name: str, info: ClassInfo, machine: Machine) -> ClassInfo | str:
 
 
 def torch_kind(info: ClassInfo, machine: Machine) -> str:
-    """ "module", "optimizer", "distribution", ... by the nearest torch base; "" for other classes."""
+    """What the nearest torch base is: "module", "optimizer", ...; "" for other classes."""
     for base in lineage(info, machine):
         if isinstance(base, str):
             found = machine.table.klass(base)
@@ -291,8 +292,8 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     reason = Reason(f"`{name}` makes it", arguments.node)
     if found.kind in ("tensor", "parameter"):
         return instance_of(found.qualified, reason)
-    if found.kind == "loader":
-        return Instance(found.qualified)
+    if found.qualified in ("torch.nn.ModuleList", "torch.nn.ParameterList"):
+        return Sequence("list", element_of(arguments.value(0, "modules")))
     return instance_of(found.qualified, reason)
 
 
@@ -304,9 +305,14 @@ def call_instance(callee: Instance, arguments: Arguments, ctx: Context) -> Value
         if found is not None and found.kind == "module":
             return _torch_forward(callee, arguments, ctx)
         return UNKNOWN
-    names = ("forward", "__call__") if torch_kind(callee.info, machine) == "module" else (
-        "__call__", "forward",
-    )  # fmt: skip
+    names = (
+        ("forward", "__call__")
+        if torch_kind(callee.info, machine) == "module"
+        else (
+            "__call__",
+            "forward",
+        )
+    )
     for name in names:
         method = find_method(callee.info, name, machine)
         if method is not None:
@@ -320,6 +326,10 @@ def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Valu
     tensors = arguments.tensors()
     reason = Reason(f"`{callee.name}` returns it", arguments.node)
     device = "unknown"
+    if callee.name == "torch.nn.Sequential" and len(tensors) == 1:
+        # What modules in a row make of one tensor is in practice one tensor.
+        inferred = Reason("a Sequential returns it", arguments.node, None, Strength.INFERRED)
+        return Tensor(inferred)
     if op is None or callee.name in CONTAINERS:
         return UNKNOWN
     positional, keywords = kinds(arguments)
@@ -365,8 +375,11 @@ def module_iteration(name: str, node: cst.CSTNode) -> Value:
     """``parameters()``, ``named_buffers()``, ``state_dict()``: the tensors of a module."""
     role = "parameter" if "parameters" in name else ""
     strength = Strength.STATED
-    tensor = Tensor(Reason(f"`{name}()` of a module yields tensors", node, None, strength),
-                    "float" if role else "unknown", role=role)  # fmt: skip
+    tensor = Tensor(
+        Reason(f"`{name}()` of a module yields tensors", node, None, strength),
+        "float" if role else "unknown",
+        role=role,
+    )
     if name == "state_dict":
         return Mapping_(Scalar("str"), tensor)
     if name.startswith("named_"):

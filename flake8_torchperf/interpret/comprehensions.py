@@ -28,6 +28,7 @@ def comprehension(
     """``[elt for target in iter if test]`` and its kin."""
     inner, place = enter(node, node.for_in, dict(env), ctx)
     element = expressions.evaluate(node.elt, inner, place)
+    _keep_walrus(node.for_in, inner, env)
     return Sequence(KINDS[type(node)], element)
 
 
@@ -35,7 +36,20 @@ def dict_comprehension(node: cst.DictComp, env: Env, ctx: Context) -> Value:
     """``{key: value for target in iter if test}``."""
     inner, place = enter(node, node.for_in, dict(env), ctx)
     key = expressions.evaluate(node.key, inner, place)
-    return Mapping_(key, expressions.evaluate(node.value, inner, place))
+    value = expressions.evaluate(node.value, inner, place)
+    _keep_walrus(node.for_in, inner, env)
+    return Mapping_(key, value)
+
+
+def _keep_walrus(clause: cst.CompFor | None, inner: Env, env: Env) -> None:
+    """Names bound by ``:=`` inside outlive the comprehension, its own targets do not."""
+    own: set[str] = set()
+    while clause is not None:
+        own |= targets.names(clause.target)
+        clause = clause.inner_for_in
+    for name, value in inner.items():
+        if name not in env and name.partition(".")[0].partition("[")[0] not in own:
+            env[name] = value
 
 
 def enter(node: cst.CSTNode, clause: cst.CompFor, env: Env, ctx: Context) -> tuple[Env, Context]:

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import libcst as cst
+
+from flake8_torchperf.interpret import targets
 from flake8_torchperf.interpret.environment import Env, path_of
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.operators import formatted
@@ -30,8 +33,6 @@ from flake8_torchperf.interpret.values import (
 )
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from flake8_torchperf.interpret.arguments import Arguments
     from flake8_torchperf.interpret.machine import Context
 
@@ -47,9 +48,9 @@ def call_method(
     """``owner.name(arguments)``; ``node`` is the owner's expression."""
     match owner:
         case Sequence():
-            return _sequence(owner, node, name, arguments, env)
+            return _sequence(owner, node, name, arguments, env, ctx)
         case Mapping_():
-            return _mapping(owner, node, name, arguments, env)
+            return _mapping(owner, node, name, arguments, env, ctx)
         case Scalar(kind="str"):
             return _string(name, arguments, ctx)
         case Scalar():
@@ -63,10 +64,19 @@ SCALAR_METHODS: dict[str, Value] = {
 }  # fmt: skip
 
 
-def _change(env: Env, node: cst.BaseExpression | None, value: Value) -> None:
+def _change(env: Env, node: cst.BaseExpression | None, value: Value, ctx: Context) -> None:
+    """The container is worth ``value`` from here on; so is the item of a dict that it is."""
     path = path_of(node) if node is not None else None
     if path is not None:
-        env[path] = value
+        targets.fill(path, value, env, ctx)
+        return
+    if isinstance(node, cst.Subscript):
+        outer = path_of(node.value)
+        holder = env.get(outer) if outer is not None else None
+        if outer is not None and isinstance(holder, Mapping_):
+            empty = isinstance(holder.element, Sequence) and holder.element.items == ()
+            element = value if empty else join(holder.element, value)
+            targets.fill(outer, replace(holder, element=element), env, ctx)
 
 
 def _sequence(
@@ -75,14 +85,15 @@ def _sequence(
     name: str,
     arguments: Arguments,
     env: Env,
+    ctx: Context,
 ) -> Value:
     match name:
         case "append" | "add" | "appendleft" | "insert":
             value = arguments.value(1 if name == "insert" else 0)
-            _change(env, node, _grown(owner, value))
+            _change(env, node, _grown(owner, value), ctx)
             return NONE
         case "extend" | "update" | "extendleft":
-            _change(env, node, _grown(owner, element_of(arguments.value(0))))
+            _change(env, node, _grown(owner, element_of(arguments.value(0))), ctx)
             return NONE
         case "pop" | "popleft" | "__getitem__" | "popitem":
             return owner.element
@@ -112,6 +123,7 @@ def _mapping(
     name: str,
     arguments: Arguments,
     env: Env,
+    ctx: Context,
 ) -> Value:
     values = owner.element
     match name:
@@ -125,10 +137,10 @@ def _mapping(
         case "get" | "pop" | "__getitem__":
             return _get(owner, arguments)
         case "setdefault":
-            _change(env, node, replace(owner, element=join(values, arguments.value(1))))
+            _change(env, node, replace(owner, element=join(values, arguments.value(1))), ctx)
             return _get(owner, arguments)
         case "update":
-            _change(env, node, _updated(owner, arguments))
+            _change(env, node, _updated(owner, arguments), ctx)
             return NONE
         case "copy":
             return owner

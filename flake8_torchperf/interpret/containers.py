@@ -19,6 +19,7 @@ from flake8_torchperf.interpret.values import (
     Closure,
     External,
     Mapping_,
+    Partial,
     Scalar,
     Sequence,
     Value,
@@ -53,6 +54,19 @@ def several(arguments: Arguments, values: list[Value]) -> Arguments:
     """A call with made arguments."""
     node = arguments.positional[0].node if arguments.positional else cst.Name("_")
     return Arguments(arguments.node, tuple(Argument(node, v) for v in values), {})
+
+
+def completed(partial: Partial, arguments: Arguments) -> Arguments:
+    """The arguments of a call of a partial: those it holds, then those given."""
+    held = several(arguments, list(partial.positional))
+    node = arguments.node.func
+    keywords = {name: Argument(node, value) for name, value in partial.keywords}
+    return Arguments(
+        arguments.node,
+        held.positional + arguments.positional,
+        {**keywords, **arguments.keywords},
+        arguments.open,
+    )
 
 
 def inside_loop(arguments: Arguments, ctx: Context) -> Context:
@@ -101,8 +115,10 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
         case "product" | "zip_longest":
             row = tuple(element_of(a.value) for a in arguments.positional)
             return Sequence("iterator", Sequence("tuple", UNKNOWN, row)) if row else UNKNOWN
-        case "partial":
-            return UNKNOWN
+        case "partial" if arguments.positional:
+            keywords = tuple((name, a.value) for name, a in arguments.keywords.items())
+            rest = tuple(a.value for a in arguments.positional[1:])
+            return Partial(arguments.value(0), rest, keywords)
     return UNKNOWN
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import libcst as cst
 
-from flake8_torchperf.interpret.values import Value, join
+from flake8_torchperf.interpret.values import UNKNOWN, Value, join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -45,7 +45,14 @@ def path_of(node: cst.BaseExpression) -> str | None:
 def bind(env: Env, path: str, value: Value) -> None:
     """Assign to a place: what was known of its attributes and items no longer holds."""
     forget_inside(env, path)
+    if value == UNKNOWN:
+        value = env.get(declaration(path), value)
     env[path] = value
+
+
+def declaration(path: str) -> str:
+    """The key under which the type of a bare annotation (``x: Tensor``) is kept."""
+    return f"{path}:"
 
 
 def forget(env: Env, path: str) -> None:

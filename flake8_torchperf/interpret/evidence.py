@@ -35,7 +35,8 @@ TELLING = {
     "view_as", "index_select", "scatter_", "scatter_add_", "new_zeros", "new_ones", "new_full",
     "new_empty", "new_tensor", "softmax", "log_softmax", "bmm", "data_ptr", "masked_select",
     "logsumexp", "addcmul_", "addcdiv_", "index_add_", "index_copy_", "mul_", "add_", "sub_",
-    "div_", "zero_", "fill_", "clamp_", "permute", "is_floating_point", "is_contiguous", "is_complex",
+    "div_", "zero_", "fill_", "clamp_", "permute", "is_floating_point", "is_contiguous",
+    "is_complex",
     "element_size", "untyped_storage", "bernoulli_", "lerp_", "sqrt_", "type_as", "tolist_",
     "masked_scatter", "scatter_reduce", "scatter_reduce_", "grad",
 }  # fmt: skip
@@ -53,6 +54,7 @@ class Use:
     told: str = ""
     strong: bool = False
     hints: set[str] = field(default_factory=set)
+    method: str = ""
     element: Use | None = None
 
     def inside(self) -> Use:
@@ -72,6 +74,11 @@ class Evidence:
         """What the uses of a parameter make of it."""
         use = self.uses.get(name)
         return UNKNOWN if use is None else _value(use, name, node)
+
+    def asked(self, name: str) -> str:
+        """A tensor method that a parameter is asked for, though others have it too; "" if none."""
+        use = self.uses.get(name)
+        return "" if use is None else use.method
 
 
 def _value(use: Use, name: str, node: cst.CSTNode | None) -> Value:
@@ -197,6 +204,8 @@ def _look(node: ast.AST, aliases: dict[str, Use], table: TorchTable) -> None:
                 use.told = f"it is asked for `.{attr}`"
             elif attr in HINTING:
                 use.hints.add(attr)
+            elif not use.method and table.method(attr) is not None:
+                use.method = attr
         case ast.Call(func=ast.Attribute(value=base, attr=attr), args=args) if (
             attr in SIZED and args
         ):

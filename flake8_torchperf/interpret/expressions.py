@@ -180,6 +180,16 @@ def _walrus(node: cst.NamedExpr, env: Env, ctx: Context) -> Value:
 
 
 def _lambda(node: cst.Lambda, env: Env, ctx: Context) -> Value:
+    # What the body does with captured values happens wherever it is called; unknown parameters
+    # stay silent.
+    inside = dict(env)
+    for parameter in (*node.params.posonly_params, *node.params.params, *node.params.kwonly_params):
+        default = parameter.default
+        inside[parameter.name.value] = (
+            UNKNOWN if default is None else evaluate(default, env, ctx.silent())
+        )
+    if ctx.sink is not None:
+        evaluate(node.body, inside, ctx)
     return Closure(node, id(node), env, ctx.module)
 
 
@@ -219,9 +229,9 @@ def _unary(node: cst.UnaryOperation, env: Env, ctx: Context) -> Value:
     tensor = tensor_of(value)
     if tensor is not None:
         return replace(tensor, role="")
-    if isinstance(value, Scalar) and value.known and isinstance(value.value, (int, float)):
-        if isinstance(node.operator, cst.Minus):
-            return literal(value.kind, -value.value)
+    match value, node.operator:
+        case Scalar(kind=kind, value=(int() | float()) as number), cst.Minus():
+            return literal(kind, -number)
     return value
 
 

@@ -73,12 +73,11 @@ def parsed(info: FunctionInfo, machine: Machine) -> tuple[Snippet, cst.FunctionD
 def call_function(function: Function, arguments: Arguments, ctx: Context) -> Value:
     """What a call of a function of the project returns."""
     summary = summarise(function, arguments, ctx)
-    bound = function.bound
-    if summary.writes and ctx.writes is not None and isinstance(bound, Instance):
-        if ctx.owner is not None:
-            for name, value in summary.writes.items():
-                before = ctx.writes.get(name)
-                ctx.writes[name] = value if before is None else join(before, value)
+    own = isinstance(function.bound, Instance) and ctx.owner is not None
+    if own and ctx.writes is not None:
+        for name, value in summary.writes.items():
+            before = ctx.writes.get(name)
+            ctx.writes[name] = value if before is None else join(before, value)
     return summary.value
 
 
@@ -176,7 +175,10 @@ def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
         return found
     tensor = tensor_of(found)
     if isinstance(stated, Tensor):
-        return tensor if tensor is not None else stated
+        if tensor is None:
+            return stated
+        weaker = tensor.reason.strength < stated.reason.strength
+        return replace(tensor, reason=stated.reason) if weaker else tensor
     if isinstance(stated, Sequence) and isinstance(found, Sequence):
         inside = tensor_of(found.element)
         return found if inside is not None or found.items is not None else stated
@@ -290,8 +292,12 @@ def fill_from_calls(env: Env, machine: Machine, key: object) -> None:
             tensor = tensor_of(value)
             if tensor is None:
                 continue
-            reason = Reason(f"parameter `{name}` is given a tensor in this module", None,
-                            tensor.reason, min(tensor.reason.strength, Strength.INFERRED))  # fmt: skip
+            reason = Reason(
+                f"parameter `{name}` is given a tensor in this module",
+                None,
+                tensor.reason,
+                min(tensor.reason.strength, Strength.INFERRED),
+            )
             env[name] = replace(tensor, reason=reason) if isinstance(value, Tensor) else value
 
 
@@ -299,8 +305,10 @@ def _combine(declared: Value, argument: Argument) -> Value:
     given = argument.value
     if given == UNKNOWN:
         return declared
-    if isinstance(declared, Tensor) and not isinstance(given, (Tensor, NoneValue)):
-        return declared
+    if isinstance(declared, Tensor):
+        if isinstance(given, Tensor) and given.reason.strength < declared.reason.strength:
+            return replace(given, reason=declared.reason)
+        return given if isinstance(given, (Tensor, NoneValue)) else declared
     return given
 
 
@@ -325,8 +333,25 @@ def call_closure(closure: Closure, arguments: Arguments, ctx: Context) -> Value:
     if isinstance(closure.node, cst.Lambda):
         return expressions.evaluate(closure.node.body, env, deeper)
     returns: list[Value] = []
-    statements.block(closure.node.body, env, replace(deeper, sink=None, loops=(), returns=returns))
+    flow = statements.block(
+        closure.node.body, env, replace(deeper, sink=None, loops=(), returns=returns)
+    )
+    _write_outer(closure, flow.env or env)
     return join_all(returns) if returns else NONE
+
+
+def _write_outer(closure: Closure, env: Env) -> None:
+    """What a nested function assigns to ``nonlocal`` names, its outer function sees."""
+    body = closure.node.body
+    if not isinstance(body, cst.IndentedBlock) or not isinstance(closure.env, dict):
+        return
+    for line in body.body:
+        for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if isinstance(statement, cst.Nonlocal):
+                for item in statement.names:
+                    name = item.name.value
+                    if name in env and name in closure.env:
+                        closure.env[name] = join(closure.env[name], env[name])
 
 
 def synchronized(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> None:

@@ -14,7 +14,7 @@ from flake8_torchperf.interpret import expressions, statements, targets, torch_c
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.environment import Env, merge, path_of
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
-from flake8_torchperf.interpret.machine import LoopPlace
+from flake8_torchperf.interpret.machine import LoopPlace, Pending
 from flake8_torchperf.interpret.narrowing import narrow
 from flake8_torchperf.interpret.values import (
     External,
@@ -24,7 +24,7 @@ from flake8_torchperf.interpret.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.sites.model import Site, SiteKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,8 +75,8 @@ def _fixed_point(body: Callable[[Env, Context], Flow], env: Env, place: Context)
     entry = dict(env)
     flow = statements.Flow(None)
     for turn in range(MAX_PASSES):
-        sites = None if place.sink is None else list[object]()
-        waiting = None if place.pending is None else list[object]()
+        sites = None if place.sink is None else list[Site]()
+        waiting = None if place.pending is None else list[Pending]()
         inner = replace(place, sink=sites, pending=waiting)
         flow = body(dict(entry), inner)
         again = merge((flow.env, *flow.continues))
@@ -84,9 +84,9 @@ def _fixed_point(body: Callable[[Env, Context], Flow], env: Env, place: Context)
         settled = all(widened.get(key) == value for key, value in entry.items())
         if settled or turn == MAX_PASSES - 1 or place.budget.steps <= 0:
             if place.sink is not None:
-                place.sink.extend(sites or ())  # type: ignore[arg-type]
+                place.sink.extend(sites or ())
             if place.pending is not None:
-                place.pending.extend(waiting or ())  # type: ignore[arg-type]
+                place.pending.extend(waiting or ())
             break
         entry = widened
     return flow
@@ -158,8 +158,14 @@ def element_access(node: cst.Subscript, tensor: Tensor, ctx: Context) -> None:
         first = node.slice[0].slice
         if isinstance(first, cst.Index) and _mentions(first.value, place.index):
             outside = replace(ctx, loops=ctx.loops[: ctx.loops.index(place) + 1])
-            emit(outside, SiteKind.ELEMENT_ACCESS, "index-loop", place.over, tensor,
-                 operand_node=node.value)  # fmt: skip
+            emit(
+                outside,
+                SiteKind.ELEMENT_ACCESS,
+                "index-loop",
+                place.over,
+                tensor,
+                operand_node=node.value,
+            )
 
 
 def _mentions(node: cst.BaseExpression, name: str) -> bool:

@@ -24,6 +24,7 @@ from flake8_torchperf.interpret.values import (
     Mapping_,
     NDArray,
     NoneValue,
+    Opaque,
     Reason,
     Scalar,
     Sequence,
@@ -35,6 +36,8 @@ from flake8_torchperf.interpret.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence as Sequence_
+
     from flake8_torchperf.interpret.machine import Context
 
 IS_TENSOR = {
@@ -58,8 +61,8 @@ def narrow(test: cst.BaseExpression, env: Env, ctx: Context, holds: bool) -> Env
             return _comparison(left, target, env, ctx, holds)
         case cst.Call(func=func, args=arguments):
             return _call(func, arguments, env, ctx, holds)
-        case cst.NamedExpr(target=target, value=value):
-            return _truthiness(target, env, ctx, holds)
+        case cst.NamedExpr(target=named):
+            return _truthiness(named, env, ctx, holds)
         case cst.Name(value="True" | "False" as text):
             return dict(env) if (text == "True") == holds else None
         case cst.Name() | cst.Attribute() | cst.Subscript():
@@ -91,8 +94,7 @@ def _comparison(
         if isinstance(left, cst.Name) and left.value == "None":
             return _none(right, env, ctx, same)
         if isinstance(left, cst.Call) and dotted_name(left.func) == "type" and left.args:
-            if same:
-                return _instance(left.args[0].value, right, env, ctx, True)
+            return _instance(left.args[0].value, right, env, ctx, True) if same else dict(env)
         if same and _is_device_type(left) and _host_name(right):
             return _on_host(left, env, ctx)
     return dict(env)
@@ -108,7 +110,8 @@ def _host_name(node: cst.BaseExpression) -> bool:
 
 def _on_host(node: cst.BaseExpression, env: Env, ctx: Context) -> Env:
     """``x.device.type == "cpu"`` holds: reads of ``x`` are free."""
-    assert isinstance(node, cst.Attribute) and isinstance(node.value, cst.Attribute)
+    assert isinstance(node, cst.Attribute)
+    assert isinstance(node.value, cst.Attribute)
     return _with_device(node.value.value, env, ctx, "host")
 
 
@@ -128,9 +131,7 @@ def _none(node: cst.BaseExpression, env: Env, ctx: Context, is_none: bool) -> En
         return dict(env)
     value = expressions.evaluate(node, env, ctx.silent())
     if is_none:
-        if isinstance(value, (Tensor, Sequence, Mapping_, Scalar)):
-            # Annotations leave out Optional often enough: the path may still be taken.
-            return {**env, path: NONE}
+        # Annotations leave out Optional often enough: the path may be taken whatever they say.
         return {**env, path: NONE}
     left = without(value, NoneValue)
     if left is None:
@@ -153,9 +154,8 @@ def _truthiness(node: cst.BaseExpression, env: Env, ctx: Context, holds: bool) -
 
 
 def _call(
-    func: cst.BaseExpression, arguments: object, env: Env, ctx: Context, holds: bool
+    func: cst.BaseExpression, args: Sequence_[cst.Arg], env: Env, ctx: Context, holds: bool
 ) -> Env | None:
-    args = list(arguments)  # type: ignore[call-overload]
     callee = expressions.evaluate(func, env, ctx.silent()) if args else UNKNOWN
     if not isinstance(callee, External):
         return dict(env)
@@ -191,6 +191,8 @@ def _class_list(node: cst.BaseExpression, env: Env, ctx: Context) -> list[Value]
 def _narrow_to(
     node: cst.BaseExpression, classes: list[Value], env: Env, ctx: Context, holds: bool
 ) -> Env | None:
+    if isinstance(node, cst.NamedExpr):
+        node = node.target
     path = path_of(node)
     if path is None:
         return dict(env)
@@ -201,6 +203,8 @@ def _narrow_to(
     options = value.options if isinstance(value, Union) else (value,)
     verdicts = [_is_one_of(option, classes) for option in options]
     if not holds:
+        if value == UNKNOWN and any(_is_tensor_class(kind) for kind in classes):
+            return {**env, path: Opaque("no tensor")}
         kept = [o for o, verdict in zip(options, verdicts, strict=True) if verdict is not True]
         return {**env, path: union(kept)} if kept else None
     kept = [o for o, verdict in zip(options, verdicts, strict=True) if verdict]
@@ -227,11 +231,20 @@ def instance_value(kind: Value, reason: Reason) -> Value:
     return UNKNOWN
 
 
+def _is_tensor_class(kind: Value) -> bool:
+    return isinstance(kind, External) and kind.name in TENSOR_CLASSES
+
+
 NUMBERS = {"builtins.int", "builtins.float", "builtins.bool", "builtins.complex"}
 
 
 def _is_one_of(value: Value, classes: list[Value]) -> bool | None:
     """Is ``value`` an instance of one of the classes? None where that cannot be told."""
+    if isinstance(value, Scalar) and value.kind == "number":
+        # `int | float` is one value here: the two classes cover it together.
+        names = {kind.name for kind in classes if isinstance(kind, External)}
+        if {"builtins.int", "builtins.float"} <= names:
+            return True
     verdicts = [_is_instance(value, kind) for kind in classes]
     if any(verdict is True for verdict in verdicts):
         return True

@@ -226,18 +226,13 @@ def _membership(
         return
     match right:
         case Sequence(kind="list" | "tuple" | "sequence", element=element):
-            # `x in [t, ...]` asks `x == t` for its truth, one item after the other. Where both
-            # are tensors the first test is identity, which mostly settles it.
-            sides = (tensor_of(left), tensor_of(element))
-            if (sides[0] is None) != (sides[1] is None) and not any(
-                _never_elementwise(v) for v in (left, element)
-            ):
-                if any(isinstance(v, UnknownValue) for v in (left, element)):
-                    return
-                tensor = sides[0] or sides[1]
-                if tensor is not None:
-                    emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, tensor,
-                              operand_node=left_node)  # fmt: skip
+            # `x in [t, ...]` asks `x == t` for its truth, one item after the other.
+            held = tensor_of(element)
+            asked = held or tensor_of(left)
+            other = left if held is not None else element
+            comparable = tensor_of(other) is not None or isinstance(other, Scalar)
+            if asked is not None and comparable and not _never_elementwise(other):
+                emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, asked, operand_node=left_node)
 
 
 def formatted(value: Value, operation: str, node: cst.BaseExpression, ctx: Context) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from flake8_torchperf.interpret.annotations import annotated, documented
-from flake8_torchperf.interpret.evidence import used_as
+from flake8_torchperf.interpret.evidence import Evidence, used_as
 from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
@@ -68,7 +68,7 @@ def _declare(info: FunctionInfo, node: cst.FunctionDef, machine: Machine) -> dic
         inner = _annotation(params.star_kwarg, info, machine)
         found[params.star_kwarg.name.value] = Mapping_(Scalar("str"), inner)
     if _is_forward(info):
-        _assume_forward(found, ordinary, info, machine)
+        _assume_forward(found, ordinary, info, machine, evidence)
     return found
 
 
@@ -102,7 +102,11 @@ def _is_forward(info: FunctionInfo) -> bool:
 
 
 def _assume_forward(
-    found: dict[str, Value], ordinary: list[cst.Param], info: FunctionInfo, machine: Machine
+    found: dict[str, Value],
+    ordinary: list[cst.Param],
+    info: FunctionInfo,
+    machine: Machine,
+    evidence: Evidence,
 ) -> None:
     """By convention ``forward`` of a module takes tensors first."""
     from flake8_torchperf.interpret.classes import torch_kind
@@ -112,5 +116,15 @@ def _assume_forward(
     first = ordinary[1]
     name = first.name.value
     if first.annotation is None and first.default is None and found.get(name) == UNKNOWN:
+        used = evidence.asked(name)
+        if used:
+            told = Reason(
+                f"first parameter `{name}` of `forward`, asked for `.{used}`",
+                first,
+                None,
+                Strength.INFERRED,
+            )
+            found[name] = Tensor(told)
+            return
         reason = Reason(f"first parameter `{name}` of `forward`", first, None, Strength.ASSUMED)
         found[name] = Tensor(reason)

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import libcst as cst
 
 from flake8_torchperf.interpret import expressions
+from flake8_torchperf.interpret.environment import Env, path_of
 from flake8_torchperf.interpret.iteration import values_of
 from flake8_torchperf.interpret.narrowing import instance_value
-from flake8_torchperf.interpret.values import UNKNOWN, Reason, Value
+from flake8_torchperf.interpret.values import UNKNOWN, Mapping_, Reason, Value
 
 if TYPE_CHECKING:
-    from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Context
 
 
@@ -46,7 +46,26 @@ def bind_pattern(pattern: cst.MatchPattern, subject: Value, env: Env, ctx: Conte
                 bind_pattern(keyword.pattern, UNKNOWN, env, ctx)
         case cst.MatchMapping(elements=elements):
             for element in elements:
-                bind_pattern(element.pattern, UNKNOWN, env, ctx)
+                bind_pattern(element.pattern, _item(element.key, subject), env, ctx)
+
+
+def _item(key: cst.BaseExpression, subject: Value) -> Value:
+    """What a dict holds under the key of a mapping pattern."""
+    if not isinstance(subject, Mapping_):
+        return UNKNOWN
+    if isinstance(key, cst.SimpleString) and isinstance(key.evaluated_value, str):
+        return dict(subject.items).get(key.evaluated_value, subject.element)
+    return subject.element
+
+
+def narrow_subject(
+    pattern: cst.MatchPattern, node: cst.BaseExpression, env: Env, ctx: Context
+) -> None:
+    """``match x: case torch.Tensor():`` makes ``x`` a tensor in that case."""
+    path = path_of(node)
+    if path is not None and isinstance(pattern, cst.MatchClass):
+        before = expressions.evaluate(node, env, ctx.silent())
+        env[path] = _as_class(pattern, before, env, ctx)
 
 
 def _as_class(pattern: cst.MatchPattern, subject: Value, env: Env, ctx: Context) -> Value:

@@ -16,7 +16,7 @@ from flake8_torchperf.interpret import expressions, loops, operators, patterns, 
 from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.contexts import branch_context, guard_of
 from flake8_torchperf.interpret.emit import emit
-from flake8_torchperf.interpret.environment import Env, bind, forget, merge, path_of
+from flake8_torchperf.interpret.environment import Env, bind, declaration, forget, merge, path_of
 from flake8_torchperf.interpret.machine import Pending
 from flake8_torchperf.interpret.narrowing import narrow
 from flake8_torchperf.interpret.values import (
@@ -47,8 +47,16 @@ class Flow:
     continues: tuple[Env, ...] = ()
 
 
-def block(body: cst.BaseSuite | Sequence[cst.BaseStatement], env: Env, ctx: Context) -> Flow:
-    """Run the statements of a block one after the other."""
+def block(
+    body: cst.BaseSuite | Sequence[cst.BaseStatement],
+    env: Env,
+    ctx: Context,
+    states: list[Env] | None = None,
+) -> Flow:
+    """Run the statements of a block one after the other.
+
+    ``states`` collects the environment after each, any of which an except block may meet.
+    """
     statements = body.body if isinstance(body, cst.BaseSuite) else body
     breaks: tuple[Env, ...] = ()
     continues: tuple[Env, ...] = ()
@@ -58,6 +66,8 @@ def block(body: cst.BaseSuite | Sequence[cst.BaseStatement], env: Env, ctx: Cont
             break
         flow = run(statement, current, ctx)
         current = flow.env
+        if states is not None and current is not None:
+            states.append(dict(current))
         breaks += flow.breaks
         continues += flow.continues
     return Flow(current, breaks, continues)
@@ -128,8 +138,15 @@ def _accumulation(node: cst.CSTNode, value: Scalar, ctx: Context) -> None:
     if value.read is None or not ctx.loops:
         return
     operand = UNKNOWN if value.tensor is None else value.tensor
-    emit(ctx, SiteKind.HOST_ACCUMULATION, "read", node, operand,
-         operand_node=value.read, covers=(value.read,))  # fmt: skip
+    emit(
+        ctx,
+        SiteKind.HOST_ACCUMULATION,
+        "read",
+        node,
+        operand,
+        operand_node=value.read,
+        covers=(value.read,),
+    )
 
 
 def _ann_assign(node: cst.AnnAssign, env: Env, ctx: Context) -> None:
@@ -139,6 +156,7 @@ def _ann_assign(node: cst.AnnAssign, env: Env, ctx: Context) -> None:
     if node.value is None:
         if path is not None and stated != UNKNOWN:
             targets.assign(node.target, stated, env, ctx)
+            env[declaration(path)] = stated
         return
     value = expressions.evaluate(node.value, env, ctx)
     chosen = stated if value == UNKNOWN or _says_less(value, stated) else value
@@ -227,14 +245,15 @@ def _meet(*flows: Flow) -> Flow:
 
 def _try(node: cst.Try | cst.TryStar, env: Env, ctx: Context) -> Flow:
     before = dict(env)
-    body = block(node.body, env, ctx)
+    states: list[Env] = [before]
+    body = block(node.body, env, ctx, states)
     flows = []
     if node.orelse is not None and body.env is not None:
         after = block(node.orelse.body, body.env, ctx)
         flows.append(Flow(after.env, body.breaks + after.breaks, body.continues + after.continues))
     else:
         flows.append(body)
-    start = merge((before, body.env)) or before
+    start = merge(states) or before
     for handler in node.handlers:
         inside = dict(start)
         if handler.name is not None and isinstance(handler.name.name, cst.Name):
@@ -272,6 +291,9 @@ def _function(node: cst.FunctionDef, env: Env, ctx: Context) -> Flow:
 
 
 def _class(node: cst.ClassDef, env: Env, ctx: Context) -> Flow:
+    if ctx.function == "<module>":
+        block(node.body, dict(env), ctx)
+        return Flow(env)
     bind(env, node.name.value, UNKNOWN)
     return Flow(env)
 
@@ -283,6 +305,7 @@ def _match(node: cst.Match, env: Env, ctx: Context) -> Flow:
     for case in node.cases:
         inside = dict(env)
         patterns.bind_pattern(case.pattern, subject, inside, ctx)
+        patterns.narrow_subject(case.pattern, node.subject, inside, ctx)
         if not asked and patterns.compares(case.pattern):
             asked = True
             loops.branch(ctx, "match", node.subject, subject)

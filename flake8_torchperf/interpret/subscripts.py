@@ -141,13 +141,15 @@ def _tensor_reads(
         found = tensor_of(index.value)
         if found is not None:
             _tensor_index(tensor, found, index, node, ctx, operation)
-        elif isinstance(index.value, Sequence) and index.value.kind == "list":
-            if tensor.device != "host" and _holds_numbers(index.value):
-                emit(ctx, SiteKind.LIST_INDEX, "list", index.node, tensor, operand_node=node)
+        elif tensor.device != "host" and _list_of_numbers(index.value):
+            emit(ctx, SiteKind.LIST_INDEX, "list", index.node, tensor, operand_node=node)
 
 
-def _holds_numbers(value: Sequence) -> bool:
-    return isinstance(value.element, Scalar) and value.element.kind in ("int", "number", "bool")
+def _list_of_numbers(value: Value) -> bool:
+    match value:
+        case Sequence(kind="list", element=Scalar(kind="int" | "number" | "bool")):
+            return True
+    return False
 
 
 def _tensor_index(
@@ -174,7 +176,11 @@ def _tensor_index(
 def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
     scalar: bool | None = None
     masked = any(isinstance(i.value, Tensor) and i.value.dtype == "bool" for i in indices)
-    if masked or any(i.is_slice for i in indices) or any(isinstance(i.value, Tensor) and i.value.scalar is False for i in indices):
+    if (
+        masked
+        or any(i.is_slice for i in indices)
+        or any(isinstance(i.value, Tensor) and i.value.scalar is False for i in indices)
+    ):
         scalar = False
     plain = all(isinstance(i.value, Scalar) for i in indices)
     role = "element" if plain and not masked else ""
@@ -190,9 +196,13 @@ def _sequence_item(base: Sequence, indices: list[Index], ctx: Context) -> Value:
         return replace(base, items=None)
     if index.node is not None and base.kind in ("list", "tuple", "sequence"):
         emit_read(
-            ctx, SiteKind.NUMBER_USE, "list-index", index.node, index.value,
+            ctx,
+            SiteKind.NUMBER_USE,
+            "list-index",
+            index.node,
+            index.value,
             operand_node=index.node,
-        )  # fmt: skip
+        )
     match index.value:
         case Scalar(value=int(at)) if base.items is not None:
             if -len(base.items) <= at < len(base.items):

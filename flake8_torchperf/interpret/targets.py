@@ -14,6 +14,7 @@ from flake8_torchperf.interpret import expressions, subscripts
 from flake8_torchperf.interpret.environment import Env, bind, path_of
 from flake8_torchperf.interpret.iteration import unpack_reads, values_of
 from flake8_torchperf.interpret.values import (
+    UNKNOWN,
     Mapping_,
     Scalar,
     Sequence,
@@ -40,6 +41,16 @@ def assign(target: cst.BaseExpression, value: Value, env: Env, ctx: Context) -> 
             _item(target, value, env, ctx)
         case cst.StarredElement(value=inner):
             assign(inner, Sequence("list", value), env, ctx)
+
+
+def names(target: cst.BaseExpression) -> set[str]:
+    """The names that an assignment to ``target`` binds."""
+    match target:
+        case cst.Name(value=name):
+            return {name}
+        case cst.Tuple(elements=elements) | cst.List(elements=elements):
+            return {name for element in elements for name in names(element.value)}
+    return set()
 
 
 def _unpack(target: cst.Tuple | cst.List, value: Value, env: Env, ctx: Context) -> None:
@@ -105,12 +116,12 @@ def _item(target: cst.Subscript, value: Value, env: Env, ctx: Context) -> None:
                 known[index] = value
             empty = not items and element == join(element, element) and _is_unknown(element)
             joined = value if empty else join(element, value)
-            env[path] = Mapping_(key, joined, tuple(known.items()))
+            fill(path, Mapping_(key, joined, tuple(known.items())), env, ctx)
             if inside is not None:
                 env[inside] = value
         case Sequence(kind="list", element=element):
             inside = path_of(target)
-            env[path] = Sequence("list", join(element, value))
+            fill(path, Sequence("list", join(element, value)), env, ctx)
             if inside is not None:
                 env[inside] = value
         case Tensor() | Scalar():
@@ -121,5 +132,14 @@ def _item(target: cst.Subscript, value: Value, env: Env, ctx: Context) -> None:
                 bind(env, inside, value)
 
 
+def fill(path: str, container: Value, env: Env, ctx: Context) -> None:
+    """A container with one more thing in it; where it is an attribute of ``self``, a write."""
+    env[path] = container
+    head, _, attr = path.rpartition(".")
+    if ctx.writes is not None and head and head == ctx.self_name:
+        written = ctx.writes.get(attr)
+        ctx.writes[attr] = container if written is None else join(written, container)
+
+
 def _is_unknown(value: Value) -> bool:
-    return value == expressions.UNKNOWN
+    return value == UNKNOWN

@@ -95,14 +95,22 @@ def _copy(
     tensor: Tensor, owner: cst.BaseExpression | None, name: str, arguments: Arguments, ctx: Context
 ) -> Value:
     read = emit_read(
-        ctx, SiteKind.TRANSFER, name, arguments.node, tensor, operand_node=owner,
+        ctx,
+        SiteKind.TRANSFER,
+        name,
+        arguments.node,
+        tensor,
+        operand_node=owner,
         traits=("to-host",),
-    )  # fmt: skip
+    )
     if name == "numpy":
         return NDARRAY
     if name == "tolist":
-        number = Scalar({"int": "int", "bool": "bool"}.get(tensor.dtype, "number"),
-                        read=None if read is None else arguments.node, tensor=read)  # fmt: skip
+        number = Scalar(
+            {"int": "int", "bool": "bool"}.get(tensor.dtype, "number"),
+            read=None if read is None else arguments.node,
+            tensor=read,
+        )
         return number if tensor.scalar else Sequence("list", number)
     return replace(tensor, device="host", role="")
 
@@ -133,9 +141,14 @@ def _to(
     told = not any(isinstance(a.value, Device) and not a.value.stated for a in arguments.all())
     if result.device == "host" and tensor.device != "host" and told:
         emit_read(
-            ctx, SiteKind.TRANSFER, "to", arguments.node, tensor, operand_node=owner,
+            ctx,
+            SiteKind.TRANSFER,
+            "to",
+            arguments.node,
+            tensor,
+            operand_node=owner,
             traits=("to-host",),
-        )  # fmt: skip
+        )
     elif result.device != "host" and tensor.device == "host":
         _to_device(tensor, "to", arguments, owner, ctx)
     return result
@@ -181,9 +194,14 @@ def _type(
     if name.startswith("torch.cuda."):
         return replace(tensor, dtype=dtype, device="device")
     emit_read(
-        ctx, SiteKind.TRANSFER, "type", arguments.node, tensor, operand_node=owner,
+        ctx,
+        SiteKind.TRANSFER,
+        "type",
+        arguments.node,
+        tensor,
+        operand_node=owner,
         traits=("to-host",),
-    )  # fmt: skip
+    )
     return replace(tensor, dtype=dtype, device="host")
 
 

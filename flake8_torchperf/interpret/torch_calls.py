@@ -107,7 +107,7 @@ def _device(op: Op, arguments: Arguments, tensors: list[Tensor]) -> str:
 
 
 def result_device(op: Op, tensors: list[Tensor]) -> str:
-    """Where the result lies: with the first tensor where it is made like it, else where they meet."""
+    """Where the result lies: with the tensor it is made like, else where all of them meet."""
     if op.like or op.view or op.in_place:
         return tensors[0].device
     return combine_device(tensors)
@@ -188,8 +188,15 @@ def sites_of(
         return
     elif "y" in flags or ("s" in flags and "h" not in flags):
         traits = () if "y" in flags else ("syncs",)
-        emit(ctx, SiteKind.DYNAMIC_SHAPE, name, arguments.node, operand, operand_node=node,
-             traits=traits)  # fmt: skip
+        emit(
+            ctx,
+            SiteKind.DYNAMIC_SHAPE,
+            name,
+            arguments.node,
+            operand,
+            operand_node=node,
+            traits=traits,
+        )
     elif "h" in flags:
         emit(ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=node)
 
@@ -219,15 +226,27 @@ def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
         if held is not None:
             types = _types_at(op, position, argument.value)
             if types and types <= NUMBER_TYPES:
-                emit_read(ctx, SiteKind.NUMBER_USE, "size", argument.node, held,
-                          operand_node=argument.node)  # fmt: skip
+                emit_read(
+                    ctx,
+                    SiteKind.NUMBER_USE,
+                    "size",
+                    argument.node,
+                    held,
+                    operand_node=argument.node,
+                )
     for keyword, argument in arguments.keywords.items():
         held = _held(argument.value)
         if held is not None:
             types = {p.type for o in op.overloads for p in o.params if p.name == keyword}
             if types and types <= NUMBER_TYPES:
-                emit_read(ctx, SiteKind.NUMBER_USE, keyword, argument.node, held,
-                          operand_node=argument.node)  # fmt: skip
+                emit_read(
+                    ctx,
+                    SiteKind.NUMBER_USE,
+                    keyword,
+                    argument.node,
+                    held,
+                    operand_node=argument.node,
+                )
 
 
 def _held(value: Value) -> Tensor | None:

@@ -58,9 +58,13 @@ def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     result = Tensor(reason, _data_dtype(data), device or made, _data_scalar(data), (short,))
     if device is not None and device != "host":
         emit(
-            ctx, SiteKind.TRANSFER, short, arguments.node, result,
+            ctx,
+            SiteKind.TRANSFER,
+            short,
+            arguments.node,
+            result,
             traits=("to-device", "from-numpy" if isinstance(data, NDArray) else "from-python"),
-        )  # fmt: skip
+        )
     return torch_calls.with_dtype(result, arguments)
 
 
@@ -71,8 +75,14 @@ def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
     held = held_tensor(data)
     first = arguments.get(0, "data")
     if held is not None and first is not None:
-        emit_read(ctx, SiteKind.NUMBER_USE, "tensor-of-tensors", arguments.node, held,
-                  operand_node=first.node)  # fmt: skip
+        emit_read(
+            ctx,
+            SiteKind.NUMBER_USE,
+            "tensor-of-tensors",
+            arguments.node,
+            held,
+            operand_node=first.node,
+        )
 
 
 def _data_dtype(data: Value) -> str:
@@ -88,8 +98,9 @@ def _data_scalar(data: Value) -> bool | None:
 
 
 def _from_numpy(name: str, arguments: Arguments, ctx: Context) -> Value:
-    return Tensor(Reason(f"`{name}` returns it", arguments.node), device="host",
-                  chain=("from_numpy",))  # fmt: skip
+    return Tensor(
+        Reason(f"`{name}` returns it", arguments.node), device="host", chain=("from_numpy",)
+    )
 
 
 def _device_of(name: str, arguments: Arguments, ctx: Context) -> Value:
@@ -104,8 +115,14 @@ def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
     operand = next((t for t in tensors if t.device != "host"), None)
     first = arguments.get(0, "input")
     if operand is not None:
-        emit_read(ctx, SiteKind.HOST_COMPARISON, short, arguments.node, operand,
-                  operand_node=None if first is None else first.node)  # fmt: skip
+        emit_read(
+            ctx,
+            SiteKind.HOST_COMPARISON,
+            short,
+            arguments.node,
+            operand,
+            operand_node=None if first is None else first.node,
+        )
     elif (
         not tensors
         and arguments.positional
@@ -113,8 +130,14 @@ def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
     ):
         # torch takes nothing but tensors here, so two values of which nothing is known are some.
         reason = Reason(f"passed to `{name}`", arguments.node)
-        emit(ctx, SiteKind.HOST_COMPARISON, short, arguments.node, Tensor(reason),
-             operand_node=None if first is None else first.node)  # fmt: skip
+        emit(
+            ctx,
+            SiteKind.HOST_COMPARISON,
+            short,
+            arguments.node,
+            Tensor(reason),
+            operand_node=None if first is None else first.node,
+        )
     return BOOL
 
 
@@ -129,8 +152,14 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
     reason = Reason(f"`{name}` returns it", arguments.node, tensors[0].reason if tensors else None)
     if len(arguments.positional) + len(arguments.keywords) == 1 and not arguments.open:
         if tensors and tensors[0].device != "host":
-            emit(ctx, SiteKind.DYNAMIC_SHAPE, "where", arguments.node, tensors[0],
-                 operand_node=arguments.positional[0].node if arguments.positional else None)  # fmt: skip
+            emit(
+                ctx,
+                SiteKind.DYNAMIC_SHAPE,
+                "where",
+                arguments.node,
+                tensors[0],
+                operand_node=arguments.positional[0].node if arguments.positional else None,
+            )
         device = tensors[0].device if tensors else "unknown"
         return Sequence("tuple", Tensor(reason, "int", device, False, ("where",)))
     if op is None:
@@ -195,8 +224,14 @@ def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     data = arguments.value(0)
     _tensor_of_tensors(data, arguments, ctx)
     if device == "device" and isinstance(data, (Sequence, NDArray)):
-        emit(ctx, SiteKind.TRANSFER, name.rpartition(".")[2], arguments.node, result,
-             traits=("to-device", "from-python"))  # fmt: skip
+        emit(
+            ctx,
+            SiteKind.TRANSFER,
+            name.rpartition(".")[2],
+            arguments.node,
+            result,
+            traits=("to-device", "from-python"),
+        )
     return result
 
 
@@ -207,11 +242,15 @@ def _tensor_class(name: str, arguments: Arguments, ctx: Context) -> Value:
     return legacy_tensor("torch.FloatTensor", arguments, ctx)
 
 
-SYNCHRONIZE = tuple(
-    f"torch.{module}.{call}"
-    for module in ("cuda", "xpu", "mps", "accelerator", "npu", "hpu", "mtia")
-    for call in ("synchronize", "empty_cache")
-) + ("torch.distributed.barrier", "torch.distributed.monitored_barrier")
+SYNCHRONIZE = (
+    *(
+        f"torch.{module}.{call}"
+        for module in ("cuda", "xpu", "mps", "accelerator", "npu", "hpu", "mtia")
+        for call in ("synchronize", "empty_cache")
+    ),
+    "torch.distributed.barrier",
+    "torch.distributed.monitored_barrier",
+)
 
 SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.tensor": _tensor,

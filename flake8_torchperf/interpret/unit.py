@@ -24,6 +24,7 @@ from flake8_torchperf.parse.snippet import (
     Snippet,
     UnreadableError,
     parse_expression,
+    parse_function,
     parse_module_level,
 )
 from flake8_torchperf.sites.hotness import MODULE_HEAT, function_heat, named_heat
@@ -57,7 +58,7 @@ class Names:
 
 def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Unit:
     """Interpret one function. Raises UnreadableError where libcst cannot parse it."""
-    snippet, node = functions.parse_function(info.module.lines, info.node)
+    snippet, node = parse_function(info.module.lines, info.node)
     machine.summaries[("parsed", info.key)] = (snippet, node)
     sites: list[Site] = []
     pending: list[Pending] = []

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Strength(IntEnum):
-    """How sure a reason is: assumed by convention, inferred from use, stated by the code or torch."""
+    """How sure a reason is: assumed by convention, inferred from use, stated in code."""
 
     ASSUMED = 1
     INFERRED = 2
@@ -206,6 +206,15 @@ class BoundMethod:
 
 
 @dataclass(frozen=True, slots=True)
+class Partial:
+    """``functools.partial(callee, *positional, **keywords)``."""
+
+    callee: Value
+    positional: tuple[Value, ...]
+    keywords: tuple[tuple[str, Value], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Returning:
     """A callable known only by what it returns, e.g. annotated ``Callable[..., Tensor]``."""
 
@@ -225,9 +234,26 @@ class UnknownValue:
 
 
 Value: TypeAlias = (
-    Tensor | Scalar | NoneValue | NDArray | Opaque | Device | DType | Sequence | Mapping_ | External
-    | Function | Closure | ClassValue | Instance | BoundMethod | Returning | Union | UnknownValue
-)  # fmt: skip
+    Tensor
+    | Scalar
+    | NoneValue
+    | NDArray
+    | Opaque
+    | Device
+    | DType
+    | Sequence
+    | Mapping_
+    | External
+    | Function
+    | Closure
+    | ClassValue
+    | Instance
+    | BoundMethod
+    | Partial
+    | Returning
+    | Union
+    | UnknownValue
+)
 
 UNKNOWN = UnknownValue()
 NONE = NoneValue()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.suspects.modulemap import FunctionNode
 
+
 class UnreadableError(Exception):
     """libcst cannot parse what Python can; ``str`` is the reason in one line."""
 
@@ -89,12 +90,31 @@ def parse_module_level(lines: Sequence[str], tree: ast.Module) -> Snippet:
     """The statements of a module that stand outside functions and classes, lines kept in place."""
     kept = [""] * len(lines)
     for statement in tree.body:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        for i in range(statement.lineno - 1, statement.end_lineno or statement.lineno):
-            kept[i] = lines[i]
+        if isinstance(statement, ast.ClassDef):
+            _keep_class_body(statement, lines, kept)
+        elif not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            _keep(statement, lines, kept)
     text = "".join(line if line else "\n" for line in kept)
     return _parse(text, 1, wrapped=False)
+
+
+def _keep(statement: ast.stmt, lines: Sequence[str], kept: list[str]) -> None:
+    for i in range(statement.lineno - 1, statement.end_lineno or statement.lineno):
+        kept[i] = lines[i]
+
+
+def _keep_class_body(node: ast.ClassDef, lines: Sequence[str], kept: list[str]) -> None:
+    """What runs when the class is made: its head and the statements that are no definitions."""
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    body = [s for s in node.body if not isinstance(s, definitions)]
+    if not body or node.body[0].lineno == node.lineno:
+        return
+    first = node.body[0]
+    decorated = first.decorator_list if isinstance(first, definitions) else []
+    for i in range(node.lineno - 1, min([first.lineno, *(d.lineno for d in decorated)]) - 1):
+        kept[i] = lines[i]
+    for statement in body:
+        _keep(statement, lines, kept)
 
 
 def parse_expression(lines: Sequence[str], node: ast.expr) -> cst.BaseExpression:
@@ -127,7 +147,8 @@ def _parse(text: str, first_line: int, *, wrapped: bool) -> Snippet:
     body: Sequence[cst.BaseStatement] = module.body
     if wrapped:
         outer = module.body[0]
-        assert isinstance(outer, cst.If) and isinstance(outer.body, cst.IndentedBlock)
+        assert isinstance(outer, cst.If)
+        assert isinstance(outer.body, cst.IndentedBlock)
         body = outer.body.body
     return Snippet(module, body, first_line)
 

@@ -25,7 +25,8 @@ COLD_NAMES = (
     "_init_*", "reset_parameters", "_reset_parameters", "from_pretrained", "from_config",
     "save", "save_*", "_save_*", "load", "load_*", "_load_*", "*state_dict*", "*checkpoint*",
     "export*", "convert_*", "print_*", "_print_*", "log_*", "_log_*", "plot*", "_plot*",
-    "visuali*", "draw_*", "show_*", "display*", "test_*", "test", "summary", "*_summary", "describe",
+    "visuali*", "draw_*", "show_*", "display*", "test_*", "test", "summary", "*_summary",
+    "describe",
     "parse_args", "_repr_html_", "__dir__", "_validate_args",
 )  # fmt: skip
 

@@ -13,6 +13,8 @@ from typing import TypeAlias
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
+# Methods that put something into a list, set or dict.
+FILLING = ("append", "add", "extend", "insert", "update", "setdefault", "appendleft")
 # How far above a file its packages are looked for.
 MAX_PACKAGE_DEPTH = 12
 
@@ -172,10 +174,10 @@ def _read_block(body: list[ast.stmt], module: ModuleMap) -> None:
                 for target in targets:
                     if isinstance(target, ast.Name):
                         module.constants.setdefault(target.id, []).append(value)
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=value_):
-                module.annotations[name] = annotation
-                if value_ is not None:
-                    module.constants.setdefault(name, []).append(value_)
+            case ast.AnnAssign(target=ast.Name(id=variable), annotation=annotation, value=given):
+                module.annotations[variable] = annotation
+                if given is not None:
+                    module.constants.setdefault(variable, []).append(given)
             case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
                 for block in ("body", "orelse", "finalbody"):
                     _read_block(getattr(statement, block, []), module)
@@ -212,12 +214,12 @@ def _read_class_body(body: list[ast.stmt], info: ClassInfo, module: ModuleMap) -
                 if not setter:
                     info.methods[name] = function
                 _record_writes(function, info)
-            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation):
-                info.annotations[name] = annotation
+            case ast.AnnAssign(target=ast.Name(id=attr), annotation=annotation):
+                info.annotations[attr] = annotation
                 if statement.value is not None:
-                    info.assigned[name] = statement.value
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                info.assigned[name] = value
+                    info.assigned[attr] = statement.value
+            case ast.Assign(targets=[ast.Name(id=attr)], value=value):
+                info.assigned[attr] = value
             case ast.ClassDef():
                 _add_class(statement, module, f"{info.name}.")
             case ast.If():
@@ -235,6 +237,16 @@ def _record_writes(method: FunctionInfo, info: ClassInfo) -> None:
     for node in ast.walk(method.node):
         match node:
             case ast.Attribute(value=ast.Name(id=owner), attr=attr, ctx=ast.Store()) if owner == me:
+                _note(info.writers, attr, method)
+            case ast.Subscript(
+                value=ast.Attribute(value=ast.Name(id=owner), attr=attr), ctx=ast.Store()
+            ) if owner == me:
+                _note(info.writers, attr, method)
+            case ast.Call(
+                func=ast.Attribute(
+                    value=ast.Attribute(value=ast.Name(id=owner), attr=attr), attr=filling
+                )
+            ) if owner == me and filling in FILLING:
                 _note(info.writers, attr, method)
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=owner)),
