@@ -16,7 +16,10 @@ from importlib import import_module
 from flake8_torchperf import __version__
 from flake8_torchperf.findings.page import CatalogueError
 
-COMMANDS = ("flake8_torchperf.outputs.explain",)
+COMMANDS = (
+    "flake8_torchperf.outputs.explain",
+    "flake8_torchperf.outputs.run_command",
+)
 # What a shell reports for a command line that cannot be used; argparse exits with it too.
 USAGE_ERROR = 2
 
@@ -25,6 +28,7 @@ examples:
   flake8 --select TPF src        find where Python makes the accelerator wait
   torchperf explain TPF203       why, and what to write instead
   torchperf rules                every rule in one table
+  torchperf run train.py         run a workload and tell which findings it confirms
 """
 
 

@@ -13,6 +13,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 _TOOL = "torchperf"
+_HAS_MONITORING = sys.version_info >= (3, 12)
 
 
 class ExecutedLines:
@@ -34,7 +35,7 @@ class ExecutedLines:
 
     def start(self) -> None:
         """Begin; threads started from now on are included."""
-        if sys.version_info >= (3, 12):
+        if _HAS_MONITORING:
             self._monitor()
         else:
             threading.settrace(self._call)
@@ -42,7 +43,7 @@ class ExecutedLines:
 
     def stop(self) -> None:
         """End, leaving a trace function that someone else has set alone."""
-        if sys.version_info >= (3, 12):
+        if _HAS_MONITORING:
             sys.monitoring.set_events(self._tool, sys.monitoring.events.NO_EVENTS)
             sys.monitoring.free_tool_id(self._tool)
             return
@@ -87,7 +88,7 @@ class ExecutedLines:
     # Python 3.12 and later.
 
     def _monitor(self) -> None:
-        if sys.version_info >= (3, 12):
+        if _HAS_MONITORING:
             monitoring = sys.monitoring
             free = [tool for tool in range(6) if monitoring.get_tool(tool) is None]
             if not free:
@@ -99,7 +100,7 @@ class ExecutedLines:
             monitoring.set_events(self._tool, monitoring.events.PY_START)
 
     def _started(self, code: CodeType, offset: int) -> Any:
-        if sys.version_info >= (3, 12):
+        if _HAS_MONITORING:
             if self._owns(code.co_filename):
                 self._seen.setdefault(code.co_filename, set())
                 sys.monitoring.set_local_events(self._tool, code, sys.monitoring.events.LINE)

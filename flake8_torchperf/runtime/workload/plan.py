@@ -63,6 +63,7 @@ class Observed:
 
     torch: str
     device: str
+    level: str
     seconds: float
     totals: Mapping[str, Any]
     lines: tuple[Mapping[str, Any], ...]

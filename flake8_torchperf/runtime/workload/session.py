@@ -37,7 +37,9 @@ class Session:
     def __init__(self, plan: Plan) -> None:
         owns = owner_of(plan.owners, plan.defaults)
         self._plan = plan
-        self._counter = DispatchCounter(level="reads" if plan.level == "reads" else "full", owner=owns)
+        self._counter = DispatchCounter(
+            level="reads" if plan.level == "reads" else "full", owner=owns
+        )
         self._witness = Witness(owns)
         self._lines = ExecutedLines(owns)
         self._process = os.getpid()
@@ -70,7 +72,9 @@ class Session:
     def observed(self, ended: str) -> Observed:
         """What was seen so far."""
         evidence = self._counter.evidence
-        device = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        device = (
+            torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        )
         notes = []
         if self._lines.disturbed:
             notes.append(
@@ -80,6 +84,7 @@ class Session:
         return Observed(
             torch=torch.__version__,
             device=str(device or "cpu"),
+            level=evidence.level,
             seconds=evidence.seconds,
             totals=evidence.totals.to_dict(),
             lines=tuple(one.to_dict() for one in evidence.lines),
@@ -106,6 +111,7 @@ def _uninterrupted() -> Any:
 
 def main(plan: Plan) -> None:
     """Run the plan's workload in this process; leaves it the way the workload leaves."""
+    _hide_from_pytest()
     session = Session(plan)
     _report_on_termination(session)
     prepare = _module if plan.is_module else _script
@@ -118,6 +124,17 @@ def main(plan: Plan) -> None:
         _show_as_python_would(error)
         sys.excepthook = lambda *_: None  # Already shown; what is left is the exit status.
         raise
+
+
+def _hide_from_pytest() -> None:
+    """Spare a pytest workload the warning that our pytest plugin's package is imported already.
+
+    pytest rewrites the asserts of its plugins' packages and says so where it comes too late, unless
+    the package's docstring holds this word (_pytest/assertion/rewrite.py); with `-W error` its
+    warning would end the run.
+    """
+    package = sys.modules["flake8_torchperf"]
+    package.__doc__ = f"{package.__doc__ or ''} PYTEST_DONT_REWRITE"
 
 
 def _report_on_termination(session: Session) -> None:

@@ -58,7 +58,7 @@ class Witness(TorchFunctionMode):
     """Open it around the workload, in its thread; then ask for `rows`."""
 
     def __init__(self, owns: Callable[[str], bool]) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._owns = owns
         self._owned: dict[int, bool] = {}
         self._codes: dict[int, CodeType] = {}
@@ -73,11 +73,11 @@ class Witness(TorchFunctionMode):
         register: Any = torch.nn.modules.module.register_module_buffer_registration_hook
         self._buffers = register(self._buffer)
         modes.start_reading(self._reads)
-        super().__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
         modes.stop_reading(self._reads)
         self._buffers.remove()
 

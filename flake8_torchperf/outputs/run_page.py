@@ -1,0 +1,55 @@
+"""The report of ``torchperf run`` as one HTML page that opens offline: annotated source by file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files as package_files
+from typing import Any
+
+from flake8_torchperf.runtime.evidence import Counts
+from flake8_torchperf.runtime.workload.judge import FileReport
+from flake8_torchperf.runtime.workload.summary import shown_path
+
+
+def page(data: Mapping[str, Any], files: Sequence[FileReport]) -> str:
+    """The page's text. Everything from the workload is escaped by the template."""
+    import jinja2
+
+    folder = package_files("flake8_torchperf.runtime") / "templates"
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    template = environment.from_string((folder / "run.html").read_text(encoding="utf-8"))
+    return template.render(run=data, files=[_file(one) for one in files if _says_something(one)])
+
+
+def _says_something(file: FileReport) -> bool:
+    return bool(file.judged or file.missed or file.counts)
+
+
+def _file(file: FileReport) -> dict[str, Any]:
+    remarks: dict[int, list[dict[str, str]]] = {}
+    for judged in file.judged:
+        text = f"{judged.finding.code} {judged.finding.message}"
+        if judged.verdict == "confirmed":
+            text += f" [{judged.count} {judged.counter.replace('_', ' ')}]"
+        elif judged.reason:
+            text += f" [{judged.reason}]"
+        remark = {"kind": judged.verdict, "text": text}
+        remarks.setdefault(judged.finding.line, []).append(remark)
+    for missed in file.missed:
+        kinds = ", ".join(f"{kind.replace('_', ' ')} {n}x" for kind, n in missed.kinds.items())
+        made = " (tensor made on the host)" if missed.on_host else ""
+        kind = "inside a call" if missed.inside else "missed"
+        remarks.setdefault(missed.span[0], []).append({"kind": kind, "text": kinds + made})
+    lines = [
+        {
+            "number": number,
+            "ran": number in file.executed,
+            "counts": file.counts.get(number, Counts()),
+            "text": text,
+            "remarks": remarks.get(number, []),
+        }
+        for number, text in enumerate(file.source, start=1)
+    ]
+    return {"path": shown_path(file.path), "note": file.note, "lines": lines}
