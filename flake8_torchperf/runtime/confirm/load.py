@@ -1,0 +1,178 @@
+"""In the child: a file becomes a namespace in which its functions can be called.
+
+First as a module of its package, as its own project imports it. Where that fails, only what the
+wanted function needs: imports, constants, functions and classes of the file, each where it works.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import importlib.util
+import os
+import sys
+from dataclasses import dataclass, field
+from types import CodeType, ModuleType
+from typing import Any
+
+
+class LoadError(Exception):
+    """Neither the module nor the function alone could be loaded; ``str`` says why in one line."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """``mode`` is "module" or "extract"; ``problem`` says why the module could not be imported."""
+
+    names: dict[str, Any]
+    mode: str
+    problem: str = ""
+    missing: dict[str, str] = field(default_factory=dict)
+
+
+def load(path: str, module: str, root: str, function: str) -> Loaded:
+    """Import the file at ``path`` as ``module`` from the folder ``root``; extract where it fails.
+
+    Raises LoadError where not even the function itself can be defined.
+    """
+    sys.path.insert(0, root)
+    try:
+        return Loaded(vars(_import(path, module)), "module")
+    except (Exception, SystemExit) as error:
+        problem = one_line(error)
+        return _extract(path, module, function, problem)
+
+
+def one_line(error: BaseException) -> str:
+    """An exception as "ValueError: what", cut to a readable length."""
+    text = " ".join(str(error).split())
+    name = type(error).__name__
+    return f"{name}: {text[:160]}" if text else name
+
+
+def _import(path: str, module: str) -> ModuleType:
+    if module and module.isidentifier() is False and "." not in module:
+        return _from_file(path, "_torchperf_" + "".join(c if c.isalnum() else "_" for c in module))
+    already = sys.modules.get(module)
+    if already is not None and not _is_file(already, path):
+        return _from_file(path, f"_torchperf_{module.rpartition('.')[2]}")
+    imported = importlib.import_module(module)
+    if not _is_file(imported, path):
+        return _from_file(path, f"_torchperf_{module.rpartition('.')[2]}")
+    return imported
+
+
+def _is_file(module: ModuleType, path: str) -> bool:
+    found = getattr(module, "__file__", None)
+    return bool(found) and os.path.realpath(str(found)) == os.path.realpath(path)
+
+
+def _from_file(path: str, name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be imported as a module")
+    made = importlib.util.module_from_spec(spec)
+    sys.modules[name] = made
+    spec.loader.exec_module(made)
+    return made
+
+
+def module_code(path: str) -> CodeType:
+    """The file compiled as it would be imported: what runs for findings at module level."""
+    with open(path, "rb") as file:
+        return compile(file.read(), path, "exec")
+
+
+def _extract(path: str, module: str, function: str, problem: str) -> Loaded:
+    with open(path, "rb") as file:
+        tree = ast.parse(file.read())
+    wanted = function.partition(".")[0]
+    if wanted == "<module>":
+        raise LoadError(problem)
+    needed = _closure(tree, wanted)
+    names: dict[str, Any] = {
+        "__name__": module or "_torchperf_extract",
+        "__package__": module.rpartition(".")[0],
+        "__file__": path,
+    }
+    missing: dict[str, str] = {}
+    for statement in _flat(tree.body):
+        bound = _bound(statement)
+        if not bound & needed and "*" not in bound:
+            continue
+        _define(statement, bound, names, missing, path)
+    if wanted not in names:
+        reason = missing.get(wanted, "it is not defined at the top level of the file")
+        raise LoadError(f"{problem}; {wanted} alone: {reason}")
+    return Loaded(names, "extract", problem, missing)
+
+
+def _define(
+    statement: ast.stmt,
+    bound: set[str],
+    names: dict[str, Any],
+    missing: dict[str, str],
+    path: str,
+) -> None:
+    """Run one statement; what fails is remembered by the names it would have bound."""
+    code = compile(ast.Module([statement], []), path, "exec", dont_inherit=True)
+    try:
+        exec(code, names)
+    except (Exception, SystemExit) as error:
+        for name in bound:
+            missing[name] = one_line(error)
+
+
+def _flat(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The top-level statements, with those in a ``try``: imports hide there."""
+    found: list[ast.stmt] = []
+    for statement in body:
+        match statement:
+            case ast.Try(body=inner):
+                found += [*_flat(inner), statement]
+            case ast.If(test=ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING")):
+                continue
+            case _:
+                found.append(statement)
+    return found
+
+
+def _bound(statement: ast.stmt) -> set[str]:
+    """The names that a top-level statement binds."""
+    match statement:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            return {(one.asname or one.name).partition(".")[0] for one in aliases}
+    return {
+        node.id
+        for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    } | {
+        (alias.asname or alias.name).partition(".")[0]
+        for node in ast.walk(statement)
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+
+
+def _closure(tree: ast.Module, wanted: str) -> set[str]:
+    """The names that ``wanted`` needs, directly or through what it needs."""
+    providers: dict[str, list[ast.stmt]] = {}
+    for statement in _flat(tree.body):
+        for name in _bound(statement):
+            providers.setdefault(name, []).append(statement)
+    needed: set[str] = set()
+    waiting = [wanted]
+    while waiting:
+        name = waiting.pop()
+        if name in needed:
+            continue
+        needed.add(name)
+        for statement in providers.get(name, ()):
+            waiting += [
+                node.id
+                for node in ast.walk(statement)
+                if isinstance(node, ast.Name) and node.id in providers
+            ]
+    return needed

@@ -1,0 +1,221 @@
+"""In the child: the whole of one job, from the loaded file to counts at every size.
+
+A job (plain data from the parent) goes in, a result (plain data) leaves. It finds inputs with which
+the flagged lines run, then calls at each size once under the counter and once with lines traced.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from flake8_torchperf.runtime.confirm.load import LoadError, load, one_line
+from flake8_torchperf.runtime.confirm.recipes import describe
+from flake8_torchperf.runtime.confirm.run import TooLate, time_limit, watch
+from flake8_torchperf.runtime.confirm.search import Assignment, Score, Search, chosen
+from flake8_torchperf.runtime.confirm.subject import Subject, SubjectError
+from flake8_torchperf.runtime.counter import DispatchCounter
+from flake8_torchperf.runtime.evidence import Evidence
+
+# How much of a snippet's time the search for inputs may take; the rest is for the probes.
+SEARCH_SHARE = 0.45
+# One call in the search may take this share of it: a hang must not use up all of it.
+CALL_SHARE = 0.25
+# The first size at which inputs are tried: large enough that shapes do not coincide by chance.
+MOST_LATE = 3
+
+
+def execute(job: dict[str, Any]) -> dict[str, Any]:
+    """Load, find inputs, probe. The result's "failed" says which stage did not work, and why."""
+    began = time.monotonic()
+    seconds = float(job["seconds"])
+    try:
+        with time_limit(seconds * 0.8):
+            loaded = load(job["path"], job["module"], job["root"], job["function"])
+    except TooLate:
+        return {"failed": "import", "reason": f"importing took more than {seconds * 0.8:.3g} s"}
+    except (LoadError, Exception, SystemExit) as error:
+        reason = str(error) if isinstance(error, LoadError) else one_line(error)
+        return {"failed": "import", "reason": reason}
+    try:
+        subject = Subject(job, loaded)
+    except SubjectError as error:
+        return {"failed": "inputs", "reason": str(error)}
+    left = seconds - (time.monotonic() - began)
+    return {"mode": loaded.mode, "problem": loaded.problem, **_judge(subject, job, left)}
+
+
+def _judge(subject: Subject, job: dict[str, Any], seconds: float) -> dict[str, Any]:
+    trials = Trials(subject, job, seconds * SEARCH_SHARE)
+    best = trials.search()
+    end = time.monotonic() + seconds * (1 - SEARCH_SHARE) * 0.9
+    probed: dict[Assignment, list[dict[str, Any]]] = {}
+    targets: dict[str, Any] = {}
+    for target in job["targets"]:
+        assignment = trials.reached.get(target["id"], (best, ""))[0]
+        reached = target["id"] in trials.reached
+        entry: dict[str, Any] = {
+            "reached": reached,
+            "error": trials.errors.get(assignment, ""),
+            "inputs": trials.describe(assignment),
+        }
+        if reached:
+            if assignment not in probed:
+                probed[assignment] = probe_all(subject, job, trials.call(assignment), end)
+            entry["probes"] = probed[assignment]
+        targets[target["id"]] = entry
+    return {
+        "targets": targets,
+        "attempts": len(trials.errors),
+        "late": trials.late,
+        "guessed": list(subject.guessed),
+        "bare": subject.without_init,
+    }
+
+
+class Trials:
+    """Tries assignments at the smallest size and remembers which flagged lines each one reached."""
+
+    def __init__(self, subject: Subject, job: dict[str, Any], seconds: float) -> None:
+        self.subject, self.job, self.seconds = subject, job, seconds
+        self.errors: dict[Assignment, str] = {}
+        self.reached: dict[str, tuple[Assignment, str]] = {}
+        self.late = 0
+        self._scores: dict[str, tuple[bool, int]] = {}
+
+    def search(self) -> Assignment:
+        """Look until every flagged line ran in a call that came to its end."""
+        wanted = len(self.job["targets"])
+        search = Search(
+            self.subject.dimensions,
+            self._evaluate,
+            lambda score: self.late >= MOST_LATE or (score[0] == wanted and score[1]),
+            self.seconds,
+        )
+        return search.run()
+
+    def call(self, assignment: Assignment) -> Callable[[int], Callable[[], None]]:
+        """What makes the inputs of an assignment at a size and returns the call itself."""
+        recipes = dict(chosen(self.subject.dimensions, assignment))
+        return lambda n: self.subject.prepare(recipes, n)
+
+    def describe(self, assignment: Assignment) -> dict[str, str]:
+        """The inputs in words, those left at their defaults left out."""
+        recipes = chosen(self.subject.dimensions, assignment)
+        return {k: describe(r) for k, r in recipes.items() if r["kind"] != "default"}
+
+    def _evaluate(self, assignment: Assignment) -> Score:
+        recipes = dict(chosen(self.subject.dimensions, assignment))
+        n = int(self.job["sizes"][0])
+        try:
+            with time_limit(self.seconds * CALL_SHARE):
+                call = self.subject.prepare(recipes, n)
+        except (Exception, SystemExit, TooLate) as error:
+            self.errors[assignment] = f"inputs: {one_line(error)}"
+            return (0, False, -1)
+        outcome = watch(call, self.job["path"], self.seconds * CALL_SHARE)
+        self.late += outcome.late
+        self.errors[assignment] = outcome.error
+        count = 0
+        for target in self.job["targets"]:
+            if any(outcome.lines[line] for line in range(target["first"], target["last"] + 1)):
+                count += 1
+                self._note(target["id"], assignment, not outcome.error, outcome.late)
+        return (count, not outcome.error, len(outcome.lines))
+
+    def _note(self, target: str, assignment: Assignment, completed: bool, late: bool) -> None:
+        """Prefer the first call that came to its end; one that ran too late can't be probed."""
+        if late:
+            return
+        score = (completed, 0)
+        if target not in self._scores or score > self._scores[target]:
+            self._scores[target] = score
+            self.reached[target] = (assignment, self.errors[assignment])
+
+
+def probe_all(
+    subject: Subject,
+    job: dict[str, Any],
+    calls: Callable[[int], Callable[[], None]],
+    end: float,
+) -> list[dict[str, Any]]:
+    """Probe at every size; sizes for which no time is left are not in the result."""
+    probes: list[dict[str, Any]] = []
+    for n in job["sizes"]:
+        left = end - time.monotonic()
+        if left <= 0:
+            break
+        made = _probe(subject, job, calls, int(n), left)
+        if made is not None:
+            probes.append(made)
+    return probes
+
+
+def _probe(
+    subject: Subject,
+    job: dict[str, Any],
+    calls: Callable[[int], Callable[[], None]],
+    n: int,
+    seconds: float,
+) -> dict[str, Any] | None:
+    """One size: counted, then traced with fresh inputs. None where it takes too long."""
+    cuda = job["device"] == "cuda"
+    counter = DispatchCounter("full", owner=[job["path"]], host_as_device=not cuda)
+    error = ""
+    try:
+        with time_limit(seconds):
+            call = calls(n)
+            try:
+                with counter:
+                    call()
+                    if cuda:
+                        torch.cuda.synchronize()
+            except (Exception, SystemExit) as raised:
+                error = one_line(raised)
+            outcome = watch(calls(n), job["path"], seconds)
+    except TooLate:
+        return None
+    except (Exception, SystemExit) as raised:
+        return {"size": n, "error": f"inputs: {one_line(raised)}", "counted": False}
+    if outcome.late:
+        return None
+    return {"counted": True, **_counts(counter.evidence, job, n, error, outcome.lines)}
+
+
+def _counts(
+    evidence: Evidence, job: dict[str, Any], n: int, error: str, executed: Any
+) -> dict[str, Any]:
+    path = job["path"]
+    regions: dict[str, dict[str, Any]] = {}
+    executions: dict[str, int] = {}
+    for target in job["targets"]:
+        spans = [evidence.between(path, first, last) for first, last in target["regions"]]
+        summed = spans[0]
+        for one in spans[1:]:
+            summed = summed + one
+        regions[target["id"]] = summed.to_dict()
+        flagged = range(target["first"], target["last"] + 1)
+        executions[target["id"]] = max((executed[line] for line in flagged), default=0)
+    inside = range(job["first_line"], job["last_line"] + 1)
+    lines = {
+        str(one.line): {
+            "dispatches": one.counts.dispatches,
+            "host_reads": one.counts.host_reads,
+            "transfers": one.counts.transfers,
+            "executions": executed[one.line],
+        }
+        for one in evidence.lines
+        if one.line in inside and one.path != "<elsewhere>"
+    }
+    return {
+        "size": n,
+        "seconds": evidence.seconds,
+        "error": error,
+        "totals": evidence.totals.to_dict(),
+        "regions": regions,
+        "executions": executions,
+        "lines": lines,
+    }

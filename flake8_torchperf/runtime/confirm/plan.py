@@ -1,0 +1,280 @@
+"""What to run: paths go in, findings grouped by the function they stand in leave, as jobs.
+
+Lints like flake8 does. Must not import torch: the jobs are plain data that the sandbox carries.
+"""
+
+from __future__ import annotations
+
+import ast
+import tokenize
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.findings.documentation import EvidenceSpec, read_documentation
+from flake8_torchperf.options import Options
+from flake8_torchperf.pipeline import lint
+from flake8_torchperf.runtime.confirm.inputs import candidates
+from flake8_torchperf.runtime.confirm.recipes import Recipe
+from flake8_torchperf.runtime.noqa import allowed_lines
+from flake8_torchperf.sites.model import Level, SiteKind
+from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap, read_module
+
+if TYPE_CHECKING:
+    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.rule import Rule
+    from flake8_torchperf.interpret.machine import Machine
+
+# What is flagged is a way of looping: the loop's body is what it costs.
+LOOP_KINDS = {SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS}
+MODULE = "<module>"
+
+
+class PlanError(Exception):
+    """A path, line or file that can't be used; ``str`` is one line: what, where, what to do."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """One ``PATH`` or ``PATH:LINE`` of the command line; ``line`` 0 asks for the whole file."""
+
+    path: Path
+    line: int = 0
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a person chose that decides how functions are run."""
+
+    sizes: tuple[int, ...]
+    device: str
+    given: Mapping[str, str] = field(default_factory=dict)
+    harness: Path | None = None
+    options: Options = field(default_factory=Options)
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """One finding, the evidence its page declares, and the lines where that must show."""
+
+    id: str
+    finding: Finding
+    evidence: EvidenceSpec | None
+    regions: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """The findings of one function: they are run together."""
+
+    path: Path
+    function: str
+    first_line: int
+    last_line: int
+    targets: tuple[Target, ...]
+    job: dict[str, Any]
+
+
+def parse_request(text: str) -> Request:
+    """``PATH`` or ``PATH:LINE``. Raises PlanError where there is no such file or line number."""
+    path = Path(text)
+    if path.exists():
+        return Request(path)
+    name, colon, number = text.rpartition(":")
+    if colon and number.isdigit() and int(number) > 0 and Path(name).is_file():
+        return Request(Path(name), int(number))
+    if colon and Path(name).is_dir():
+        raise PlanError(f"{name} is a folder, which has no line {number}: name a file")
+    if colon and Path(name).is_file():
+        raise PlanError(f"{number!r} is not a line number: write {name}:12")
+    raise PlanError(f"there is no file {text}")
+
+
+def plan(requests: Sequence[Request], settings: Settings) -> list[Group]:
+    """Lint what was asked for. Raises PlanError."""
+    groups: list[Group] = []
+    for request in requests:
+        for path in _files(request.path):
+            groups += _plan_file(path, request.line, settings)
+    _check_given(groups, settings.given)
+    return groups
+
+
+def _files(path: Path) -> Iterator[Path]:
+    if path.is_file():
+        yield path
+        return
+    found = sorted(p for p in path.rglob("*.py") if not _hidden(p.relative_to(path)))
+    if not found:
+        raise PlanError(f"there is no Python file in {path}")
+    yield from found
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") or part == "__pycache__" for part in path.parts)
+
+
+def _plan_file(path: Path, line: int, settings: Settings) -> list[Group]:
+    source = _read(path)
+    findings = _findings(path, source, line, settings)
+    if not findings:
+        return []
+    lines = tuple(source.splitlines(keepends=True))
+    tree = ast.parse(source)
+    module = read_module(tree, lines, path)
+    by_function: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.site is not None:
+            by_function.setdefault(finding.site.function, []).append(finding)
+    machine = _machine(module, settings)
+    return [_group(path, name, few, module, machine, settings) for name, few in by_function.items()]
+
+
+def _read(path: Path) -> str:
+    try:
+        with tokenize.open(path) as file:
+            return file.read()
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+        raise PlanError(f"{path} cannot be read: {error}") from error
+
+
+def _findings(path: Path, source: str, line: int, settings: Settings) -> list[Finding]:
+    options = settings.options
+    if line:
+        options = Options(Level.COLD, options.hot, options.cold, rules=options.rules)
+    try:
+        found = lint(source, str(path), options)
+    except (SyntaxError, ValueError) as error:
+        raise PlanError(f"{path} cannot be parsed: {error}") from error
+    found = [one for one in found if one.rule is not None]
+    if not line:
+        passed_over = allowed_lines(str(path))
+        return [one for one in found if one.line not in passed_over]
+    chosen = [one for one in found if one.line <= line <= one.end_line]
+    if not chosen:
+        where = ", ".join(str(n) for n in sorted({one.line for one in found}))
+        others = f"there are findings on lines {where}" if where else "the file has none"
+        raise PlanError(f"no finding at {path}:{line}; {others}")
+    return chosen
+
+
+def _machine(module: ModuleMap, settings: Settings) -> Machine:
+    """The interpreter's shared state for one file, as the pipeline sets it up."""
+    from flake8_torchperf.findings.catalogue import load_catalogue
+    from flake8_torchperf.interpret.machine import Machine
+    from flake8_torchperf.interpret.project import Project
+    from flake8_torchperf.interpret.unit import module_constant
+    from flake8_torchperf.knowledge.table import load
+
+    catalogue = load_catalogue(settings.options.rules)
+    return Machine(load(), Project(module), module_constant, catalogue.called_functions)
+
+
+def _group(
+    path: Path,
+    name: str,
+    findings: list[Finding],
+    module: ModuleMap,
+    machine: Machine,
+    settings: Settings,
+) -> Group:
+    info = _function(module, name.partition(".<locals>")[0])
+    targets = tuple(
+        Target(str(i), one, _evidence(one.rule), _regions(one, module.tree))
+        for i, one in enumerate(findings)
+    )
+    first, last = _span(info, module)
+    params = _candidates(info, machine)
+    inner = _nested(info, name) if "<locals>" in name and info is not None else None
+    depth = len(module.package.split(".")) if module.package else 0
+    resolved = path.resolve()
+    given = {k: text for k, text in settings.given.items() if k in params or k == "self"}
+    job = {
+        "path": str(resolved),
+        "module": module.name or path.stem,
+        "root": str(resolved.parents[depth] if depth < len(resolved.parents) else resolved.parent),
+        "function": name,
+        "first_line": first,
+        "last_line": last,
+        "params": params,
+        "inner": _candidates(inner, machine),
+        "given": given,
+        "harness": str(settings.harness.resolve()) if settings.harness else "",
+        "sizes": list(settings.sizes),
+        "device": settings.device,
+        "targets": [
+            {
+                "id": one.id,
+                "first": one.finding.line,
+                "last": one.finding.end_line,
+                "regions": [list(region) for region in one.regions],
+            }
+            for one in targets
+        ],
+    }
+    return Group(path, name, first, last, targets, job)
+
+
+def _function(module: ModuleMap, qualname: str) -> FunctionInfo | None:
+    """The last definition of that name, which is the one a caller gets."""
+    found = [one for one in module.defined if one.qualname == qualname]
+    return found[-1] if found else None
+
+
+def _nested(outer: FunctionInfo, qualname: str) -> FunctionInfo | None:
+    name = qualname.rpartition(".")[2]
+    for node in ast.walk(outer.node):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name:
+            return FunctionInfo(name, qualname, node, None, outer.module)
+    return None
+
+
+def _span(info: FunctionInfo | None, module: ModuleMap) -> tuple[int, int]:
+    if info is None:
+        return 1, max(1, len(module.lines))
+    return info.node.lineno, info.node.end_lineno or info.node.lineno
+
+
+def _candidates(info: FunctionInfo | None, machine: Machine) -> dict[str, list[Recipe]]:
+    return {} if info is None else candidates(info, machine)
+
+
+def _evidence(rule: Rule | None) -> EvidenceSpec | None:
+    return None if rule is None else read_documentation(rule).evidence
+
+
+def _regions(finding: Finding, tree: ast.Module) -> tuple[tuple[int, int], ...]:
+    """The finding's own lines; for a way of looping, the loop's."""
+    own = ((finding.line, finding.end_line),)
+    if finding.site is None or finding.site.kind not in LOOP_KINDS:
+        return own
+    loops: list[tuple[int, int]] = []
+    for node in ast.walk(tree):
+        match node:
+            case ast.For() | ast.AsyncFor():
+                iterated: list[ast.expr] = [node.iter]
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                iterated = [generator.iter for generator in node.generators]
+            case _:
+                continue
+        if any(_holds(one, finding) for one in iterated):
+            loops.append((node.lineno, node.end_lineno or node.lineno))
+    return (min(loops, key=lambda span: span[1] - span[0]),) if loops else own
+
+
+def _holds(node: ast.expr, finding: Finding) -> bool:
+    """Columns of the ast count bytes, which only matters on a line with several loops."""
+    start = (node.lineno, node.col_offset)
+    end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
+    return start <= (finding.line, finding.column) < end
+
+
+def _check_given(groups: list[Group], given: Mapping[str, str]) -> None:
+    known = {name for group in groups for name in group.job["params"]} | {"self"}
+    for name in given:
+        if groups and name not in known:
+            names = ", ".join(sorted(known))
+            raise PlanError(
+                f"--inputs: no function with a finding has a parameter {name} ({names})"
+            )

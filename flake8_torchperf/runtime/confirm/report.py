@@ -1,0 +1,104 @@
+"""Verdicts to text and JSON. The HTML page is `page`'s business.
+
+Verdicts with their findings go in, text leaves. Must not know how anything was run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flake8_torchperf import __version__
+from flake8_torchperf.runtime.confirm.law import Law
+from flake8_torchperf.runtime.confirm.plan import Group, Target
+from flake8_torchperf.runtime.confirm.verdict import SHOWN, Verdict
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """One finding with its verdict."""
+
+    group: Group
+    target: Target
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Session:
+    """What held for all verdicts: torch's version, the device, the size extrapolated to."""
+
+    torch: str
+    device: str
+    size: int
+    isolation: Mapping[str, str]
+
+
+def line_of_text(judged: Judged) -> str:
+    """One finding and its verdict in one line, in the form that editors and CI understand."""
+    finding, verdict = judged.target.finding, judged.verdict
+    place = f"{judged.group.path}:{finding.line}:{finding.column + 1}"
+    return f"{place}: {finding.code} {verdict.status}: {verdict.reason}"
+
+
+def summary(all_judged: Sequence[Judged]) -> str:
+    """The last line: how many of each."""
+    if not all_judged:
+        return "nothing to confirm"
+    counts = Counter(one.verdict.status for one in all_judged)
+    return ", ".join(f"{counts[s]} {s}" for s in ("confirmed", "refuted", "inconclusive"))
+
+
+def isolation_notes(session: Session) -> list[str]:
+    """What this machine did not let the child give up; empty where it gave up everything."""
+    notes: list[str] = []
+    network, files = session.isolation.get("network", ""), session.isolation.get("files", "")
+    if network.startswith("kept"):
+        notes.append(f"the code ran with the network: {network.partition(': ')[2]}")
+    if files.startswith("writable"):
+        notes.append(f"the code could write to files: {files.partition(': ')[2]}")
+    return notes
+
+
+def as_json(all_judged: Sequence[Judged], session: Session) -> dict[str, Any]:
+    """The report as plain data."""
+    return {
+        "version": __version__,
+        "torch": session.torch,
+        "device": session.device,
+        "findings": [_finding(one, session.size) for one in all_judged],
+    }
+
+
+def _finding(judged: Judged, size: int) -> dict[str, Any]:
+    finding, group, verdict = judged.target.finding, judged.group, judged.verdict
+    laws = verdict.laws
+    return {
+        "path": str(group.path),
+        "line": finding.line,
+        "column": finding.column + 1,
+        "code": finding.code,
+        "message": finding.message,
+        "verdict": verdict.status,
+        "reason": verdict.reason,
+        "snippet": {
+            "function": group.function,
+            "first_line": group.first_line,
+            "last_line": group.last_line,
+        },
+        "probes": list(verdict.probes),
+        "per_call": {name: _float(laws[name].per_call) for name in SHOWN if name in laws},
+        "per_element": {name: _float(laws[name].per_element) for name in SHOWN if name in laws},
+        "projected": _projected(laws, size),
+    }
+
+
+def _projected(laws: Mapping[str, Law], size: int) -> dict[str, int]:
+    if not laws:
+        return {}
+    return {"size": size, **{name: laws[name].at(size) for name in SHOWN}}
+
+
+def _float(value: Any) -> float:
+    return float(value)

@@ -1,0 +1,129 @@
+"""In the child: which candidates make the flagged lines run.
+
+Dimensions (a parameter and its candidates) and an evaluation go in; assignments leave. Climbs one
+dimension at a time on (flagged lines reached, came to its end, different lines executed): how far
+a call got before it raised says whether a change was for the better.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from flake8_torchperf.runtime.confirm.recipes import Recipe
+
+Assignment: TypeAlias = "tuple[int, ...]"
+Score: TypeAlias = "tuple[int, bool, int]"
+
+MAX_ATTEMPTS = 400
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One thing to choose: a parameter's recipe, or how the function is called."""
+
+    name: str
+    candidates: Sequence[Recipe]
+    start: int = 0
+
+
+@dataclass
+class Search:
+    """``evaluate`` runs an assignment and scores it; ``enough`` says when no better is possible."""
+
+    dimensions: Sequence[Dimension]
+    evaluate: Callable[[Assignment], Score]
+    enough: Callable[[Score], bool]
+    seconds: float
+    attempts: int = MAX_ATTEMPTS
+    seen: dict[Assignment, Score] = field(default_factory=dict)
+
+    def run(self) -> Assignment:
+        """The best assignment found within the attempts and seconds allowed."""
+        end = time.monotonic() + self.seconds
+        best = tuple(one.start for one in self.dimensions)
+        self._try(best)
+        for step in (self._climb, self._alike, self._climb, self._at_random):
+            best = step(best, end)
+            if self.enough(self.seen[best]):
+                break
+        return best
+
+    def _try(self, assignment: Assignment) -> Score:
+        if assignment not in self.seen:
+            self.seen[assignment] = self.evaluate(assignment)
+        return self.seen[assignment]
+
+    def _over(self, end: float) -> bool:
+        return len(self.seen) >= self.attempts or time.monotonic() > end
+
+    def _climb(self, best: Assignment, end: float) -> Assignment:
+        improved = True
+        while improved:
+            improved = False
+            for position, dimension in enumerate(self.dimensions):
+                for choice in range(len(dimension.candidates)):
+                    if self._over(end) or self.enough(self.seen[best]):
+                        return best
+                    changed = (*best[:position], choice, *best[position + 1 :])
+                    if self._try(changed) > self.seen[best]:
+                        best, improved = changed, True
+        return best
+
+    def _alike(self, best: Assignment, end: float) -> Assignment:
+        """Give every tensor the same shape: operations on several need shapes that agree."""
+        for shape in _shapes(self.dimensions):
+            if self._over(end) or self.enough(self.seen[best]):
+                return best
+            changed = tuple(
+                next((i for i, r in enumerate(d.candidates) if _shape(r) == shape), chosen)
+                for d, chosen in zip(self.dimensions, best, strict=True)
+            )
+            if self._try(changed) > self.seen[best]:
+                best = changed
+        return best
+
+    def _at_random(self, best: Assignment, end: float) -> Assignment:
+        """Two or three dimensions at once, for what no single change shows."""
+        chance = random.Random(len(self.dimensions))
+        movable = [i for i, d in enumerate(self.dimensions) if len(d.candidates) > 1]
+        rounds = 0
+        while movable and not self._over(end) and not self.enough(self.seen[best]):
+            rounds += 1
+            if rounds > 4 * self.attempts:  # a small space is exhausted before the attempts are
+                break
+            changed = list(best)
+            for position in chance.sample(movable, min(len(movable), chance.choice((2, 2, 3)))):
+                changed[position] = chance.randrange(len(self.dimensions[position].candidates))
+            if self._try(tuple(changed)) > self.seen[best]:
+                best = tuple(changed)
+        return best
+
+
+def chosen(dimensions: Sequence[Dimension], assignment: Assignment) -> Mapping[str, Recipe]:
+    """The recipes an assignment picks, by dimension name."""
+    return {
+        dimension.name: dimension.candidates[choice]
+        for dimension, choice in zip(dimensions, assignment, strict=True)
+    }
+
+
+def _shape(recipe: Recipe) -> tuple[object, ...] | None:
+    if recipe["kind"] == "tensor" and recipe["dtype"] in ("float", "bool"):
+        return tuple(recipe["shape"])
+    if recipe["kind"] == "list":
+        return _shape(recipe["item"])
+    return None
+
+
+def _shapes(dimensions: Sequence[Dimension]) -> list[tuple[object, ...]]:
+    found: list[tuple[object, ...]] = []
+    for dimension in dimensions:
+        for recipe in dimension.candidates:
+            shape = _shape(recipe)
+            if shape is not None and shape not in found:
+                found.append(shape)
+    return found

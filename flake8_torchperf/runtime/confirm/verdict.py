@@ -1,0 +1,206 @@
+"""From counts to a verdict: confirmed, refuted or inconclusive, with the reason in words.
+
+A finding's declared evidence and what the child reported go in, a `Verdict` leaves. There is no
+verdict without a run: whatever is missing or malformed makes it inconclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Literal
+
+from flake8_torchperf.findings.documentation import EvidenceSpec
+from flake8_torchperf.runtime.confirm.law import Law, fit
+from flake8_torchperf.runtime.confirm.plan import Group, Target
+from flake8_torchperf.runtime.confirm.sandbox import Answer
+from flake8_torchperf.runtime.evidence import Counts
+
+Status = Literal["confirmed", "refuted", "inconclusive"]
+COUNTED = frozenset(Counts().to_dict())
+SHOWN = ("dispatches", "host_reads")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """``laws`` are the whole call's, by counter; empty where nothing ran."""
+
+    status: Status
+    reason: str
+    probes: tuple[dict[str, Any], ...] = ()
+    laws: Mapping[str, Law] = field(default_factory=dict)
+    inputs: Mapping[str, str] = field(default_factory=dict)
+
+
+class _MalformedError(Exception):
+    """The report is not what the child writes."""
+
+
+def judge(group: Group, target: Target, answer: Answer, size: int, device: str) -> Verdict:
+    """The verdict on one finding; ``size`` is what its reason extrapolates to."""
+    if answer.result is None:
+        return Verdict("inconclusive", answer.failure)
+    try:
+        return _judge(group, target, answer.result, size, device)
+    except (_MalformedError, KeyError, TypeError, ValueError, AttributeError) as error:
+        return Verdict("inconclusive", f"the child's report is malformed ({error})")
+
+
+def _judge(group: Group, target: Target, result: dict[str, Any], size: int, device: str) -> Verdict:
+    if "failed" in result:
+        return Verdict("inconclusive", _failure(str(result["failed"]), str(result["reason"])))
+    entry = result["targets"][target.id]
+    inputs = {str(k): str(v) for k, v in entry["inputs"].items()}
+    if entry["reached"] is not True:
+        return Verdict("inconclusive", _not_reached(group, entry, result), inputs=inputs)
+    probes = [one for one in entry.get("probes", ()) if one["counted"] is True]
+    ran = [one for one in probes if _number(one["executions"][target.id]) > 0]
+    if not ran:
+        return Verdict("inconclusive", _no_probe(entry, result), inputs=inputs)
+    laws = {name: _law(ran, name) for name in SHOWN}
+    status, words = _decide(target, ran, device)
+    reason = f"{words}; {_whole(laws, size)}" if status == "confirmed" else words
+    if result.get("mode") == "extract" and status != "inconclusive":
+        reason += f" (the function alone: its module does not import, {result['problem']})"
+    return Verdict(status, reason, tuple(_plain(one) for one in ran), laws, inputs)
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _MalformedError(f"{value!r} is not a count")
+    return value
+
+
+def _failure(stage: str, reason: str) -> str:
+    words = {
+        "import": "import failed",
+        "inputs": "inputs could not be made",
+        "memory": "it ran out of memory",
+    }
+    return f"{words.get(stage, stage)}: {reason}"
+
+
+def _not_reached(group: Group, entry: dict[str, Any], result: dict[str, Any]) -> str:
+    """Why the line never ran, and which parameter would have to be given."""
+    error = str(entry["error"])
+    if _number(result["late"]) > 0:
+        return f"timed out: {error or 'a call did not come back'}"
+    guessed = [str(name) for name in result["guessed"]]
+    if error.startswith("inputs: "):
+        return f"inputs could not be made: {error.removeprefix('inputs: ')}"
+    if guessed:
+        names = ", ".join(f"`{name}`" for name in guessed)
+        hint = f'--inputs "{guessed[0]}=..."'
+        return (
+            f"inputs could not be made: nothing tells what {names} must be"
+            f"{f' ({error})' if error else ''}; say it with {hint}"
+        )
+    if error:
+        without = f"; made without __init__ ({result['bare']})" if result["bare"] else ""
+        return f"not reached: the call raised {error}{without}"
+    return "not reached: the call came to its end without running this line"
+
+
+def _no_probe(entry: dict[str, Any], result: dict[str, Any]) -> str:
+    errors = [str(one["error"]) for one in entry.get("probes", ()) if one.get("error")]
+    if errors:
+        return f"not reached while counting: {errors[0]}"
+    return "timed out: no time was left to count"
+
+
+def _decide(target: Target, probes: Sequence[dict[str, Any]], device: str) -> tuple[Status, str]:
+    spec = target.evidence
+    if spec is None:
+        return "inconclusive", "its page declares no evidence that a run could show"
+    if spec.counter not in COUNTED:
+        return "inconclusive", f"{_words(spec.counter)} are not counted by line"
+    if spec.needs == "cuda" and device != "cuda":
+        return "inconclusive", "only a CUDA device can show it: run with --device cuda"
+    points = [(_number(p["size"]), _number(p["regions"][target.id][spec.counter])) for p in probes]
+    executions = [_number(p["executions"][target.id]) for p in probes]
+    found = _shown(spec, points, executions)
+    if found:
+        return "confirmed", found
+    most = max(count for _, count in points)
+    if most > 0:
+        return "inconclusive", (
+            f"this line made {_amount(most, spec.counter)} in a call, too few to tell whether they "
+            "grow: its loop went round once with the inputs made"
+        )
+    raised = [str(p["error"]) for p in probes if p["error"]]
+    if len(raised) == len(probes):
+        return "inconclusive", f"the line ran, but the call raised {raised[0]}"
+    rounds = max(executions)
+    times = "once" if rounds == 1 else f"{rounds:,} times"
+    return "refuted", f"the line ran {times} in a call and made no {_words(spec.counter)}"
+
+
+def _shown(spec: EvidenceSpec, points: Sequence[tuple[int, int]], executions: Sequence[int]) -> str:
+    """What the line showed of its declared evidence; "" where it did not."""
+    law = fit(points)
+    least = Fraction(spec.at_least)
+    growth = law.per_element if not law.curvature else Fraction(points[-1][1], points[-1][0])
+    if growth > 0 and growth >= least:
+        return f"this line: {_rate(growth, spec.counter)} per element"
+    count, rounds = points[-1][1], executions[-1]
+    if spec.law == "call" and count >= least and count > 0:
+        if rounds > 1 and count >= rounds:
+            return f"this line: {_rate(Fraction(count, rounds), spec.counter)} per loop iteration"
+        return f"this line: {_amount(count, spec.counter)} per call"
+    if spec.law == "element" and rounds > 1 and Fraction(count, rounds) >= least:
+        return f"this line: {_rate(Fraction(count, rounds), spec.counter)} per loop iteration"
+    return ""
+
+
+def _law(probes: Sequence[dict[str, Any]], counter: str) -> Law:
+    return fit([(_number(p["size"]), _number(p["totals"][counter])) for p in probes])
+
+
+def _whole(laws: Mapping[str, Law], size: int) -> str:
+    """ "9.00 dispatches and 3.00 host reads per element; 2,880,073 dispatches at ..."."""
+    dispatches, reads = laws["dispatches"], laws["host_reads"]
+    if dispatches.curvature or reads.curvature:
+        count = dispatches.at(size)
+        return f"the call's dispatches grow with the square: {count:,} at {size:,} elements"
+    if dispatches.per_element > 0:
+        return (
+            f"{_rate(dispatches.per_element, 'dispatches')} and "
+            f"{_rate(reads.per_element, 'host_reads')} per element; "
+            f"{dispatches.at(size):,} dispatches at {size:,} elements"
+        )
+    return (
+        f"{_amount(dispatches.at(size), 'dispatches')} and "
+        f"{_amount(reads.at(size), 'host_reads')} per call at any size"
+    )
+
+
+def _words(counter: str) -> str:
+    return counter.replace("_", " ")
+
+
+def _amount(count: int, counter: str) -> str:
+    words = _words(counter)
+    return (
+        f"{count:,} {words[:-2] if words.endswith('ches') else words[:-1]}"
+        if count == 1
+        else (f"{count:,} {words}")
+    )
+
+
+def _rate(rate: Fraction, counter: str) -> str:
+    return f"{float(rate):,.2f} {_words(counter)}"
+
+
+def _plain(probe: dict[str, Any]) -> dict[str, Any]:
+    """A probe as reports show it, every number checked."""
+    return {
+        "size": _number(probe["size"]),
+        "dispatches": _number(probe["totals"]["dispatches"]),
+        "host_reads": _number(probe["totals"]["host_reads"]),
+        "seconds": float(probe["seconds"]),
+        "lines": {
+            str(int(line)): {str(name): _number(count) for name, count in counts.items()}
+            for line, counts in probe["lines"].items()
+        },
+    }
