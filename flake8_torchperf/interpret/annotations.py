@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from flake8_torchperf.interpret.types import JAXTYPING, instance_of
+from flake8_torchperf.interpret.types import JAXTYPING, TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
     NONE,
     NUMBER,
@@ -149,11 +149,20 @@ def _named(
                 return UNKNOWN
             return instance_of(qualified, reason)
         case ClassValue(info=info):
-            return record(info, machine, reason, depth) or Instance(info.key, info)
+            return _of_class(info, machine, reason, depth)
     if last == "Tensor" and ((name == "Tensor" and module.stars) or "." in name):
         weaker = Reason(reason.fact, reason.node, reason.because, Strength.INFERRED)
         return instance_of("torch.Tensor", weaker)
     return _alias(name, module, machine, reason, depth)
+
+
+def _of_class(info: ClassInfo, machine: Machine, reason: Reason, depth: int) -> Value:
+    """An object of a class of the project."""
+    from flake8_torchperf.interpret.classes import lineage
+
+    if any(base in TENSOR_CLASSES for base in lineage(info, machine)):
+        return Tensor(reason)
+    return record(info, machine, reason, depth) or Instance(info.key, info)
 
 
 def record(info: ClassInfo, machine: Machine, reason: Reason, depth: int) -> Value | None:
@@ -191,7 +200,10 @@ def _alias(name: str, module: ModuleMap, machine: Machine, reason: Reason, depth
         return UNKNOWN
     if isinstance(node, cst.Call):  # NewType("Mask", Tensor), TypeVar("T", bound=Tensor)
         return _type_variable(node, home, machine, reason, depth)
-    if not isinstance(node, (cst.Name, cst.Attribute, cst.Subscript, cst.BinaryOperation)):
+    written = (cst.Name, cst.Attribute, cst.Subscript, cst.BinaryOperation)
+    if short in home.annotations:  # `Pair: TypeAlias = "tuple[Tensor, int]"`
+        written = (*written, cst.SimpleString)  # type: ignore[assignment]
+    if not isinstance(node, written):
         return UNKNOWN
     return annotated(node, home, machine, reason, depth + 1)
 

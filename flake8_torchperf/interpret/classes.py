@@ -145,6 +145,9 @@ def _torch_attribute(owner: Instance, torch_class: str, name: str, ctx: Context)
         return Tensor(Reason(f"`{name}` of a {torch_class}"), "float", role="parameter")
     if found is None:
         return UNKNOWN
+    if name == "batch_sizes" and torch_class.endswith("PackedSequence"):
+        # torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]: always on the host
+        return Tensor(Reason("`batch_sizes` of a PackedSequence"), "int", "host", False)
     returned = found.attribute(name)
     if returned is not None:
         return value_of_return(returned, Reason(f"`{name}` of a {torch_class}"), [])
@@ -187,6 +190,8 @@ def _declared(base: ClassInfo, name: str, info: ClassInfo, ctx: Context) -> Valu
         writes = functions.writes_of(method, Instance(info.key, info), ctx)
         if name in writes:
             values.append(writes[name])
+            # What is known so far: a method that appends to the attribute reads it first.
+            machine.summaries[("attribute", info.key, name)] = _reconciled(values, written)
     if values:
         return _reconciled(values, written)
     if written is not None:

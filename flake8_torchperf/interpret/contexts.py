@@ -20,12 +20,18 @@ TRACING = {
     "is_compiling", "is_dynamo_compiling", "is_exporting", "is_scripting", "is_tracing",
     "is_in_onnx_export", "is_torchdynamo_compiling",
 }  # fmt: skip
+# The trait of sites in an except block: text made there is about an error.
+EXCEPT = "except-block"
 DEBUGGING = {"debug", "verbose", "debug_mode", "is_debug", "__debug__", "isEnabledFor", "DEBUG"}
 
 
 def guard_of(test: cst.BaseExpression, env: Env, ctx: Context) -> tuple[str, bool] | None:
     """Why a branch runs seldom, and for which outcome of the test; None for any other test."""
     match test:
+        case cst.UnaryOperation(
+            operator=cst.Not(), expression=cst.BinaryOperation(operator=cst.Modulo()) as every
+        ):
+            return ("once in several steps", True) if _counts_steps(every) else None
         case cst.UnaryOperation(operator=cst.Not(), expression=inner):
             found = guard_of(inner, env, ctx)
             if found is None:
@@ -33,9 +39,10 @@ def guard_of(test: cst.BaseExpression, env: Env, ctx: Context) -> tuple[str, boo
             why, holds = found
             return why, not holds
         case cst.BooleanOperation(left=left, right=right, operator=operator):
-            found = guard_of(left, env, ctx) or guard_of(right, env, ctx)
-            if found is None:
-                return None
+            guards = (guard_of(left, env, ctx), guard_of(right, env, ctx))
+            found = guards[0] or guards[1]
+            if found is None or guards[0] == guards[1]:
+                return found
             # `a and guard`: the branch runs only with the guard. `a or guard`: it may without.
             return found if isinstance(operator, cst.And) == found[1] else None
         case cst.Call(func=func):
@@ -47,10 +54,25 @@ def guard_of(test: cst.BaseExpression, env: Env, ctx: Context) -> tuple[str, boo
         case cst.Name() | cst.Attribute():
             if dotted_name(test).rpartition(".")[2].lstrip("_") in DEBUGGING:
                 return "under a debugging switch", True
-        case cst.Comparison(left=cst.BinaryOperation(operator=cst.Modulo()), comparisons=[target]):
-            if isinstance(target.operator, cst.Equal):
+        case cst.Comparison(
+            left=cst.BinaryOperation(operator=cst.Modulo()) as every, comparisons=[target]
+        ):
+            if isinstance(target.operator, cst.Equal) and _counts_steps(every):
                 return "once in several steps", True
     return None
+
+
+def _counts_steps(every: cst.BinaryOperation) -> bool:
+    """``step % n``, not ``x.shape[0] % 2``: a size says nothing of how often a branch runs."""
+    node: cst.BaseExpression = every.left
+    while isinstance(node, (cst.BinaryOperation, cst.Subscript)):
+        node = node.left if isinstance(node, cst.BinaryOperation) else node.value
+    match node:
+        case cst.Attribute(attr=cst.Name(value="shape")):
+            return False
+        case cst.Call():
+            return False
+    return True
 
 
 def branch_context(

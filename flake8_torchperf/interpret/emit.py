@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpret.contexts import EXCEPT
 from flake8_torchperf.interpret.values import Tensor, Value, tensor_of
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 
@@ -32,6 +33,8 @@ def emit(
     """Record a site; nothing happens where the context is silent."""
     if ctx.sink is None:
         return
+    if kind is SiteKind.FORMAT and EXCEPT in ctx.traits:
+        ctx = ctx.demote("in the text of an error")
     ctx.sink.append(
         Site(
             kind,

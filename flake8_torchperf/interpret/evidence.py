@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from flake8_torchperf.knowledge.table import TorchTable
-    from flake8_torchperf.suspects.modulemap import FunctionNode
+    from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
 
 # Attributes that of all objects met beside torch only tensors have, or that only a tensor is asked
 # for: torch/_C/__init__.pyi lists them; no class of Python, numpy, pandas or torch.nn has them.
@@ -65,6 +65,14 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What tells a torch function from any other: the module's imports and torch's table."""
+
+    module: ModuleMap
+    table: TorchTable
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """The uses of all parameters of one function."""
 
@@ -94,7 +102,7 @@ def _value(use: Use, name: str, node: cst.CSTNode | None) -> Value:
     return UNKNOWN if inner == UNKNOWN else Sequence("sequence", inner)
 
 
-def used_as(node: FunctionNode, table: TorchTable) -> Evidence:
+def used_as(node: FunctionNode, module: ModuleMap, table: TorchTable) -> Evidence:
     """Collect the evidence in a function's body."""
     spec = node.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
@@ -103,7 +111,7 @@ def used_as(node: FunctionNode, table: TorchTable) -> Evidence:
     uses = {name: Use() for name in names if name not in SHARED_OWNERS}
     rebound = _rebound(node, uses)
     aliases: dict[str, Use] = {n: u for n, u in uses.items() if n not in rebound}
-    _walk(node.body, aliases, table)
+    _walk(node.body, aliases, Knowledge(module, table))
     return Evidence(uses)
 
 
@@ -121,17 +129,17 @@ def _rebound(node: FunctionNode, uses: dict[str, Use]) -> set[str]:
     return found
 
 
-def _walk(body: list[ast.stmt], aliases: dict[str, Use], table: TorchTable) -> None:
+def _walk(body: list[ast.stmt], aliases: dict[str, Use], known: Knowledge) -> None:
     for statement in body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
         _bind(statement, aliases)
         for node in _expressions(statement):
-            _look(node, aliases, table)
+            _look(node, aliases, known)
         for block in ("body", "orelse", "finalbody"):
-            _walk(getattr(statement, block, []), aliases, table)
+            _walk(getattr(statement, block, []), aliases, known)
         for handler in getattr(statement, "handlers", []):
-            _walk(handler.body, aliases, table)
+            _walk(handler.body, aliases, known)
 
 
 def _expressions(statement: ast.stmt) -> list[ast.AST]:
@@ -194,7 +202,7 @@ def _use_of(node: ast.expr, aliases: dict[str, Use]) -> Use | None:
     return None
 
 
-def _look(node: ast.AST, aliases: dict[str, Use], table: TorchTable) -> None:
+def _look(node: ast.AST, aliases: dict[str, Use], known: Knowledge) -> None:
     match node:
         case ast.Attribute(value=base, attr=attr):
             use = _use_of(base, aliases)
@@ -204,7 +212,7 @@ def _look(node: ast.AST, aliases: dict[str, Use], table: TorchTable) -> None:
                 use.told = f"it is asked for `.{attr}`"
             elif attr in HINTING:
                 use.hints.add(attr)
-            elif not use.method and table.method(attr) is not None:
+            elif not use.method and known.table.method(attr) is not None:
                 use.method = attr
         case ast.Call(func=ast.Attribute(value=base, attr=attr), args=args) if (
             attr in SIZED and args
@@ -213,21 +221,21 @@ def _look(node: ast.AST, aliases: dict[str, Use], table: TorchTable) -> None:
             if use is not None and not use.told:
                 use.told = f"its `.{attr}(...)` is called"
         case ast.Call(func=func, args=args):
-            _passed(func, args, aliases, table)
+            _passed(func, args, aliases, known)
 
 
 def _passed(
-    func: ast.expr, args: list[ast.expr], aliases: dict[str, Use], table: TorchTable
+    func: ast.expr, args: list[ast.expr], aliases: dict[str, Use], known: Knowledge
 ) -> None:
     """``torch.isinf(x)``: where every overload takes a tensor, ``x`` is one."""
-    name = _torch_name(func)
-    if not name:
+    name = known.module.qualify(func)
+    if not name.startswith("torch."):
         return
     for position, argument in enumerate(args):
         use = _use_of(argument, aliases)
         if use is None or use.told:
             continue
-        op = table.function(name)
+        op = known.table.function(name)
         if op is not None and _takes_tensor(op, position):
             use.told = f"passed to `{name}`"
 
@@ -240,14 +248,3 @@ def _takes_tensor(op: object, position: int) -> bool:
         if position < len(slots := [p for p in overload.params if p.form == "positional"])
     }
     return types == {"T"}
-
-
-def _torch_name(func: ast.expr) -> str:
-    parts: list[str] = []
-    while isinstance(func, ast.Attribute):
-        parts.append(func.attr)
-        func = func.value
-    if not isinstance(func, ast.Name):
-        return ""
-    head = {"F": "torch.nn.functional", "torch": "torch"}.get(func.id)
-    return "" if head is None or not parts else ".".join([head, *reversed(parts)])

@@ -96,6 +96,8 @@ def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> 
     info = function.info
     if arguments is not None:
         _observe(info, function.bound, arguments, ctx.machine)
+    if function.bound is not None and _returns_self(info):
+        return Summary(function.bound)
     stated = returns_annotation(info, ctx.machine)
     if stated is not None and not _worth_interpreting(stated) and not _writes(info):
         return Summary(stated)
@@ -114,6 +116,14 @@ def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> 
     summary = Summary(_reconcile(info, summary.value, stated), summary.writes)
     ctx.machine.summaries[key] = summary
     return summary
+
+
+def _returns_self(info: FunctionInfo) -> bool:
+    """``def fill(self) -> Self``."""
+    match info.node.returns:
+        case ast.Name(id="Self") | ast.Attribute(attr="Self"):
+            return True
+    return False
 
 
 def _worth_interpreting(stated: Value) -> bool:

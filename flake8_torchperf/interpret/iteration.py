@@ -22,6 +22,7 @@ from flake8_torchperf.interpret.values import (
     Reason,
     Scalar,
     Sequence,
+    Strength,
     Tensor,
     Union,
     Value,
@@ -54,6 +55,10 @@ def element_of(value: Value) -> Value:
         case Instance(name=name) if name in PARAMETER_HOLDERS:
             reason = Reason("element of a ParameterList")
             return Tensor(reason, role="parameter")
+        case Instance(name="torch.utils.data.DataLoader"):
+            # A batch, or any part of one: loaded by workers, so on the host until it is moved.
+            reason = Reason("batch of a DataLoader", None, None, Strength.INFERRED)
+            return Tensor(reason, device="host")
         case Instance(name="torch.nn.Sequential" | "torch.nn.ModuleList"):
             return Instance("torch.nn.Module")
         case Union(options=options):

@@ -65,6 +65,10 @@ def narrow(test: cst.BaseExpression, env: Env, ctx: Context, holds: bool) -> Env
             return _truthiness(named, env, ctx, holds)
         case cst.Name(value="True" | "False" as text):
             return dict(env) if (text == "True") == holds else None
+        case cst.Name(value="TYPE_CHECKING") | cst.Attribute(attr=cst.Name(value="TYPE_CHECKING")):
+            return None if holds else dict(env)
+        case cst.Integer():
+            return dict(env) if bool(test.evaluated_value) == holds else None
         case cst.Name() | cst.Attribute() | cst.Subscript():
             return _truthiness(test, env, ctx, holds)
     return dict(env)

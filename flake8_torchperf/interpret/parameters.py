@@ -48,7 +48,9 @@ def _declare(info: FunctionInfo, node: cst.FunctionDef, machine: Machine) -> dic
     method = info.owner is not None and "staticmethod" not in info.decorators
     ordinary = [*params.posonly_params, *params.params]
     docstring = ast.get_docstring(info.node, clean=True) or ""
-    evidence = used_as(info.node, machine.table)
+    if info.name == "__init__" and info.owner is not None:
+        docstring += "\n" + (ast.get_docstring(info.owner.node, clean=True) or "")
+    evidence = used_as(info.node, info.module, machine.table)
     for position, parameter in enumerate([*ordinary, *params.kwonly_params]):
         if position == 0 and method:
             continue

@@ -14,7 +14,7 @@ import libcst as cst
 
 from flake8_torchperf.interpret import expressions, loops, operators, patterns, targets
 from flake8_torchperf.interpret.annotations import annotated
-from flake8_torchperf.interpret.contexts import branch_context, guard_of
+from flake8_torchperf.interpret.contexts import EXCEPT, branch_context, guard_of
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import Env, bind, declaration, forget, merge, path_of
 from flake8_torchperf.interpret.machine import Pending
@@ -258,7 +258,7 @@ def _try(node: cst.Try | cst.TryStar, env: Env, ctx: Context) -> Flow:
         inside = dict(start)
         if handler.name is not None and isinstance(handler.name.name, cst.Name):
             inside[handler.name.name.value] = Opaque("exception")
-        flows.append(block(handler.body, inside, ctx.demote("in an except block")))
+        flows.append(block(handler.body, inside, ctx.mark(EXCEPT)))
     met = _meet(*flows)
     if node.finalbody is None:
         return met

@@ -109,6 +109,8 @@ def instance_of(name: str, reason: Reason) -> Value:
         return Tensor(reason, LEGACY_TENSORS[last])
     if head.startswith("numpy"):
         return NDARRAY
+    if head.endswith(".torch"):
+        return UNKNOWN  # somebody's own module of that name
     if last == "Tensor" and head.partition(".")[0] not in FOREIGN_TENSORS:
         # A name re-exported by a package whose source is not at hand.
         return Tensor(Reason(reason.fact, reason.node, reason.because, Strength.INFERRED))

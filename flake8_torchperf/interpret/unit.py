@@ -82,7 +82,7 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Un
     functions.fill_from_calls(env, machine, info.key)
     place = _at(place, info, function_heat(info, given, names.hot, names.cold), names)
     statements.block(node.body, dict(env), place)
-    _run_pending(pending, info, machine, names)
+    _run_pending(pending, sites, info, machine, names)
     return Unit(snippet, tuple(sites))
 
 
@@ -104,7 +104,11 @@ def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context
 
 
 def _run_pending(
-    pending: list[Pending], info: FunctionInfo, machine: Machine, names: Names
+    pending: list[Pending],
+    sites: list[Site],
+    info: FunctionInfo,
+    machine: Machine,
+    names: Names,
 ) -> None:
     """Interpret nested functions in the environment that the outer function left them."""
     nodes = {
@@ -119,7 +123,9 @@ def _run_pending(
         if id(item.node) in seen or node is None:
             continue
         seen.add(id(item.node))
-        _run_nested(item, node, info, machine, names)
+        # A loop's last pass has its own list of sites, already handed on: these go to the unit's.
+        place = replace(item.context, sink=sites, pending=pending)
+        _run_nested(Pending(item.node, item.env, place), node, info, machine, names)
 
 
 def _run_nested(
@@ -131,7 +137,7 @@ def _run_nested(
     declared = declared_parameters(inner, item.node, machine)
     given = any(isinstance(value, Tensor) for value in declared.values())
     heat = function_heat(inner, given, names.hot, names.cold)
-    place = replace(outer, function=qualname, node=node, loops=(), returns=[])
+    place = replace(outer, function=qualname, node=node, returns=[])
     if heat.level is Level.COLD and named_heat(inner.name, names.hot, names.cold) is None:
         place = replace(place, base=outer.base, base_stays_cold=outer.base_stays_cold)
     else:

@@ -400,6 +400,8 @@ def _tensor_or_unknown(a: Value, b: Value) -> Value:
 
 
 def _join_scalars(a: Scalar, b: Scalar) -> Scalar:
+    if a.known and b.known and a.kind == b.kind:
+        return Scalar(a.kind, known=True)
     origin = a if a.read is not None else b
     numbers = {"int", "float", "bool", "complex", "number"}
     kind = "number" if a.kind in numbers and b.kind in numbers else "object"
