@@ -18,6 +18,7 @@ from flake8_torchperf.findings.page import CatalogueError
 
 COMMANDS = (
     "flake8_torchperf.outputs.explain",
+    "flake8_torchperf.outputs.confirm_command",
     "flake8_torchperf.outputs.run_command",
 )
 # What a shell reports for a command line that cannot be used; argparse exits with it too.
