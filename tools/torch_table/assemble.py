@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import logging
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -219,6 +220,8 @@ def _samples() -> Iterable[torch.Tensor]:
 def assemble() -> dict[str, Any]:
     """The table's content."""
     importlib.import_module("torch.nn.functional")
+    logging.disable(logging.CRITICAL)  # fake tensors log every call that does not suit
+    torch.set_num_threads(1)  # samples of a few elements
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         parts = Assembler()

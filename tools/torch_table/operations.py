@@ -114,7 +114,7 @@ class Builder:
     def _add(
         self, name: str, function: Callable[..., Any], single: Signature, entry: Entry, bound: bool
     ) -> None:
-        probed = self._prober.probe(function, single) if probeable(name) else Probed()
+        probed = self._probe(function, single) if probeable(name) else Probed()
         if single.returns == UNKNOWN and any(p.form == "variadic" for p in single.parameters):
             single = replace(single, returns=ListReturn(UNKNOWN))  # as many results as arguments
         settled = replace(single, returns=settle(single.returns, probed.observations))
@@ -122,16 +122,41 @@ class Builder:
             settled = replace(settled, returns=UNKNOWN)
         found = [settled]
         if probed.scenario is not None:
+            dispatched = _dispatched_flags(probed.dispatched)
             if not entry.flags & set("pr"):
-                entry.flags |= _dispatched_flags(probed.dispatched)
+                entry.flags |= dispatched - set("dy")
             if reads.reads_elements(function, single.parameters, probed.scenario):
                 entry.flags.add("h")
             costs, spared = reads.conditions(function, single.parameters, probed.scenario)
             entry.unless |= spared
+            if (
+                costs != "-"
+            ):  # where a fake CUDA tensor needs nothing, the CPU's own checks do not count
+                costs += "".join(dispatched & set("dy"))
             found[0] = replace(settled, costs=frozenset(costs))
             found += self._with_options(function, single, settled, probed)
         found += self._alone(function, single, settled)
         entry.signatures += [s.without_first() if bound else s for s in found]
+
+    def _probe(self, function: Callable[..., Any], single: Signature) -> Probed:
+        """What is observed without options or, where that never works, with one of them."""
+        probed = self._prober.probe(function, single)
+        if probed.observations:
+            return probed
+        options = [
+            index
+            for index, param in enumerate(single.parameters)
+            if param.optional and param.types[0] in {"T", "n", "i", "Z", "f"}
+        ]
+        for index in options[:2]:
+            param = single.parameters[index]
+            parameters = list(single.parameters)
+            parameters[index] = replace(param, optional=False)
+            with_one = replace(single, parameters=tuple(parameters))
+            found = self._prober.probe(function, with_one)
+            if found.observations:
+                return Probed(found.observations)
+        return probed
 
     def _alone(
         self, function: Callable[..., Any], single: Signature, settled: Signature
@@ -251,7 +276,7 @@ def _dispatched_flags(ops: Sequence[Any]) -> set[str]:
 def _place_costs(entry: Entry) -> None:
     """Moves d, h and y from the operation to those overloads that have them, where only some do."""
     found = set().union(*(signature.costs for signature in entry.signatures))
-    letters = frozenset(found & {"h", "y"})
+    letters = frozenset(found & {"d", "h", "y"})
     if not letters:
         return
     if "-" in found:

@@ -35,6 +35,7 @@ SHAPES: tuple[tuple[int, ...], ...] = ((3, 3), (3,), (), (2, 3, 3), (1, 2, 4, 4)
 MIXED: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
     ((3, 3), ()),
     ((), (3, 3)),
+    ((3, 3), (3,)),
     ((3,), (2, 3, 3)),
     ((2, 3, 3), (3,)),
 )
@@ -162,7 +163,10 @@ def arguments(
     for param in parameters:
         if param.name in given:
             value = given[param.name]
-        elif param.form == "variadic" and param.types[0] in {"T", "i", "Tl"}:
+        elif param.form == "variadic" and param.types[0] == "i":
+            positional.extend(scenario.size)
+            continue
+        elif param.form == "variadic" and param.types[0] in {"T", "Tl"}:
             value = sample(param, scenario, not seen_tensor)
             positional.extend([value, sample(param, scenario, False)])
             seen_tensor = seen_tensor or param.types[0] == "T"
@@ -186,6 +190,8 @@ def sample(param: Parameter, scenario: Scenario, first: bool) -> Any:
     """One sample of a parameter's type; None where there is none."""
     match param.types[0]:
         case "T":
+            if param.name in {"index", "indices"} and not first:
+                return replace(scenario, dtype="i", other_dtype=None).tensor(first)
             if param.name in {"mask", "condition"}:
                 return replace(scenario, dtype="b", other_dtype=None).tensor(first)
             return scenario.tensor(first)
@@ -271,13 +277,17 @@ def _describe_list(value: list[Any], names: Mapping[type, str]) -> Return:
 
 def _scenarios(parameters: Sequence[Parameter]) -> Iterator[Scenario]:
     """Shapes with the integer and size choices to try for each, base dtype first."""
-    kinds = {p.types[0] for p in parameters if not p.optional or p.form == "variadic"}
+    required = [p for p in parameters if not p.optional or p.form == "variadic"]
+    kinds = {"Z" if p.form == "variadic" and p.types[0] == "i" else p.types[0] for p in required}
     ints = _INTS if "i" in kinds else (1,)
     unknowns = ("tensor", *_UNKNOWNS) if "x" in kinds else ("tensor",)
     for shape in SHAPES if kinds & {"T", "Tl", "x"} else ((3, 3), (3,)):
         sizes = (shape, *_SIZES, tuple(range(len(shape)))) if "Z" in kinds else ((0,),)
         for size, integer, unknown in itertools.product(sizes, ints, unknowns):
             yield Scenario(shape=shape, size=size, integer=integer, unknown=unknown)
+    if [p.types[0] for p in required].count("T") > 1:
+        for (shape, other_shape), integer in itertools.product(MIXED, ints[:2]):
+            yield Scenario(shape=shape, other_shape=other_shape, integer=integer)
 
 
 def call(
@@ -356,6 +366,8 @@ class Prober:
         settled: dict[tuple[int, ...], int] = {}
         tried: dict[tuple[int, ...], int] = {}
         for base in _scenarios(parameters):
+            if base.other_shape is not None and settled:
+                break  # unlike shapes are for operations that take no others, as `mv` does
             tried[base.shape] = tried.get(base.shape, 0) + 1
             if (
                 settled.get(base.shape, 0) >= _CHOICES_PER_SHAPE
