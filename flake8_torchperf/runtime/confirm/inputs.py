@@ -78,6 +78,7 @@ def of_value(value: v.Value, use: Use) -> list[Recipe]:
     """Recipes for what the interpreter knows; none for Unknown."""
     match value:
         case v.Tensor(dtype=dtype, scalar=scalar, role=role):
+            scalar = scalar or use.single
             return recipes.tensors(dtype, _ranks(use), scalar, role == "parameter")
         case v.Scalar():
             return _of_scalar(value, use)
@@ -91,6 +92,10 @@ def of_value(value: v.Value, use: Use) -> list[Recipe]:
             if not known and not isinstance(element, v.UnknownValue):
                 known = {str(i): _first(element) for i in range(2)}
             return [recipes.mapping(known)]
+        case v.Union(options=options) if v.NONE in options:
+            rest = v.without(value, v.NoneValue)
+            made = [] if rest is None else of_value(rest, use)
+            return [*made[:3], recipes.value(None), *made[3:]]
         case v.Union(options=options):
             return [one for option in _tensors_first(options) for one in of_value(option, use)]
         case v.Instance(name=name, info=info):
@@ -190,6 +195,11 @@ def of_use(use: Use) -> list[Recipe]:
         made += recipes.values(use.compared)
     if use.counted:
         made += recipes.values((4, 2))
+    if use.returns:
+        several = [tensor((), data="normal"), *(tensor(("n",)) for _ in range(use.returns - 1))]
+        made.append({"kind": "callable", "result": recipes.fixed(several)})
+        alike = recipes.fixed(tensor(("n",)) for _ in range(use.returns))
+        made.append({"kind": "callable", "result": alike})
     if use.called:
         made += [simple("callable"), simple("module")]
     if use.ranks or use.least_rank or use.attributes & {"shape", "size", "dtype", "device"}:

@@ -11,6 +11,7 @@ from fractions import Fraction
 
 # A line is "about" right where no point is further from it than this share of the largest count.
 TOLERANCE = Fraction(1, 20)
+LARGEST_DENOMINATOR = 8
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def fit(points: Sequence[tuple[int, int]]) -> Law:
         return least
     curve = _parabola(known[-3:])
     # Only growth that accelerates is worth a curve; anything else is noise around a line.
-    if curve is not None and curve.curvature > 0:
+    if curve is not None and curve.curvature > 0 and _plausible(curve):
         exact = all(curve.at(n) == count for n, count in known)
         return Law(curve.per_call, curve.per_element, curve.curvature, exact)
     return least
@@ -75,6 +76,12 @@ def _least_squares(points: Sequence[tuple[int, int]]) -> Law:
 def _close(law: Law, points: Sequence[tuple[int, int]]) -> bool:
     allowed = TOLERANCE * max(count for _, count in points)
     return all(abs(law.per_call + law.per_element * n - count) <= allowed for n, count in points)
+
+
+def _plausible(curve: Law) -> bool:
+    """Any three counts lie on a parabola; nested loops give one with small fractions."""
+    parts = (curve.per_call, curve.per_element, curve.curvature)
+    return all(part.denominator <= LARGEST_DENOMINATOR for part in parts)
 
 
 def _parabola(points: Sequence[tuple[int, int]]) -> Law | None:

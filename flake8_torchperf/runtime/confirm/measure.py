@@ -14,7 +14,7 @@ import torch
 
 from flake8_torchperf.runtime.confirm.load import LoadError, load, one_line
 from flake8_torchperf.runtime.confirm.recipes import describe
-from flake8_torchperf.runtime.confirm.run import TooLate, time_limit, watch
+from flake8_torchperf.runtime.confirm.run import Outcome, TooLate, time_limit, watch
 from flake8_torchperf.runtime.confirm.search import Assignment, Score, Search, chosen
 from flake8_torchperf.runtime.confirm.subject import Subject, SubjectError
 from flake8_torchperf.runtime.counter import DispatchCounter
@@ -116,15 +116,17 @@ class Trials:
         except (Exception, SystemExit, TooLate) as error:
             self.errors[assignment] = f"inputs: {one_line(error)}"
             return (0, False, -1)
-        outcome = watch(call, self.job["path"], self.seconds * CALL_SHARE)
+        targets = self.job["targets"]
+        outcome = watch(call, self.job["path"], self.seconds * CALL_SHARE, targets)
         self.late += outcome.late
         self.errors[assignment] = outcome.error
         count = 0
-        for target in self.job["targets"]:
-            if any(outcome.lines[line] for line in range(target["first"], target["last"] + 1)):
+        for target in targets:
+            if outcome.executions[target["id"]]:
                 count += 1
                 self._note(target["id"], assignment, not outcome.error, outcome.late)
-        return (count, not outcome.error, len(outcome.lines))
+        # A call that returned before any flagged line did not come further than one that raised.
+        return (count, count > 0 and not outcome.error, len(outcome.lines))
 
     def _note(self, target: str, assignment: Assignment, completed: bool, late: bool) -> None:
         """Prefer the first call that came to its end; one that ran too late can't be probed."""
@@ -175,37 +177,34 @@ def _probe(
                         torch.cuda.synchronize()
             except (Exception, SystemExit) as raised:
                 error = one_line(raised)
-            outcome = watch(calls(n), job["path"], seconds)
+            outcome = watch(calls(n), job["path"], seconds, job["targets"])
     except TooLate:
         return None
     except (Exception, SystemExit) as raised:
         return {"size": n, "error": f"inputs: {one_line(raised)}", "counted": False}
     if outcome.late:
         return None
-    return {"counted": True, **_counts(counter.evidence, job, n, error, outcome.lines)}
+    return {"counted": True, **_counts(counter.evidence, job, n, error, outcome)}
 
 
 def _counts(
-    evidence: Evidence, job: dict[str, Any], n: int, error: str, executed: Any
+    evidence: Evidence, job: dict[str, Any], n: int, error: str, outcome: Outcome
 ) -> dict[str, Any]:
     path = job["path"]
     regions: dict[str, dict[str, Any]] = {}
-    executions: dict[str, int] = {}
     for target in job["targets"]:
         spans = [evidence.between(path, first, last) for first, last in target["regions"]]
         summed = spans[0]
         for one in spans[1:]:
             summed = summed + one
         regions[target["id"]] = summed.to_dict()
-        flagged = range(target["first"], target["last"] + 1)
-        executions[target["id"]] = max((executed[line] for line in flagged), default=0)
     inside = range(job["first_line"], job["last_line"] + 1)
     lines = {
         str(one.line): {
             "dispatches": one.counts.dispatches,
             "host_reads": one.counts.host_reads,
             "transfers": one.counts.transfers,
-            "executions": executed[one.line],
+            "executions": outcome.lines[one.line],
         }
         for one in evidence.lines
         if one.line in inside and one.path != "<elsewhere>"
@@ -216,6 +215,6 @@ def _counts(
         "error": error,
         "totals": evidence.totals.to_dict(),
         "regions": regions,
-        "executions": executions,
+        "executions": dict(outcome.executions),
         "lines": lines,
     }

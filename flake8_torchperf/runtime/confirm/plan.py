@@ -208,6 +208,8 @@ def _group(
                 "id": one.id,
                 "first": one.finding.line,
                 "last": one.finding.end_line,
+                "column": one.finding.column,
+                "end_column": one.finding.end_column,
                 "regions": [list(region) for region in one.regions],
             }
             for one in targets

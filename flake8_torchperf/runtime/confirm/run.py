@@ -14,9 +14,9 @@ import os
 import signal
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
@@ -38,6 +38,7 @@ class Outcome:
     error: str = ""
     late: bool = False
     lines: Counter[int] = field(default_factory=Counter)
+    executions: Mapping[str, int] = field(default_factory=dict)
 
 
 @contextlib.contextmanager
@@ -56,9 +57,59 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+class Spots:
+    """Which instructions belong to which flagged expression, and how often each one ran.
+
+    A line is too coarse: ``if strict and flags.any():`` runs without asking the flags. Positions of
+    instructions exist since Python 3.11; before, and where an expression left none, lines decide.
+    """
+
+    def __init__(self, targets: Sequence[Mapping[str, Any]]) -> None:
+        self.targets = targets
+        self.codes: dict[int, tuple[CodeType, dict[int, list[str]]]] = {}
+        self.ran: Counter[tuple[str, int, int]] = Counter()
+
+    def inside(self, code: CodeType) -> dict[int, list[str]]:
+        """The offsets of a code object that lie in flagged expressions, with their targets."""
+        known = self.codes.get(id(code))
+        if known is None:
+            known = self.codes[id(code)] = (code, self._find(code))
+        return known[1]
+
+    def _find(self, code: CodeType) -> dict[int, list[str]]:
+        if sys.version_info < (3, 11):
+            return {}
+        found: dict[int, list[str]] = {}
+        for index, (line, end_line, column, end_column) in enumerate(code.co_positions()):
+            if line is None or end_line is None or column is None or end_column is None:
+                continue
+            for one in self.targets:
+                first = (one["first"], one["column"])
+                last = (one["last"], one["end_column"])
+                if first <= (line, column) and (end_line, end_column) <= last:
+                    found.setdefault(2 * index, []).append(one["id"])
+        return found
+
+    def executions(self, lines: Counter[int]) -> dict[str, int]:
+        """How often each flagged expression was evaluated."""
+        known = {
+            target for _, spots in self.codes.values() for ids in spots.values() for target in ids
+        }
+        found: dict[str, int] = {}
+        for one in self.targets:
+            if one["id"] in known:
+                counts = [
+                    count for (target, _, _), count in self.ran.items() if target == one["id"]
+                ]
+            else:
+                counts = [lines[line] for line in range(one["first"], one["last"] + 1)]
+            found[one["id"]] = max(counts, default=0)
+        return found
+
+
 @contextlib.contextmanager
-def traced(path: str, lines: Counter[int]) -> Iterator[None]:
-    """Count executions of each line of the file at ``path``."""
+def traced(path: str, lines: Counter[int], spots: Spots | None = None) -> Iterator[None]:
+    """Count executions of each line of the file at ``path``, and of the instructions in spots."""
     wanted: dict[str, bool] = {}
     real = os.path.realpath(path)
 
@@ -68,11 +119,15 @@ def traced(path: str, lines: Counter[int]) -> Iterator[None]:
             wanted[name] = os.path.realpath(name) == real
         if not wanted[name]:
             return None
+        frame.f_trace_opcodes = spots is not None and bool(spots.inside(frame.f_code))
         return on_line
 
     def on_line(frame: FrameType, event: str, argument: object) -> Any:
         if event == "line":
             lines[frame.f_lineno] += 1
+        elif event == "opcode" and spots is not None:
+            for target in spots.inside(frame.f_code).get(frame.f_lasti, ()):
+                spots.ran[target, id(frame.f_code), frame.f_lasti] += 1
         return on_line
 
     before = sys.gettrace()
@@ -97,20 +152,24 @@ def finish(result: Any, inputs: Callable[[Callable[..., Any]], Any] | None) -> N
         inputs(result)
 
 
-def watch(call: Callable[[], None], path: str, seconds: float) -> Outcome:
-    """Call once within ``seconds`` and say which lines of ``path`` ran.
+def watch(
+    call: Callable[[], None], path: str, seconds: float, targets: Sequence[Mapping[str, Any]]
+) -> Outcome:
+    """Call once within ``seconds`` and say which lines of ``path`` and which targets ran.
 
     Whatever the user's code raises becomes the outcome's error: that is what it is for.
     """
     lines: Counter[int] = Counter()
+    spots = Spots(targets)
+    error, late = "", False
     try:
-        with time_limit(seconds), traced(path, lines):
+        with time_limit(seconds), traced(path, lines, spots):
             call()
     except TooLate:
-        return Outcome(f"it did not come back within {seconds:.3g} s", True, lines)
-    except (Exception, SystemExit, KeyboardInterrupt) as error:
-        return Outcome(one_line(error), False, lines)
-    return Outcome("", False, lines)
+        error, late = f"it did not come back within {seconds:.3g} s", True
+    except (Exception, SystemExit, KeyboardInterrupt) as raised:
+        error = one_line(raised)
+    return Outcome(error, late, lines, spots.executions(lines))
 
 
 def gradients(wanted: bool) -> contextlib.AbstractContextManager[Any]:

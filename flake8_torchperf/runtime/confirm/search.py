@@ -11,6 +11,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeAlias
 
 from flake8_torchperf.runtime.confirm.recipes import Recipe
@@ -19,6 +20,7 @@ Assignment: TypeAlias = "tuple[int, ...]"
 Score: TypeAlias = "tuple[int, bool, int]"
 
 MAX_ATTEMPTS = 400
+NOTHING: Recipe = {"kind": "value", "value": None}
 
 
 @dataclass(frozen=True)
@@ -74,17 +76,27 @@ class Search:
         return best
 
     def _alike(self, best: Assignment, end: float) -> Assignment:
-        """Give every tensor the same shape: operations on several need shapes that agree."""
+        """Leave out all that may be None, then give every tensor the same shape.
+
+        Guards often object to two options at once, and operations on several tensors need shapes
+        that agree: no single change shows an improvement there.
+        """
+        best = self._move(best, end, lambda recipe: recipe == NOTHING)
         for shape in _shapes(self.dimensions):
             if self._over(end) or self.enough(self.seen[best]):
                 return best
-            changed = tuple(
-                next((i for i, r in enumerate(d.candidates) if _shape(r) == shape), chosen)
-                for d, chosen in zip(self.dimensions, best, strict=True)
-            )
-            if self._try(changed) > self.seen[best]:
-                best = changed
+            best = self._move(best, end, partial(_has_shape, shape))
         return best
+
+    def _move(self, best: Assignment, end: float, wanted: Callable[[Recipe], bool]) -> Assignment:
+        """Every dimension that has a wanted candidate takes it, if that is an improvement."""
+        if self._over(end) or self.enough(self.seen[best]):
+            return best
+        changed = tuple(
+            next((i for i, r in enumerate(d.candidates) if wanted(r)), chosen)
+            for d, chosen in zip(self.dimensions, best, strict=True)
+        )
+        return changed if self._try(changed) > self.seen[best] else best
 
     def _at_random(self, best: Assignment, end: float) -> Assignment:
         """Two or three dimensions at once, for what no single change shows."""
@@ -117,6 +129,10 @@ def _shape(recipe: Recipe) -> tuple[object, ...] | None:
     if recipe["kind"] == "list":
         return _shape(recipe["item"])
     return None
+
+
+def _has_shape(shape: tuple[object, ...], recipe: Recipe) -> bool:
+    return _shape(recipe) == shape
 
 
 def _shapes(dimensions: Sequence[Dimension]) -> list[tuple[object, ...]]:

@@ -24,6 +24,8 @@ from flake8_torchperf.runtime.confirm.search import Dimension
 HOW = "(called)"
 GRADIENTS = "(autograd)"
 OWNER = "self."
+# Far more than the tensors of one parameter.
+SEEDS_PER_PARAMETER = 1_000_003
 
 
 class SubjectError(Exception):
@@ -85,7 +87,7 @@ class Subject:
             elif self._harness is not None and name in self._harness_names():
                 options[name] = [simple("harness")]
         self._options = options
-        self.guessed = tuple(name for name in options.guessed if len(options[name]) > 1)
+        self.guessed = tuple(name for name in options.guessed if len(options.get(name, ())) > 1)
         self.dimensions = [Dimension(name, made) for name, made in options.items()]
         self.dimensions.append(Dimension(GRADIENTS, [simple("default"), simple("no_grad")]))
         if self._function(unwrapped=True) is not function:
@@ -193,6 +195,8 @@ class Subject:
                 if in_order:
                     positional.append(parameter.default)
                 continue
+            # The same data at every size for what does not grow with n.
+            builder.made = SEEDS_PER_PARAMETER * (1 + list(self._options).index(name))
             value = by_hand[name] if name in by_hand else builder.build(recipe)
             if in_order:
                 positional.append(value)

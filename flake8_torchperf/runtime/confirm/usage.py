@@ -24,9 +24,11 @@ class Use:
     attributes: set[str] = field(default_factory=set)
     keys: list[str] = field(default_factory=list)
     called: bool = False
+    returns: int = 0  # how many values its result is unpacked into
     iterated: bool = False
     twice: bool = False
     counted: bool = False  # stands in range(...), so it is a whole number
+    single: bool = False  # its number of elements is compared with 1
     indexes: bool = False  # stands between brackets
     classes: set[str] = field(default_factory=set)
 
@@ -63,6 +65,11 @@ def _look(node: ast.AST, found: dict[str, Use], items: dict[str, Use]) -> None:
             _compare(found[name], right)
         case ast.Assign(targets=[ast.Tuple(elts=names)], value=unpacked):
             _unpack(len(names), unpacked, found)
+        case ast.Compare(
+            left=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="numel")),
+            comparators=[ast.Constant(value=1)],
+        ) if name in found:
+            found[name].single = True
     if isinstance(node, ast.Subscript):
         for inner in ast.walk(node.slice):
             if isinstance(inner, ast.Name) and inner.id in found:
@@ -143,6 +150,8 @@ def _compare(use: Use, right: ast.expr) -> None:
 def _unpack(length: int, unpacked: ast.expr, found: dict[str, Use]) -> None:
     """``b, c, h, w = x.shape``: four dimensions."""
     match unpacked:
+        case ast.Call(func=ast.Name(id=name)) if name in found:
+            found[name].returns = length
         case (
             ast.Attribute(value=ast.Name(id=name), attr="shape")
             | ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="size"), args=[])

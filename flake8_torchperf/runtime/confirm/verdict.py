@@ -164,8 +164,9 @@ def _whole(laws: Mapping[str, Law], size: int) -> str:
         count = dispatches.at(size)
         return f"the call's dispatches grow with the square: {count:,} at {size:,} elements"
     if dispatches.per_element > 0:
+        about = "" if dispatches.exact and reads.exact else "about "
         return (
-            f"{_rate(dispatches.per_element, 'dispatches')} and "
+            f"{about}{_rate(dispatches.per_element, 'dispatches')} and "
             f"{_rate(reads.per_element, 'host_reads')} per element; "
             f"{dispatches.at(size):,} dispatches at {size:,} elements"
         )
