@@ -429,8 +429,8 @@ BASES = {
                         if p.grad is None:
                             continue
                         state = self.state[p]
-                        if group["lr"] > 0 and p.grad.norm() > 1:  # TPF301
-                            p.add_(p.grad, alpha=-group["lr"])
+                        if group["lr"] > 0 and p.grad.sum() > 1:  # TPF301
+                            state["step"] = state.get("step", 0) + 1
         """,
 }
 

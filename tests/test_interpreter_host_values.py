@@ -1,0 +1,251 @@
+"""Values that are on the host already: reading them waits for nothing, so nothing is said."""
+
+from linting import check, table
+
+SILENT = {
+    "numpy": """
+        def step(n: int):
+            x = np.zeros(n)
+            y = np.random.rand(3, 4).mean(axis=0)
+            if x.max() > 0 or (y > 0).all():
+                return x.tolist(), float(y[0]), [v.item() for v in y]
+            assert np.allclose(x, 0)
+            return np.asarray(y), max(y), sorted(y), f"{y}"
+        """,
+    "shapes and sizes": """
+        def step(x: Tensor, y: Tensor):
+            n, m = x.shape
+            if x.shape[0] > 3 and x.size(1) == m or x.size() != y.shape or len(x) < n:
+                return float(x.numel()), int(x.dim()), max(x.shape), x.ndim
+            if x.nelement() and x.element_size() > 2 and x.stride(0) == 1:
+                return math.sqrt(x.shape[-1]), math.prod(x.shape), f"{x.shape} {x.numel()}"
+            return [i for i in range(x.size(0)) if i > x.shape[1]], x[: y.shape[0]], x[m - 1 :]
+        """,
+    "what a tensor is, rather than holds": """
+        def step(x: Tensor, y: Tensor):
+            if x.device == y.device and x.dtype == y.dtype and x.is_cuda and not x.requires_grad:
+                return x.is_contiguous() or x.is_sparse or x.device.type == "cuda"
+            print(x.shape, x.dtype, x.device, f"{x.dtype}")
+            if x is y or x is not None or id(x) == id(y) or x.data_ptr() == y.data_ptr():
+                return x.is_floating_point(), x.grad_fn is None, hash(x), type(x)
+        """,
+    "math of floats": """
+        def step(x: Tensor, lr: float, n: int):
+            a = math.sqrt(lr) + math.log(n) * 2
+            if a > 3 and round(a) > int(a):
+                return x * a
+            return max(a, lr, 1.0) * x / float(n)
+        """,
+    "elements of tolist": """
+        def step(x: Tensor):
+            values = x.tolist()  # TPF102
+            for v in values:
+                if v > 0:
+                    print(v, float(v))
+            return max(values), sum(values), values[0] > 1, x[: values[0]]
+        """,
+    "a copy on the host": """
+        def step(x: Tensor):
+            y = x.cpu()  # TPF102
+            if y.sum() > 0:
+                return y.item(), y.tolist(), y.numpy(), [float(v) for v in y], f"{y}"
+            assert y.any()
+            return torch.equal(y, y), y[y > 0], max(y)
+        """,
+    "a copy on the host by to": """
+        def step(x: Tensor):
+            a = x.to("cpu")  # TPF102
+            b = x.to(torch.device("cpu"))  # TPF102
+            c = x.to(device="cpu")  # TPF102
+            return a.item() + b.item() + c.sum().item()
+        """,
+    "an array": """
+        def step(x: Tensor):
+            y = x.detach().cpu().numpy()  # TPF102
+            if y.sum() > 0:
+                return y.tolist(), y.max().item()
+            return float(y[0])
+        """,
+    "a number that was read": """
+        def step(x: Tensor):
+            v = x.item()  # TPF101
+            if v > 0 and not math.isnan(v):
+                print(v, f"{v:.3f}")
+                return float(v), int(v), round(v), max(v, 0.0), x * v, torch.arange(v)
+            return bool(v)
+        """,
+    "made on the host": """
+        def step(n: int, p: float):
+            x = torch.zeros(n, device="cpu")
+            y = torch.randperm(n, device=torch.device("cpu"))
+            if x.sum() > 0:
+                return x.tolist(), y.tolist(), x.item()
+            return [int(i) for i in y]
+        """,
+    "a random number of the host": """
+        def step(x: Tensor, p: float):
+            if torch.rand([]) < p:
+                return x * 2
+            if torch.rand(1) < p or torch.rand(1).item() < p:
+                return x * 3
+            return x
+        """,
+    "a random integer of the host": """
+        def step(x: Tensor, n: int):
+            i = torch.randint(0, n, (1,)).item()
+            j = int(torch.randint(n, ()))
+            order = torch.randperm(n).tolist()
+            return x[:, i] + x[:, j] + x[:, order[0]]
+        """,
+    "a tensor of Python numbers": """
+        def step(sizes: list[int]):
+            t = torch.tensor(sizes)
+            if t.sum() > 3:
+                return t.tolist(), t.max().item()
+            return torch.as_tensor(sizes).sum().item()
+        """,
+    "from numpy": """
+        def step(a: np.ndarray):
+            t = torch.from_numpy(a)
+            if t.any():
+                return t.tolist(), t.sum().item()
+        """,
+    "a seed": """
+        def step(n: int):
+            return torch.initial_seed() % n, int(torch.empty((), dtype=torch.int64).random_().item())
+        """,
+    "batches of a loader": """
+        from torch.utils.data import DataLoader
+
+        def train_epoch(loader: DataLoader, model: nn.Module):
+            for batch in loader:
+                if (batch["mask"] > 0).any():
+                    continue
+                print(batch["y"].sum().item())
+            for x, y in loader:
+                y.tolist()
+        """,
+    "an optimizer's numbers": """
+        class Mine(torch.optim.Optimizer):
+            def step(self):
+                for group in self.param_groups:
+                    if group["lr"] > 0 and group["weight_decay"] != 0:
+                        print(float(group["lr"]), group["lr"])
+        """,
+    "a step count kept on the host": """
+        def step(step_t: Tensor, p: Tensor):
+            count = torch.tensor(0.0)
+            count += 1
+            return p * count.item()
+        """,
+    "packed lengths": """
+        from torch.nn.utils.rnn import PackedSequence
+
+        def step(packed: PackedSequence):
+            sizes = packed.batch_sizes
+            return int(sizes[0]), sizes.tolist()
+        """,
+    "dtypes' limits": """
+        def step(x: Tensor):
+            info = torch.finfo(x.dtype)
+            if info.max > 3 and torch.iinfo(torch.int32).min < 0:
+                return x.clamp(min=float(info.min), max=info.max)
+        """,
+    "questions to the library": """
+        def step(x: Tensor):
+            if torch.cuda.is_available() and torch.is_grad_enabled() and torch.cuda.device_count() > 1:
+                return torch.cuda.memory_allocated() / 2, torch.get_default_dtype()
+            if torch.is_autocast_enabled() or torch.backends.cudnn.enabled or torch.__version__ > "2":
+                return x
+        """,
+    "module flags": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                if self.training and len(list(self.parameters())) > 3:
+                    return sum(p.numel() for p in self.parameters() if p.requires_grad)
+                return [n for n, p in self.named_parameters() if p.dim() > 1 and "bias" not in n]
+        """,
+    "the scaler's own scale": """
+        def step(scaler: torch.amp.GradScaler):
+            return scaler.is_enabled()
+        """,
+    "streams and events that do not wait for the host": """
+        def step(s: torch.cuda.Stream, e: torch.cuda.Event):
+            s.wait_stream(torch.cuda.current_stream())
+            e.record()
+            e.wait()
+            s.wait_event(e)
+            if e.query():
+                return e.elapsed_time(e)
+        """,
+    "meta tensors have no values to wait for": """
+        def step(n: int):
+            return torch.empty(n, device="meta").shape
+        """,
+    "strings and lists of them": """
+        def step(names: list[str], x: Tensor):
+            if "a" in names and names[0] > "b" and not names:
+                return sorted(names), max(names, key=len), str(names), " ".join(names)
+            return [n for n in names if n]
+        """,
+}
+
+
+@table(SILENT)
+def test_host_values_are_silent(code: str) -> None:
+    check(code)
+
+
+MOVED = {
+    "a host tensor moved to the device": """
+        def step(n: int):
+            x = torch.arange(n, device="cpu").cuda()
+            return x.sum().item()  # TPF101
+        """,
+    "a batch moved to the device": """
+        from torch.utils.data import DataLoader
+
+        def train_epoch(loader: DataLoader, device: torch.device):
+            for x, y in loader:
+                x = x.to(device)
+                x.sum().item()  # TPF101
+        """,
+    "made on the device": """
+        def step(n: int, device: torch.device):
+            x = torch.zeros(n, device="cuda")
+            y = torch.ones(n, device=device)
+            return x.item() + y.item()  # TPF101, TPF101
+        """,
+    "made like a tensor that may be on the device": """
+        def step(x: Tensor):
+            y = torch.zeros_like(x)
+            z = x.new_zeros(3)
+            return y.sum().item() + z.sum().item()  # TPF101, TPF101
+        """,
+    "a host scalar with a device tensor": """
+        def step(x: Tensor):
+            y = torch.tensor(2.0) * x
+            return y.sum().item()  # TPF101
+        """,
+    "the host copy does not change the original": """
+        def step(x: Tensor):
+            y = x.cpu()  # TPF102
+            return y.item() + x.sum().item()  # TPF101
+        """,
+    "a second copy is free": """
+        def step(x: Tensor):
+            y = x.cpu()  # TPF102
+            return y.cpu().numpy()
+        """,
+    "only a host branch is silent": """
+        def step(x: Tensor):
+            if x.device.type == "cpu":
+                return x.item()
+            return x.item()  # TPF101
+        """,
+}
+
+
+@table(MOVED)
+def test_what_brings_a_value_to_the_device(code: str) -> None:
+    check(code)
