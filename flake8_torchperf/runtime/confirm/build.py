@@ -120,7 +120,7 @@ def _source(builder: Builder, recipe: Recipe) -> Any:
 def _module(builder: Builder, recipe: Recipe) -> torch.nn.Module:
     torch.manual_seed(SEED)
     made = torch.nn.Linear(WIDTH, WIDTH).to(builder.device)
-    _give_gradients(list(made.parameters()), builder)
+    give_gradients(list(made.parameters()), builder)
     return made
 
 
@@ -130,19 +130,22 @@ def _parameters(builder: Builder, recipe: Recipe) -> Iterator[torch.nn.Parameter
 
 def _some_parameters(builder: Builder) -> list[torch.nn.Parameter]:
     made = [torch.nn.Parameter(builder.tensor((WIDTH,), "float", "normal")) for _ in range(2)]
-    _give_gradients(made, builder)
+    give_gradients(made, builder)
     return made
 
 
-def _give_gradients(parameters: list[torch.nn.Parameter], builder: Builder) -> None:
+def give_gradients(parameters: list[torch.nn.Parameter], builder: Builder) -> None:
+    """Every parameter gets a finite, non-zero ``.grad``, as after a backward pass."""
     for one in parameters:
-        one.grad = builder.tensor(tuple(one.shape), "float", "normal")
+        if one.is_floating_point():
+            made = builder.tensor(tuple(one.shape), "float", "normal")
+            one.grad = made.to(device=one.device, dtype=one.dtype)
 
 
 def _optimizer(builder: Builder, recipe: Recipe) -> torch.optim.Optimizer:
     count = range(builder.n)
     parameters = [torch.nn.Parameter(builder.tensor((WIDTH,), "float", "unit")) for _ in count]
-    _give_gradients(parameters, builder)
+    give_gradients(parameters, builder)
     return torch.optim.SGD(parameters, lr=0.1)
 
 

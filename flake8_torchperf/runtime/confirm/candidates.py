@@ -46,7 +46,7 @@ def choices(function: Callable[..., Any], known: dict[str, list[Recipe]]) -> Cho
             continue
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             found.variadic = name
-        made = list(known.get(name, ()))
+        made = [simple("context")] if name == "ctx" else list(known.get(name, ()))
         annotated = of_annotation(hints.get(name, parameter.annotation))
         if parameter.default is not inspect.Parameter.empty and not made:
             made = [simple("default"), *_beside(parameter.default)]

@@ -79,6 +79,9 @@ def of_value(value: v.Value, use: Use) -> list[Recipe]:
     match value:
         case v.Tensor(dtype=dtype, scalar=scalar, role=role):
             scalar = scalar or use.single
+            if dtype == "unknown" and use.indexes:
+                indexes = recipes.tensors("int", _ranks(use), scalar)
+                return [*indexes[:6], *recipes.tensors(dtype, _ranks(use), scalar)]
             return recipes.tensors(dtype, _ranks(use), scalar, role == "parameter")
         case v.Scalar():
             return _of_scalar(value, use)

@@ -12,13 +12,14 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.build import Builder, RecipeError, attribute
+from flake8_torchperf.runtime.confirm.build import Builder, RecipeError, attribute, give_gradients
 from flake8_torchperf.runtime.confirm.candidates import choices
-from flake8_torchperf.runtime.confirm.run import time_limit, traced
+from flake8_torchperf.runtime.confirm.run import TooLate, time_limit, traced
 from flake8_torchperf.runtime.confirm.search import Dimension, Score, Search, chosen
 
 # Constructing is a means: it may not use up the time the function needs.
-CONSTRUCTION_SECONDS = 3.0
+CONSTRUCTION_SECONDS = 6.0
+ONE_CONSTRUCTION_SECONDS = 4.0  # the first optimizer of a process imports torch._dynamo
 CONSTRUCTION_ATTEMPTS = 150
 
 
@@ -64,9 +65,9 @@ class Objects:
         def evaluate(assignment: tuple[int, ...]) -> Score:
             lines: Counter[int] = Counter()
             try:
-                with time_limit(1.0), traced(path, lines):
+                with time_limit(ONE_CONSTRUCTION_SECONDS), traced(path, lines):
                     make(wanted, dict(chosen(dimensions, assignment)), builder)
-            except Exception as error:
+            except (Exception, SystemExit, TooLate) as error:
                 self.problems[wanted.__name__] = f"{type(error).__name__}: {error}"
                 return (0, False, len(lines))
             return (1, True, 0)
@@ -93,6 +94,7 @@ def make(wanted: type, recipes: dict[str, Any], builder: Builder) -> Any:
     made = concrete(wanted)(**named)
     if isinstance(made, torch.nn.Module):
         made.to(builder.device)
+        give_gradients(list(made.parameters()), builder)
     return made
 
 

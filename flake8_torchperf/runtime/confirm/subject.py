@@ -59,7 +59,7 @@ class Subject:
         if not owners:
             self._static: Any = self.loaded.names.get(name)
         elif isinstance(holder, type):
-            self._owner = holder
+            self._owner = _usable(holder, name, self.loaded.names)
             self._static = inspect.getattr_static(holder, name, None)
         else:
             self._static = None
@@ -227,6 +227,26 @@ class Subject:
             "__package__": self.job["module"].rpartition(".")[0],
             "__file__": self.job["path"],
         }
+
+
+def _usable(owner: type, method: str, names: dict[str, Any]) -> type:
+    """The class, or where parts of it are left to subclasses one that has the same method."""
+    unfinished = [
+        name
+        for name, member in vars(owner).items()
+        if inspect.isfunction(member) and "NotImplementedError" in member.__code__.co_names
+    ]
+    if not unfinished and not inspect.isabstract(owner):
+        return owner
+    static = inspect.getattr_static(owner, method, None)
+    for other in names.values():
+        if not isinstance(other, type) or not issubclass(other, owner) or other is owner:
+            continue
+        inherits = inspect.getattr_static(other, method, None) is static
+        finished = all(vars(owner)[name] is not getattr(other, name) for name in unfinished)
+        if inherits and finished and not inspect.isabstract(other):
+            return other
+    return owner
 
 
 def _harness(path: str) -> Callable[[int], dict[str, Any]]:

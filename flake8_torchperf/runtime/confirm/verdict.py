@@ -172,7 +172,8 @@ def _whole(laws: Mapping[str, Law], size: int) -> str:
         )
     return (
         f"{_amount(dispatches.at(size), 'dispatches')} and "
-        f"{_amount(reads.at(size), 'host_reads')} per call at any size"
+        f"{_amount(reads.at(size), 'host_reads')} per call"
+        f"{' at any size' if dispatches.exact and reads.exact else ' at most'}"
     )
 
 
