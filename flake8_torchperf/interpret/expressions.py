@@ -23,6 +23,7 @@ from flake8_torchperf.interpret.values import (
     UNKNOWN,
     Closure,
     External,
+    Imported,
     Mapping_,
     Scalar,
     Sequence,
@@ -73,6 +74,8 @@ def _keep_walrus(inner: Env, env: Env) -> None:
 def name(node: cst.Name, env: Env, ctx: Context) -> Value:
     """A name: local, then enclosing, then the module's, then Python's own."""
     found = env.get(node.value) or CONSTANTS.get(node.value)
+    if isinstance(found, Imported):
+        return ctx.machine.external(found.name)
     if found is not None:
         return found
     return ctx.machine.lookup(ctx.module, node.value)

@@ -15,6 +15,7 @@ from flake8_torchperf.interpret.values import (
     ClassValue,
     External,
     Function,
+    Imported,
     Value,
 )
 from flake8_torchperf.suspects.modulemap import record_import
@@ -134,7 +135,7 @@ class Machine:
     ) -> dict[str, Value]:
         """What an import statement inside a function binds."""
         bound, _ = record_import(node, module.package)
-        return {name: self.external(target) for name, target in bound.items()}
+        return {name: Imported(target) for name, target in bound.items()}
 
 
 @dataclass(frozen=True, slots=True)

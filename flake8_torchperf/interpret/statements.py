@@ -204,6 +204,8 @@ def _delete(node: cst.Del, env: Env, ctx: Context) -> None:
 
 
 def _import(node: cst.Import | cst.ImportFrom, env: Env, ctx: Context) -> None:
+    if ctx.function == "<module>":
+        return  # the map of the module has them
     text = cst.Module([]).code_for_node(node)
     statement = ast.parse(text).body[0]
     assert isinstance(statement, (ast.Import, ast.ImportFrom))

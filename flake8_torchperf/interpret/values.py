@@ -162,6 +162,13 @@ class External:
 
 
 @dataclass(frozen=True, slots=True)
+class Imported:
+    """A name that an import inside a function binds, looked up when it is used."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Function:
     """A function of the module linted or of a module beside it; ``bound`` is its ``self``."""
 
@@ -244,6 +251,7 @@ Value: TypeAlias = (
     | Sequence
     | Mapping_
     | External
+    | Imported
     | Function
     | Closure
     | ClassValue
