@@ -24,8 +24,10 @@ from flake8_torchperf.runtime.evidence import Evidence
 SEARCH_SHARE = 0.45
 # One call in the search may take this share of it: a hang must not use up all of it.
 CALL_SHARE = 0.25
-# The first size at which inputs are tried: large enough that shapes do not coincide by chance.
+# Calls that did not come back before the search gives up.
 MOST_LATE = 3
+# Attempts spent on better inputs once all flagged lines have run.
+MOST_POLISHING = 60
 
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
@@ -84,7 +86,8 @@ class Trials:
         self.errors: dict[Assignment, str] = {}
         self.reached: dict[str, tuple[Assignment, str]] = {}
         self.late = 0
-        self._scores: dict[str, tuple[bool, int]] = {}
+        self._polishing = 0
+        self._scores: dict[str, tuple[bool, bool]] = {}
 
     def search(self) -> Assignment:
         """Look until every flagged line ran in a call that came to its end."""
@@ -92,10 +95,19 @@ class Trials:
         search = Search(
             self.subject.dimensions,
             self._evaluate,
-            lambda score: self.late >= MOST_LATE or (score[0] == wanted and score[1]),
+            lambda score: self._enough(score, wanted),
             self.seconds,
         )
         return search.run()
+
+    def _enough(self, score: Score, wanted: int) -> bool:
+        if self.late >= MOST_LATE:
+            return True
+        if score[0] < wanted or not score[1]:
+            return False
+        # Loops should go round more than once to show that counts grow, but not at any price.
+        self._polishing += 1
+        return score[2] == wanted or self._polishing > MOST_POLISHING
 
     def call(self, assignment: Assignment) -> Callable[[int], Callable[[], None]]:
         """What makes the inputs of an assignment at a size and returns the call itself."""
@@ -115,24 +127,28 @@ class Trials:
                 call = self.subject.prepare(recipes, n)
         except (Exception, SystemExit, TooLate) as error:
             self.errors[assignment] = f"inputs: {one_line(error)}"
-            return (0, False, -1)
+            return (0, False, 0, -1)
         targets = self.job["targets"]
         outcome = watch(call, self.job["path"], self.seconds * CALL_SHARE, targets)
         self.late += outcome.late
         self.errors[assignment] = outcome.error
-        count = 0
+        count = often = 0
         for target in targets:
-            if outcome.executions[target["id"]]:
+            rounds = outcome.executions[target["id"]]
+            if rounds:
                 count += 1
-                self._note(target["id"], assignment, not outcome.error, outcome.late)
+                often += rounds >= target["rounds"]
+                score = (not outcome.error, rounds >= target["rounds"])
+                self._note(target["id"], assignment, score, outcome.late)
         # A call that returned before any flagged line did not come further than one that raised.
-        return (count, count > 0 and not outcome.error, len(outcome.lines))
+        return (count, count > 0 and not outcome.error, often, len(outcome.lines))
 
-    def _note(self, target: str, assignment: Assignment, completed: bool, late: bool) -> None:
-        """Prefer the first call that came to its end; one that ran too late can't be probed."""
+    def _note(
+        self, target: str, assignment: Assignment, score: tuple[bool, bool], late: bool
+    ) -> None:
+        """Prefer the first call that came to its end and looped; a late one can't be probed."""
         if late:
             return
-        score = (completed, 0)
         if target not in self._scores or score > self._scores[target]:
             self._scores[target] = score
             self.reached[target] = (assignment, self.errors[assignment])

@@ -69,8 +69,8 @@ class Objects:
                     make(wanted, dict(chosen(dimensions, assignment)), builder)
             except (Exception, SystemExit, TooLate) as error:
                 self.problems[wanted.__name__] = f"{type(error).__name__}: {error}"
-                return (0, False, len(lines))
-            return (1, True, 0)
+                return (0, False, 0, len(lines))
+            return (1, True, 0, 0)
 
         search = Search(
             dimensions,

@@ -209,6 +209,7 @@ def _group(
                 "first": one.finding.line,
                 "last": one.finding.end_line,
                 "column": one.finding.column,
+                "rounds": 2 if one.evidence is not None and one.evidence.law == "element" else 1,
                 "end_column": one.finding.end_column,
                 "regions": [list(region) for region in one.regions],
             }
@@ -249,6 +250,8 @@ def _evidence(rule: Rule | None) -> EvidenceSpec | None:
 def _regions(finding: Finding, tree: ast.Module) -> tuple[tuple[int, int], ...]:
     """The finding's own lines; for a way of looping, the loop's."""
     own = ((finding.line, finding.end_line),)
+    if finding.site is not None and finding.site.kind is SiteKind.NUMBER_USE:
+        return (_consumer(finding, tree),)
     if finding.site is None or finding.site.kind not in LOOP_KINDS:
         return own
     loops: list[tuple[int, int]] = []
@@ -263,6 +266,17 @@ def _regions(finding: Finding, tree: ast.Module) -> tuple[tuple[int, int], ...]:
         if any(_holds(one, finding) for one in iterated):
             loops.append((node.lineno, node.end_lineno or node.lineno))
     return (min(loops, key=lambda span: span[1] - span[0]),) if loops else own
+
+
+def _consumer(finding: Finding, tree: ast.Module) -> tuple[int, int]:
+    """The indexing or call that reads the number: it may begin on an earlier line."""
+    spans = [
+        (node.lineno, node.end_lineno or node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Subscript, ast.Call)) and _holds(node, finding)
+    ]
+    own = (finding.line, finding.end_line)
+    return min(spans, key=lambda span: span[1] - span[0]) if spans else own
 
 
 def _holds(node: ast.expr, finding: Finding) -> bool:

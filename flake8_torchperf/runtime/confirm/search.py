@@ -1,7 +1,8 @@
 """In the child: which candidates make the flagged lines run.
 
 Dimensions (a parameter and its candidates) and an evaluation go in; assignments leave. Climbs one
-dimension at a time on (flagged lines reached, came to its end, different lines executed): how far
+dimension at a time on (flagged lines reached, came to its end, loops that went round more than
+once, different lines executed): how far
 a call got before it raised says whether a change was for the better.
 """
 
@@ -17,7 +18,7 @@ from typing import TypeAlias
 from flake8_torchperf.runtime.confirm.recipes import Recipe
 
 Assignment: TypeAlias = "tuple[int, ...]"
-Score: TypeAlias = "tuple[int, bool, int]"
+Score: TypeAlias = "tuple[int, bool, int, int]"
 
 MAX_ATTEMPTS = 400
 NOTHING: Recipe = {"kind": "value", "value": None}

@@ -233,8 +233,9 @@ def _usable(owner: type, method: str, names: dict[str, Any]) -> type:
     """The class, or where parts of it are left to subclasses one that has the same method."""
     unfinished = [
         name
-        for name, member in vars(owner).items()
-        if inspect.isfunction(member) and "NotImplementedError" in member.__code__.co_names
+        for name in dir(owner)
+        if inspect.isfunction(member := inspect.getattr_static(owner, name, None))
+        and "NotImplementedError" in member.__code__.co_names
     ]
     if not unfinished and not inspect.isabstract(owner):
         return owner
@@ -243,7 +244,7 @@ def _usable(owner: type, method: str, names: dict[str, Any]) -> type:
         if not isinstance(other, type) or not issubclass(other, owner) or other is owner:
             continue
         inherits = inspect.getattr_static(other, method, None) is static
-        finished = all(vars(owner)[name] is not getattr(other, name) for name in unfinished)
+        finished = all(getattr(owner, n) is not getattr(other, n, None) for n in unfinished)
         if inherits and finished and not inspect.isabstract(other):
             return other
     return owner
