@@ -10,7 +10,7 @@ import ast
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from flake8_torchperf.findings.documentation import EvidenceSpec, read_documentation
@@ -235,6 +235,6 @@ def _missed(
     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def _page_evidence(rule: Any) -> EvidenceSpec | None:
     return read_documentation(rule).evidence

@@ -60,6 +60,9 @@ IN_KERNEL: dict[str, str] = {
 }
 """Calls that check or copy something inside their kernel; also every `linalg_...`."""
 
+KERNEL_KINDS = frozenset(IN_KERNEL.values())
+"""Kinds that no rewriting of the caller avoids."""
+
 # These compute without reading the result of a check (torch 2.13, BatchLinearAlgebra.cpp).
 _LINALG_WITHOUT_CHECK = frozenset(
     {
@@ -145,10 +148,6 @@ def _where(args: tuple[Any, ...], kwargs: Any) -> str:
     return "nonzero" if len(args) + len(kwargs) == 1 else ""
 
 
-def _iterated(args: tuple[Any, ...], kwargs: Any) -> str:
-    return "iter"
-
-
 _LOOKS = {
     "__getitem__": _read_index,
     "__setitem__": _assigned_index,
@@ -160,6 +159,5 @@ _LOOKS = {
     "repeat_interleave": _repeat_interleave,
     "one_hot": _one_hot,
     "where": _where,
-    "__iter__": _iterated,
 }
 """Calls whose arguments decide."""

@@ -44,14 +44,15 @@ class ExecutedLines:
     def stop(self) -> None:
         """End, leaving a trace function that someone else has set alone."""
         if _HAS_MONITORING:
-            sys.monitoring.set_events(self._tool, sys.monitoring.events.NO_EVENTS)
-            sys.monitoring.free_tool_id(self._tool)
+            monitoring = _monitoring()
+            monitoring.set_events(self._tool, 0)
+            monitoring.free_tool_id(self._tool)
             return
         # A bound method is a new object each time it is looked up: compare, not identify.
         self.disturbed = sys.gettrace() != self._call
         if not self.disturbed:
             sys.settrace(None)
-        threading.settrace(None)  # type: ignore[arg-type]
+        threading.settrace(None)
 
     # Python 3.10 and 3.11.
 
@@ -88,25 +89,28 @@ class ExecutedLines:
     # Python 3.12 and later.
 
     def _monitor(self) -> None:
-        if _HAS_MONITORING:
-            monitoring = sys.monitoring
-            free = [tool for tool in range(6) if monitoring.get_tool(tool) is None]
-            if not free:
-                raise RuntimeError("all tools of sys.monitoring are taken: stop one of them")
-            self._tool = free[-1]
-            monitoring.use_tool_id(self._tool, _TOOL)
-            monitoring.register_callback(self._tool, monitoring.events.PY_START, self._started)
-            monitoring.register_callback(self._tool, monitoring.events.LINE, self._line)
-            monitoring.set_events(self._tool, monitoring.events.PY_START)
+        monitoring = _monitoring()
+        free = [tool for tool in range(6) if monitoring.get_tool(tool) is None]
+        if not free:
+            raise RuntimeError("all tools of sys.monitoring are taken: stop one of them")
+        self._tool = free[-1]
+        monitoring.use_tool_id(self._tool, _TOOL)
+        monitoring.register_callback(self._tool, monitoring.events.PY_START, self._started)
+        monitoring.register_callback(self._tool, monitoring.events.LINE, self._line)
+        monitoring.set_events(self._tool, monitoring.events.PY_START)
 
     def _started(self, code: CodeType, offset: int) -> Any:
-        if _HAS_MONITORING:
-            if self._owns(code.co_filename):
-                self._seen.setdefault(code.co_filename, set())
-                sys.monitoring.set_local_events(self._tool, code, sys.monitoring.events.LINE)
-            return sys.monitoring.DISABLE
-        return None
+        monitoring = _monitoring()
+        if self._owns(code.co_filename):
+            self._seen.setdefault(code.co_filename, set())
+            monitoring.set_local_events(self._tool, code, monitoring.events.LINE)
+        return monitoring.DISABLE
 
     def _line(self, code: CodeType, line: int) -> Any:
         self._seen[code.co_filename].add(line)
-        return sys.monitoring.DISABLE if sys.version_info >= (3, 12) else None
+        return _monitoring().DISABLE
+
+
+def _monitoring() -> Any:
+    """`sys.monitoring`, of which the type checker knows nothing below Python 3.12."""
+    return vars(sys)["monitoring"]

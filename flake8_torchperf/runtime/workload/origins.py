@@ -11,15 +11,17 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import torch
 from torch.utils._device import _device_constructors
 
-FACTORIES: frozenset[str] = frozenset(
-    one.__name__
-    for one in _device_constructors()  # type: ignore[no-untyped-call]
-) | {"from_numpy", "frombuffer", "from_file"}
+FACTORIES: frozenset[str] = frozenset(one.__name__ for one in _device_constructors()) | {
+    "from_numpy",
+    "frombuffer",
+    "from_file",
+}
 """Functions that make a tensor on a device of the caller's choice; torch keeps their list itself
 for `torch.device` as a context (torch/utils/_device.py)."""
 
@@ -32,6 +34,10 @@ class Origins:
     def __init__(self) -> None:
         self._host: dict[int, weakref.ref[torch.Tensor]] = {}
         self._copy: weakref.ref[torch.Tensor] | None = None
+        self._alone = 0
+
+    def calibrate(self) -> None:
+        """Measure; to be called where the workload's calls will be made, counters open."""
         self._alone = _references_to_a_temporary()
 
     def is_host(self, tensor: Any) -> bool:
@@ -48,7 +54,12 @@ class Origins:
         for one in tensors_in(tensor):
             key = id(one)
             # The reference's end removes the entry, so that a new tensor at this address is new.
-            self._host[key] = weakref.ref(one, lambda _, key=key: self._host.pop(key, None))
+            self._host[key] = weakref.ref(one, partial(self._forget, key))
+
+    def _forget(self, key: int, reference: weakref.ref[torch.Tensor]) -> None:
+        # The address may be a younger tensor's by now.
+        if self._host.get(key) is reference:
+            del self._host[key]
 
     def mark_device(self, tensor: Any) -> None:
         """This tensor moves with a module, or was moved: it is the device's."""
@@ -120,18 +131,21 @@ def _references_to_a_temporary() -> int:
             self, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             out = func(*args, **(kwargs or {}))
-            if func is torch.Tensor.cpu:
-                _like_follow(seen, args, out)
+            if getattr(func, "__name__", "") == "cpu":
+                _follow(seen, args, out)
             return out
 
-    with Probe():  # type: ignore[no-untyped-call]
+    with Probe():
         torch.zeros(1).detach().cpu()
     return seen[0]
 
 
-def _like_follow(seen: list[int], args: Any, out: Any) -> None:
-    _like_copied_down(seen, args[0], out)
+# As deep as `Origins.follow` and `Origins._copied_down`: each call on the way holds references.
 
 
-def _like_copied_down(seen: list[int], source: torch.Tensor, out: Any) -> None:
+def _follow(seen: list[int], args: Any, out: Any) -> None:
+    _copied_down(seen, args[0], out)
+
+
+def _copied_down(seen: list[int], source: torch.Tensor, out: Any) -> None:
     seen.append(sys.getrefcount(source))

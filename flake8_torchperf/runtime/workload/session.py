@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.counter import DispatchCounter
+from flake8_torchperf.runtime.counter import DispatchCounter, Level
 from flake8_torchperf.runtime.report import metrics_report
 from flake8_torchperf.runtime.workload.lines import ExecutedLines
 from flake8_torchperf.runtime.workload.owners import owner_of
@@ -37,9 +37,8 @@ class Session:
     def __init__(self, plan: Plan) -> None:
         owns = owner_of(plan.owners, plan.defaults)
         self._plan = plan
-        self._counter = DispatchCounter(
-            level="reads" if plan.level == "reads" else "full", owner=owns
-        )
+        level: Level = "reads" if plan.level == "reads" else "full"
+        self._counter = DispatchCounter(level, owner=owns)
         self._witness = Witness(owns)
         self._lines = ExecutedLines(owns)
         self._process = os.getpid()
@@ -50,6 +49,7 @@ class Session:
         ended = "returned"
         try:
             with self._counter, self._witness:
+                self._counter.reset()  # What the witness spent on getting ready.
                 self._lines.start()
                 try:
                     workload()
@@ -138,7 +138,7 @@ def _hide_from_pytest() -> None:
 
 
 def _report_on_termination(session: Session) -> None:
-    """SIGTERM still ends the process, after the report; a handler of the workload's replaces this."""
+    """SIGTERM still ends the process, after the report; the workload's own handler goes first."""
 
     def terminated(number: int, frame: Any) -> None:
         session.finish("SIGTERM")
@@ -200,4 +200,5 @@ def _show_as_python_would(error: BaseException) -> None:
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HERE):
         trace = trace.tb_next
-    sys.excepthook(type(error), error, trace)
+    # What is printed is the exception's own traceback, whatever the hook is handed besides.
+    sys.excepthook(type(error), error.with_traceback(trace), trace)

@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from flake8_torchperf.runtime import modes
 from flake8_torchperf.runtime.places import lines_of
 from flake8_torchperf.runtime.recorder import Recorder
-from flake8_torchperf.runtime.workload.kinds import DIRECT, IN_KERNEL, waiting_kind
+from flake8_torchperf.runtime.workload.kinds import DIRECT, KERNEL_KINDS, waiting_kind
 from flake8_torchperf.runtime.workload.origins import FACTORIES, Origins, tensors_in
 from flake8_torchperf.runtime.workload.plan import SyncRow
 
@@ -40,6 +40,8 @@ _PASSING = tuple(
         "utils/_contextlib.py",
     )
 )
+_autograd: Any = torch.autograd
+_ITERATION = torch.Tensor.__iter__.__code__
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -67,19 +69,35 @@ class Witness(TorchFunctionMode):
         self._origins = Origins()
         self._reads = _Reads(self)
         self._buffers: Any = None
+        self._backward: Any = None
         self.scalars: list[torch.Tensor] = []
 
     def __enter__(self) -> Witness:
+        self._origins.calibrate()
         register: Any = torch.nn.modules.module.register_module_buffer_registration_hook
         self._buffers = register(self._buffer)
         modes.start_reading(self._reads)
+        self._backward = _autograd._engine_run_backward
+        _autograd._engine_run_backward = self._run_backward
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)  # type: ignore[no-untyped-call]
+        _autograd._engine_run_backward = self._backward
         modes.stop_reading(self._reads)
         self._buffers.remove()
+
+    def _run_backward(self, *args: Any, **kwargs: Any) -> Any:
+        """Watch backward too: torch takes a mode off while it handles `loss.backward()`."""
+        overrides: Any = torch.overrides
+        if self in overrides._get_current_function_mode_stack():
+            return self._backward(*args, **kwargs)
+        super().__enter__()  # type: ignore[no-untyped-call]
+        try:
+            return self._backward(*args, **kwargs)
+        finally:
+            super().__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
     def _buffer(self, module: Any, name: str, tensor: Any) -> None:
         self._origins.mark_device(tensor)
@@ -94,6 +112,8 @@ class Witness(TorchFunctionMode):
         self.scalars.clear()
         out = func(*args, **kwargs)
         kind = waiting_kind(name, args, kwargs)
+        if name == "unbind" and sys._getframe(1).f_code is _ITERATION:
+            kind = "iter"
         if kind or self.scalars or name in FACTORIES:
             frame = self._frame(sys._getframe(1))
             if frame is not None:
@@ -134,7 +154,8 @@ class Witness(TorchFunctionMode):
         operands = [one for one in tensors_in(args) if not one.is_meta]
         numel = max([one.numel() for one in operands], default=1)
         is_host = self._origins.is_host
-        if self.scalars and name not in DIRECT:
+        # A kernel's own check may read a scalar in C++; then that is how it waits.
+        if self.scalars and name not in DIRECT and kind not in KERNEL_KINDS:
             read = DIRECT_BY_CALL.get(name)
             if read is None:
                 passed = any(one.numel() == 1 for one in operands)
@@ -147,10 +168,10 @@ class Witness(TorchFunctionMode):
                 return
         if not kind or not operands:
             return
-        category = "extra" if name in IN_KERNEL else "iter" if kind == "iter" else "sync"
+        category = "iter" if kind == "iter" else "extra" if kind in KERNEL_KINDS else "sync"
         if kind == "copy-to-host":
             category = "sync" if is_host(operands[0]) and not is_host(operands[-1]) else ""
-        elif is_host(_read_operand(kind, args, operands)):
+        elif category == "sync" and is_host(_read_operand(kind, args, operands)):
             category = "host"
         if category:
             self._add(frame, category, kind, name, numel)

@@ -1,0 +1,122 @@
+"""Precision and recall on real libraries: labels of what synchronised against what flake8 says.
+
+    python benchmarks/truth.py LABELS [FOLDER]
+        runs flake8 over the package (FOLDER, or where it is installed) and scores it
+    python benchmarks/truth.py --record PACKAGE LABELS -- -m pytest tests
+        runs a workload under `torchperf run`'s recorder and writes labels
+    python benchmarks/truth.py --compare OTHER LABELS
+        how far two recordings of one package agree
+
+Recall: of the executed statements that synchronised, how many carry a finding. Precision: of the
+executed statements with a finding, how many synchronised. What did not run decides nothing, nor
+does what is neutral: tensors made on the host, waits inside kernels, iteration over a tensor, and
+findings in a part of a statement that need not be evaluated.
+
+What a recording cannot tell: see benchmarks/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from truth_labels import Labels, agreement, load_labels, package_folder, record
+from truth_score import Score, read_flags, score, single_line
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Score, record or compare; the exit status is 0, or the workload's own after recording."""
+    parser = _parser()
+    arguments = parser.parse_args(argv)
+    if arguments.record:
+        if not arguments.rest:
+            parser.error("--record needs a workload: -- -m pytest tests")
+        return _record(arguments.record, Path(arguments.labels), arguments.rest)
+    labels = load_labels(Path(arguments.labels))
+    if arguments.compare:
+        print(agreement(load_labels(Path(arguments.compare)), labels))
+        return 0
+    folder = Path(arguments.rest[0]) if arguments.rest else package_folder(labels.package)
+    report = _report(folder, arguments)
+    result = score(labels, read_flags(report, folder, arguments.codes.split(",")))
+    if arguments.json:
+        print(json.dumps(result.as_data()))
+    else:
+        _print(labels, result, folder, arguments)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("labels", metavar="LABELS")
+    parser.add_argument("rest", nargs="*", metavar="FOLDER | -- WORKLOAD")
+    parser.add_argument("--record", metavar="PACKAGE", help="write LABELS from a workload")
+    parser.add_argument("--compare", metavar="OTHER", help="compare LABELS with these")
+    parser.add_argument("--report", metavar="FILE", help="flake8's output, instead of running it")
+    parser.add_argument("--codes", default="TPF", help="only codes that start so (default TPF)")
+    parser.add_argument("--misses", type=int, default=0, metavar="N", help="show N misses")
+    parser.add_argument("--false", type=int, default=0, metavar="N", help="show N false alarms")
+    parser.add_argument("--seed", type=int, help="draw those at random")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def _record(package: str, path: Path, workload: Sequence[str]) -> int:
+    labels, status = record(package, workload)
+    labels.save(path)
+    kinds = {name: sum(map(len, rows.values())) for name, rows in labels.categories.items()}
+    print(f"{path}: {labels.count_executed()} executed statements, {kinds}", file=sys.stderr)
+    return status
+
+
+def _report(folder: Path, arguments: argparse.Namespace) -> list[str]:
+    if arguments.report:
+        return Path(arguments.report).read_text(encoding="utf-8").splitlines()
+    command = [sys.executable, "-m", "flake8", "--isolated", "--select", "TPF"]
+    # flake8 leaves with 1 where it finds something; more is a failure of its own.
+    done = subprocess.run(
+        [*command, "--torchperf-scope=all", str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    if done.returncode not in (0, 1):
+        raise SystemExit(f"truth: flake8 failed with exit status {done.returncode}")
+    return done.stdout.splitlines()
+
+
+def _print(labels: Labels, result: Score, folder: Path, arguments: argparse.Namespace) -> None:
+    print(
+        f"{labels.package} {labels.version}: {labels.count_executed()} executed statements, "
+        f"{len(result.positive)} that synchronise"
+    )
+    print(f"recall    {result.recall:.3f}  ({len(result.hits)}/{len(result.positive)})")
+    flagged = len(result.hits) + len(result.false)
+    print(f"precision {result.precision:.3f}  ({len(result.hits)}/{flagged})")
+    print(f"F1        {result.f1:.3f}   ({result.neutral} flagged statements are neutral)")
+    print("by kind (recall):")
+    for kind, (hits, all_) in sorted(result.by_kind().items(), key=lambda item: -item[1][1]):
+        print(f"  {kind:20} {hits / all_:.3f}  ({hits}/{all_})")
+    print("by rule (precision; the share of the hits that only it finds):")
+    for code, (hits, all_, alone) in sorted(result.by_rule().items()):
+        print(f"  {code:8} {hits / all_:.3f}  ({hits}/{all_})  {alone}")
+    chance = random.Random(arguments.seed)
+    for word, places, wanted in (
+        ("MISS", result.misses, arguments.misses),
+        ("FALSE", result.false, arguments.false),
+    ):
+        shown = sorted(places)
+        if arguments.seed is not None:
+            chance.shuffle(shown)
+        for place in shown[:wanted]:
+            print(f"{word} {result.describe(place)} | {single_line(folder, place)}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,351 @@
+"""`torchperf run`: a workload's own behaviour is untouched, and its report says what it did."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+from textwrap import dedent
+from typing import Any
+
+import pytest
+
+from flake8_torchperf.runtime.workload.lines import ExecutedLines
+from flake8_torchperf.runtime.workload.owners import OwnerError, owner_of, owner_paths
+from flake8_torchperf.runtime.workload.statements import Statements
+
+TRAINING = """\
+import sys
+
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(64, 32)
+        self.out = nn.Linear(32, 10)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.out(torch.relu(self.hidden(images)))
+
+
+def train(model, images, labels, optimizer):
+    total = 0.0
+    for start in range(0, 256, 32):
+        batch = slice(start, start + 32)
+        loss = nn.functional.cross_entropy(model(images[batch]), labels[batch])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total
+
+
+def check(loss: torch.Tensor, strict: bool = False) -> None:
+    if strict and loss.isnan():
+        raise ValueError(f"the loss is {loss.item()}")
+
+
+def hidden(value, name):
+    return getattr(value, name)()
+
+
+images = torch.randn(256, 64)
+labels = torch.randint(0, 10, (256,))
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+train(model, images, labels, optimizer)
+check(torch.zeros(()))
+hidden(model(images).argmax(1).eq(labels).sum(), "item")
+print("read", sys.stdin.readline().strip(), sys.argv[1:])
+print("to stderr", file=sys.stderr)
+"""
+
+
+def torchperf(folder: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "run", *arguments]
+    return subprocess.run(
+        command,
+        cwd=folder,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        **options,
+    )
+
+
+def environment() -> dict[str, str]:
+    root = str(Path(__file__).resolve().parent.parent)
+    return {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, Any], Path]:
+    folder = tmp_path_factory.mktemp("training")
+    (folder / "train.py").write_text(TRAINING)
+    options = ["--json", "run.json", "--html", "run.html"]
+    done = torchperf(folder, *options, "train.py", "--epochs", "1", input="a line\n")
+    assert done.returncode == 0, done.stderr
+    return done, json.loads((folder / "run.json").read_text()), folder
+
+
+def line_of(text: str) -> int:
+    return next(n for n, line in enumerate(TRAINING.splitlines(), 1) if text in line)
+
+
+class TestReport:
+    def test_a_finding_that_the_run_bears_out_is_confirmed_with_its_count(self, training):
+        confirmed = training[1]["confirmed"]
+        (total,) = [one for one in confirmed if one["line"] == line_of("total += loss.item()")]
+        assert (total["code"], total["counter"], total["count"]) == ("TPF206", "host_reads", 8)
+        assert total["seconds"] > 0
+
+    def test_a_finding_in_a_line_that_ran_and_never_synced_is_refuted(self, training):
+        assert line_of("if strict and") in [one["line"] for one in training[1]["refuted"]]
+
+    def test_a_finding_in_a_line_that_did_not_run_is_not_reached(self, training):
+        assert [one["line"] for one in training[1]["not_reached"]] == [line_of("raise ValueError")]
+
+    def test_a_line_that_synced_without_a_finding_is_missed(self, training):
+        (missed,) = training[1]["missed"]
+        assert missed["line"] == line_of("return getattr")
+        assert missed["kinds"] == {"item": 1}
+
+    def test_the_text_names_each_group_and_ends_with_the_sum(self, training):
+        report = training[0].stderr
+        for title in ("confirmed:", "refuted:", "not reached:", "missed:", "Metric: aten::addmm"):
+            assert title in report
+        assert "torchperf run: 1 confirmed, 1 refuted, 1 not reached" in report.splitlines()[-1]
+
+    def test_json_has_every_field(self, training):
+        data = training[1]
+        assert set(data) == {
+            "version", "torch", "device", "level", "command", "exit_status", "ended", "seconds",
+            "totals", "notes", "confirmed", "refuted", "not_reached", "undecided", "missed",
+            "inside_calls", "files", "metrics",
+        }  # fmt: skip
+        assert data["command"] == ["train.py", "--epochs", "1"]
+        assert data["totals"]["host_reads"] == 9
+        (file,) = data["files"]
+        assert file["path"] == "train.py"
+        assert file["lines"][str(line_of("loss.backward()"))]["dispatches"] > 8
+        fields = {"path", "line", "column", "code", "message", "statement", "counter", "count"}
+        assert set(data["confirmed"][0]) == fields | {"seconds", "reason"}
+
+    def test_html_is_one_page_with_every_line_and_remark(self, training):
+        page = (training[2] / "run.html").read_text()
+        texts = Texts()
+        texts.feed(page)
+        shown = "".join(texts.parts)
+        for line in TRAINING.splitlines():
+            assert line in shown
+        assert "confirmed: TPF206" in shown
+        assert "missed: item 1x" in shown
+        assert not {"link", "script", "img"} & texts.tags
+
+
+class Texts(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self.tags: set[str] = set()
+
+    def handle_data(self, data: str) -> None:
+        self.parts.append(data)
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.tags.add(tag)
+
+
+class TestPassingThrough:
+    def test_stdin_arguments_and_stdout_are_the_workloads_own(self, training):
+        assert training[0].stdout == "read a line ['--epochs', '1']\n"
+        assert training[0].stderr.startswith("to stderr\n")
+
+    @pytest.mark.parametrize(
+        ("ending", "status"), [("sys.exit(3)", 3), ("sys.exit('said')", 1), ("1 / 0", 1)]
+    )
+    def test_exit_status(self, tmp_path, ending, status):
+        (tmp_path / "leave.py").write_text(f"import sys\n{ending}\n")
+        done = torchperf(tmp_path, "--json", "run.json", "leave.py")
+        assert done.returncode == status
+        assert json.loads((tmp_path / "run.json").read_text())["exit_status"] == status
+
+    def test_a_traceback_begins_at_the_workload(self, tmp_path):
+        (tmp_path / "raise.py").write_text("def f():\n    raise ValueError('mine')\nf()\n")
+        report = torchperf(tmp_path, "raise.py").stderr
+        assert report.splitlines()[1].endswith('raise.py", line 3, in <module>')
+        assert "ValueError: mine" in report
+        assert "workload" not in report
+
+    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    def test_a_signal_ends_the_workload_and_the_report_is_written(self, tmp_path, number):
+        script = """\
+            import time, torch
+            torch.ones(3).sum().item()
+            print("ready", flush=True)
+            time.sleep(60)
+        """
+        (tmp_path / "wait.py").write_text(dedent(script))
+        command = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "run"]
+        command += ["--json", "run.json", "wait.py"]
+        began = time.monotonic()
+        with subprocess.Popen(
+            command, cwd=tmp_path, env=environment(), stdout=-1, stderr=-1, text=True
+        ) as child:
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            child.send_signal(number)
+            _, errors = child.communicate(timeout=60)
+        assert time.monotonic() - began < 50
+        assert child.returncode == -number, errors
+        data = json.loads((tmp_path / "run.json").read_text())
+        assert data["ended"] == {2: "KeyboardInterrupt", 15: "SIGTERM"}[number]
+        assert data["totals"]["host_reads"] == 1
+
+    def test_the_script_is_main_with_its_folder_on_the_path(self, tmp_path):
+        (tmp_path / "sub").mkdir()
+        (tmp_path / "sub" / "helper.py").write_text("def f():\n    return 'helped'\n")
+        script = (
+            "import helper, sys\nprint(__name__, helper.f(), sys.modules['__main__'].__file__)\n"
+        )
+        (tmp_path / "sub" / "s.py").write_text(script)
+        done = torchperf(tmp_path, "--json", "run.json", "sub/s.py")
+        assert done.stdout == "__main__ helped sub/s.py\n"
+        files = json.loads((tmp_path / "run.json").read_text())["files"]
+        assert [one["path"] for one in files] == ["sub/helper.py", "sub/s.py"]
+
+    def test_compiled_code_stays_compiled(self, tmp_path):
+        script = """\
+            import torch
+            graphs = []
+            def backend(module, inputs):
+                graphs.append(len(module.graph.nodes))
+                return module.forward
+            @torch.compile(backend=backend)
+            def f(x):
+                return (x * 2).relu() + 1
+            print(f(torch.ones(3)).tolist(), f(torch.zeros(3)).tolist(), graphs)
+        """
+        (tmp_path / "compiled.py").write_text(dedent(script))
+        alone = subprocess.run(
+            [sys.executable, "compiled.py"], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert torchperf(tmp_path, "compiled.py").stdout == alone.stdout != ""
+
+
+class TestPytest:
+    def test_a_test_file_is_a_workload(self, tmp_path):
+        (tmp_path / "library.py").write_text(
+            "import torch\n\n\ndef positive(x: torch.Tensor):\n    return x[x > 0]\n"
+        )
+        (tmp_path / "test_library.py").write_text(
+            "import torch\nfrom library import positive\n\n\n"
+            "def test_positive():\n    assert positive(torch.ones(3)).shape == (3,)\n\n\n"
+            "def test_fails():\n    assert False\n"
+        )
+        options = ["--owner", "library.py", "--json", "run.json", "-m", "pytest", "-q"]
+        done = torchperf(tmp_path, *options, "-W", "error", "test_library.py")
+        assert done.returncode == 1
+        assert "1 failed, 1 passed" in done.stdout
+        data = json.loads((tmp_path / "run.json").read_text())
+        assert [one["path"] for one in data["files"]] == ["library.py"]
+        assert data["totals"]["dynamic_shapes"] == 1
+        found = [*data["missed"], *data["confirmed"]]
+        assert [one["line"] for one in found] == [5]
+
+
+class TestMistakes:
+    @pytest.mark.parametrize(
+        ("arguments", "problem"),
+        [
+            (["nowhere.py"], "there is no script nowhere.py"),
+            (["."], "is a folder"),
+            ([], "name a script, or a module after -m"),
+            (["--owner", "no_such_package", "s.py"], "no file, folder or installed package"),
+            (["--json", "no/where/r.json", "s.py"], "there is no folder"),
+        ],
+    )
+    def test_one_line_and_exit_status_2(self, tmp_path, arguments, problem):
+        (tmp_path / "s.py").write_text("")
+        done = torchperf(tmp_path, *arguments)
+        assert done.returncode == 2
+        assert problem in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+
+    def test_without_torch_one_line_says_what_to_install(self, tmp_path):
+        (tmp_path / "s.py").write_text("")
+        hide = "import sys; sys.modules['torch'] = None; sys.path.insert(0, '.');"
+        code = (
+            "import importlib.util as u; real = u.find_spec\n"
+            "u.find_spec = lambda name, *a: None if name == 'torch' else real(name, *a)\n"
+            "from flake8_torchperf.outputs.cli import main\n"
+            "raise SystemExit(main(['run', 's.py']))\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", hide.split(";")[0] + "\n" + code],
+            cwd=tmp_path, env=environment(), capture_output=True, text=True,
+        )  # fmt: skip
+        assert done.returncode == 2
+        assert done.stderr.count("\n") == 1
+        assert "pip install flake8-torchperf[confirm]" in done.stderr
+
+
+class TestParts:
+    def test_lines_that_ran_are_seen_once_known_and_in_functions(self, tmp_path):
+        path = tmp_path / "ran.py"
+        path.write_text("def f(x):\n    if x:\n        return 1\n    return 2\n\n\nf(0)\nf(0)\n")
+        lines = ExecutedLines(lambda name: name == str(path))
+        before = sys.gettrace()
+        code = compile(path.read_text(), str(path), "exec")
+        lines.start()
+        exec(code, {})
+        lines.stop()
+        sys.settrace(before)
+        assert lines.by_file == {str(path): {1, 2, 4, 7, 8}}
+
+    def test_a_line_belongs_to_its_statement_or_header(self):
+        source = dedent(
+            """\
+            @decorator(
+                1)
+            def f(a,
+                  b=2):
+                x = call(
+                    a,
+                )
+                if (x and
+                        b):
+                    return x
+            """
+        )
+        statements = Statements(source)
+        spans = {line: statements.span(line) for line in range(1, 11)}
+        assert spans == {
+            1: (1, 2), 2: (1, 2), 3: (3, 4), 4: (3, 4), 5: (5, 7), 6: (5, 7), 7: (5, 7),
+            8: (8, 9), 9: (8, 9), 10: (10, 10),
+        }  # fmt: skip
+        assert statements.conditional(9, 12)
+        assert not statements.conditional(8, 8)
+
+    def test_owners_are_paths_or_packages_and_installed_ones_do_not_count_by_default(
+        self, tmp_path
+    ):
+        (tmp_path / "venv" / "site-packages").mkdir(parents=True)
+        mine, theirs = tmp_path / "a.py", tmp_path / "venv" / "site-packages" / "b.py"
+        owns = owner_of((), [str(tmp_path)])
+        assert owns(str(mine))
+        assert not owns(str(theirs))
+        assert owner_of([str(tmp_path)], ())(str(theirs))
+        (folder,) = owner_paths("pytest")
+        assert folder.name == "pytest"
+        with pytest.raises(OwnerError, match="no file, folder or installed package"):
+            owner_paths("no_such_package")
