@@ -1,6 +1,17 @@
 """A function is looked at however little it holds: one construct that a rule objects to is enough."""
 
-from linting import ALL, check, table
+import pytest
+import test_interpreter_annotations
+import test_interpreter_classes
+import test_interpreter_containers
+import test_interpreter_flow
+import test_interpreter_functions
+import test_interpreter_host_values
+import test_interpreter_narrowing
+from linting import ALL, check, findings, program, table
+
+from flake8_torchperf import pipeline
+from flake8_torchperf.suspects.nominate import Suspects
 
 ALONE = {
     "a match": """
@@ -171,3 +182,26 @@ MODULE_LEVEL = {
 @table(MODULE_LEVEL)
 def test_module_level_is_cold_but_seen(code: str) -> None:
     check(code, ALL)
+
+
+TABLES = [
+    test_interpreter_annotations.ANNOTATIONS, test_interpreter_annotations.ALIASES,
+    test_interpreter_annotations.DOCSTRINGS, test_interpreter_annotations.EVIDENCE,
+    test_interpreter_classes.ATTRIBUTES, test_interpreter_classes.SUBMODULES,
+    test_interpreter_classes.METHODS, test_interpreter_classes.BASES,
+    test_interpreter_containers.LISTS, test_interpreter_containers.DICTS,
+    test_interpreter_containers.ITERATION, test_interpreter_containers.NAMED_TUPLES,
+    test_interpreter_flow.NAMES, test_interpreter_functions.RETURNED,
+    test_interpreter_functions.NESTED, test_interpreter_functions.MODULE_NAMES,
+    test_interpreter_narrowing.ISINSTANCE, test_interpreter_narrowing.AND_OR,
+    test_interpreter_host_values.MOVED,
+]  # fmt: skip
+
+
+@table({name: code for programs in TABLES for name, code in programs.items()})
+def test_no_function_with_a_finding_is_left_out(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    nominated = findings(program(code), ALL)
+    monkeypatch.setattr(
+        pipeline, "nominate", lambda module: Suspects(tuple(module.defined), module_level=True)
+    )
+    assert nominated == findings(program(code), ALL)
