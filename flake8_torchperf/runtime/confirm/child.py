@@ -118,8 +118,9 @@ def _work(job: dict[str, Any], write: int, secret: str, measure: Any) -> None:
     isolation.close_all_but(RESULT_FD)
     folder = job["folder"]
     os.chdir(folder)
-    isolation.limit(int(job["memory"]), int(job["timeout"]) + 2)
+    isolation.limit(int(job["memory"]), int(job["timeout"]) + 2, job["device"])
     isolation.isolate(folder)
+    os.chdir(folder)  # again: the folder is mounted anew, and writable only there
     isolation.die_with_parent()  # last: entering a user namespace forgets it
     os.environ.update({"HOME": folder, "TMPDIR": folder})
     tempfile.tempdir = folder

@@ -39,8 +39,12 @@ TORCH_KINDS = {
 }
 
 
-def candidates(info: FunctionInfo, machine: Machine) -> dict[str, list[Recipe]]:
+def candidates(
+    info: FunctionInfo, machine: Machine
+) -> tuple[dict[str, list[Recipe]], tuple[str, ...]]:
     """Per parameter of ``info`` (``self`` left out) the recipes to try; empty lists for unknowns.
+
+    The second value names the required parameters of which only uses are known, if those.
 
     Raises UnreadableError where libcst cannot parse the function.
     """
@@ -49,15 +53,18 @@ def candidates(info: FunctionInfo, machine: Machine) -> dict[str, list[Recipe]]:
     used = uses(info.node)
     defaults = _defaults(info.node.args)
     found: dict[str, list[Recipe]] = {}
+    unsure: list[str] = []
     for name, value in declared.items():
         use = used.get(name, Use())
         made = of_value(value, use)
         if not made:
             made = of_use(use)
+            if name not in defaults:
+                unsure.append(name)
         if name in defaults:
             made = [*defaults[name], *(made or by_name(name))]
         found[name] = recipes.unique(made)[:MAX_CANDIDATES]
-    return found
+    return found, tuple(unsure)
 
 
 def _defaults(spec: ast.arguments) -> dict[str, list[Recipe]]:

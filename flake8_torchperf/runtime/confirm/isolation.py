@@ -22,6 +22,8 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 # Beyond what runs already for this user: torch's threads and a data loader's workers.
 MORE_PROCESSES = 64
 LARGEST_FILE = 64 * 2**20
+# Address space that threads and the allocator set aside without using it.
+RESERVED = 256 * 2**20
 
 
 class _MountAttributes(ctypes.Structure):
@@ -117,13 +119,17 @@ def _set_attributes(
     _check(code, "mount_setattr")
 
 
-def limit(memory_mb: int, cpu_seconds: int) -> None:
-    """Bound memory, CPU time, file size and processes. Called before the namespaces change."""
-    mapped = _data_bytes()
-    bound = mapped + memory_mb * 2**20
-    # Not RLIMIT_AS: importing torch maps gigabytes that are never used. RLIMIT_DATA bounds what is
-    # private and writable, mmap included since Linux 4.7.
-    _lower(resource.RLIMIT_DATA, bound)
+def limit(memory_mb: int, cpu_seconds: int, device: str) -> None:
+    """Bound memory, CPU time, file size and processes. Called before the namespaces change.
+
+    Importing torch maps gigabytes that are never used, so memory is bounded by what is mapped now
+    and some more: RLIMIT_DATA for what is private and writable (mmap included since Linux 4.7),
+    RLIMIT_AS, more loosely, for all of it, except with CUDA, whose context maps what it likes.
+    """
+    allowed = memory_mb * 2**20
+    _lower(resource.RLIMIT_DATA, _mapped_bytes("VmData:") + allowed)
+    if device != "cuda":
+        _lower(resource.RLIMIT_AS, _mapped_bytes("VmSize:") + allowed + RESERVED)
     _lower(resource.RLIMIT_CPU, cpu_seconds)
     _lower(resource.RLIMIT_FSIZE, LARGEST_FILE)
     _lower(resource.RLIMIT_CORE, 0)
@@ -136,12 +142,12 @@ def _lower(which: int, value: int) -> None:
     resource.setrlimit(which, (bound, bound))
 
 
-def _data_bytes() -> int:
-    """What the process has mapped privately so far."""
+def _mapped_bytes(field: str) -> int:
+    """What the process has mapped so far, by a field of /proc/self/status."""
     try:
         with open("/proc/self/status") as file:
             for line in file:
-                if line.startswith("VmData:"):
+                if line.startswith(field):
                     return int(line.split()[1]) * 1024
     except OSError:
         return 0  # no /proc: the limit then counts from nothing, which is stricter

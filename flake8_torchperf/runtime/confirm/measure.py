@@ -23,7 +23,8 @@ from flake8_torchperf.runtime.evidence import Evidence
 # How much of a snippet's time the search for inputs may take; the rest is for the probes.
 SEARCH_SHARE = 0.45
 # One call in the search may take this share of it: a hang must not use up all of it.
-CALL_SHARE = 0.25
+CALL_SHARE = 0.2
+FIRST_SHARE = 0.5
 # Calls that did not come back before the search gives up.
 MOST_LATE = 3
 # Attempts spent on better inputs once all flagged lines have run.
@@ -100,6 +101,10 @@ class Trials:
         )
         return search.run()
 
+    def _share(self) -> float:
+        """Seconds for one call; the first may have imports to do that the others are spared."""
+        return self.seconds * (CALL_SHARE if self.errors else FIRST_SHARE)
+
     def _enough(self, score: Score, wanted: int) -> bool:
         if self.late >= MOST_LATE:
             return True
@@ -123,14 +128,14 @@ class Trials:
         recipes = dict(chosen(self.subject.dimensions, assignment))
         n = int(self.job["sizes"][0])
         try:
-            with time_limit(self.seconds * CALL_SHARE):
+            with time_limit(self._share()):
                 call = self.subject.prepare(recipes, n)
         except (Exception, SystemExit, TooLate) as error:
             self.errors[assignment] = f"inputs: {one_line(error)}"
             return (0, False, 0, -1)
         targets = self.job["targets"]
-        outcome = watch(call, self.job["path"], self.seconds * CALL_SHARE, targets)
-        self.late += outcome.late
+        outcome = watch(call, self.job["path"], self._share(), targets)
+        self.late += outcome.late or outcome.error.startswith("MemoryError")
         self.errors[assignment] = outcome.error
         count = often = 0
         for target in targets:

@@ -185,7 +185,7 @@ def _group(
         for i, one in enumerate(findings)
     )
     first, last = _span(info, module)
-    params = _candidates(info, machine)
+    params, unsure = _candidates(info, machine)
     inner = _nested(info, name) if "<locals>" in name and info is not None else None
     depth = len(module.package.split(".")) if module.package else 0
     resolved = path.resolve()
@@ -198,7 +198,8 @@ def _group(
         "first_line": first,
         "last_line": last,
         "params": params,
-        "inner": _candidates(inner, machine),
+        "unsure": list(unsure),
+        "inner": _candidates(inner, machine)[0],
         "given": given,
         "harness": str(settings.harness.resolve()) if settings.harness else "",
         "sizes": list(settings.sizes),
@@ -239,8 +240,10 @@ def _span(info: FunctionInfo | None, module: ModuleMap) -> tuple[int, int]:
     return info.node.lineno, info.node.end_lineno or info.node.lineno
 
 
-def _candidates(info: FunctionInfo | None, machine: Machine) -> dict[str, list[Recipe]]:
-    return {} if info is None else candidates(info, machine)
+def _candidates(
+    info: FunctionInfo | None, machine: Machine
+) -> tuple[dict[str, list[Recipe]], tuple[str, ...]]:
+    return ({}, ()) if info is None else candidates(info, machine)
 
 
 def _evidence(rule: Rule | None) -> EvidenceSpec | None:

@@ -2,8 +2,8 @@
 
 Dimensions (a parameter and its candidates) and an evaluation go in; assignments leave. Climbs one
 dimension at a time on (flagged lines reached, came to its end, loops that went round more than
-once, different lines executed): how far
-a call got before it raised says whether a change was for the better.
+once, different lines executed): how far a call got before it raised says whether a change was for
+the better.
 """
 
 from __future__ import annotations

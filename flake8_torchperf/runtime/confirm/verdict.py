@@ -84,6 +84,8 @@ def _failure(stage: str, reason: str) -> str:
 def _not_reached(group: Group, entry: dict[str, Any], result: dict[str, Any]) -> str:
     """Why the line never ran, and which parameter would have to be given."""
     error = str(entry["error"])
+    if error.startswith("MemoryError") or "can't allocate memory" in error:
+        return f"it ran out of memory: {error}"
     if _number(result["late"]) > 0:
         return f"timed out: {error or 'a call did not come back'}"
     guessed = [str(name) for name in result["guessed"]]
@@ -95,6 +97,13 @@ def _not_reached(group: Group, entry: dict[str, Any], result: dict[str, Any]) ->
         return (
             f"inputs could not be made: nothing tells what {names} must be"
             f"{f' ({error})' if error else ''}; say it with {hint}"
+        )
+    unsure = [str(name) for name in group.job["unsure"] if name not in group.job["given"]]
+    if error and unsure:
+        names = ", ".join(f"`{name}`" for name in unsure)
+        return (
+            f"inputs could not be made: {names} could only be guessed, and the call raised "
+            f'{error}; say it with --inputs "{unsure[0]}=..."'
         )
     if error:
         without = f"; made without __init__ ({result['bare']})" if result["bare"] else ""
