@@ -1,7 +1,8 @@
 """Which tensors were made on the host: what a run on a machine without an accelerator can tell.
 
 A tensor counts as the device's unless it was seen being made on the host: by a factory that was
-called from an owned line without a device, or from such tensors alone. It cannot tell what C++
+called from an owned line without a device (or with the text "cpu"; a `device=None` that is passed
+on says nothing), or from such tensors alone. It cannot tell what C++
 makes without a call (gradients), what a legacy constructor makes (`torch.FloatTensor(...)`), nor
 that a plain attribute is moved later by hand; those count as the device's, except the last.
 """
@@ -68,7 +69,7 @@ class Origins:
     def follow(self, name: str, args: Any, kwargs: Any, out: Any, owned_factory: bool) -> None:
         """Mark what a call returned by what went in."""
         if name in FACTORIES and not any(True for _ in tensors_in(args)):
-            if owned_factory and _device(kwargs) in (None, "cpu"):
+            if owned_factory and kwargs.get("device", "cpu") == "cpu":
                 self.mark_host(out)
         elif name == "cpu" or (name == "to" and names_host(args, kwargs)):
             self._copied_down(args[0], out)
@@ -79,7 +80,7 @@ class Origins:
 
     def _moved_away(self, name: str, args: Any, kwargs: Any) -> bool:
         if name not in _MOVES:
-            return "device" in kwargs and _device(kwargs) != "cpu"
+            return "device" in kwargs and kwargs["device"] != "cpu"
         target = kwargs.get("device", args[1] if len(args) > 1 else None)
         return name in ("cuda", "xpu", "mps") or isinstance(target, (str, torch.device, int))
 
@@ -111,12 +112,6 @@ def names_host(args: Any, kwargs: Any) -> bool:
     """Whether `to(...)` names the host itself, as a literal would; see `runtime.patches`."""
     device = kwargs.get("device", args[1] if len(args) > 1 else None)
     return isinstance(device, str) and device.startswith("cpu")
-
-
-def _device(kwargs: Any) -> str | None:
-    """The device asked for: None for no answer, "cpu" only where the text says so."""
-    device = kwargs.get("device")
-    return device if device is None or isinstance(device, str) else str(device.type) + "?"
 
 
 def _references_to_a_temporary() -> int:
