@@ -210,7 +210,7 @@ def _group(
                 "first": one.finding.line,
                 "last": one.finding.end_line,
                 "column": one.finding.column,
-                "rounds": 2 if one.evidence is not None and one.evidence.law == "element" else 1,
+                "rounds": _rounds(one),
                 "end_column": one.finding.end_column,
                 "regions": [list(region) for region in one.regions],
             }
@@ -269,6 +269,16 @@ def _regions(finding: Finding, tree: ast.Module) -> tuple[tuple[int, int], ...]:
         if any(_holds(one, finding) for one in iterated):
             loops.append((node.lineno, node.end_lineno or node.lineno))
     return (min(loops, key=lambda span: span[1] - span[0]),) if loops else own
+
+
+def _rounds(target: Target) -> int:
+    """How often the flagged expression should run in a call to show how its counts grow.
+
+    What a loop iterates is evaluated once; the loop grows with it.
+    """
+    site, spec = target.finding.site, target.evidence
+    loops = site is not None and site.kind in LOOP_KINDS
+    return 2 if spec is not None and spec.law == "element" and not loops else 1
 
 
 def _consumer(finding: Finding, tree: ast.Module) -> tuple[int, int]:
