@@ -17,6 +17,7 @@ from flake8_torchperf.findings.documentation import EvidenceSpec, read_documenta
 from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.options import Options
 from flake8_torchperf.pipeline import lint
+from flake8_torchperf.plugin import internal_error
 from flake8_torchperf.runtime.evidence import Counts, total
 from flake8_torchperf.runtime.noqa import allowed_lines
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
@@ -80,7 +81,10 @@ class FileReport:
 
 
 def judge(observed: Observed) -> tuple[FileReport, ...]:
-    """A report for each owned file of which a line ran, by path."""
+    """A report for each owned file that did anything, by path.
+
+    A file that was only imported is not involved: nothing in it was called and nothing dispatched.
+    """
     executed = _by_real_path(observed.executed.items())
     evidence: dict[str, list[Mapping[str, Any]]] = {}
     for line in observed.lines:
@@ -89,11 +93,12 @@ def judge(observed: Observed) -> tuple[FileReport, ...]:
     for row in observed.syncs:
         syncs.setdefault(os.path.realpath(row.path), []).append(row)
     context = _Context(observed.device, _READS_ONLY if observed.level == "reads" else _EVERY)
-    return tuple(
+    reports = (
         _file(path, executed[path], evidence.get(path, []), syncs.get(path, []), context)
         for path in sorted(executed)
         if os.path.isfile(path)
     )
+    return tuple(one for one in reports if one is not None)
 
 
 @dataclass(frozen=True)
@@ -130,25 +135,45 @@ def _file(
     evidence: list[Mapping[str, Any]],
     syncs: list[SyncRow],
     context: _Context,
-) -> FileReport:
+) -> FileReport | None:
     counts: dict[int, Counts] = {}
     for line in evidence:
         counts[line["line"]] = counts.get(line["line"], Counts()) + Counts(**line["counts"])
     try:
         with open(path, encoding="utf-8") as file:
             source = file.read()
-        findings = lint(source, path, Options(scope=Level.COLD))
-    except (SyntaxError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError) as error:
         return FileReport(path, (), executed, counts, (), (), f"not linted: {error}")
+    statements = Statements(source)
+    if not counts and not any((at := statements.at(line)) and at.function for line in executed):
+        return None
+    findings, note = _lint(source, path)
     # A line that spent something ran, whatever took the trace function away.
     ran = executed | frozenset(counts)
-    file_view = _FileView(Statements(source), ran, counts, context)
+    file_view = _FileView(statements, ran, counts, context)
     allowed = allowed_lines(path)
     judged = tuple(file_view.judge(one) for one in findings if one.line not in allowed)
     found = {file_view.statements.span(one.line) for one in findings}
     lines = tuple(source.splitlines())
     missed = _missed(file_view, found, syncs, lines, lambda line: line in allowed)
-    return FileReport(path, lines, ran, counts, judged, missed)
+    return FileReport(path, lines, ran, counts, judged, missed, note)
+
+
+def _lint(source: str, path: str) -> tuple[list[Finding], str]:
+    """The findings, in cold code too, or a note why there are none; as the flake8 plugin does it.
+
+    A run may have taken hours: a mistake in the linter must not lose what it showed.
+    """
+    if "torch" not in source:
+        return [], ""
+    try:
+        return lint(source, path, Options(scope=Level.COLD)), ""
+    except SyntaxError as error:
+        return [], f"not linted: {error}"
+    except Exception as error:
+        if os.environ.get("TORCHPERF_DEBUG") == "1":
+            raise
+        return [], internal_error(error)
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
 """Which tensors were made on the host: what a run on a machine without an accelerator can tell.
 
 A tensor counts as the device's unless it was seen being made on the host: by a factory that was
-called from an owned line without a device (or with the text "cpu"; a `device=None` that is passed
-on says nothing), or from such tensors alone. It cannot tell what C++
-makes without a call (gradients), what a legacy constructor makes (`torch.FloatTensor(...)`), nor
-that a plain attribute is moved later by hand; those count as the device's, except the last.
+called from an owned line without a device (None is none) or with the text "cpu", or from such
+tensors alone. It cannot tell what C++ makes without a call (gradients), what a legacy constructor
+makes (`torch.FloatTensor(...)`), nor that a plain attribute is moved later by hand; those count as
+the device's, except the last.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ class Origins:
     """Remembers the host's tensors by identity, without touching them or keeping them alive."""
 
     def __init__(self) -> None:
-        self._host: dict[int, weakref.ref[torch.Tensor]] = {}
+        # id -> reference and whether the device was left out, not handed over as None.
+        self._host: dict[int, tuple[weakref.ref[torch.Tensor], bool]] = {}
         self._copy: weakref.ref[torch.Tensor] | None = None
         self._alone = 0
 
@@ -41,25 +42,29 @@ class Origins:
         """Measure; to be called where the workload's calls will be made, counters open."""
         self._alone = _references_to_a_temporary()
 
-    def is_host(self, tensor: Any) -> bool:
-        """Whether reading this tensor waits for nothing."""
+    def is_host(self, tensor: Any, *, firmly: bool = False) -> bool:
+        """Whether reading this tensor waits for nothing.
+
+        ``firmly``: wherever the program runs. A `device=None` that a function passes on would be a
+        device where its caller has one.
+        """
         if isinstance(tensor, torch.Tensor) and tensor.device.type != "cpu":
             return False
         if self._copy is not None and self._copy() is tensor:
             return True
         known = self._host.get(id(tensor))
-        return known is not None and known() is tensor
+        return known is not None and known[0]() is tensor and (known[1] or not firmly)
 
-    def mark_host(self, tensor: Any) -> None:
+    def mark_host(self, tensor: Any, firmly: bool = True) -> None:
         """This tensor lives on the host."""
         for one in tensors_in(tensor):
             key = id(one)
             # The reference's end removes the entry, so that a new tensor at this address is new.
-            self._host[key] = weakref.ref(one, partial(self._forget, key))
+            self._host[key] = weakref.ref(one, partial(self._forget, key)), firmly
 
     def _forget(self, key: int, reference: weakref.ref[torch.Tensor]) -> None:
         # The address may be a younger tensor's by now.
-        if self._host.get(key) is reference:
+        if key in self._host and self._host[key][0] is reference:
             del self._host[key]
 
     def mark_device(self, tensor: Any) -> None:
@@ -69,18 +74,18 @@ class Origins:
     def follow(self, name: str, args: Any, kwargs: Any, out: Any, owned_factory: bool) -> None:
         """Mark what a call returned by what went in."""
         if name in FACTORIES and not any(True for _ in tensors_in(args)):
-            if owned_factory and kwargs.get("device", "cpu") == "cpu":
-                self.mark_host(out)
+            if owned_factory and kwargs.get("device") in (None, "cpu"):
+                self.mark_host(out, kwargs.get("device", "cpu") == "cpu")
         elif name == "cpu" or (name == "to" and names_host(args, kwargs)):
             self._copied_down(args[0], out)
         elif self._host and not self._moved_away(name, args, kwargs):
             sources = list(tensors_in(args))
             if sources and all(self.is_host(one) for one in sources):
-                self.mark_host(out)
+                self.mark_host(out, all(self.is_host(one, firmly=True) for one in sources))
 
     def _moved_away(self, name: str, args: Any, kwargs: Any) -> bool:
         if name not in _MOVES:
-            return "device" in kwargs and kwargs["device"] != "cpu"
+            return kwargs.get("device") not in (None, "cpu")
         target = kwargs.get("device", args[1] if len(args) > 1 else None)
         return name in ("cuda", "xpu", "mps") or isinstance(target, (str, torch.device, int))
 

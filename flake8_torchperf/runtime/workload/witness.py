@@ -170,7 +170,8 @@ class Witness(TorchFunctionMode):
             return
         category = "iter" if kind == "iter" else "extra" if kind in KERNEL_KINDS else "sync"
         if kind == "copy-to-host":
-            category = "sync" if is_host(operands[0]) and not is_host(operands[-1]) else ""
+            down = is_host(operands[0], firmly=True) and not is_host(operands[-1])
+            category = "sync" if down else ""
         elif category == "sync" and is_host(_read_operand(kind, args, operands)):
             category = "host"
         if category:
