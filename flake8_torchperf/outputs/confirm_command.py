@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 DEFAULT_SIZES = (16, 64, 256)
 # A probe this much larger than the largest is what the reasons extrapolate to.
 PROJECTION = 1000
+# What a shell reports for a command ended by Ctrl-C.
+INTERRUPTED = 130
 STATUSES = """\
 exit status:
   0  every verdict was given and nothing was asked to fail
   1  --fail-on confirmed, and there is a confirmed finding
   2  the command line or a file it names cannot be used, or torch is missing
+  130  interrupted
 
 The code runs in a child process: with limits on time, memory and file size, in an empty folder,
 without your environment variables and, where the system allows it, without the network and with
@@ -87,6 +90,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 def confirm(arguments: argparse.Namespace) -> int:
     """Lint, run, judge and report; returns the exit status."""
+    if os.name != "posix":
+        return fail("confirm needs Linux or macOS: elsewhere code cannot be run within limits")
     if find_spec("torch") is None:
         return fail(MISSING_TORCH)
     if arguments.html is not None and find_spec("jinja2") is None:
@@ -101,6 +106,9 @@ def confirm(arguments: argparse.Namespace) -> int:
         judged, session = _run(groups, arguments, size)
     except (PlanError, OptionError, SandboxError) as error:
         return fail(str(error))
+    except KeyboardInterrupt:
+        print("torchperf: interrupted; the child process was ended", file=sys.stderr)
+        return INTERRUPTED
     return _report(judged, session, arguments)
 
 

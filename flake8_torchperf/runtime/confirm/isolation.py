@@ -128,8 +128,9 @@ def limit(memory_mb: int, cpu_seconds: int, device: str) -> None:
     """
     allowed = memory_mb * 2**20
     _lower(resource.RLIMIT_DATA, _mapped_bytes("VmData:") + allowed)
-    if device != "cuda":
-        _lower(resource.RLIMIT_AS, _mapped_bytes("VmSize:") + allowed + RESERVED)
+    mapped = _mapped_bytes("VmSize:")
+    if mapped and device != "cuda":
+        _lower(resource.RLIMIT_AS, mapped + allowed + RESERVED)
     _lower(resource.RLIMIT_CPU, cpu_seconds)
     _lower(resource.RLIMIT_FSIZE, LARGEST_FILE)
     _lower(resource.RLIMIT_CORE, 0)

@@ -78,6 +78,7 @@ def pool() -> list[Recipe]:
     """What is tried where nothing at all is known."""
     return [
         *recipes.tensors()[:6],
+        tensor(()),
         listing(tensor((WIDTH,))),
         *recipes.values((2, 0.5, None, True, "a")),
         simple("module"),

@@ -24,6 +24,10 @@ from flake8_torchperf.runtime.confirm.search import Dimension
 HOW = "(called)"
 GRADIENTS = "(autograd)"
 OWNER = "self."
+STOOD_FOR: dict[type, type] = {
+    torch.nn.Module: torch.nn.Linear,
+    torch.optim.Optimizer: torch.optim.SGD,
+}
 # Far more than the tensors of one parameter.
 SEEDS_PER_PARAMETER = 1_000_003
 
@@ -231,6 +235,8 @@ class Subject:
 
 def _usable(owner: type, method: str, names: dict[str, Any]) -> type:
     """The class, or where parts of it are left to subclasses one that has the same method."""
+    if owner in STOOD_FOR:  # bases without a parameter of their own
+        return STOOD_FOR[owner]
     unfinished = [
         name
         for name in dir(owner)
