@@ -1,0 +1,130 @@
+"""`benchmarks/truth.py`: labels recorded from a workload, and a linter's output held against them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = """\
+import torch
+
+
+def positive(x):
+    kept = x[x > 0]
+    if kept.numel() == 0:
+        return None
+    if kept.sum() > 3:
+        kept = kept / 2
+    return kept
+
+
+def host():
+    limits = torch.linspace(0, 1, 5)
+    return limits.tolist()
+
+
+def plain(x):
+    for row in x:
+        row = row + 1
+    return x.float()
+"""
+USE = """\
+import torch
+from library.core import host, plain, positive
+
+positive(torch.arange(4.0))
+host()
+plain(torch.ones(2, 2))
+"""
+
+
+def truth(folder: Path, *arguments: str) -> str:
+    script = str(ROOT / "benchmarks" / "truth.py")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder)))}
+    done = subprocess.run(
+        [sys.executable, script, *arguments],
+        cwd=folder, env=environment, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("truth")
+    (folder / "library").mkdir()
+    (folder / "library" / "__init__.py").write_text("")
+    (folder / "library" / "core.py").write_text(PACKAGE)
+    info = folder / "library-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: library\nVersion: 1.0\n")
+    (info / "top_level.txt").write_text("library\n")
+    (folder / "use.py").write_text(USE)
+    truth(folder, "--record", "library", "labels.json", "--", "use.py")
+    return folder, json.loads((folder / "labels.json").read_text())
+
+
+def test_labels_hold_what_ran_and_how_it_waited(recorded):
+    labels = recorded[1]
+    assert (labels["package"], labels["version"]) == ("library", "1.0")
+    assert labels["executed"] == {"core.py": [5, 6, 8, 9, 10, 14, 15, 19, 20, 21]}
+    assert [(row["span"], row["kinds"]) for row in labels["sync"]["core.py"]] == [
+        ([5, 5], {"mask-index": 1}),
+        ([8, 8], {"bool": 1}),
+    ]
+
+
+def test_tensors_made_on_the_host_and_iteration_are_neutral(recorded):
+    labels = recorded[1]
+    assert [row["span"] for row in labels["host"]["core.py"]] == [[15, 15]]
+    assert [row["span"] for row in labels["iter"]["core.py"]] == [[19, 19]]
+
+
+def test_a_report_is_scored_by_statement(recorded):
+    folder = recorded[0]
+    lines = [
+        "library/core.py:8:8: TPF301 a hit",
+        "library/core.py:10:12: TPF101 a false alarm",
+        "library/core.py:15:12: TPF101 neutral",
+        "library/core.py:7:16: TPF101 never ran",
+        "library/core.py:8:8: E501 another plugin's",
+    ]
+    (folder / "report.txt").write_text("\n".join(lines))
+    result = json.loads(truth(folder, "labels.json", "library", "--report", "report.txt", "--json"))
+    assert (result["hits"], result["false"], result["neutral"]) == (1, 1, 1)
+    assert (result["recall"], result["precision"]) == (0.5, 0.5)
+    assert result["by_kind"] == {"mask-index": [0, 1], "bool": [1, 1]}
+    assert result["by_rule"] == {"TPF101": [0, 1, 0], "TPF301": [1, 1, 1]}
+
+
+def test_the_text_lists_misses_and_false_alarms(recorded):
+    options = ["labels.json", "library", "--report", "report.txt", "--misses", "5", "--false", "5"]
+    text = truth(recorded[0], *options)
+    assert "MISS core.py:5 [mask-index] | kept = x[x > 0]" in text
+    assert "FALSE core.py:10 [TPF101] | return kept" in text
+
+
+def test_a_recording_agrees_with_itself(recorded):
+    text = truth(recorded[0], "--compare", "labels.json", "labels.json")
+    assert "sync: 2 and 2, 2 in both (1.00 of either), 2 with the same kinds" in text
+    assert "only" not in text
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks" / "labels").glob("*.json")))
+def test_the_labels_that_are_kept_here_are_whole_and_small(path):
+    labels = json.loads(path.read_text())
+    assert path.name == f"{labels['package']}-{labels['version']}.json"
+    assert path.stat().st_size < 200_000
+    for category in ("sync", "host", "extra", "iter"):
+        for file, rows in labels[category].items():
+            executed = [
+                one if isinstance(one, list) else [one, one] for one in labels["executed"][file]
+            ]
+            assert all(row["span"] in executed for row in rows)
