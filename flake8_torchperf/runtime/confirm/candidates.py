@@ -98,9 +98,11 @@ def of_annotation(hint: Any) -> list[Recipe]:
         return of_annotation(arguments[0])
     if origin in LISTS or origin in ITERABLES:
         inner = of_annotation(arguments[0]) if arguments else []
-        return [listing(one) for one in (inner or [tensor((4,)), recipes.value(2)])[:4]] + [
-            listing(one, 2) for one in inner[:3]
-        ]
+        return (
+            [listing(one) for one in (inner or [tensor((4,)), recipes.value(2)])[:4]]
+            + [listing(one, 2) for one in inner[:3]]
+            + ([recipes.ASCENDING] if arguments and arguments[0] is int else [])
+        )
     if origin is tuple:
         return _of_tuple(arguments)
     if origin is dict or origin is collections.abc.Mapping:

@@ -172,6 +172,8 @@ def _of_sequence(value: v.Sequence, use: Use) -> list[Recipe]:
     if isinstance(element, v.Sequence):
         return [listing(one, 1, form) for one in inner[:4]] + [listing(inner[0], "n", form)]
     made = [listing(one, "n", form) for one in inner[:3]]
+    if isinstance(element, v.Scalar) and element.kind == "int":
+        made.append(recipes.ASCENDING)
     return [*made, *(listing(one, 2, form) for one in inner[:4]), recipes.fixed((), form)]
 
 

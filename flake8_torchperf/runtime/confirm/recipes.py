@@ -105,6 +105,10 @@ def tensors(
     return [*made, tensor(shapes[1], "bool"), value(None)]
 
 
+# For sizes, cutoffs and milestones, which must be different and in order.
+ASCENDING: Recipe = fixed(values((1, 2, 3)), "list")
+
+
 def unique(recipes: Iterable[Recipe]) -> list[Recipe]:
     """The recipes in order, each once."""
     kept: list[Recipe] = []

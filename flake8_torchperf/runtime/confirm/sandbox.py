@@ -108,7 +108,8 @@ class Sandbox:
             return self._lost(began)
         message = self._read(began + self.timeout)
         seconds = time.monotonic() - began
-        if message is None and self._alive():
+        # Before the limit, no message means that the pipe was closed: the child is gone.
+        if message is None and seconds >= self.timeout:
             self._kill_group(pid)
             # The fork is dead; the process that waits for it reports so at once.
             if self._read(time.monotonic() + 5.0) is None:
@@ -180,9 +181,6 @@ class Sandbox:
         except ValueError:
             return None
         return message if isinstance(message, dict) else None
-
-    def _alive(self) -> bool:
-        return self._process is not None and self._process.poll() is None
 
     @staticmethod
     def _kill_group(pid: int) -> None:

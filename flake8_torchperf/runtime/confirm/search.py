@@ -43,14 +43,18 @@ class Search:
     seconds: float
     attempts: int = MAX_ATTEMPTS
     seen: dict[Assignment, Score] = field(default_factory=dict)
+    _allowed: int = 0
 
     def run(self) -> Assignment:
         """The best assignment found within the attempts and seconds allowed."""
         end = time.monotonic() + self.seconds
         best = tuple(one.start for one in self.dimensions)
         self._try(best)
+        # The first climb leaves attempts for what no single change can show.
+        self._allowed = self.attempts // 2
         for step in (self._climb, self._alike, self._climb, self._at_random):
             best = step(best, end)
+            self._allowed = self.attempts
             if self.enough(self.seen[best]):
                 break
         return best
@@ -61,7 +65,7 @@ class Search:
         return self.seen[assignment]
 
     def _over(self, end: float) -> bool:
-        return len(self.seen) >= self.attempts or time.monotonic() > end
+        return len(self.seen) >= self._allowed or time.monotonic() > end
 
     def _climb(self, best: Assignment, end: float) -> Assignment:
         improved = True
@@ -90,11 +94,13 @@ class Search:
         return best
 
     def _move(self, best: Assignment, end: float, wanted: Callable[[Recipe], bool]) -> Assignment:
-        """Every dimension that has a wanted candidate takes it, if that is an improvement."""
+        """Every parameter that is given and has a wanted candidate takes it, if that improves."""
         if self._over(end) or self.enough(self.seen[best]):
             return best
         changed = tuple(
-            next((i for i, r in enumerate(d.candidates) if wanted(r)), chosen)
+            chosen
+            if d.candidates[chosen]["kind"] == "default"
+            else next((i for i, r in enumerate(d.candidates) if wanted(r)), chosen)
             for d, chosen in zip(self.dimensions, best, strict=True)
         )
         return changed if self._try(changed) > self.seen[best] else best
