@@ -86,20 +86,20 @@ class Search:
         Guards often object to two options at once, and operations on several tensors need shapes
         that agree: no single change shows an improvement there.
         """
-        best = self._move(best, end, lambda recipe: recipe == NOTHING)
+        best = self._move(best, end, lambda recipe: recipe == NOTHING, _given)
         for shape in _shapes(self.dimensions):
             if self._over(end) or self.enough(self.seen[best]):
                 return best
-            best = self._move(best, end, partial(_has_shape, shape))
+            best = self._move(best, end, partial(_has_shape, shape), _is_tensor)
         return best
 
     def _move(self, best: Assignment, end: float, wanted: Callable[[Recipe], bool]) -> Assignment:
-        """Every parameter that is given and has a wanted candidate takes it, if that improves."""
+        """Every movable parameter that has a wanted candidate takes it, if that improves."""
         if self._over(end) or self.enough(self.seen[best]):
             return best
         changed = tuple(
             chosen
-            if d.candidates[chosen]["kind"] == "default"
+            if not movable(d.candidates[chosen])
             else next((i for i, r in enumerate(d.candidates) if wanted(r)), chosen)
             for d, chosen in zip(self.dimensions, best, strict=True)
         )
@@ -136,6 +136,14 @@ def _shape(recipe: Recipe) -> tuple[object, ...] | None:
     if recipe["kind"] == "list":
         return _shape(recipe["item"])
     return None
+
+
+def _given(recipe: Recipe) -> bool:
+    return bool(recipe["kind"] != "default")
+
+
+def _is_tensor(recipe: Recipe) -> bool:
+    return _shape(recipe) is not None
 
 
 def _has_shape(shape: tuple[object, ...], recipe: Recipe) -> bool:
