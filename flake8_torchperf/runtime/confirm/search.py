@@ -93,7 +93,13 @@ class Search:
             best = self._move(best, end, partial(_has_shape, shape), _is_tensor)
         return best
 
-    def _move(self, best: Assignment, end: float, wanted: Callable[[Recipe], bool]) -> Assignment:
+    def _move(
+        self,
+        best: Assignment,
+        end: float,
+        wanted: Callable[[Recipe], bool],
+        movable: Callable[[Recipe], bool],
+    ) -> Assignment:
         """Every movable parameter that has a wanted candidate takes it, if that improves."""
         if self._over(end) or self.enough(self.seen[best]):
             return best
