@@ -12,7 +12,6 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import torch
@@ -29,12 +28,21 @@ for `torch.device` as a context (torch/utils/_device.py)."""
 _MOVES = frozenset({"to", "cuda", "cpu", "type_as", "xpu", "mps"})
 
 
+class _Reference(weakref.ref[torch.Tensor]):
+    """A weak reference that knows its key, so that one callback serves all."""
+
+    __slots__ = ("firm", "key")
+    key: int
+    firm: bool
+
+
 class Origins:
     """Remembers the host's tensors by identity, without touching them or keeping them alive."""
 
     def __init__(self) -> None:
-        # id -> reference and whether the device was left out, not handed over as None.
-        self._host: dict[int, tuple[weakref.ref[torch.Tensor], bool]] = {}
+        # By id; `firm` where the device was left out, not handed over as None.
+        self._host: dict[int, _Reference] = {}
+        self._gone = self._forget
         self._copy: weakref.ref[torch.Tensor] | None = None
         self._alone = 0
 
@@ -53,19 +61,19 @@ class Origins:
         if self._copy is not None and self._copy() is tensor:
             return True
         known = self._host.get(id(tensor))
-        return known is not None and known[0]() is tensor and (known[1] or not firmly)
+        return known is not None and known() is tensor and (known.firm or not firmly)
 
     def mark_host(self, tensor: Any, firmly: bool = True) -> None:
         """This tensor lives on the host."""
-        for one in tensors_in(tensor):
-            key = id(one)
-            # The reference's end removes the entry, so that a new tensor at this address is new.
-            self._host[key] = weakref.ref(one, partial(self._forget, key)), firmly
+        for one in (tensor,) if isinstance(tensor, torch.Tensor) else tensors_in(tensor):
+            reference = _Reference(one, self._gone)
+            reference.key, reference.firm = id(one), firmly
+            self._host[reference.key] = reference
 
-    def _forget(self, key: int, reference: weakref.ref[torch.Tensor]) -> None:
+    def _forget(self, reference: weakref.ref[torch.Tensor]) -> None:
         # The address may be a younger tensor's by now.
-        if key in self._host and self._host[key][0] is reference:
-            del self._host[key]
+        if isinstance(reference, _Reference) and self._host.get(reference.key) is reference:
+            del self._host[reference.key]
 
     def mark_device(self, tensor: Any) -> None:
         """This tensor moves with a module, or was moved: it is the device's."""
@@ -73,15 +81,37 @@ class Origins:
 
     def follow(self, name: str, args: Any, kwargs: Any, out: Any, owned_factory: bool) -> None:
         """Mark what a call returned by what went in."""
-        if name in FACTORIES and not any(True for _ in tensors_in(args)):
+        if name in FACTORIES and next(tensors_in(args), None) is None:
             if owned_factory and kwargs.get("device") in (None, "cpu"):
                 self.mark_host(out, kwargs.get("device", "cpu") == "cpu")
         elif name == "cpu" or (name == "to" and names_host(args, kwargs)):
             self._copied_down(args[0], out)
         elif self._host and not self._moved_away(name, args, kwargs):
-            sources = list(tensors_in(args))
-            if sources and all(self.is_host(one) for one in sources):
-                self.mark_host(out, all(self.is_host(one, firmly=True) for one in sources))
+            firm = self._only_host(args)
+            if firm is not None:
+                self.mark_host(out, firm)
+
+    def _only_host(self, args: Any) -> bool | None:
+        """Whether all tensors among these are the host's, and firmly so; None where not or none.
+
+        Runs for each call of the workload's, so it looks into containers only where there are any.
+        """
+        firm: bool | None = None
+        for one in args:
+            if isinstance(one, torch.Tensor):
+                known = self._host.get(id(one))
+                if known is None or known() is not one:
+                    if not self.is_host(one):
+                        return None
+                    firm = False
+                else:
+                    firm = known.firm if firm is None else firm and known.firm
+            elif isinstance(one, (tuple, list, dict)):
+                for inner in tensors_in(one):
+                    if not self.is_host(inner):
+                        return None
+                    firm = self.is_host(inner, firmly=True) and firm is not False
+        return firm
 
     def _moved_away(self, name: str, args: Any, kwargs: Any) -> bool:
         if name not in _MOVES:

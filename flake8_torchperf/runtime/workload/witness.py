@@ -119,7 +119,7 @@ class Witness(TorchFunctionMode):
             if frame is not None:
                 self._note(frame, name, kind, args)
             self._origins.follow(name, args, kwargs, out, frame is not None)
-        else:
+        elif not isinstance(out, (bool, int, float)):
             self._origins.follow(name, args, kwargs, out, False)
         return out
 
