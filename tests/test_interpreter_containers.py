@@ -261,12 +261,12 @@ NAMED_TUPLES = {
         """,
     "unique with counts": """
         def step(x: Tensor):
-            values, counts = torch.unique(x, return_counts=True)
+            values, counts = torch.unique(x, return_counts=True)  # TPF404
             return counts.tolist(), values.tolist()  # TPF102, TPF102
         """,
     "unique alone": """
         def step(x: Tensor):
-            return torch.unique(x).tolist()  # TPF102
+            return torch.unique(x).tolist()  # TPF102, TPF404
         """,
     "a decomposition": """
         def step(x: Tensor):

@@ -76,7 +76,7 @@ def _finding(raw: Raw, snippet: Snippet, options: Options) -> Finding:
     message = format_message(raw.rule, site)
     if options.explain and isinstance(site.operand, Tensor):
         message = with_reason(message, site.operand.reason.describe(_line_in(snippet)))
-    line, column, end_line, end_column = snippet.position(site.node) or (1, 0, 1, 0)
+    line, column, end_line, end_column = snippet.position(site.node) or snippet.start
     return Finding(raw.rule.code, message, line, column, end_line, end_column, raw.rule, site)
 
 

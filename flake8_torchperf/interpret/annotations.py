@@ -135,10 +135,11 @@ def _named(
 ) -> Value:
     name = dotted_name(node)
     value = resolve_dotted(name, module, machine) if name else UNKNOWN
-    last = name.rpartition(".")[2]
     match value:
         case External(name=qualified):
             short = qualified.rpartition(".")[2]
+            if short == "Tensor" and "." in name and not qualified.startswith("torch."):
+                return UNKNOWN  # another framework's, or a kernel language's
             if short in SEQUENCES:
                 return Sequence(SEQUENCES[short], UNKNOWN)
             if short in ("tuple", "Tuple"):
@@ -150,7 +151,7 @@ def _named(
             return instance_of(qualified, reason)
         case ClassValue(info=info):
             return _of_class(info, machine, reason, depth)
-    if last == "Tensor" and ((name == "Tensor" and module.stars) or "." in name):
+    if name == "Tensor" and module.stars:
         weaker = Reason(reason.fact, reason.node, reason.because, Strength.INFERRED)
         return instance_of("torch.Tensor", weaker)
     return _alias(name, module, machine, reason, depth)

@@ -28,6 +28,7 @@ from flake8_torchperf.interpret.values import (
     Mapping_,
     NDArray,
     NoneValue,
+    Opaque,
     Reason,
     Scalar,
     Sequence,
@@ -75,13 +76,23 @@ def attribute_of(owner: Value, name: str, node: cst.Attribute | None, ctx: Conte
             return _of_union(options, name, node, ctx)
         case Device():
             return Scalar("str") if name == "type" else UNKNOWN
+        case Opaque(what="host batch"):
+            return UNKNOWN if name in MOVES else host_batch_item(node)
         case Function():
             return BoundMethod(owner, name)
     if name == "saved_tensors":
         # torch.autograd.Function: what `ctx.save_for_backward` kept
         reason = Reason("`saved_tensors` of an autograd context", node)
         return Sequence("tuple", Tensor(reason))
-    return BOOL if name == "requires_grad" else UNKNOWN
+    return UNKNOWN_ATTRIBUTES.get(name, UNKNOWN)
+
+
+# What these attributes give, whoever is asked for them.
+UNKNOWN_ATTRIBUTES: dict[str, Value] = {
+    "requires_grad": BOOL,
+    "shape": SHAPE,
+    "ndim": Scalar("int"),
+}
 
 
 def tensor_attribute(tensor: Tensor, name: str, node: cst.Attribute | None, ctx: Context) -> Value:
@@ -105,6 +116,16 @@ def tensor_attribute(tensor: Tensor, name: str, node: cst.Attribute | None, ctx:
     if ctx.machine.table.method(name) is not None:
         return BoundMethod(tensor, name, node.value if node is not None else None)
     return UNKNOWN
+
+
+# Methods of a batch after which its tensors no longer lie on the host.
+MOVES = ("to", "cuda", "pin_memory", "convert_to_tensors")
+
+
+def host_batch_item(node: cst.CSTNode | None) -> Tensor:
+    """A tensor of what a tokenizer returned."""
+    reason = Reason('part of what `return_tensors="pt"` asks for', node, None, Strength.INFERRED)
+    return Tensor(reason, device="host")
 
 
 def _of_external(qualified: str, name: str, ctx: Context) -> Value:

@@ -222,10 +222,8 @@ def _dict(arguments: Arguments, env: Env, ctx: Context) -> Value:
     items = tuple((name, a.value) for name, a in arguments.keywords.items())
     first = arguments.value(0) if arguments.positional else None
     if isinstance(first, Mapping_):
-        return Mapping_(
-            first.key, join_all([first.element, *(v for _, v in items)]), first.items + items
-        )
-    return Mapping_(STR, join_all(v for _, v in items), items)
+        return Mapping_(first.key, first.element, first.items + items, first.made)
+    return Mapping_(STR, UNKNOWN, items, made=first is None)
 
 
 def _getattr(arguments: Arguments, env: Env, ctx: Context) -> Value:

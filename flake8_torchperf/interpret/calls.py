@@ -23,6 +23,7 @@ from flake8_torchperf.interpret.arguments import Arguments, evaluate_arguments
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.values import (
+    HOST_BATCH,
     UNKNOWN,
     BoundMethod,
     ClassValue,
@@ -40,6 +41,7 @@ from flake8_torchperf.interpret.values import (
     Strength,
     Tensor,
     Union,
+    UnknownValue,
     Value,
     join_all,
 )
@@ -58,7 +60,12 @@ def call(node: cst.Call, env: Env, ctx: Context) -> Value:
     arguments = evaluate_arguments(node, env, ctx)
     _named_call(callee, node, ctx)
     told_by_use(node, arguments, env)
+    if isinstance(callee, OPAQUE):
+        ctx.budget.opaque_calls += 1
     value = apply(callee, arguments, env, ctx)
+    if value == UNKNOWN and "return_tensors" in arguments.keywords:
+        # A tokenizer or processor: what it makes of text or images lies on the host.
+        return HOST_BATCH
     if value == UNKNOWN and isinstance(node.func, cst.Attribute):
         return unknown_method(node.func, arguments, env, ctx)
     return value
@@ -87,6 +94,10 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
             results = [apply(o, arguments, env, ctx) for o in options if _callable(o)]
             return join_all(results)
     return UNKNOWN
+
+
+# Callees whose work does not shrink to one tensor operation.
+OPAQUE = (Function, Closure, Instance, Returning, UnknownValue)
 
 
 def told_by_use(node: cst.Call, arguments: Arguments, env: Env) -> None:

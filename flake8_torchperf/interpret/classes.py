@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context, Machine
     from flake8_torchperf.suspects.modulemap import ClassInfo
 
-MAX_BASES = 24
+MAX_BASES = 100
 
 
 def lineage(info: ClassInfo, machine: Machine) -> list[ClassInfo | str]:
@@ -141,7 +141,8 @@ def _torch_attribute(owner: Instance, torch_class: str, name: str, ctx: Context)
         return BOOL
     if kind == "optimizer" and name == "param_groups":
         return attributes.optimizer_groups(None)
-    if (kind == "module" and name in ("weight", "bias")) or kind == "parameter":
+    layer = kind == "module" and torch_class not in CONTAINERS
+    if (layer and name in ("weight", "bias")) or kind == "parameter":
         return Tensor(Reason(f"`{name}` of a {torch_class}"), "float", role="parameter")
     if found is None:
         return UNKNOWN

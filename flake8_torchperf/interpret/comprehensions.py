@@ -26,19 +26,31 @@ def comprehension(
     node: cst.ListComp | cst.SetComp | cst.GeneratorExp, env: Env, ctx: Context
 ) -> Value:
     """``[elt for target in iter if test]`` and its kin."""
+    before = ctx.budget.opaque_calls
     inner, place = enter(node, node.for_in, dict(env), ctx)
     element = expressions.evaluate(node.elt, inner, place)
+    _iterated(place, len(ctx.loops), ctx, ctx.budget.opaque_calls > before)
     _keep_walrus(node.for_in, inner, env)
     return Sequence(KINDS[type(node)], element)
 
 
 def dict_comprehension(node: cst.DictComp, env: Env, ctx: Context) -> Value:
     """``{key: value for target in iter if test}``."""
+    before = ctx.budget.opaque_calls
     inner, place = enter(node, node.for_in, dict(env), ctx)
     key = expressions.evaluate(node.key, inner, place)
     value = expressions.evaluate(node.value, inner, place)
+    _iterated(place, len(ctx.loops), ctx, ctx.budget.opaque_calls > before)
     _keep_walrus(node.for_in, inner, env)
     return Mapping_(key, value)
+
+
+def _iterated(place: Context, outer: int, ctx: Context, opaque: bool) -> None:
+    """The tensors that the clauses of a comprehension iterate."""
+    for loop in place.loops[outer:]:
+        if loop.over is not None:
+            traits = ("opaque-body",) if opaque else ()
+            unpack_reads(loop.value, "comprehension", loop.over, ctx, traits)
 
 
 def _keep_walrus(clause: cst.CompFor | None, inner: Env, env: Env) -> None:
@@ -55,7 +67,6 @@ def _keep_walrus(clause: cst.CompFor | None, inner: Env, env: Env) -> None:
 def enter(node: cst.CSTNode, clause: cst.CompFor, env: Env, ctx: Context) -> tuple[Env, Context]:
     """Bind the targets of a comprehension's clauses; the innermost environment and place."""
     iterated = expressions.evaluate(clause.iter, env, ctx)
-    unpack_reads(iterated, "comprehension", clause.iter, ctx)
     place = ctx.within(LoopPlace(node, "comprehension", clause.iter, iterated))
     targets.assign(clause.target, element_of(iterated), env, place)
     for condition in clause.ifs:

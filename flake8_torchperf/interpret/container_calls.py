@@ -29,7 +29,6 @@ from flake8_torchperf.interpret.values import (
     Sequence,
     Value,
     join,
-    join_all,
 )
 
 if TYPE_CHECKING:
@@ -67,9 +66,6 @@ SCALAR_METHODS: dict[str, Value] = {
 def _change(env: Env, node: cst.BaseExpression | None, value: Value, ctx: Context) -> None:
     """The container is worth ``value`` from here on; so is the item of a dict that it is."""
     path = path_of(node) if node is not None else None
-    if path is not None:
-        targets.fill(path, value, env, ctx)
-        return
     if isinstance(node, cst.Subscript):
         outer = path_of(node.value)
         holder = env.get(outer) if outer is not None else None
@@ -77,6 +73,8 @@ def _change(env: Env, node: cst.BaseExpression | None, value: Value, ctx: Contex
             empty = isinstance(holder.element, Sequence) and holder.element.items == ()
             element = value if empty else join(holder.element, value)
             targets.fill(outer, replace(holder, element=element), env, ctx)
+    if path is not None:
+        targets.fill(path, value, env, ctx)
 
 
 def _sequence(
@@ -125,7 +123,7 @@ def _mapping(
     env: Env,
     ctx: Context,
 ) -> Value:
-    values = owner.element
+    values = owner.any_value()
     match name:
         case "values":
             return Sequence("iterable", values)
@@ -137,8 +135,10 @@ def _mapping(
         case "get" | "pop" | "__getitem__":
             return _get(owner, arguments)
         case "setdefault":
-            _change(env, node, replace(owner, element=join(values, arguments.value(1))), ctx)
-            return _get(owner, arguments)
+            key = arguments.value(0)
+            known = key.value if isinstance(key, Scalar) and isinstance(key.value, str) else None
+            _change(env, node, targets.put(owner, known, arguments.value(1)), ctx)
+            return join(_get(owner, arguments), arguments.value(1))
         case "update":
             _change(env, node, _updated(owner, arguments), ctx)
             return NONE
@@ -163,13 +163,16 @@ def _updated(owner: Mapping_, arguments: Arguments) -> Mapping_:
     items = dict(owner.items)
     items.update({name: a.value for name, a in arguments.keywords.items()})
     other = arguments.value(0) if arguments.positional else None
-    elements = [owner.element, *(a.value for a in arguments.keywords.values())]
+    element = owner.element
     if isinstance(other, Mapping_):
         items.update(other.items)
-        elements.append(other.element)
+        if other.element != UNKNOWN:
+            element = (
+                other.element if owner.made and element == UNKNOWN else join(element, other.element)
+            )
     elif other is not None:
-        elements.append(UNKNOWN)
-    return Mapping_(owner.key, join_all(elements), tuple(items.items()))
+        element = UNKNOWN
+    return Mapping_(owner.key, element, tuple(items.items()), owner.made and other is None)
 
 
 def _string(name: str, arguments: Arguments, ctx: Context) -> Value:

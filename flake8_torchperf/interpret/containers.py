@@ -90,10 +90,10 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
     short = name.rpartition(".")[2]
     match short:
         case "defaultdict":
-            return Mapping_(UNKNOWN, _default(arguments, ctx))
+            return Mapping_(UNKNOWN, _default(arguments, ctx), made=True)
         case "OrderedDict" | "Counter":
             first = arguments.value(0)
-            empty = Mapping_(UNKNOWN, NUMBER if short == "Counter" else UNKNOWN)
+            empty = Mapping_(UNKNOWN, NUMBER if short == "Counter" else UNKNOWN, made=True)
             return first if isinstance(first, Mapping_) else empty
         case "deque":
             return Sequence("list", element_of(arguments.value(0)))

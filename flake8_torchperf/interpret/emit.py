@@ -31,11 +31,12 @@ def emit(
     covers: tuple[cst.CSTNode, ...] = (),
 ) -> None:
     """Record a site; nothing happens where the context is silent."""
-    if ctx.sink is None:
+    sink = ctx.sink
+    if sink is None:
         return
     if kind is SiteKind.FORMAT and EXCEPT in ctx.traits:
         ctx = ctx.demote("in the text of an error")
-    ctx.sink.append(
+    sink.append(
         Site(
             kind,
             operation,

@@ -19,9 +19,9 @@ Env: TypeAlias = dict[str, Value]
 
 
 def path_of(node: cst.BaseExpression) -> str | None:
-    """``x``, ``self.a.b``, ``batch["ids"]``, ``pair[0]``: a place that can hold a value.
+    """``x``, ``self.a.b``, ``batch["ids"]``, ``pair[0]``, ``xs[i]``: a place that can hold a value.
 
-    None for any expression that is no chain of names, attributes and literal subscripts.
+    None for any expression that is no chain of names, attributes and simple subscripts.
     """
     match node:
         case cst.Name(value=name):
@@ -33,7 +33,9 @@ def path_of(node: cst.BaseExpression) -> str | None:
             value=base,
             slice=[
                 cst.SubscriptElement(
-                    slice=cst.Index(value=(cst.SimpleString() | cst.Integer()) as index)
+                    slice=cst.Index(
+                        value=(cst.SimpleString() | cst.Integer() | cst.Name()) as index
+                    )
                 )
             ],
         ):
@@ -63,8 +65,8 @@ def forget(env: Env, path: str) -> None:
 
 def forget_inside(env: Env, path: str) -> None:
     """Drop what is known of a place's attributes and items."""
-    dotted, indexed = path + ".", path + "["
-    stale = [key for key in env if key.startswith((dotted, indexed))]
+    inside, as_index = (path + ".", path + "["), f"[{path}]"
+    stale = [key for key in env if key.startswith(inside) or as_index in key]
     for key in stale:
         del env[key]
 

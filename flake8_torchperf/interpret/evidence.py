@@ -35,8 +35,7 @@ TELLING = {
     "view_as", "index_select", "scatter_", "scatter_add_", "new_zeros", "new_ones", "new_full",
     "new_empty", "new_tensor", "softmax", "log_softmax", "bmm", "data_ptr", "masked_select",
     "logsumexp", "addcmul_", "addcdiv_", "index_add_", "index_copy_", "mul_", "add_", "sub_",
-    "div_", "zero_", "fill_", "clamp_", "permute", "is_floating_point", "is_contiguous",
-    "is_complex",
+    "div_", "zero_", "fill_", "clamp_", "permute", "is_contiguous",
     "element_size", "untyped_storage", "bernoulli_", "lerp_", "sqrt_", "type_as", "tolist_",
     "masked_scatter", "scatter_reduce", "scatter_reduce_", "grad",
 }  # fmt: skip

@@ -43,10 +43,14 @@ if TYPE_CHECKING:
 
 def evaluate(node: cst.BaseExpression, env: Env, ctx: Context) -> Value:
     """The value of an expression. Unknown for what is not understood or costs too much."""
-    if not ctx.budget.spend():
-        return UNKNOWN
     handler = HANDLERS.get(type(node))
-    return UNKNOWN if handler is None else handler(node, env, ctx)
+    if handler is None:
+        return UNKNOWN
+    budget = ctx.budget
+    try:
+        return handler(node, env, ctx) if budget.enter() else UNKNOWN
+    finally:
+        budget.leave()
 
 
 def truth(node: cst.BaseExpression, env: Env, ctx: Context, operation: str) -> None:
@@ -146,7 +150,9 @@ def _dict(node: cst.Dict, env: Env, ctx: Context) -> Value:
         values.append(value)
         if isinstance(key, Scalar) and isinstance(key.value, str):
             items[key.value] = value
-    return Mapping_(join_all(keys), join_all(values), tuple(items.items()))
+    named = len(items) == len(node.elements)
+    other = UNKNOWN if named else join_all(values)
+    return Mapping_(join_all(keys), other, tuple(items.items()), made=named)
 
 
 def _conditional(node: cst.IfExp, env: Env, ctx: Context) -> Value:
@@ -202,7 +208,9 @@ def _await(node: cst.Await, env: Env, ctx: Context) -> Value:
 
 def _yield(node: cst.Yield, env: Env, ctx: Context) -> Value:
     if isinstance(node.value, cst.From):
-        value = element_of(evaluate(node.value.item, env, ctx))
+        source = evaluate(node.value.item, env, ctx)
+        unpack_reads(source, "for", node.value.item, ctx)
+        value = element_of(source)
     else:
         value = evaluate(node.value, env, ctx) if node.value is not None else NONE
     if ctx.returns is not None:

@@ -27,6 +27,7 @@ from flake8_torchperf.interpret.values import (
     Function,
     Instance,
     Mapping_,
+    NDArray,
     NoneValue,
     Reason,
     Scalar,
@@ -185,6 +186,8 @@ def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
         return found
     tensor = tensor_of(found)
     if isinstance(stated, Tensor):
+        if isinstance(found, Sequence) and found.items is not None:
+            return found  # `-> Tensor` above a body that returns a tuple
         if tensor is None:
             return stated
         weaker = tensor.reason.strength < stated.reason.strength
@@ -248,7 +251,7 @@ def _has_tensor(value: Value) -> bool:
         return True
     if isinstance(value, Sequence):
         return _has_tensor(value.element)
-    return isinstance(value, Mapping_) and _has_tensor(value.element)
+    return isinstance(value, Mapping_) and _has_tensor(value.any_value())
 
 
 def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> None:
@@ -298,7 +301,9 @@ def note_call(machine: Machine, key: object, given: Env) -> None:
 def fill_from_calls(env: Env, machine: Machine, key: object) -> None:
     """Where a parameter is Unknown, take what this module's own calls give."""
     for name, value in machine.observed.get(key, {}).items():
-        if env.get(name) == UNKNOWN and value != UNKNOWN:
+        if _on_host(value) and isinstance(env.get(name), Tensor):
+            env[name] = value  # whatever the annotation says, every call here gives host data
+        elif env.get(name) == UNKNOWN and value != UNKNOWN:
             tensor = tensor_of(value)
             if tensor is None:
                 continue
@@ -309,6 +314,10 @@ def fill_from_calls(env: Env, machine: Machine, key: object) -> None:
                 min(tensor.reason.strength, Strength.INFERRED),
             )
             env[name] = replace(tensor, reason=reason) if isinstance(value, Tensor) else value
+
+
+def _on_host(value: Value) -> bool:
+    return isinstance(value, NDArray) or (isinstance(value, Tensor) and value.device == "host")
 
 
 def _combine(declared: Value, argument: Argument) -> Value:

@@ -86,6 +86,13 @@ def values_of(value: Value, count: int) -> list[Value]:
     return [element_of(value)] * count
 
 
-def unpack_reads(value: Value, operation: str, node: cst.BaseExpression, ctx: Context) -> None:
+def unpack_reads(
+    value: Value,
+    operation: str,
+    node: cst.BaseExpression,
+    ctx: Context,
+    traits: tuple[str, ...] = (),
+) -> None:
     """Record that a tensor is iterated by Python."""
-    emit_read(ctx, SiteKind.TENSOR_ITERATION, operation, node, value, operand_node=node)
+    kind = SiteKind.TENSOR_ITERATION
+    emit_read(ctx, kind, operation, node, value, operand_node=node, traits=traits)

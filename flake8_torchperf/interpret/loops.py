@@ -42,8 +42,8 @@ AUGMENTED = {"AddAssign": "add_", "SubtractAssign": "sub_", "MultiplyAssign": "m
 
 def run_for(node: cst.For, env: Env, ctx: Context) -> Flow:
     """``for target in iter``."""
-    iterated = expressions.evaluate(node.iter, env, ctx)
-    unpack_reads(iterated, "for", node.iter, ctx)
+    ahead: list[Site] = []
+    iterated = expressions.evaluate(node.iter, env, replace(ctx, sink=ahead))
     index, measured = _index_loop(node, iterated, env, ctx)
     place = ctx.within(LoopPlace(node, "for", node.iter, iterated, index, measured))
 
@@ -51,7 +51,20 @@ def run_for(node: cst.For, env: Env, ctx: Context) -> Flow:
         targets.assign(node.target, element_of(iterated), start, inner)
         return statements.block(node.body, start, inner)
 
-    return _finish(env, _fixed_point(body, env, place), node.orelse, ctx, runs_maybe_never=True)
+    before = ctx.budget.opaque_calls
+    flow = _fixed_point(body, env, place)
+    traits = ("opaque-body",) if ctx.budget.opaque_calls > before else ()
+    unpack_reads(iterated, "for", node.iter, ctx, traits)
+    if ctx.sink is not None:
+        ctx.sink.extend(_with_traits(site, traits) for site in ahead)
+    return _finish(env, flow, node.orelse, ctx, runs_maybe_never=True)
+
+
+def _with_traits(site: Site, traits: tuple[str, ...]) -> Site:
+    """What ``enumerate(t)`` says of the loop it stands in."""
+    if site.kind is not SiteKind.TENSOR_ITERATION:
+        return site
+    return replace(site, traits=site.traits.union(traits))
 
 
 def run_while(node: cst.While, env: Env, ctx: Context) -> Flow:
@@ -187,10 +200,51 @@ def growth(target: cst.BaseExpression, value: cst.BaseExpression, env: Env, ctx:
     callee = expressions.evaluate(value.func, env, ctx.silent())
     if not isinstance(callee, External) or callee.name not in GROWING:
         return
+    if not _carried(path, value, ctx.loops[-1].node):
+        return
     grown = expressions.evaluate(pieces.elements[0].value, env, ctx.silent())
     operand = tensor_of(grown)
     name = callee.name.rpartition(".")[2]
     emit(ctx, SiteKind.GROWTH, name, value, operand, operand_node=target)
+
+
+def _carried(path: str, grown: cst.Call, loop: cst.CSTNode) -> bool:
+    """Does what was grown reach the next round: is nothing else assigned to it each round?
+
+    An assignment beside the growing one in the same ``if`` (the first round's) does not count.
+    """
+    if not isinstance(loop, (cst.For, cst.While)):
+        return False
+    if isinstance(loop, cst.For) and path in targets.names(loop.target):
+        return False
+    for statement in loop.body.body:
+        inside = _assignments(statement)
+        if any(value is grown for _, value in inside):
+            continue
+        if any(path in targets.names(target) or path_of(target) == path for target, _ in inside):
+            return False
+    return True
+
+
+def _assignments(
+    node: cst.CSTNode,
+) -> list[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
+    """Every assignment inside a statement: its target and value."""
+    match node:
+        case cst.Assign(targets=several, value=value):
+            return [(target.target, value) for target in several]
+        case cst.AnnAssign(target=target, value=value):
+            return [(target, value)]
+        case cst.For(target=target):
+            found: list[tuple[cst.BaseExpression, cst.BaseExpression | None]] = [(target, None)]
+        case cst.Expr() | cst.FunctionDef() | cst.Return():
+            return []
+        case _:
+            found = []
+    for child in node.children:
+        if isinstance(child, (cst.BaseStatement, cst.BaseSmallStatement, cst.BaseSuite, cst.Else)):
+            found.extend(_assignments(child))
+    return found
 
 
 def in_place(node: cst.AugAssign, left: Value, ctx: Context) -> None:

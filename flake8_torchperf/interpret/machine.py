@@ -32,20 +32,34 @@ if TYPE_CHECKING:
 
 # Expressions evaluated for one function, callees included, before the rest counts as Unknown.
 STEPS_PER_FUNCTION = 40_000
+# How deep expressions may stand in one another (callees' included) before they count as Unknown:
+# each costs some six Python frames, and flake8 has used up to a hundred of the thousand there are.
+MAX_EXPRESSION_DEPTH = 110
 # How deep calls are followed into the functions they name.
 MAX_CALL_DEPTH = 5
 
 
 @dataclass(slots=True)
 class Budget:
-    """Steps left for the function being interpreted; at zero every expression is Unknown."""
+    """Steps left for the function being interpreted; at zero every expression is Unknown.
+
+    ``opaque_calls`` counts calls of what is neither torch's, Python's nor a tensor's: modules,
+    functions of the project, anything unknown.
+    """
 
     steps: int = STEPS_PER_FUNCTION
+    depth: int = 0
+    opaque_calls: int = 0
 
-    def spend(self) -> bool:
-        """Take one step; False when none is left."""
+    def enter(self) -> bool:
+        """Take one step, one expression deeper; False when there is none left or it is too deep."""
         self.steps -= 1
-        return self.steps >= 0
+        self.depth += 1
+        return self.steps >= 0 and self.depth <= MAX_EXPRESSION_DEPTH
+
+    def leave(self) -> None:
+        """Come back from the expression entered last."""
+        self.depth -= 1
 
 
 @dataclass(slots=True, eq=False)

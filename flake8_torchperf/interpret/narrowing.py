@@ -19,6 +19,7 @@ from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
     ClassValue,
+    Device,
     External,
     Instance,
     Mapping_,
@@ -69,6 +70,9 @@ def narrow(test: cst.BaseExpression, env: Env, ctx: Context, holds: bool) -> Env
             return None if holds else dict(env)
         case cst.Integer():
             return dict(env) if bool(test.evaluated_value) == holds else None
+        case cst.Attribute(value=owner, attr=cst.Name(value="is_cpu" | "is_cuda" as asked)):
+            where = "host" if (asked == "is_cpu") == holds else "device"
+            return _with_device(owner, env, ctx, where)
         case cst.Name() | cst.Attribute() | cst.Subscript():
             return _truthiness(test, env, ctx, holds)
     return dict(env)
@@ -99,24 +103,34 @@ def _comparison(
             return _none(right, env, ctx, same)
         if isinstance(left, cst.Call) and dotted_name(left.func) == "type" and left.args:
             return _instance(left.args[0].value, right, env, ctx, True) if same else dict(env)
-        if same and _is_device_type(left) and _host_name(right):
-            return _on_host(left, env, ctx)
+        owner = _asked_for_device(left)
+        if same and owner is not None and _names_host(right, env, ctx):
+            return _with_device(owner, env, ctx, "host")
     return dict(env)
 
 
-def _is_device_type(node: cst.BaseExpression) -> bool:
-    return dotted_name(node).endswith(".device.type")
+def _asked_for_device(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """The ``x`` of ``x.device`` and ``x.device.type``."""
+    match node:
+        case cst.Attribute(
+            value=cst.Attribute(value=owner, attr=cst.Name(value="device")),
+            attr=cst.Name(value="type"),
+        ):
+            return owner
+        case cst.Attribute(value=owner, attr=cst.Name(value="device")):
+            return owner
+    return None
 
 
-def _host_name(node: cst.BaseExpression) -> bool:
-    return isinstance(node, cst.SimpleString) and node.evaluated_value == "cpu"
-
-
-def _on_host(node: cst.BaseExpression, env: Env, ctx: Context) -> Env:
-    """``x.device.type == "cpu"`` holds: reads of ``x`` are free."""
-    assert isinstance(node, cst.Attribute)
-    assert isinstance(node.value, cst.Attribute)
-    return _with_device(node.value.value, env, ctx, "host")
+def _names_host(node: cst.BaseExpression, env: Env, ctx: Context) -> bool:
+    """``"cpu"`` and ``torch.device("cpu")``."""
+    value = expressions.evaluate(node, env, ctx.silent())
+    match value:
+        case Device(kind="host", stated=True):
+            return True
+        case Scalar(value="cpu"):
+            return True
+    return False
 
 
 def _with_device(node: cst.BaseExpression, env: Env, ctx: Context, device: str) -> Env:

@@ -19,6 +19,8 @@ from flake8_torchperf.interpret.values import (
     NDARRAY,
     STR,
     UNKNOWN,
+    Device,
+    DType,
     Mapping_,
     NDArray,
     NoneValue,
@@ -96,7 +98,7 @@ def binary(
         case Sequence() as a, _:
             return replace(a, items=None)
         case Mapping_() as a, Mapping_() as b:
-            return Mapping_(a.key, join(a.element, b.element))
+            return join(a, b)
         case (UnknownValue(), Scalar() as s) | (Scalar() as s, UnknownValue()) if s.read:
             return replace(s, kind="number", value=None, known=False)
     return UNKNOWN
@@ -210,7 +212,9 @@ def _may_overload(value: Value) -> bool:
 
 def _never_elementwise(value: Value) -> bool:
     """``t == "mean"`` and ``t == None`` compare identities, not elements."""
-    return isinstance(value, NoneValue) or (isinstance(value, Scalar) and value.kind == "str")
+    if isinstance(value, (NoneValue, DType, Device)):
+        return True
+    return isinstance(value, Scalar) and value.kind == "str"
 
 
 def _membership(
@@ -250,8 +254,8 @@ def held_tensor(value: Value) -> Tensor | None:
         case Sequence(element=element, items=items) if element != value:
             found = [held_tensor(item) for item in items or (element,)]
             return next((t for t in found if t is not None and t.device != "host"), None)
-        case Mapping_(element=element):
-            return held_tensor(element)
+        case Mapping_():
+            return held_tensor(value.any_value())
     return None
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from flake8_torchperf.interpret import classes, expressions, loops
+from flake8_torchperf.interpret import attributes, classes, expressions, loops
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.environment import Env, path_of
 from flake8_torchperf.interpret.values import (
@@ -75,6 +75,8 @@ def index_value(base: Value, indices: list[Index], node: cst.Subscript, ctx: Con
             return _mapping_item(base, indices)
         case NDArray():
             return NDARRAY
+        case Opaque(what="host batch"):
+            return attributes.host_batch_item(node)
         case Scalar(kind="str"):
             return STR
         case Instance():
@@ -125,7 +127,8 @@ def _indices(node: cst.Subscript, base: Value, env: Env, ctx: Context) -> list[I
 def _bound(bound: cst.BaseExpression, base: Value, env: Env, ctx: Context) -> None:
     """A slice bound: Python asks a tensor there for its ``__index__``."""
     value = expressions.evaluate(bound, env, ctx)
-    emit_read(ctx, SiteKind.NUMBER_USE, "slice", bound, value, operand_node=bound)
+    operation = "list-slice" if isinstance(base, Sequence) else "slice"
+    emit_read(ctx, SiteKind.NUMBER_USE, operation, bound, value, operand_node=bound)
 
 
 def _tensor_reads(
@@ -156,6 +159,9 @@ def _tensor_index(
     tensor: Tensor, index: Tensor, place: Index, node: cst.Subscript, ctx: Context, operation: str
 ) -> None:
     assert place.node is not None
+    if index.device == "host" and tensor.device == "device":
+        emit(ctx, SiteKind.LIST_INDEX, "host-tensor", place.node, tensor, operand_node=node)
+        return
     if index.dtype == "bool":
         if tensor.device == "host" and index.device != "device":
             return

@@ -6,6 +6,7 @@ tensors. Must not know statements.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -54,7 +55,11 @@ def names(target: cst.BaseExpression) -> set[str]:
 
 
 def _unpack(target: cst.Tuple | cst.List, value: Value, env: Env, ctx: Context) -> None:
-    if tensor_of(value) is not None:
+    tensor = tensor_of(value)
+    if tensor is not None and tensor.reason.fact.startswith("return annotation"):
+        # More likely the annotation leaves out that a tuple is returned.
+        value = Sequence("tuple", UNKNOWN)
+    elif tensor is not None:
         unpack_reads(value, "unpack", target, ctx)
     starred = [isinstance(e, cst.StarredElement) for e in target.elements]
     count = len(target.elements)
@@ -108,15 +113,9 @@ def _item(target: cst.Subscript, value: Value, env: Env, ctx: Context) -> None:
     if path is None:
         return
     match base:
-        case Mapping_(key=key, element=element, items=items):
+        case Mapping_():
+            fill(path, put(base, subscripts.literal_key(target), value), env, ctx)
             inside = path_of(target)
-            index = subscripts.literal_key(target)
-            known = dict(items)
-            if index is not None:
-                known[index] = value
-            empty = not items and element == join(element, element) and _is_unknown(element)
-            joined = value if empty else join(element, value)
-            fill(path, Mapping_(key, joined, tuple(known.items())), env, ctx)
             if inside is not None:
                 env[inside] = value
         case Sequence(kind="list", element=element):
@@ -132,6 +131,17 @@ def _item(target: cst.Subscript, value: Value, env: Env, ctx: Context) -> None:
                 bind(env, inside, value)
 
 
+def put(mapping: Mapping_, key: str | None, value: Value) -> Mapping_:
+    """The dict with one more value, under a known key or a computed one."""
+    if key is not None:
+        return replace(mapping, items=tuple({**dict(mapping.items), key: value}.items()))
+    if mapping.made and mapping.element == UNKNOWN:
+        return replace(mapping, element=value)
+    if mapping.element == UNKNOWN:
+        return mapping  # what else it holds is not known: one value tells nothing of the others
+    return replace(mapping, element=join(mapping.element, value))
+
+
 def fill(path: str, container: Value, env: Env, ctx: Context) -> None:
     """A container with one more thing in it; where it is an attribute of ``self``, a write."""
     env[path] = container
@@ -139,7 +149,3 @@ def fill(path: str, container: Value, env: Env, ctx: Context) -> None:
     if ctx.writes is not None and head and head == ctx.self_name:
         written = ctx.writes.get(attr)
         ctx.writes[attr] = container if written is None else join(written, container)
-
-
-def _is_unknown(value: Value) -> bool:
-    return value == UNKNOWN

@@ -140,6 +140,7 @@ def _to(
                     result = replace(result, device=_moved(tensor), dtype="unknown")
     told = not any(isinstance(a.value, Device) and not a.value.stated for a in arguments.all())
     if result.device == "host" and tensor.device != "host" and told:
+        traits = ("to-host", "non-blocking") if _asked(arguments, "non_blocking") else ("to-host",)
         emit_read(
             ctx,
             SiteKind.TRANSFER,
@@ -147,11 +148,19 @@ def _to(
             arguments.node,
             tensor,
             operand_node=owner,
-            traits=("to-host",),
+            traits=traits,
         )
     elif result.device != "host" and tensor.device == "host":
         _to_device(tensor, "to", arguments, owner, ctx)
     return result
+
+
+def _asked(arguments: Arguments, keyword: str) -> bool:
+    """Is an option given, and not as False?"""
+    given = arguments.keywords.get(keyword)
+    return given is not None and not (
+        isinstance(given.value, Scalar) and given.value.value is False
+    )
 
 
 def _moved(tensor: Tensor) -> str:
@@ -209,8 +218,8 @@ def _compare(
     tensor: Tensor, owner: cst.BaseExpression | None, name: str, arguments: Arguments, ctx: Context
 ) -> Value:
     other = tensor_of(arguments.value(0, "other"))
-    operand = tensor if tensor.device != "host" or other is None else other
-    emit_read(ctx, SiteKind.HOST_COMPARISON, name, arguments.node, operand, operand_node=owner)
+    if other is None or other.device != "host":
+        emit_read(ctx, SiteKind.HOST_COMPARISON, name, arguments.node, tensor, operand_node=owner)
     return BOOL
 
 

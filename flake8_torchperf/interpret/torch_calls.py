@@ -52,7 +52,7 @@ PER_PARAMETER = {
 COSTLY = frozenset("hys")
 # Operations that wait only where they copy between host and device, or by a mask among their
 # indices: their sites are made where devices and indices are known.
-COPYING = {"copy_", "to", "cuda", "xpu", "cpu", "new_tensor", "index_put", "index_put_"}
+COPYING = {"copy_", "to", "cuda", "xpu", "cpu", "new_tensor"}
 NUMBER_TYPES = {"i", "f", "n", "Z", "b"}
 
 
@@ -69,7 +69,7 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         return classes.construct_torch(name, arguments, ctx)
     short = name.rpartition(".")[2]
     tensors = arguments.tensors()
-    sites_of(op, short, arguments, tensors, ctx)
+    sites_of(op, _operation(name, short), arguments, tensors, ctx)
     device = _device(op, arguments, tensors)
     reason = Reason(f"`{name}` returns it", arguments.node, _because(tensors))
     returned = resolve(op, arguments)
@@ -79,6 +79,11 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         if short in PER_PARAMETER and tensors and arguments.positional:
             parameter_operation(tensors[0], short, arguments, arguments.positional[0].node, ctx)
     return value
+
+
+def _operation(name: str, short: str) -> str:
+    """What rule pages call it: ``linalg.inv``, ``unique``, ``one_hot``."""
+    return f"linalg.{short}" if name.startswith("torch.linalg.") else short
 
 
 def _because(tensors: list[Tensor]) -> Reason | None:
@@ -178,12 +183,16 @@ def sites_of(
     if not tensors or not COSTLY & op.flags:
         return
     flags = _certain_flags(op, arguments)
+    if name == "repeat_interleave" and len(tensors) < 2:
+        flags -= {"y"}  # aten/src/ATen/native/Repeat.cpp: a number of repeats needs no count
     operand = next((t for t in tensors if t.device != "host"), None)
     if operand is None:
         return
     node = owner if owner is not None else _first_node(arguments)
     if name == "masked_select":
         emit(ctx, SiteKind.MASK_INDEX, "read", arguments.node, operand, operand_node=node)
+    elif name in ("index_put", "index_put_"):
+        _masked_put(name, arguments, ctx)
     elif name in COPYING:
         return
     elif "y" in flags or ("s" in flags and "h" not in flags):
@@ -201,6 +210,25 @@ def sites_of(
         emit(ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=node)
 
 
+def _masked_put(name: str, arguments: Arguments, ctx: Context) -> None:
+    """``x.index_put_((mask,), values)``: the mask's ones are counted on the host first."""
+    for argument in arguments.all():
+        indices = argument.value
+        found = indices.element if isinstance(indices, Sequence) else None
+        if isinstance(found, Tensor) and found.dtype == "bool" and found.device != "host":
+            values = [a.value for a in arguments.all() if a is not argument]
+            if any(tensor_of(value) is not None for value in values):
+                emit(
+                    ctx,
+                    SiteKind.MASK_INDEX,
+                    name,
+                    arguments.node,
+                    found,
+                    operand_node=argument.node,
+                )
+            return
+
+
 def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
     """The flags of every overload that the call may mean: an argument of unknown kind decides none.
 
@@ -208,6 +236,8 @@ def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
     """
     positional, keywords = kinds(arguments)
     flags = op.flags_for(positional, keywords)
+    if "x" not in positional and "x" not in keywords.values():
+        return flags
     for overload in op.overloads:
         if overload.fit(positional, keywords) is not None:
             flags &= op.own_flags | overload.flags

@@ -112,7 +112,9 @@ def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
     """``torch.equal``, ``torch.allclose``: one answer, given to Python."""
     short = name.rpartition(".")[2]
     tensors = arguments.tensors()
-    operand = next((t for t in tensors if t.device != "host"), None)
+    # Both have to lie on one device: where one is known to be on the host, so is the other.
+    on_host = any(t.device == "host" for t in tensors)
+    operand = None if on_host or not tensors else tensors[0]
     first = arguments.get(0, "input")
     if operand is not None:
         emit_read(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import expressions, functions, statements
@@ -27,7 +28,13 @@ from flake8_torchperf.parse.snippet import (
     parse_function,
     parse_module_level,
 )
-from flake8_torchperf.sites.hotness import MODULE_HEAT, function_heat, named_heat
+from flake8_torchperf.sites.hotness import (
+    MODULE_HEAT,
+    function_heat,
+    is_kernel,
+    named_heat,
+    place_heat,
+)
 from flake8_torchperf.sites.model import Level, Site
 from flake8_torchperf.suspects.modulemap import FunctionInfo
 
@@ -60,6 +67,8 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Un
     """Interpret one function. Raises UnreadableError where libcst cannot parse it."""
     snippet, node = parse_function(info.module.lines, info.node)
     machine.summaries[("parsed", info.key)] = (snippet, node)
+    if is_kernel(info):
+        return Unit(snippet, ())
     sites: list[Site] = []
     pending: list[Pending] = []
     budget = Budget()
@@ -79,10 +88,15 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Un
         pending=pending,
     )
     env, given = functions.entry(info, node, None, None, place)
-    functions.fill_from_calls(env, machine, info.key)
+    if info.name.startswith("_") or UNKNOWN in env.values():
+        functions.fill_from_calls(env, machine, info.key)
     place = _at(place, info, function_heat(info, given, names.hot, names.cold), names)
-    statements.block(node.body, dict(env), place)
-    _run_pending(pending, sites, info, machine, names)
+    try:
+        statements.block(node.body, dict(env), place)
+        _run_pending(pending, sites, info, machine, names)
+    except RecursionError:
+        # Blocks nested deeper than Python's own stack: nothing is known of such a function.
+        sites.clear()
     return Unit(snippet, tuple(sites))
 
 
@@ -96,7 +110,10 @@ def interpret_module(module: ModuleMap, machine: Machine) -> Unit:
 
 
 def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context:
-    """The place at the start of a function; where its name says cold, its loops are cold too."""
+    """The place at the start of a function; where name or file say cold, its loops are cold too."""
+    elsewhere = place_heat(info.module)
+    if elsewhere is not None and not any(fnmatchcase(info.name, glob) for glob in names.hot):
+        return replace(place, base=elsewhere, base_stays_cold=True)
     named = named_heat(info.name, names.hot, names.cold)
     return replace(
         place, base=heat, base_stays_cold=named is not None and named.level is Level.COLD

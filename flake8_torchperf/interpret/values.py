@@ -147,11 +147,23 @@ class Sequence:
 
 @dataclass(frozen=True, slots=True)
 class Mapping_:
-    """A dict: ``items`` the values under known string keys, ``element`` what any value may be."""
+    """A dict: ``items`` the values under known string keys, ``element`` what any other may be.
+
+    ``made`` says that it was made empty in sight: what is put in under computed keys is all that
+    it holds beside ``items``.
+    """
 
     key: Value
     element: Value
     items: tuple[tuple[str, Value], ...] = ()
+    made: bool = False
+
+    def any_value(self) -> Value:
+        """What one of its values may be, whatever its key."""
+        known = [value for _, value in self.items]
+        if known and self.element == UNKNOWN:
+            return join_all(known)
+        return join_all([*known, self.element])
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,6 +285,9 @@ STR = Scalar("str")
 NUMBER = Scalar("number")
 SHAPE = Sequence("tuple", INT)
 
+# Named host tensors, as a tokenizer returns them: attributes and items are tensors on the host.
+HOST_BATCH = Opaque("host batch")
+
 # Beyond this many alternatives a union says nothing useful.
 MAX_OPTIONS = 6
 
@@ -299,7 +314,10 @@ def join(a: Value, b: Value) -> Value:
         case Sequence(), Sequence():
             return _join_sequences(a, b)
         case Mapping_(), Mapping_():
-            return Mapping_(join(a.key, b.key), join(a.element, b.element), _common_items(a, b))
+            made = a.made and b.made
+            return Mapping_(
+                join(a.key, b.key), join(a.element, b.element), _common_items(a, b), made
+            )
     return union((a, b))
 
 

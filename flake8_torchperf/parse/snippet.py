@@ -37,6 +37,12 @@ class Snippet:
     first_line: int
     _positions: Mapping[cst.CSTNode, CodeRange] | None = field(default=None)
 
+    @property
+    def start(self) -> tuple[int, int, int, int]:
+        """The first line of the snippet, for what cannot be located within it."""
+        line = max(self.first_line, 1) + (1 if self.body is not self.module.body else 0)
+        return line, 0, line, 0
+
     def position(self, node: cst.CSTNode) -> tuple[int, int, int, int] | None:
         """1-based line and 0-based column of a node's start and end in the file.
 
@@ -44,8 +50,7 @@ class Snippet:
         the first call.
         """
         if self._positions is None:
-            wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
-            self._positions = wrapper.resolve(PositionProvider)
+            self._positions = _positions(self.module)
         found = self._positions.get(node)
         if found is None:
             return None
@@ -81,7 +86,7 @@ def parse_lines(
     chosen = list(lines[first - 1 : last])
     if node is not None and node.end_col_offset is not None:
         chosen[-1] = _cut(chosen[-1], node.end_col_offset)
-    if not chosen[0][:1].isspace():
+    if chosen[0][:1] not in (" ", "\t"):
         return _parse("".join(chosen), first, wrapped=False)
     return _parse("if 1:\n" + "".join(chosen), first - 1, wrapped=True)
 
@@ -139,6 +144,14 @@ def source_of(lines: Sequence[str], node: ast.expr) -> str:
     return "".join(chosen)
 
 
+def _positions(module: cst.Module) -> Mapping[cst.CSTNode, CodeRange]:
+    """The place of every node; empty where the tree is deeper than libcst's visitor can go."""
+    try:
+        return MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
+    except (RecursionError, KeyError):
+        return {}  # the finding is then reported at the first line of its function
+
+
 def _parse(text: str, first_line: int, *, wrapped: bool) -> Snippet:
     try:
         module = cst.parse_module(text if text.endswith("\n") else text + "\n")
@@ -154,7 +167,9 @@ def _parse(text: str, first_line: int, *, wrapped: bool) -> Snippet:
 
 
 def _reason(error: Exception) -> str:
-    text = " ".join(str(error).split())
+    # libcst's own text quotes the line it failed at, and fails itself where there is none.
+    told = error.message if isinstance(error, cst.ParserSyntaxError) else str(error)
+    text = " ".join(told.split())
     return f"{type(error).__name__}: {text}"[:200]
 
 

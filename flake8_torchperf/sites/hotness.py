@@ -5,13 +5,14 @@ Enters a function's name and facts; leaves its heat. Must not know rules or libc
 
 from __future__ import annotations
 
+import ast
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.sites.model import Heat, Level
 
 if TYPE_CHECKING:
-    from flake8_torchperf.suspects.modulemap import FunctionInfo
+    from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
 
 # Functions that run every step, by PyTorch's and Lightning's conventions.
 HOT_NAMES = ("forward", "*_step", "step", "*_loss", "loss", "loss_fn", "compute_loss*", "__call__",
@@ -24,11 +25,50 @@ COLD_NAMES = (
     "configure_*", "build", "build_*", "_build_*", "create_*", "_create_*", "make_*", "init_*",
     "_init_*", "reset_parameters", "_reset_parameters", "from_pretrained", "from_config",
     "save", "save_*", "_save_*", "load", "load_*", "_load_*", "*state_dict*", "*checkpoint*",
-    "export*", "convert_*", "print_*", "_print_*", "log_*", "_log_*", "plot*", "_plot*",
+    "convert_*", "print_*", "_print_*", "log_*", "_log_*", "plot*", "_plot*",
     "visuali*", "draw_*", "show_*", "display*", "test_*", "test", "summary", "*_summary",
     "describe",
+    "_test_*", "_run_test*", "assert_*", "compare_*", "*offload*", "export*",
+    "_reduce_*", "*_repr*",
+    "*_str", "format_*", "_format_*", "tolist", "item", "numpy", "cpu", "__bool__", "__int__",
+    "__float__", "__index__", "__array__", "__contains__", "__eq__", "__hash__",
     "parse_args", "_repr_html_", "__dir__", "_validate_args",
 )  # fmt: skip
+
+
+# Parts of a module's dotted name that say: run by a test runner, or once to export a model.
+COLD_PLACES = frozenset(("test", "tests", "testing", "test_utils", "conftest", "onnx", "export",
+                         "exporter", "benchmark", "benchmarks"))  # fmt: skip
+# Decorators of functions that a kernel compiler takes; Python never runs them on tensors.
+KERNEL_DECORATORS = ("jit", "kernel", "autotune", "heuristics")
+
+
+def place_heat(module: ModuleMap) -> Heat | None:
+    """Tests and export code are cold, whatever their functions are called."""
+    parts = module.name.split(".")
+    if module.path is not None and not module.package:
+        parts = [module.path.parent.name, module.path.stem]
+    for part in parts:
+        named_test = part == parts[-1] and (part.startswith("test_") or part.endswith("_test"))
+        if part in COLD_PLACES or named_test:
+            return Heat(Level.COLD, f"in {part}, which is no part of a step")
+    return None
+
+
+def is_kernel(info: FunctionInfo) -> bool:
+    """Is it written for a kernel compiler (``@triton.jit``, ``@cute.kernel``)?"""
+    return any(
+        d.rpartition(".")[2] in KERNEL_DECORATORS and not d.startswith("torch.")
+        for d in info.decorators
+        if "." in d
+    )
+
+
+def _is_entry_point(info: FunctionInfo) -> bool:
+    """A ``__call__`` that holds the loop over steps is called once for all of them."""
+    return info.name == "__call__" and any(
+        isinstance(node, (ast.For, ast.While)) for node in ast.walk(info.node)
+    )
 
 
 def named_heat(name: str, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat | None:
@@ -50,6 +90,8 @@ def function_heat(
     info: FunctionInfo, given_tensors: bool, hot: tuple[str, ...], cold: tuple[str, ...]
 ) -> Heat:
     """The heat of a function: by name, by a compiling decorator, or by what it is given."""
+    if _is_entry_point(info):
+        return Heat(Level.COLD, f"in {info.name}, outside its loop over steps")
     named = named_heat(info.name, hot, cold)
     if named is not None:
         return named
