@@ -36,10 +36,19 @@ def lint_tree(
     """The findings in a module whose ast is already built, in the order of the file."""
     path = Path(filename)
     module = read_module(tree, tuple(lines), path if path.is_file() else None)
-    suspects = nominate(module)
+    suspects = nominate(module, _called(options))
     if not suspects:
         return []
     return _interpret(module, suspects, options)
+
+
+def _called(options: Options) -> frozenset[str]:
+    """The functions that pages of the user's own ask for; ours ask for none."""
+    if not options.rules:
+        return frozenset()
+    from flake8_torchperf.findings.catalogue import load_catalogue
+
+    return load_catalogue(options.rules).called_functions
 
 
 def _interpret(module: ModuleMap, suspects: Suspects, options: Options) -> list[Finding]:

@@ -180,7 +180,7 @@ ITERATION = {
         """,
     "zip of tensors": """
         def step(x: Tensor, y: Tensor):
-            return [a + b for a, b in zip(x, y)]  # TPF201, TPF201
+            return [a + b for a, b in zip(x, y)]  # TPF201
         """,
     "enumerate": """
         def step(xs: list[Tensor]):

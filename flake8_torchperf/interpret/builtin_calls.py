@@ -161,7 +161,8 @@ def _range(arguments: Arguments, env: Env, ctx: Context) -> Value:
 def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
     def handler(arguments: Arguments, env: Env, ctx: Context) -> Value:
         sources = arguments.positional[1:] if name in ("map", "filter") else arguments.positional
-        for argument in sources:
+        iterated = [a for a in sources if tensor_of(a.value) is not None]
+        for argument in iterated[:1]:  # one loop, one finding, however many it runs over
             unpack_reads(argument.value, name, argument.node, ctx)
         elements = [element_of(a.value) for a in sources]
         match name:

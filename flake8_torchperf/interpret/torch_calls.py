@@ -185,7 +185,7 @@ def sites_of(
     flags = _certain_flags(op, arguments)
     if name == "repeat_interleave" and len(tensors) < 2:
         flags -= {"y"}  # aten/src/ATen/native/Repeat.cpp: a number of repeats needs no count
-    operand = next((t for t in tensors if t.device != "host"), None)
+    operand = next((t for t in tensors[_counted(name, tensors) :] if t.device != "host"), None)
     if operand is None:
         return
     node = owner if owner is not None else _first_node(arguments)
@@ -227,6 +227,11 @@ def _masked_put(name: str, arguments: Arguments, ctx: Context) -> None:
                     operand_node=argument.node,
                 )
             return
+
+
+def _counted(name: str, tensors: list[Tensor]) -> int:
+    """The first tensor that the host waits for: of ``repeat_interleave`` it is the repeats."""
+    return 1 if name == "repeat_interleave" and len(tensors) > 1 else 0
 
 
 def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:

@@ -22,7 +22,7 @@ COLD_NAMES = (
     "__init__", "__new__", "__post_init__", "__repr__", "__str__", "__format__", "extra_repr",
     "__setstate__", "__getstate__", "__reduce__", "__reduce_ex__", "__deepcopy__", "__copy__",
     "__del__", "__init_subclass__", "__set_name__", "setup", "setup_*", "_setup*", "teardown*",
-    "configure_*", "build", "build_*", "_build_*", "create_*", "_create_*", "make_*", "init_*",
+    "configure_*", "set_*", "build", "build_*", "_build_*", "create_*", "_create_*", "make_*", "init_*",
     "_init_*", "reset_parameters", "_reset_parameters", "from_pretrained", "from_config",
     "save", "save_*", "_save_*", "load", "load_*", "_load_*", "*state_dict*", "*checkpoint*",
     "convert_*", "print_*", "_print_*", "log_*", "_log_*", "plot*", "_plot*",

@@ -163,8 +163,8 @@ def _read_block(body: list[ast.stmt], module: ModuleMap) -> None:
         match statement:
             case ast.Import() | ast.ImportFrom():
                 bound, stars = record_import(statement, module.package)
-                for name, target in bound.items():
-                    module.imports.setdefault(name, target)
+                for name, dotted in bound.items():
+                    module.imports.setdefault(name, dotted)
                 module.stars.extend(stars)
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 _add_function(statement, module)
