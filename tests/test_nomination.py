@@ -202,6 +202,8 @@ TABLES = [
 def test_no_function_with_a_finding_is_left_out(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     nominated = findings(program(code), ALL)
     monkeypatch.setattr(
-        pipeline, "nominate", lambda module: Suspects(tuple(module.defined), module_level=True)
+        pipeline,
+        "nominate",
+        lambda module, called: Suspects(tuple(module.defined), module_level=True),
     )
     assert nominated == findings(program(code), ALL)
