@@ -60,7 +60,9 @@ def test_explain_shows_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert "# TPF203" in text
 
 
-@pytest.mark.parametrize("word", ["tpf203", "nonfinite-check-per-tensor", "Nonfinite-Check-Per-Tensor"])
+@pytest.mark.parametrize(
+    "word", ["tpf203", "nonfinite-check-per-tensor", "Nonfinite-Check-Per-Tensor"]
+)
 def test_explain_takes_names_and_any_case(word: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["explain", word]) == 0
     assert "(TPF203)" in capsys.readouterr().out
@@ -79,7 +81,10 @@ def test_explain_several_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     ("word", "error"),
     [
         ("TPF209", "torchperf: there is no rule TPF209; did you mean 'TPF20"),
-        ("nonfinite-check", "torchperf: there is no rule nonfinite-check; did you mean 'nonfinite-c"),
+        (
+            "nonfinite-check",
+            "torchperf: there is no rule nonfinite-check; did you mean 'nonfinite-c",
+        ),
         ("E501", "torchperf: there is no rule E501; "),
         ("***", "torchperf: there is no rule ***; torchperf rules lists them"),
     ],

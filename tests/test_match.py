@@ -19,7 +19,9 @@ HOT = Heat(Level.HOT, "in forward, which runs every step")
 COLD = Heat(Level.COLD, "")
 
 
-def rule(code: str, *matches: Match, priority: int = 50, scope: str = "hot", **more: object) -> Rule:
+def rule(
+    code: str, *matches: Match, priority: int = 50, scope: str = "hot", **more: object
+) -> Rule:
     fields: dict[str, object] = {
         "code": code,
         "name": code.lower(),
@@ -169,7 +171,9 @@ def test_the_tensor_of_an_optional_operand_is_asked() -> None:
 
 
 def test_without_an_operand_only_negative_conditions_hold() -> None:
-    assert codes([site()], rule("TPF101", Match(SiteKind.HOST_READ, not_device="host"))) == ["TPF101"]
+    assert codes([site()], rule("TPF101", Match(SiteKind.HOST_READ, not_device="host"))) == [
+        "TPF101"
+    ]
     assert codes([site()], rule("TPF101", Match(SiteKind.HOST_READ, dtype="bool"))) == []
 
 
@@ -284,5 +288,7 @@ def test_comments_inside_an_expression_are_left_out() -> None:
 
 
 def test_reason_is_appended() -> None:
-    assert with_reason("m", "annotation of\n `x`, line 3") == "m (reason: annotation of `x`, line 3)"
+    assert (
+        with_reason("m", "annotation of\n `x`, line 3") == "m (reason: annotation of `x`, line 3)"
+    )
     assert with_reason("m", "") == "m"

@@ -18,7 +18,7 @@ from flake8_torchperf.findings.catalogue import (
 from flake8_torchperf.findings.documentation import expected_findings
 from flake8_torchperf.sites.model import SiteKind
 
-PAGE = '''\
+PAGE = """\
 +++
 code = "TPF701"
 name = "house-rule"
@@ -66,7 +66,7 @@ f(x)  # TPF701
 ```python
 g(x)
 ```
-'''
+"""
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_a_name_that_is_taken(folder: Path) -> None:
 
 
 def test_not_utf8(folder: Path) -> None:
-    (folder / "TPF701-house-rule.md").write_bytes(b"+++\ncode = \"\xff\"\n+++\n")
+    (folder / "TPF701-house-rule.md").write_bytes(b'+++\ncode = "\xff"\n+++\n')
     with pytest.raises(PageError, match=r"TPF701-house-rule\.md:1: not UTF-8 text; save the page"):
         load_catalogue((folder,))
 
@@ -219,7 +219,9 @@ def test_a_strangers_rules_folder_beside_the_package_is_left_alone(
     home.mkdir(parents=True)
     monkeypatch.setattr(catalogue_module, "__file__", str(home / "catalogue.py"))
     (folder / "rules").mkdir()
-    with pytest.raises(CatalogueError, match="the rule pages are missing; install flake8-torchperf"):
+    with pytest.raises(
+        CatalogueError, match="the rule pages are missing; install flake8-torchperf"
+    ):
         pages_folder()
     (folder / "setup.cfg").write_text("[metadata]\nname = somebody-elses\n")
     with pytest.raises(CatalogueError, match="the rule pages are missing"):
