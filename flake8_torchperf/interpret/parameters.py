@@ -7,6 +7,7 @@ from the docstring, or Unknown. Must not know statements.
 from __future__ import annotations
 
 import ast
+from functools import cache
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -28,6 +29,8 @@ from flake8_torchperf.interpret.values import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
@@ -50,27 +53,27 @@ def _declare(info: FunctionInfo, node: cst.FunctionDef, machine: Machine) -> dic
     docstring = ast.get_docstring(info.node, clean=True) or ""
     if info.name == "__init__" and info.owner is not None:
         docstring += "\n" + (ast.get_docstring(info.owner.node, clean=True) or "")
-    evidence = used_as(info.node, info.module, machine.table)
+    uses = cache(lambda: used_as(info.node, info.module, machine.table))
     for position, parameter in enumerate([*ordinary, *params.kwonly_params]):
         if position == 0 and method:
             continue
         name = parameter.name.value
         value = _of_parameter(parameter, name, info, docstring, machine)
         if value == UNKNOWN or _container_of_unknown(value):
-            used = evidence.value_of(name, parameter)
+            used = uses().value_of(name, parameter)
             value = used if used != UNKNOWN else value
         found[name] = value
     if isinstance(params.star_arg, cst.Param):
         name = params.star_arg.name.value
         inner = _annotation(params.star_arg, info, machine)
-        used = evidence.value_of(name, params.star_arg)
+        used = uses().value_of(name, params.star_arg)
         element = inner if inner != UNKNOWN or not isinstance(used, Sequence) else used.element
         found[name] = Sequence("tuple", element)
     if params.star_kwarg is not None:
         inner = _annotation(params.star_kwarg, info, machine)
         found[params.star_kwarg.name.value] = Mapping_(Scalar("str"), inner)
     if _is_forward(info):
-        _assume_forward(found, ordinary, info, machine, evidence)
+        _assume_forward(found, ordinary, info, machine, uses)
     return found
 
 
@@ -108,7 +111,7 @@ def _assume_forward(
     ordinary: list[cst.Param],
     info: FunctionInfo,
     machine: Machine,
-    evidence: Evidence,
+    uses: Callable[[], Evidence],
 ) -> None:
     """By convention ``forward`` of a module takes tensors first."""
     from flake8_torchperf.interpret.classes import torch_kind
@@ -118,7 +121,7 @@ def _assume_forward(
     first = ordinary[1]
     name = first.name.value
     if first.annotation is None and first.default is None and found.get(name) == UNKNOWN:
-        used = evidence.asked(name)
+        used = uses().asked(name)
         if used:
             told = Reason(
                 f"first parameter `{name}` of `forward`, asked for `.{used}`",

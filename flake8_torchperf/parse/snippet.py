@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import libcst as cst
@@ -127,8 +128,12 @@ def parse_expression(lines: Sequence[str], node: ast.expr) -> cst.BaseExpression
     return parse_expression_text(source_of(lines, node))
 
 
+@lru_cache(maxsize=4096)
 def parse_expression_text(text: str) -> cst.BaseExpression:
-    """Parse one expression; newlines inside are allowed. Raises UnreadableError."""
+    """Parse one expression; newlines inside are allowed. Raises UnreadableError.
+
+    Kept by text: a module says ``Tensor`` and ``int`` hundreds of times, and nodes never change.
+    """
     try:
         return cst.parse_expression(f"({text})" if "\n" in text else text)
     except Exception as error:  # libcst raises several kinds, RecursionError among them
