@@ -101,9 +101,7 @@ def test_the_lines_that_wait_are_the_lines_with_comments(path: Path) -> None:
         module.run(8)
 
     spent = [one for one in counter.evidence.lines if Path(one.path) == path]
-    waiting = {
-        one.line for one in spent if one.counts.host_reads or one.counts.dynamic_shapes
-    }
+    waiting = {one.line for one in spent if one.counts.host_reads or one.counts.dynamic_shapes}
     commented = expected(path, {"hot", "all"})
     assert waiting == {line for line, code in commented if code not in LAUNCHES}
     assert {line for line, _ in commented} <= {one.line for one in spent}
