@@ -39,6 +39,8 @@ TELLING = {
     "element_size", "untyped_storage", "bernoulli_", "lerp_", "sqrt_", "type_as", "tolist_",
     "masked_scatter", "scatter_reduce", "scatter_reduce_", "grad",
 }  # fmt: skip
+CASTS = {"float", "double", "half", "bfloat16"}
+MODULE_METHODS = {"to", "cpu", "cuda", "type", "apply", "requires_grad_", "eval", "train"}
 # Together, or on something whose elements are tensors, these tell as well.
 HINTING = {"device", "dtype", "data", "shape", "ndim"}
 # Methods whose call with an integer only tensors answer (an array's `size` is no method).
@@ -203,6 +205,13 @@ def _use_of(node: ast.expr, aliases: dict[str, Use]) -> Use | None:
 
 def _look(node: ast.AST, aliases: dict[str, Use], known: Knowledge) -> None:
     match node:
+        case ast.Attribute(
+            value=ast.Call(func=ast.Attribute(value=base, attr=cast), args=[]), attr=attr
+        ) if cast in CASTS and attr not in MODULE_METHODS:
+            # `x.float().mean()`: a module's `.float()` is a module, which has no `.mean`.
+            use = _use_of(base, aliases)
+            if use is not None and not use.told and known.table.method(attr) is not None:
+                use.told = f"it is asked for `.{cast}().{attr}`"
         case ast.Attribute(value=base, attr=attr):
             use = _use_of(base, aliases)
             if use is None:
