@@ -60,15 +60,18 @@ class Summary:
     writes: dict[str, Value] = field(default_factory=dict)
 
 
-def parsed(info: FunctionInfo, machine: Machine) -> tuple[Snippet, cst.FunctionDef] | None:
-    """The libcst node of a function, parsed once; None where libcst cannot parse it."""
+def parsed(info: FunctionInfo, machine: Machine) -> tuple[Snippet, cst.FunctionDef]:
+    """The libcst node of a function, parsed once. Raises UnreadableError."""
     key = ("parsed", info.key)
     if key not in machine.summaries:
         try:
             machine.summaries[key] = parse_function(info.module.lines, info.node)
-        except UnreadableError:
-            machine.summaries[key] = None
-    return machine.summaries[key]  # type: ignore[return-value]
+        except UnreadableError as error:
+            machine.summaries[key] = error
+    found = machine.summaries[key]
+    if isinstance(found, UnreadableError):
+        raise found
+    return found  # type: ignore[return-value]
 
 
 def call_function(function: Function, arguments: Arguments, ctx: Context) -> Value:
@@ -105,15 +108,18 @@ def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> 
     length = (info.node.end_lineno or 0) - info.node.lineno
     if ctx.depth >= MAX_CALL_DEPTH or info.key in ctx.calls or length > MAX_SUMMARY_LINES:
         return Summary(UNKNOWN if stated is None else stated)
-    node = parsed(info, ctx.machine)
-    if node is None or _is_abstract(info):
+    if _is_abstract(info):
         return Summary(UNKNOWN if stated is None else stated)
-    env, _ = entry(info, node[1], function.bound, arguments, ctx)
+    try:
+        _, node = parsed(info, ctx.machine)
+    except UnreadableError:
+        return Summary(UNKNOWN if stated is None else stated)
+    env, _ = entry(info, node, function.bound, arguments, ctx)
     key = ("summary", info.key, tuple(sorted(env.items(), key=lambda item: item[0])))
     cached = ctx.machine.summaries.get(key)
     if isinstance(cached, Summary):
         return cached
-    summary = _interpret(info, node[1], env, ctx)
+    summary = _interpret(info, node, env, ctx)
     summary = Summary(_reconcile(info, summary.value, stated), summary.writes)
     ctx.machine.summaries[key] = summary
     return summary

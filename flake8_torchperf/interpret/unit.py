@@ -25,7 +25,6 @@ from flake8_torchperf.parse.snippet import (
     Snippet,
     UnreadableError,
     parse_expression,
-    parse_function,
     parse_module_level,
 )
 from flake8_torchperf.sites.hotness import (
@@ -65,8 +64,7 @@ class Names:
 
 def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Unit:
     """Interpret one function. Raises UnreadableError where libcst cannot parse it."""
-    snippet, node = parse_function(info.module.lines, info.node)
-    machine.summaries[("parsed", info.key)] = (snippet, node)
+    snippet, node = functions.parsed(info, machine)
     if is_kernel(info):
         return Unit(snippet, ())
     sites: list[Site] = []
