@@ -73,6 +73,11 @@ def read_file(path: Path) -> ModuleMap | None:
         return None
 
 
+def files_read() -> int:
+    """How many files this process has read so far."""
+    return _read_file.cache_info().misses
+
+
 @lru_cache(maxsize=512)
 def _read_file(path: Path, stamp: tuple[int, int]) -> ModuleMap | None:
     if stamp[1] > MAX_BYTES:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
 
 # Methods that put something into a list, set or dict.
 FILLING = ("append", "add", "extend", "insert", "update", "setdefault", "appendleft")
@@ -55,9 +56,26 @@ class ClassInfo:
     methods: dict[str, FunctionInfo] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     assigned: dict[str, ast.expr] = field(default_factory=dict)
-    # attribute -> methods that write it, by `self.x = ...` or by a call given its name
-    writers: dict[str, list[FunctionInfo]] = field(default_factory=dict)
-    setters: dict[str, list[FunctionInfo]] = field(default_factory=dict)
+    functions: list[FunctionInfo] = field(default_factory=list)
+    _tables: list[Writers] = field(default_factory=list)
+
+    @property
+    def writers(self) -> Writers:
+        """Attribute -> methods that write it by ``self.x = ...``."""
+        return self._noted()[0]
+
+    @property
+    def setters(self) -> Writers:
+        """Attribute -> methods that write it by a call given its name."""
+        return self._noted()[1]
+
+    def _noted(self) -> list[Writers]:
+        """Both tables, made when one is first asked for: it takes a walk over every method."""
+        if not self._tables:
+            self._tables.extend(({}, {}))
+            for method in self.functions:
+                _record_writes(method, *self._tables)
+        return self._tables
 
     @property
     def key(self) -> str:
@@ -158,6 +176,11 @@ def record_import(
     return bound, stars
 
 
+def is_static(node: FunctionNode) -> bool:
+    """Is it a static method?"""
+    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
+
+
 def _read_block(body: list[ast.stmt], module: ModuleMap) -> None:
     for statement in body:
         match statement:
@@ -213,7 +236,7 @@ def _read_class_body(body: list[ast.stmt], info: ClassInfo, module: ModuleMap) -
                 )
                 if not setter:
                     info.methods[name] = function
-                _record_writes(function, info)
+                info.functions.append(function)
             case ast.AnnAssign(target=ast.Name(id=attr), annotation=annotation):
                 info.annotations[attr] = annotation
                 if statement.value is not None:
@@ -228,7 +251,7 @@ def _read_class_body(body: list[ast.stmt], info: ClassInfo, module: ModuleMap) -
                 pass
 
 
-def _record_writes(method: FunctionInfo, info: ClassInfo) -> None:
+def _record_writes(method: FunctionInfo, writers: Writers, setters: Writers) -> None:
     """Note which attributes a method writes, without looking at what it writes."""
     arguments = [*method.node.args.posonlyargs, *method.node.args.args]
     if not arguments:
@@ -237,37 +260,37 @@ def _record_writes(method: FunctionInfo, info: ClassInfo) -> None:
     for node in ast.walk(method.node):
         match node:
             case ast.Attribute(value=ast.Name(id=owner), attr=attr, ctx=ast.Store()) if owner == me:
-                _note(info.writers, attr, method)
+                _note(writers, attr, method)
             case ast.Subscript(
                 value=ast.Attribute(value=ast.Name(id=owner), attr=attr), ctx=ast.Store()
             ) if owner == me:
-                _note(info.writers, attr, method)
+                _note(writers, attr, method)
             case ast.Call(
                 func=ast.Attribute(
                     value=ast.Attribute(value=ast.Name(id=owner), attr=attr), attr=filling
                 )
             ) if owner == me and filling in FILLING:
-                _note(info.writers, attr, method)
+                _note(writers, attr, method)
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=owner)),
                 args=[ast.Constant(value=str(attr)), *_],
             ) if owner == me:
-                _note(info.setters, attr, method)
+                _note(setters, attr, method)
             case ast.Call(
                 func=ast.Attribute(value=ast.Name(id=owner)),
                 keywords=[ast.keyword(arg="name", value=ast.Constant(value=str(attr))), *_],
             ) if owner == me:
-                _note(info.setters, attr, method)
+                _note(setters, attr, method)
             case ast.Call(
                 func=ast.Name(id="setattr"),
                 args=[ast.Name(id=owner), ast.Constant(value=str(attr)), *_],
             ) if owner == me:
-                _note(info.setters, attr, method)
+                _note(setters, attr, method)
             case _:
                 pass
 
 
-def _note(table: dict[str, list[FunctionInfo]], attr: str, method: FunctionInfo) -> None:
+def _note(table: Writers, attr: str, method: FunctionInfo) -> None:
     methods = table.setdefault(attr, [])
     if method not in methods:
         methods.append(method)
