@@ -17,7 +17,9 @@ from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
 from flake8_torchperf.runtime.confirm.verdict import judge
 
-TIMEOUT = 3.0
+# For what runs until its limit; for the rest the limit only has to be far away, also under load.
+TIMEOUT, AMPLE = 3.0, 30.0
+HANGING = ("hangs", "hangs_and_swallows", "fine")
 READ = "    return x.sum().item()\n"
 BODIES = {
     "hangs": "    while True:\n        time.sleep(0.01)\n",
@@ -34,7 +36,7 @@ BODIES = {
         '            os.write(fd, b\'{"targets": {"0": {"reached": true}}}\\n\')\n'
         "        except OSError:\n            pass\n    os._exit(0)\n"
     ),
-    "leaves_a_process": ("    if os.fork() == 0:\n        os.setsid()\n        time.sleep(60)\n"),
+    "leaves_a_process": ("    if os.fork() == 0:\n        os.setsid()\n        time.sleep(600)\n"),
     "writes": (
         "    print('loud')\n    os.write(1, b'loud')\n"
         "    with open('left.txt', 'w') as file:\n        file.write('x')\n"
@@ -65,7 +67,10 @@ def listener():
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory, listener):
-    """Every snippet of BODIES, one after the other in one sandbox: name -> (verdict, seconds)."""
+    """Every snippet of BODIES, one after the other in two sandboxes: name -> (verdict, seconds).
+
+    The first holds those that end at its limit, and one that must not be spoilt by them.
+    """
     folder = tmp_path_factory.mktemp("snippets")
     path = folder / "snippets.py"
     source = HEAD.format(port=listener.getsockname()[1])
@@ -75,15 +80,17 @@ def ran(tmp_path_factory, listener):
     found = {}
     os.environ["TORCHPERF_TEST_SECRET"] = "hunter2"
     try:
-        with Sandbox(TIMEOUT, 512) as sandbox:
-            groups = {g.function: g for g in plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"))}
-            for name in BODIES:
-                began = time.monotonic()
-                answer = sandbox.run(groups[name].job)
-                took = time.monotonic() - began
-                verdict = judge(groups[name], groups[name].targets[0], answer, 1000, "cpu")
-                found[name] = (verdict, took)
-            isolation = sandbox.isolation
+        groups = {g.function: g for g in plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"))}
+        others = [name for name in BODIES if name not in HANGING[:2]]
+        for limit, names in ((TIMEOUT, HANGING), (AMPLE, others)):
+            with Sandbox(limit, 512) as sandbox:
+                for name in names:
+                    began = time.monotonic()
+                    answer = sandbox.run(groups[name].job)
+                    took = time.monotonic() - began
+                    verdict = judge(groups[name], groups[name].targets[0], answer, 1000, "cpu")
+                    found.setdefault(name, []).append((verdict, took))
+                isolation = sandbox.isolation
     finally:
         del os.environ["TORCHPERF_TEST_SECRET"]
     return found, isolation, path, source
@@ -91,16 +98,17 @@ def ran(tmp_path_factory, listener):
 
 @pytest.mark.parametrize("name", EXPECTED)
 def test_each_ends_with_its_reason_within_the_limit(ran, name):
-    verdict, took = ran[0][name]
+    ((verdict, took),) = ran[0][name]
     assert verdict.status == "inconclusive"
     assert verdict.reason.startswith(EXPECTED[name])
     assert verdict.probes == ()
-    assert took < TIMEOUT + 3.0
+    assert took < (TIMEOUT + 3.0 if name in HANGING else AMPLE)
 
 
 @pytest.mark.parametrize("name", ["writes", "sees_secrets", "reads_input", "fine"])
 def test_a_crash_before_does_not_spoil_the_next(ran, name):
-    assert ran[0][name][0].status == "confirmed", ran[0][name][0].reason
+    for verdict, _ in ran[0][name]:
+        assert verdict.status == "confirmed", verdict.reason
 
 
 def test_nothing_of_the_users_changed(ran):
@@ -112,8 +120,9 @@ def test_nothing_of_the_users_changed(ran):
 
 
 def test_what_it_left_behind_is_ended(ran):
-    """The forked process slept for a minute in a session of its own."""
-    assert ran[0]["leaves_a_process"][1] < TIMEOUT + 3.0
+    """The forked process would sleep for ten minutes in a session of its own."""
+    ((_, took),) = ran[0]["leaves_a_process"]
+    assert took < AMPLE
     left = subprocess.run(
         ["ps", "-eo", "args"], capture_output=True, text=True, check=True
     ).stdout.splitlines()
@@ -124,7 +133,7 @@ def test_there_is_no_network_where_it_can_be_dropped(ran):
     found, isolation, _, _ = ran
     if isolation["network"] != "dropped":
         pytest.skip(isolation["network"])
-    assert found["connects"][0].status == "inconclusive"
+    assert found["connects"][0][0].status == "inconclusive"
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import re
 import subprocess
 import sys
+from importlib.metadata import entry_points
 from pathlib import Path
 
+import pytest
 from flake8_run import flake8
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
+RUNNABLE = re.findall(
+    r"<!-- tests/test_readme\.py runs this -->\n```python\n(.*?)```", TEXT, re.DOTALL
+)
 
 
 def test_generated_parts_are_current() -> None:
@@ -41,3 +48,59 @@ def test_links_to_files_lead_somewhere() -> None:
     links = re.findall(r"\]\((?!http|#)([^)#]+)", TEXT)
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_times_and_versions_may_differ_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "tools")
+    same = importlib.import_module("update_readme").same
+    line = (
+        "t.py:1:1: TPF301 [8 host reads, 0.12 ms in operations]\n1 missed in 1.35 s on cpu with x"
+    )
+    assert same(line, line.replace("0.12", "1e-05").replace("1.35 s on cpu", "2.0 s on cuda"))
+    assert not same(line, line.replace("8 host", "9 host"))
+    assert not same(line, line.replace("1 missed", "2 missed"))
+
+
+@pytest.mark.parametrize("example", RUNNABLE)
+def test_runtime_examples_run(example: str, tmp_path: Path) -> None:
+    """As tests, where they are tests; a script whose output README shows prints what it shows."""
+    (tmp_path / "test_example.py").write_text(example, encoding="utf-8")
+    pytest_options = ["-m", "pytest", "-q", "--strict-markers", "-p", "no:cacheprovider"]
+    # Where the package is installed, pytest loads the plugin by itself and refuses it twice.
+    if not entry_points(group="pytest11", name="torchperf"):
+        pytest_options += ["-p", "flake8_torchperf.runtime.pytest_plugin"]
+    is_test = "def test_" in example
+    done = subprocess.run(
+        [sys.executable, *(pytest_options if is_test else ["test_example.py"])],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    if not is_test:
+        shown = TEXT.split(example)[1].split("```")[2].splitlines()
+        for line in shown:
+            if line.startswith(("Metric", "Counter", "  TotalSamples", "  Value")):
+                assert line in done.stdout.splitlines()
+
+
+def test_the_runtime_examples_are_found() -> None:
+    assert len(RUNNABLE) == 3
+
+
+@pytest.mark.parametrize("command", ["confirm", "run"])
+def test_every_option_that_is_documented_for_a_command_exists(command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "flake8_torchperf.outputs.cli", command, "--help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    offered = set(re.findall(r"--[a-z][a-z-]+", done.stdout)) - {"--torchperf-scope"}
+    (section,) = re.findall(rf"### `torchperf {command}`(.*?)\n##", TEXT, re.DOTALL)
+    named = {word for word in re.findall(r"--[a-z][a-z-]+", section) if "torchperf" not in word}
+    assert named
+    assert named <= offered
+    if command == "confirm":
+        assert offered - {"--help"} == named

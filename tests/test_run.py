@@ -199,7 +199,15 @@ class TestPassingThrough:
         command += ["--json", "run.json", "wait.py"]
         began = time.monotonic()
         with subprocess.Popen(
-            command, cwd=tmp_path, env=environment(), stdout=-1, stderr=-1, text=True
+            command,
+            cwd=tmp_path,
+            env=environment(),
+            stdout=-1,
+            stderr=-1,
+            text=True,
+            # A shell starts what it puts in the background with SIGINT ignored, and children
+            # inherit that: the tests must pass there too.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as child:
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n"

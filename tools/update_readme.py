@@ -1,17 +1,20 @@
-"""Writes the parts of README.md that are made from something else: the rules table and the example.
+"""Writes the parts of README.md that are made from something else: its rules table and examples.
 
     python tools/update_readme.py            rewrites them
     python tools/update_readme.py --check    exits with 1 where README.md is out of date
 
-The table comes from the rule pages, the example's output from flake8 itself.
+The table comes from the rule pages, the examples' output from flake8 and `torchperf` themselves
+(so torch must be installed). How long something took, and the versions, may differ.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from itertools import groupby
 from pathlib import Path
 
@@ -24,6 +27,29 @@ from flake8_torchperf.findings.rule import Rule  # noqa: E402
 
 README = ROOT / "README.md"
 EXAMPLE = "fixtures/issue82206_sharded_grad_scaler/before.py"
+TRAINING = """\
+import torch
+from torch import nn
+
+
+def train(model: nn.Module, images: torch.Tensor, labels: torch.Tensor) -> float:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    total = 0.0
+    for batch, wanted in zip(images.split(32), labels.split(32)):
+        loss = nn.functional.cross_entropy(model(batch), wanted)
+        if loss.isnan():
+            raise ValueError(f"the loss is {loss}")
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss.item()
+    return total
+
+
+train(nn.Linear(64, 10), torch.randn(256, 64), torch.randint(0, 10, (256,)))
+"""
+# What a run prints that another run, or another machine, prints otherwise.
+CHANGING = re.compile(r"[\d.e+-]+(?= ms in operations\])|(?<= in )[\d.]+ s on .*")
 
 
 def rules_table() -> str:
@@ -52,15 +78,56 @@ def example_output() -> str:
     return f"```console\n$ flake8 --select TPF {EXAMPLE}\n{done.stdout}```"
 
 
+def confirm_output() -> str:
+    """What ``torchperf confirm`` prints for the same file, as a console session."""
+    words = ["confirm", EXAMPLE, "--project", "320008"]
+    return f"```console\n$ torchperf {' '.join(words)}\n{_torchperf(words, ROOT).stdout}```"
+
+
+def run_output() -> str:
+    """A training script, and what ``torchperf run`` prints for it."""
+    words = ["run", "--no-metrics", "train.py"]
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "train.py").write_text(TRAINING, encoding="utf-8")
+        printed = _torchperf(words, Path(folder)).stderr.strip("\n")
+    session = f"```console\n$ torchperf {' '.join(words)}\n{printed}\n```"
+    return f"```python\n{TRAINING}```\n\n{session}"
+
+
+def _torchperf(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", "flake8_torchperf.outputs.cli", *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise RuntimeError(f"torchperf {' '.join(words)} failed: {done.stderr}")
+    return done
+
+
 def updated(text: str) -> str:
     """README's text with every generated part made anew. Raises ValueError where one is missing."""
-    for name, content in (("rules", rules_table()), ("example", example_output())):
+    for name, content in (
+        ("rules", rules_table()),
+        ("example", example_output()),
+        ("confirm", confirm_output()),
+        ("run", run_output()),
+    ):
         begin, end = f"<!-- {name}: tools/update_readme.py -->", f"<!-- end of {name} -->"
         if text.count(begin) != 1 or text.count(end) != 1:
             raise ValueError(f"README.md must hold {begin!r} and {end!r} once")
         head, rest = text.split(begin)
         text = f"{head}{begin}\n{content}\n{end}{rest.split(end)[1]}"
     return text
+
+
+def same(old: str, new: str) -> bool:
+    """Whether two texts differ in nothing but times, devices and versions."""
+    return CHANGING.sub("_", old) == CHANGING.sub("_", new)
 
 
 def main() -> int:
@@ -71,9 +138,9 @@ def main() -> int:
     old = README.read_text(encoding="utf-8")
     new = updated(old)
     if arguments.check:
-        if new != old:
+        if not same(old, new):
             print("README.md is out of date: run python tools/update_readme.py", file=sys.stderr)
-        return int(new != old)
+        return int(not same(old, new))
     README.write_text(new, encoding="utf-8")
     return 0
 
