@@ -76,11 +76,12 @@ def test_the_wheel_holds_pages_and_table(wheel: Path) -> None:
     assert {top for top in tops if not top.endswith(".dist-info")} == {"flake8_torchperf"}
 
 
-def test_the_wheel_holds_every_module(wheel: Path) -> None:
+def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    package = ROOT / "flake8_torchperf"
-    modules = {str(path.relative_to(ROOT).as_posix()) for path in package.rglob("*.py")}
-    assert modules <= names
+    listed = call("git", "ls-files", "-z", "flake8_torchperf", cwd=ROOT)
+    files = {name for name in filter(None, listed.split("\0")) if (ROOT / name).is_file()}
+    assert any(name.endswith(".html") for name in files)
+    assert files <= names
 
 
 def test_it_lints_away_from_the_checkout(installed: Path, tmp_path: Path) -> None:
