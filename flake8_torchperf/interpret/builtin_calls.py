@@ -162,6 +162,8 @@ def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
     def handler(arguments: Arguments, env: Env, ctx: Context) -> Value:
         sources = arguments.positional[1:] if name in ("map", "filter") else arguments.positional
         iterated = [a for a in sources if tensor_of(a.value) is not None]
+        if name == "zip" and not all(_sets_no_pace(a.value) for a in sources):
+            iterated = []  # a list among them sets the number of rounds, and cannot be vectorised
         for argument in iterated[:1]:  # one loop, one finding, however many it runs over
             unpack_reads(argument.value, name, argument.node, ctx)
         elements = [element_of(a.value) for a in sources]
@@ -179,6 +181,13 @@ def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
         return Sequence("iterator", elements[0] if elements else UNKNOWN)
 
     return handler
+
+
+def _sets_no_pace(value: Value) -> bool:
+    """A tensor, a range or a count: what a zip over tensors could be done on the device with."""
+    if tensor_of(value) is not None:
+        return True
+    return isinstance(value, Sequence) and value.kind == "range"
 
 
 def _mapped(arguments: Arguments, elements: list[Value], env: Env, ctx: Context) -> Value:

@@ -22,6 +22,8 @@ TRACING = {
 }  # fmt: skip
 # The trait of sites in an except block: text made there is about an error.
 EXCEPT = "except-block"
+# The trait of sites in a lambda: a message given as one is built only when it is asked for.
+LATER = "lambda"
 DEBUGGING = {"debug", "verbose", "debug_mode", "is_debug", "__debug__", "isEnabledFor", "DEBUG"}
 
 
@@ -59,7 +61,32 @@ def guard_of(test: cst.BaseExpression, env: Env, ctx: Context) -> tuple[str, boo
         ):
             if isinstance(target.operator, cst.Equal) and _counts_steps(every):
                 return "once in several steps", True
+        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal())]):
+            if _counted(left, ctx):
+                return "in one round of its loop", True
     return None
+
+
+def _counted(node: cst.BaseExpression, ctx: Context) -> bool:
+    """``i`` or ``i + 1``, with ``i`` counting the rounds of an enclosing loop."""
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.right, cst.Integer):
+        node = node.left
+    if not isinstance(node, cst.Name):
+        return False
+    return any(node.value in _counters(place.node) for place in ctx.loops)
+
+
+def _counters(loop: cst.CSTNode) -> set[str]:
+    """The names that count rounds: those of ``range`` and the first of ``enumerate``."""
+    match loop:
+        case cst.For(target=cst.Name(value=name), iter=cst.Call(func=cst.Name(value="range"))):
+            return {name}
+        case cst.For(
+            target=cst.Tuple(elements=[cst.Element(value=cst.Name(value=name)), *_]),
+            iter=cst.Call(func=cst.Name(value="enumerate")),
+        ):
+            return {name}
+    return set()
 
 
 def _counts_steps(every: cst.BinaryOperation) -> bool:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret.contexts import EXCEPT
+from flake8_torchperf.interpret.contexts import EXCEPT, LATER
 from flake8_torchperf.interpret.values import Tensor, Value, tensor_of
+from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 
 if TYPE_CHECKING:
@@ -34,8 +35,10 @@ def emit(
     sink = ctx.sink
     if sink is None:
         return
-    if kind is SiteKind.FORMAT and EXCEPT in ctx.traits:
+    if kind is SiteKind.FORMAT and not ctx.traits.isdisjoint((EXCEPT, LATER)):
         ctx = ctx.demote("in the text of an error")
+    if kind is SiteKind.SYNCHRONIZE and not waits_each_step(ctx.node, ctx.base):
+        ctx = ctx.demote("where waiting is the purpose")
     sink.append(
         Site(
             kind,

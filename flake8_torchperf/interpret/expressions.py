@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from flake8_torchperf.interpret import attributes, calls, comprehensions, operators, subscripts
+from flake8_torchperf.interpret.contexts import LATER
 from flake8_torchperf.interpret.emit import emit_read
 from flake8_torchperf.interpret.environment import Env, bind, path_of
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
@@ -198,7 +199,7 @@ def _lambda(node: cst.Lambda, env: Env, ctx: Context) -> Value:
             UNKNOWN if default is None else evaluate(default, env, ctx.silent())
         )
     if ctx.sink is not None:
-        evaluate(node.body, inside, ctx)
+        evaluate(node.body, inside, ctx.mark(LATER))
     return Closure(node, id(node), env, ctx.module)
 
 

@@ -15,10 +15,8 @@ from flake8_torchperf.interpret.values import (
     ClassValue,
     External,
     Function,
-    Imported,
     Value,
 )
-from flake8_torchperf.suspects.modulemap import record_import
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -143,13 +141,6 @@ class Machine:
         if value == UNKNOWN and rest[-1] == "Tensor":
             return External("torch.Tensor")
         return value
-
-    def local_imports(
-        self, module: ModuleMap, node: ast.Import | ast.ImportFrom
-    ) -> dict[str, Value]:
-        """What an import statement inside a function binds."""
-        bound, _ = record_import(node, module.package)
-        return {name: Imported(target) for name, target in bound.items()}
 
 
 @dataclass(frozen=True, slots=True)

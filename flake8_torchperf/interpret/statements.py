@@ -6,13 +6,12 @@ flow out of it. Must not know rules.
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from flake8_torchperf.interpret import expressions, loops, operators, patterns, targets
+from flake8_torchperf.interpret import expressions, imports, loops, operators, patterns, targets
 from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.contexts import EXCEPT, branch_context, ends_in_raise, guard_of
 from flake8_torchperf.interpret.emit import emit
@@ -23,6 +22,7 @@ from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
     Closure,
+    Imported,
     Opaque,
     Reason,
     Returning,
@@ -206,10 +206,8 @@ def _delete(node: cst.Del, env: Env, ctx: Context) -> None:
 def _import(node: cst.Import | cst.ImportFrom, env: Env, ctx: Context) -> None:
     if ctx.function == "<module>":
         return  # the map of the module has them
-    text = cst.Module([]).code_for_node(node)
-    statement = ast.parse(text).body[0]
-    assert isinstance(statement, (ast.Import, ast.ImportFrom))
-    env.update(ctx.machine.local_imports(ctx.module, statement))
+    for name, target in imports.bound(node, ctx.module.package).items():
+        bind(env, name, Imported(target))
 
 
 def _global(node: cst.Global | cst.Nonlocal, env: Env, ctx: Context) -> None:

@@ -91,7 +91,10 @@ def assigned(node: cst.Subscript, base: Value, value: Value, env: Env, ctx: Cont
     if tensor is None:
         return
     loops.element_access(node, tensor, ctx)
-    operation = "assign" if tensor_of(value) is not None else "assign-scalar"
+    given = tensor_of(value)
+    # One number on the host is filled in as masked_fill_ does, be it Python's or a tensor's.
+    number = given is None or (given.scalar and given.device == "host")
+    operation = "assign-scalar" if number else "assign"
     _tensor_reads(tensor, indices, node, ctx, operation)
 
 

@@ -23,7 +23,8 @@ COLD_NAMES = (
     "__setstate__", "__getstate__", "__reduce__", "__reduce_ex__", "__deepcopy__", "__copy__",
     "__del__", "__init_subclass__", "__set_name__", "setup", "setup_*", "_setup*", "teardown*",
     "configure_*", "set_*", "build", "build_*", "_build_*", "create_*", "_create_*", "make_*",
-    "init_*", "_init_*", "reset_parameters", "_reset_parameters", "from_pretrained", "from_config",
+    "init_*", "_init_*", "reset_parameters", "_reset_parameters", "from_*", "*_save", "*_save_*",
+    "*to_numpy*", "*to_pil*",
     "save", "save_*", "_save_*", "load", "load_*", "_load_*", "*state_dict*", "*checkpoint*",
     "convert_*", "print_*", "_print_*", "log_*", "_log_*", "plot*", "_plot*",
     "visuali*", "draw_*", "show_*", "display*", "test_*", "test", "summary", "*_summary",
@@ -32,7 +33,8 @@ COLD_NAMES = (
     "_reduce_*", "*_repr*",
     "*_str", "format_*", "_format_*", "tolist", "item", "numpy", "cpu", "__bool__", "__int__",
     "__float__", "__index__", "__array__", "__contains__", "__eq__", "__hash__",
-    "parse_args", "_repr_html_", "__dir__", "_validate_args",
+    "right_inverse", "convert", "fuse_*", "_fuse_*", "prune_*", "parse_args", "_repr_html_",
+    "__dir__", "_validate_args",
 )  # fmt: skip
 
 
@@ -43,8 +45,43 @@ COLD_PLACES = frozenset(("test", "tests", "testing", "test_utils", "conftest", "
 KERNEL_DECORATORS = ("jit", "kernel", "autotune", "heuristics")
 
 
+# Compilers and tracers of torch's own: a file that imports from them handles graphs and fake
+# tensors.
+COMPILERS = (
+    "torch._inductor", "torch._dynamo", "torch._functorch", "torch._subclasses", "torch._export",
+    "torch._higher_order_ops", "torch._decomp", "torch._prims", "torch._refs", "torch.onnx",
+    "torch.fx.experimental", "torch.testing._internal", "torch._numpy",
+)  # fmt: skip
+# What a function names that measures time or records a graph: waiting is its purpose.
+MEASURING = {
+    "elapsed_time",
+    "perf_counter",
+    "perf_counter_ns",
+    "CUDAGraph",
+    "capture_begin",
+    "time",
+}
+
+
+def waits_each_step(node: ast.AST | None, base: Heat) -> bool:
+    """May an explicit synchronisation in this function be a mistake?
+
+    It is not one in a benchmark or around the recording of a graph, nor is there a step to hold up
+    in a function of which it is only known that it is given tensors.
+    """
+    if node is not None and any(
+        (isinstance(inner, ast.Attribute) and inner.attr in MEASURING)
+        or (isinstance(inner, ast.Name) and inner.id in MEASURING)
+        for inner in ast.walk(node)
+    ):
+        return False
+    return "tensors it is given" not in base.because
+
+
 def place_heat(module: ModuleMap) -> Heat | None:
     """Tests and export code are cold, whatever their functions are called."""
+    if any(target.startswith(COMPILERS) for target in module.imports.values()):
+        return Heat(Level.COLD, "in a module that handles graphs")
     parts = module.name.split(".")
     if module.path is not None and not module.package:
         parts = [module.path.parent.name, module.path.stem]
@@ -61,6 +98,29 @@ def is_kernel(info: FunctionInfo) -> bool:
         d.rpartition(".")[2] in KERNEL_DECORATORS and not d.startswith("torch.")
         for d in info.decorators
         if "." in d
+    )
+
+
+def _runs_seldom(info: FunctionInfo) -> bool:
+    """Registered with a tracer, part of a checkpoint's class, or made to hand arrays out."""
+    if any(d.rpartition(".")[2].startswith(("register_", "py_impl")) for d in info.decorators):
+        return True
+    if info.owner is not None and "checkpoint" in info.owner.name.lower():
+        return True
+    match info.node.returns:
+        case ast.Attribute(attr="ndarray"):
+            return True
+    return _makes_functions(info)
+
+
+def _makes_functions(info: FunctionInfo) -> bool:
+    """A factory or decorator: its own body runs once for the function that it returns."""
+    made = {
+        s.name for s in info.node.body if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef))
+    }
+    return bool(made) and any(
+        isinstance(s, ast.Return) and isinstance(s.value, ast.Name) and s.value.id in made
+        for s in info.node.body
     )
 
 
@@ -95,6 +155,8 @@ def function_heat(
     named = named_heat(info.name, hot, cold)
     if named is not None:
         return named
+    if _runs_seldom(info):
+        return Heat(Level.COLD, f"in {info.name}, which runs seldom")
     if any(d in ("torch.compile", "torch.jit.script") for d in info.decorators):
         return Heat(Level.HOT, f"in {info.name}, which is compiled")
     if given_tensors:

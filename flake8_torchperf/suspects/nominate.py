@@ -1,7 +1,7 @@
 """Which functions of a file deserve a closer look: cheap, over-approximate, ast only.
 
-Enters a module map; leaves the functions that hold anything a rule could object to. A function
-is left out only where nothing in it can read a tensor or where no tensor can come into it.
+Enters a module map; leaves the functions that hold anything a rule could object to. A construct
+nominates only where an operand may be a tensor: what surely lies on the host does not count.
 """
 
 from __future__ import annotations
@@ -10,16 +10,46 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.judge import Judge
-from flake8_torchperf.suspects.world import World
+from flake8_torchperf.suspects.host import host_names, surely_host
 
 if TYPE_CHECKING:
-    from flake8_torchperf.suspects.facts import ModuleFacts
+    from collections.abc import Iterable
+
     from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
 
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-# Rounds over a module before what calls give and classes write is taken as it is.
-MAX_ROUNDS = 5
+# Methods and functions that read, copy, wait or ask for a data-dependent shape, whatever they are
+# given: torch's own, with the reads that Python calls on its own.
+READING = {
+    "item", "tolist", "cpu", "numpy", "nonzero", "unique", "unique_consecutive", "masked_select",
+    "equal", "allclose", "is_nonzero", "synchronize", "barrier", "monitored_barrier", "empty_cache",
+    "bincount", "repeat_interleave", "argwhere", "histogram", "histogramdd", "histc", "one_hot",
+    "__bool__", "__int__", "__float__", "__index__", "__complex__", "where", "combinations", "cov",
+    "corrcoef", "inv", "solve", "cholesky", "lstsq", "inverse", "pinverse", "pinv", "eig", "eigh",
+    "eigvals", "eigvalsh", "svdvals", "matrix_rank", "cond", "lu_factor", "ldl_factor", "inv_ex",
+    "solve_ex", "cholesky_ex", "lu_factor_ex", "ldl_factor_ex", "multinomial", "index_put",
+    "index_put_", "pad_packed_sequence", "pack_padded_sequence", "gaussian_nll_loss", "lobpcg",
+    "get_total_norm", "clip_grad_norm_", "normal", "asarray", "array",
+}  # fmt: skip
+# Calls that read, format or iterate a tensor where they are given one.
+ASKING = {
+    "float", "int", "bool", "complex", "round", "max", "min", "sum", "any", "all", "sorted",
+    "print",
+    "str", "repr", "format", "range", "enumerate", "zip", "map", "filter", "list", "tuple", "set",
+    "reversed", "iter", "frozenset", "ascii", "debug", "info", "warning", "warn", "error",
+    "critical",
+    "exception", "log", "index", "tensor", "as_tensor", "islice", "cycle", "deque", "type",
+}  # fmt: skip
+# Calls that take numbers: a tensor among their arguments is read.
+SIZED = {
+    "zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "eye", "arange",
+    "linspace", "logspace", "new_zeros", "new_ones", "new_empty", "new_full", "view", "reshape",
+    "expand", "repeat", "tile", "narrow", "roll", "split", "chunk", "topk", "pad", "unflatten",
+    "unfold", "select", "interpolate", "tril", "triu", "diag", "kthvalue", "as_strided", "pow_",
+    "clamp", "clamp_", "fill_", "add_", "sub_", "mul_", "addcmul_", "addcdiv_", "add", "sub",
+    "addcmul", "addcdiv", "slice_scatter", "select_scatter", "new_tensor", "full_like",
+}  # fmt: skip
+GROWING = {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack"}
+NUMERIC_MODULES = {"math", "cmath", "np", "numpy", "operator"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,53 +70,147 @@ def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspect
     """
     if not any("torch" in line for line in module.lines):
         return Suspects((), module_level=False)
-    world = World(module, frozenset(name.rpartition(".")[2] for name in called))
-    facts = world.facts(module)
-    for info in module.defined:
-        facts.judge(info)
-    for _ in range(MAX_ROUNDS):
-        if not world.grown:
-            break
-        world.grown = False
-        world.results.clear()
-        for info in module.defined:
-            facts.judge_again(info)
-    chosen = {id(info) for info in module.defined if facts.judge(info).found}
-    _add_givers(module, facts, chosen)
-    functions = tuple(info for info in module.defined if id(info) in chosen)
-    return Suspects(functions, _module_level(module, facts))
+    extra = frozenset(name.rpartition(".")[2] for name in called)
+    imported = frozenset(
+        name for name, target in module.imports.items() if target.startswith(("math.", "numpy."))
+    )
+    modules = frozenset(
+        name for name, target in module.imports.items() if target in ("math", "cmath", "numpy")
+    )
+    names = Names(extra | READING, ASKING | imported, NUMERIC_MODULES | modules)
+    functions = tuple(
+        info for info in module.defined if _suspect(info.node, host_names(info.node), names)
+    )
+    return Suspects(functions, _module_level(module, names))
 
 
-def _add_givers(module: ModuleMap, facts: ModuleFacts, chosen: set[int]) -> None:
-    """Add the callers that give tensors to suspects whose parameters say nothing of themselves."""
-    while True:
-        wanted = {
-            id(info)
-            for info in module.defined
-            if id(info) in chosen and facts.filled(info) != facts.parameters(info)
-        }
-        more = {
-            id(info)
-            for info in module.defined
-            if id(info) not in chosen and facts.judge(info).gives & wanted
-        }
-        if not more:
-            return
-        chosen |= more
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that nominate in one module, what it imports under other names included."""
+
+    reading: frozenset[str] | set[str]
+    asking: frozenset[str] | set[str]
+    modules: frozenset[str] | set[str]
 
 
-def _module_level(module: ModuleMap, facts: ModuleFacts) -> bool:
-    judge = Judge(facts, None, "")
-    judge.run(_outside(module.tree.body), {})
-    return judge.found
+def _module_level(module: ModuleMap, names: Names) -> bool:
+    statements: list[ast.stmt] = []
+    for statement in module.tree.body:
+        inner = statement.body if isinstance(statement, ast.ClassDef) else [statement]
+        statements.extend(s for s in inner if not isinstance(s, DEFINITIONS))
+    level = ast.Module(statements, [])
+    return bool(statements) and _suspect(level, host_names(level), names)
 
 
-def _outside(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements that run on import, those of class bodies included."""
-    found: list[ast.stmt] = []
-    for statement in body:
-        if isinstance(statement, ast.ClassDef):
-            found.extend(_outside(statement.body))
-        elif not isinstance(statement, DEFINITIONS):
-            found.append(statement)
-    return found
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _suspect(
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, hosts: frozenset[str], names: Names
+) -> bool:
+    return any(_objectionable(inner, hosts, names) for inner in ast.walk(node))
+
+
+def _objectionable(node: ast.AST, hosts: frozenset[str], names: Names) -> bool:
+    match node:
+        case ast.Call():
+            return _call(node, hosts, names)
+        case (
+            ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test)
+        ):
+            return not surely_host(test, hosts)
+        case ast.BoolOp(values=values):
+            return _any_tensor(values, hosts)
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            return not surely_host(operand, hosts)
+        case ast.Compare(ops=ops):
+            asks = len(ops) > 1 or isinstance(ops[0], (ast.In, ast.NotIn))
+            return asks and not surely_host(node, hosts)
+        case ast.comprehension(iter=source, ifs=tests):
+            return not surely_host(source, hosts) or _any_tensor(tests, hosts)
+        case ast.For(iter=source) | ast.AsyncFor(iter=source) | ast.YieldFrom(value=source):
+            return not surely_host(source, hosts) or _measures(source)
+        case ast.Subscript(slice=index):
+            return _index(index, hosts)
+        case _:
+            return _text_or_unpacking(node, hosts)
+
+
+def _text_or_unpacking(node: ast.AST, hosts: frozenset[str]) -> bool:
+    match node:
+        case ast.FormattedValue(value=value) | ast.Starred(value=value, ctx=ast.Load()):
+            return not surely_host(value, hosts)
+        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=right):
+            return not surely_host(right, hosts)
+        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value):
+            return not surely_host(value, hosts)
+        case ast.Match(subject=subject):
+            return not surely_host(subject, hosts)
+        case ast.match_case(guard=guard):
+            return guard is not None and not surely_host(guard, hosts)
+    return False
+
+
+def _any_tensor(nodes: Iterable[ast.expr], hosts: frozenset[str]) -> bool:
+    return any(not surely_host(node, hosts) for node in nodes)
+
+
+def _call(node: ast.Call, hosts: frozenset[str], names: Names) -> bool:
+    match node.func:
+        case ast.Name(id=name):
+            module = ""
+        case ast.Attribute(value=ast.Name(id=module), attr=name):
+            pass
+        case ast.Attribute(attr=name):
+            module = ""
+        case _:
+            return False
+    if name in names.reading:
+        return True
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if name == "to":
+        return any(_may_be_host_device(argument) for argument in given)
+    if name in names.asking or name in SIZED or module in names.modules:
+        return _any_tensor(given, hosts)
+    if name in GROWING:
+        return bool(node.args) and isinstance(node.args[0], (ast.List, ast.Tuple))
+    return any(
+        k.arg in ("alpha", "value") and not surely_host(k.value, hosts) for k in node.keywords
+    )
+
+
+def _may_be_host_device(node: ast.expr) -> bool:
+    """``.to(...)`` copies to the host where it is given "cpu", under whatever name."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text.startswith("cpu")
+        case ast.Constant() | ast.Attribute(attr="dtype" | "device"):
+            return False
+        case ast.Attribute(value=ast.Name(id="torch")):
+            return False
+        case ast.Name(id=name):
+            return "dtype" not in name
+    return True
+
+
+def _measures(source: ast.expr) -> bool:
+    """``for i in range(len(t))``: a loop over positions."""
+    return isinstance(source, ast.Call) and any(
+        (isinstance(inner, ast.Attribute) and inner.attr in ("shape", "size", "numel", "nelement"))
+        or (isinstance(inner, ast.Name) and inner.id == "len")
+        for argument in source.args
+        for inner in (argument, *ast.walk(argument))
+    )
+
+
+def _index(index: ast.expr, hosts: frozenset[str]) -> bool:
+    match index:
+        case ast.Constant():
+            return False
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            return _any_tensor([b for b in (lower, upper, step) if b is not None], hosts)
+        case ast.Tuple(elts=elements):
+            return any(_index(element, hosts) for element in elements)
+        case ast.List():
+            return True
+    return not surely_host(index, hosts)

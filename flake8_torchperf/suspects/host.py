@@ -1,0 +1,248 @@
+"""What surely lies on the host, as far as one function's ast shows without following its flow.
+
+Enters an ast function; leaves the judgement whether an expression in it can be anything else. Used
+to leave functions out, so a doubt counts as "may be a tensor". Must not know libcst or torch's
+table.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+HOST_TYPES = {
+    "int", "float", "bool", "str", "bytes", "None", "dtype", "device", "Device", "Size", "Path",
+    "Number", "Callable", "type", "Type", "Literal", "Generator", "memory_format", "layout",
+}  # fmt: skip
+HOST_WRAPPERS = {
+    "Optional",
+    "Union",
+    "list",
+    "List",
+    "tuple",
+    "Tuple",
+    "Sequence",
+    "Iterable",
+    "set",
+}
+HOST_ATTRIBUTES = {
+    "shape", "ndim", "dtype", "device", "training", "requires_grad", "is_cuda", "is_cpu",
+    "itemsize",
+    "is_sparse", "is_leaf", "is_meta", "is_quantized", "layout", "__name__", "__class__", "__doc__",
+    "__module__", "__qualname__", "__dict__", "is_nested", "is_mps", "is_xpu", "names",
+}  # fmt: skip
+HOST_CALLS = {
+    "len", "isinstance", "hasattr", "callable", "issubclass", "id", "type", "range", "super",
+    "repr",
+    "ord", "chr", "dir", "vars", "hash", "open", "input",
+}  # fmt: skip
+HOST_METHODS = {
+    "dim", "size", "numel", "nelement", "stride", "storage_offset", "keys", "startswith",
+    "endswith",
+    "lower", "upper", "strip", "lstrip", "rstrip", "split", "join", "replace", "format",
+    "is_contiguous",
+    "is_floating_point", "is_complex", "is_signed", "element_size", "data_ptr", "get_device",
+    "is_available", "get_rank", "get_world_size", "is_initialized", "is_scripting", "is_tracing",
+    "is_compiling", "is_dynamo_compiling", "is_grad_enabled", "is_autocast_enabled", "__len__",
+    "is_tensor", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
+    "bit_length", "isdigit", "isidentifier", "get_default_dtype", "device_count", "current_device",
+}  # fmt: skip
+# Rounds over the assignments of a function until no further name turns out to be on the host.
+MAX_ROUNDS = 4
+
+
+def host_names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> frozenset[str]:
+    """The names of a function that are on the host wherever they are bound."""
+    bound: dict[str, list[ast.expr | None]] = {}
+    if not isinstance(node, ast.Module):
+        spec = node.args
+        for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
+            stated = argument.annotation is not None and host_annotation(argument.annotation)
+            bound[argument.arg] = [ast.Constant(0)] if stated else [None]
+    for inner in ast.walk(node):
+        _collect(inner, bound)
+    found: frozenset[str] = frozenset()
+    for _ in range(MAX_ROUNDS):
+        more = frozenset(
+            name
+            for name, values in bound.items()
+            if all(value is not None and surely_host(value, found) for value in values)
+        )
+        if more == found:
+            break
+        found = more
+    return found
+
+
+def _collect(node: ast.AST, bound: dict[str, list[ast.expr | None]]) -> None:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                _bind(target, value, bound)
+        case ast.AugAssign(target=target, value=value):
+            _bind(target, value, bound)
+        case ast.AnnAssign(target=target, value=value) if value is not None:
+            _bind(target, value, bound)
+        case ast.NamedExpr(target=target, value=value):
+            _bind(target, value, bound)
+        case ast.For(target=target, iter=source) | ast.comprehension(target=target, iter=source):
+            ranged = isinstance(source, ast.Call) and _called(source) == "range"
+            _bind(target, ast.Constant(0) if ranged else None, bound)
+        case ast.withitem(optional_vars=target) if target is not None:
+            _bind(target, None, bound)
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            bound.setdefault(name, []).append(None)
+        case ast.arg(arg=name) if name not in bound:
+            bound[name] = [None]
+
+
+def _bind(
+    target: ast.expr, value: ast.expr | None, bound: dict[str, list[ast.expr | None]]
+) -> None:
+    if isinstance(target, ast.Name):
+        bound.setdefault(target.id, []).append(value)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for element in target.elts:
+            inner = element.value if isinstance(element, ast.Starred) else element
+            _bind(inner, value, bound)
+
+
+def host_annotation(node: ast.expr) -> bool:
+    """Does an annotation name nothing but host types?"""
+    match node:
+        case ast.Constant(value=None):
+            return True
+        case ast.Constant(value=str(text)):
+            return text in HOST_TYPES
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name in HOST_TYPES
+        case ast.BinOp(left=left, right=right):
+            return host_annotation(left) and host_annotation(right)
+        case ast.Subscript(value=ast.Name(id=name) | ast.Attribute(attr=name), slice=inner):
+            if name in HOST_TYPES:
+                return True
+            parts = inner.elts if isinstance(inner, ast.Tuple) else [inner]
+            return name in HOST_WRAPPERS and all(
+                host_annotation(p) or (isinstance(p, ast.Constant) and p.value is ...)
+                for p in parts
+            )
+    return False
+
+
+def surely_host(node: ast.expr, names: frozenset[str]) -> bool:
+    """Is the value of an expression on the host, and asking it for its truth free?"""
+    match node:
+        case ast.Constant() | ast.JoinedStr():
+            return True
+        case ast.Name(id=name):
+            return name in names
+        case ast.Attribute(attr=attr):
+            return attr in HOST_ATTRIBUTES or _is_dtype(node)
+        case ast.Compare():
+            return _host_comparison(node, names)
+        case ast.BoolOp(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts):
+            return _all(parts, names)
+        case ast.UnaryOp(operand=operand):
+            return surely_host(operand, names)
+        case ast.BinOp(left=left, right=right):
+            return surely_host(left, names) and surely_host(right, names)
+        case ast.IfExp(body=body, orelse=orelse):
+            return surely_host(body, names) and surely_host(orelse, names)
+        case ast.Subscript(value=value):
+            return surely_host(value, names)
+        case ast.Call(args=args):
+            return _host_call(node, args, names)
+    return False
+
+
+def _all(nodes: Iterable[ast.expr], names: frozenset[str]) -> bool:
+    return all(surely_host(node, names) for node in nodes)
+
+
+def _host_comparison(node: ast.Compare, names: frozenset[str]) -> bool:
+    if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
+        return True
+    sides = [node.left, *node.comparators]
+    if any(
+        isinstance(side, ast.Constant) and isinstance(side.value, (str, type(None)))
+        for side in sides
+    ):
+        # A comparison with text or None never looks at elements; `"x" in t` might.
+        return (
+            not any(isinstance(op, (ast.In, ast.NotIn)) for op in node.ops)
+            or _all(node.comparators, names)
+            or isinstance(node.left, ast.Constant)
+        )
+    if all(
+        isinstance(side, (ast.Tuple, ast.List, ast.Set)) and _texts(side)
+        for side in node.comparators
+    ):
+        return True
+    return _all(sides, names)
+
+
+def _texts(node: ast.Tuple | ast.List | ast.Set) -> bool:
+    return all(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in node.elts)
+
+
+def _host_call(node: ast.Call, args: list[ast.expr], names: frozenset[str]) -> bool:
+    called = _called(node)
+    if isinstance(node.func, ast.Name):
+        if called in HOST_CALLS:
+            return True
+        return called in HOST_RESULTS and _all(args, names)
+    if called in HOST_METHODS:
+        return True
+    root = node.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    return isinstance(root, ast.Name) and root.id in HOST_MODULES and _all(args, names)
+
+
+HOST_RESULTS = {
+    "int",
+    "float",
+    "bool",
+    "str",
+    "max",
+    "min",
+    "abs",
+    "round",
+    "sum",
+    "sorted",
+    "tuple",
+    "list",
+}
+HOST_MODULES = {
+    "math",
+    "os",
+    "time",
+    "re",
+    "random",
+    "itertools",
+    "operator",
+    "warnings",
+    "inspect",
+}
+
+
+def _called(node: ast.Call) -> str:
+    match node.func:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+    return ""
+
+
+def _is_dtype(node: ast.Attribute) -> bool:
+    """``torch.float32`` and its kin."""
+    return isinstance(node.value, ast.Name) and node.value.id == "torch" and node.attr in DTYPES
+
+
+DTYPES = {
+    "float", "float16", "float32", "float64", "half", "double", "bfloat16", "int", "int8", "int16",
+    "int32", "int64", "long", "short", "uint8", "bool", "complex64", "complex128", "strided",
+    "contiguous_format", "channels_last", "preserve_format",
+}  # fmt: skip
