@@ -199,8 +199,8 @@ def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
         weaker = tensor.reason.strength < stated.reason.strength
         return replace(tensor, reason=stated.reason) if weaker else tensor
     if isinstance(stated, Sequence) and isinstance(found, Sequence):
-        inside = tensor_of(found.element)
-        return found if inside is not None or found.items is not None else stated
+        understood = found.element != UNKNOWN or found.items is not None
+        return found if understood else stated
     if tensor_of(stated) is not None and tensor is not None:
         return found
     return stated

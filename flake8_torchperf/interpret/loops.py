@@ -43,7 +43,8 @@ AUGMENTED = {"AddAssign": "add_", "SubtractAssign": "sub_", "MultiplyAssign": "m
 def run_for(node: cst.For, env: Env, ctx: Context) -> Flow:
     """``for target in iter``."""
     ahead: list[Site] = []
-    iterated = expressions.evaluate(node.iter, env, replace(ctx, sink=ahead))
+    quiet = ctx.sink is None
+    iterated = expressions.evaluate(node.iter, env, ctx if quiet else replace(ctx, sink=ahead))
     index, measured = _index_loop(node, iterated, env, ctx)
     place = ctx.within(LoopPlace(node, "for", node.iter, iterated, index, measured))
 
@@ -52,19 +53,27 @@ def run_for(node: cst.For, env: Env, ctx: Context) -> Flow:
         return statements.block(node.body, start, inner)
 
     before = ctx.budget.opaque_calls
-    flow = _fixed_point(body, env, place)
+    seen: list[Site] = []
+    flow = _fixed_point(body, env, place if quiet else replace(place, sink=seen))
     traits = ("opaque-body",) if ctx.budget.opaque_calls > before else ()
     unpack_reads(iterated, "for", node.iter, ctx, traits)
     if ctx.sink is not None:
-        ctx.sink.extend(_with_traits(site, traits) for site in ahead)
+        ctx.sink.extend(_with_traits(site, node, traits) for site in (*ahead, *seen))
     return _finish(env, flow, node.orelse, ctx, runs_maybe_never=True)
 
 
-def _with_traits(site: Site, traits: tuple[str, ...]) -> Site:
-    """What ``enumerate(t)`` says of the loop it stands in."""
-    if site.kind is not SiteKind.TENSOR_ITERATION:
-        return site
-    return replace(site, traits=site.traits.union(traits))
+def _with_traits(site: Site, node: cst.For, traits: tuple[str, ...]) -> Site:
+    """What ``enumerate(t)`` and ``range(len(t))`` say of the loop they stand in."""
+    own = site.node is node.iter and site.kind is SiteKind.ELEMENT_ACCESS
+    head = site.kind is SiteKind.TENSOR_ITERATION and _inside(site.node, node.iter)
+    if own or head:
+        return replace(site, traits=site.traits.union(traits))
+    return site
+
+
+def _inside(node: cst.CSTNode, call: cst.BaseExpression) -> bool:
+    """Is ``node`` an argument of the call that a loop runs over?"""
+    return isinstance(call, cst.Call) and any(argument.value is node for argument in call.args)
 
 
 def run_while(node: cst.While, env: Env, ctx: Context) -> Flow:
