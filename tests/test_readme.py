@@ -104,3 +104,17 @@ def test_every_option_that_is_documented_for_a_command_exists(command: str) -> N
     assert named <= offered
     if command == "confirm":
         assert offered - {"--help"} == named
+
+
+def test_the_command_that_lints_the_fixtures_finds_something() -> None:
+    """The README's first command, with the checkout's own configuration, not around it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "flake8", "--select", "TPF", "fixtures"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stderr
+    assert "fixtures/issue82206_sharded_grad_scaler/before.py:" in done.stdout
+    assert "TPF203" in done.stdout
