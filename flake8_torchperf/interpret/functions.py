@@ -188,7 +188,7 @@ def _result(info: FunctionInfo, returns: list[Value]) -> Value:
 
 def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
     """Where the annotation and the body disagree, the annotation is believed."""
-    if stated is None or stated == UNKNOWN:
+    if stated is None or stated == UNKNOWN or isinstance(found, NDArray):
         return found
     tensor = tensor_of(found)
     if isinstance(stated, Tensor):
@@ -333,7 +333,8 @@ def _combine(declared: Value, argument: Argument) -> Value:
     if isinstance(declared, Tensor):
         if isinstance(given, Tensor) and given.reason.strength < declared.reason.strength:
             return replace(given, reason=declared.reason)
-        return given if isinstance(given, (Tensor, NoneValue)) else declared
+        # An array that is seen to be passed beats what the annotation says.
+        return given if isinstance(given, (Tensor, NoneValue, NDArray)) else declared
     return given
 
 

@@ -7,6 +7,7 @@ from the docstring, or Unknown. Must not know statements.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,8 @@ def _declare(info: FunctionInfo, node: cst.FunctionDef, machine: Machine) -> dic
             continue
         name = parameter.name.value
         value = _of_parameter(parameter, name, info, docstring, machine)
+        if "state_steps" in name:
+            value = _step_counters(value)
         if value == UNKNOWN or _container_of_unknown(value):
             used = uses().value_of(name, parameter)
             value = used if used != UNKNOWN else value
@@ -75,6 +78,17 @@ def _declare(info: FunctionInfo, node: cst.FunctionDef, machine: Machine) -> dic
     if _is_forward(info):
         _assume_forward(found, ordinary, info, machine, uses)
     return found
+
+
+def _step_counters(value: Value) -> Value:
+    """An optimizer's step counters stay on the host.
+
+    torch/optim/adam.py, "special device hosting for step": only ``capturable`` and ``fused`` put
+    them on the device, and those implementations do not read them.
+    """
+    if isinstance(value, Sequence) and isinstance(value.element, Tensor):
+        return replace(value, element=replace(value.element, device="host"), items=None)
+    return value
 
 
 def _of_parameter(

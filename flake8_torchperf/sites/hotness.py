@@ -125,8 +125,11 @@ def _makes_functions(info: FunctionInfo) -> bool:
 
 
 def _is_entry_point(info: FunctionInfo) -> bool:
-    """A ``__call__`` that holds the loop over steps is called once for all of them."""
-    return info.name == "__call__" and any(
+    """A pipeline's ``__call__``, or one that holds the loop over steps, runs once for all steps."""
+    if info.name != "__call__" or info.owner is None:
+        return False
+    lineage = (info.owner.name, *info.owner.bases)
+    return any(name.endswith("Pipeline") for name in lineage) or any(
         isinstance(node, (ast.For, ast.While)) for node in ast.walk(info.node)
     )
 
