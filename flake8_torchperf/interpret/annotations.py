@@ -29,7 +29,12 @@ from flake8_torchperf.interpret.values import (
     Value,
     union,
 )
-from flake8_torchperf.parse.snippet import UnreadableError, parse_expression, parse_expression_text
+from flake8_torchperf.parse.snippet import (
+    UnreadableError,
+    literal_of,
+    parse_expression,
+    parse_expression_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -116,7 +121,7 @@ def _from_string(
     reason: Reason,
     depth: int,
 ) -> Value:
-    text = node.evaluated_value
+    text = literal_of(node.value) if isinstance(node, cst.SimpleString) else node.evaluated_value
     if not isinstance(text, str):
         return UNKNOWN
     try:

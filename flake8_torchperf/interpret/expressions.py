@@ -34,6 +34,7 @@ from flake8_torchperf.interpret.values import (
     literal,
     tensor_of,
 )
+from flake8_torchperf.parse.snippet import literal_of
 from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def name(node: cst.Name, env: Env, ctx: Context) -> Value:
 
 
 def _string(node: cst.SimpleString, env: Env, ctx: Context) -> Value:
-    value = node.evaluated_value
+    value = literal_of(node.value)
     return literal("str", value) if isinstance(value, str) else Scalar("bytes")
 
 
@@ -109,11 +110,11 @@ def _formatted(node: cst.FormattedString, env: Env, ctx: Context) -> Value:
 
 
 def _integer(node: cst.Integer, env: Env, ctx: Context) -> Value:
-    return literal("int", node.evaluated_value)
+    return literal("int", literal_of(node.value))
 
 
 def _float(node: cst.Float, env: Env, ctx: Context) -> Value:
-    return literal("float", node.evaluated_value)
+    return literal("float", literal_of(node.value))
 
 
 def _display(node: cst.Tuple | cst.List | cst.Set, env: Env, ctx: Context) -> Value:

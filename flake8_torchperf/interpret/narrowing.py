@@ -35,6 +35,7 @@ from flake8_torchperf.interpret.values import (
     union,
     without,
 )
+from flake8_torchperf.parse.snippet import literal_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence as Sequence_
@@ -69,7 +70,7 @@ def narrow(test: cst.BaseExpression, env: Env, ctx: Context, holds: bool) -> Env
         case cst.Name(value="TYPE_CHECKING") | cst.Attribute(attr=cst.Name(value="TYPE_CHECKING")):
             return None if holds else dict(env)
         case cst.Integer():
-            return dict(env) if bool(test.evaluated_value) == holds else None
+            return dict(env) if bool(literal_of(test.value)) == holds else None
         case cst.Attribute(value=owner, attr=cst.Name(value="is_cpu" | "is_cuda" as asked)):
             where = "host" if (asked == "is_cpu") == holds else "device"
             return _with_device(owner, env, ctx, where)

@@ -14,6 +14,7 @@ from flake8_torchperf.interpret.environment import Env, path_of
 from flake8_torchperf.interpret.iteration import values_of
 from flake8_torchperf.interpret.narrowing import instance_value
 from flake8_torchperf.interpret.values import UNKNOWN, Mapping_, Reason, Value
+from flake8_torchperf.parse.snippet import literal_of
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context
@@ -53,8 +54,9 @@ def _item(key: cst.BaseExpression, subject: Value) -> Value:
     """What a dict holds under the key of a mapping pattern."""
     if not isinstance(subject, Mapping_):
         return UNKNOWN
-    if isinstance(key, cst.SimpleString) and isinstance(key.evaluated_value, str):
-        return dict(subject.items).get(key.evaluated_value, subject.element)
+    text = literal_of(key.value) if isinstance(key, cst.SimpleString) else None
+    if isinstance(text, str):
+        return dict(subject.items).get(text, subject.element)
     return subject.element
 
 

@@ -33,6 +33,7 @@ from flake8_torchperf.interpret.values import (
     join_all,
     tensor_of,
 )
+from flake8_torchperf.parse.snippet import literal_of
 from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def literal_key(node: cst.Subscript) -> str | None:
     """The string between the brackets, where it is written there."""
     match node.slice:
         case [cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as text))]:
-            key = text.evaluated_value
+            key = literal_of(text.value)
             return key if isinstance(key, str) else None
     return None
 

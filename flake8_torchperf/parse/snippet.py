@@ -184,3 +184,12 @@ def _cut(line: str, end: int) -> str:
 
 def _bytes_from(line: str, start: int) -> str:
     return line.encode()[start:].decode(errors="replace") if not line.isascii() else line[start:]
+
+
+@lru_cache(maxsize=8192)
+def literal_of(text: str) -> object:
+    """What a literal's source text is worth; libcst's own property compiles it each time.
+
+    Raises ValueError or SyntaxError where the text is no literal.
+    """
+    return ast.literal_eval(text)
