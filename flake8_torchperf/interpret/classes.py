@@ -370,6 +370,8 @@ def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Con
     if op is None:
         return UNKNOWN
     reason = Reason(f"`{owner.name}.{name}` returns it", arguments.node)
+    if owner.name == "torch.Generator" and name == "get_state":
+        return Tensor(reason, "int", "host", False)  # a ByteTensor, for any generator's device
     positional, keywords = kinds(arguments)
     value = value_of_return(op.resolve(positional, keywords), reason, arguments.tensors())
     if isinstance(value, Instance) and value.name == owner.name:

@@ -102,6 +102,27 @@ def _counts_steps(every: cst.BinaryOperation) -> bool:
     return True
 
 
+def first_call(node: cst.If) -> tuple[str, bool] | None:
+    """``if self.x is None:`` above ``self.x = ...``: what is made there is made once."""
+    match node.test:
+        case cst.Comparison(
+            left=cst.Attribute() as made,
+            comparisons=[
+                cst.ComparisonTarget(operator=cst.Is(), comparator=cst.Name(value="None"))
+            ],
+        ):
+            path = dotted_name(made)
+        case _:
+            return None
+    for line in node.body.body:
+        for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if isinstance(statement, cst.Assign) and any(
+                dotted_name(target.target) == path for target in statement.targets
+            ):
+                return "on the first call", True
+    return None
+
+
 def branch_context(
     ctx: Context, guard: tuple[str, bool] | None, body: cst.BaseSuite | None, *, holds: bool
 ) -> Context:

@@ -173,6 +173,11 @@ def _interpret(info: FunctionInfo, node: cst.FunctionDef, env: Env, ctx: Context
         pending=None,
     )
     flow = statements.block(node.body, dict(env), place)
+    me = self_name(info)
+    if flow.env is not None and me:
+        # What an attribute is worth when the method is done counts, not what it was on the way.
+        for name, value in writes.items():
+            writes[name] = flow.env.get(f"{me}.{name}", value)
     if flow.env is not None and not any(isinstance(v, Sequence) for v in returns):
         returns.append(NONE)
     return Summary(_result(info, returns), writes)

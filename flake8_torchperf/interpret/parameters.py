@@ -62,6 +62,9 @@ def _declare(info: FunctionInfo, node: cst.FunctionDef, machine: Machine) -> dic
         value = _of_parameter(parameter, name, info, docstring, machine)
         if "state_steps" in name:
             value = _step_counters(value)
+        elif name == "batch_sizes" and isinstance(value, Tensor):
+            # torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]
+            value = replace(value, device="host")
         if value == UNKNOWN or _container_of_unknown(value):
             used = uses().value_of(name, parameter)
             value = used if used != UNKNOWN else value

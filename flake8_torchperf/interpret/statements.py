@@ -13,7 +13,13 @@ import libcst as cst
 
 from flake8_torchperf.interpret import expressions, imports, loops, operators, patterns, targets
 from flake8_torchperf.interpret.annotations import annotated
-from flake8_torchperf.interpret.contexts import EXCEPT, branch_context, ends_in_raise, guard_of
+from flake8_torchperf.interpret.contexts import (
+    EXCEPT,
+    branch_context,
+    ends_in_raise,
+    first_call,
+    guard_of,
+)
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import Env, bind, declaration, forget, merge, path_of
 from flake8_torchperf.interpret.machine import Pending
@@ -221,7 +227,7 @@ def _if(node: cst.If, env: Env, ctx: Context) -> Flow:
 def _branch(node: cst.If, env: Env, ctx: Context, operation: str) -> Flow:
     raising = ends_in_raise(node.body) and isinstance(node.body.body[0], cst.SimpleStatementLine)
     expressions.truth(node.test, env, ctx, "if-raise" if raising else operation)
-    guard = guard_of(node.test, env, ctx)
+    guard = guard_of(node.test, env, ctx) or first_call(node)
     yes = narrow(node.test, env, ctx, True)
     no = narrow(node.test, env, ctx, False)
     taken = Flow(None)
