@@ -15,14 +15,13 @@ from importlib import import_module
 
 from flake8_torchperf import __version__
 from flake8_torchperf.findings.page import CatalogueError
+from flake8_torchperf.outputs.parser import USAGE_ERROR, Parser
 
 COMMANDS = (
     "flake8_torchperf.outputs.explain",
     "flake8_torchperf.outputs.confirm_command",
     "flake8_torchperf.outputs.run_command",
 )
-# What a shell reports for a command line that cannot be used; argparse exits with it too.
-USAGE_ERROR = 2
 
 EPILOG = """\
 examples:
@@ -35,7 +34,10 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; a user's mistake is one line on stderr."""
-    arguments = build_parser().parse_args(argv)
+    parser = build_parser()
+    arguments = parser.parse_args(argv)
+    if "run" not in arguments:
+        parser.error("name a command")
     try:
         status: int = arguments.run(arguments)
         sys.stdout.flush()
@@ -48,16 +50,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> Parser:
     """The parser with every command's own."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="torchperf",
         description="Explain and confirm what flake8-torchperf finds.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
-    commands = parser.add_subparsers(metavar="command", required=True)
+    commands = parser.add_subparsers(metavar="command")
     for name in COMMANDS:
         import_module(name).add_command(commands)
     return parser

@@ -15,16 +15,19 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from flake8_torchperf.findings.catalogue import Catalogue, Rule, load_catalogue
 from flake8_torchperf.findings.documentation import Documentation, read_documentation
-from flake8_torchperf.findings.page import RESERVED, nearest
+from flake8_torchperf.findings.page import RESERVED
 from flake8_torchperf.outputs.cli import add_parser, fail
+from flake8_torchperf.outputs.parser import near
 
 if TYPE_CHECKING:
     import argparse
 
-UNREADABLE = (
-    f"{RESERVED} is no rule: it says that a file could not be analysed, and its message why. "
-    "The file is otherwise left alone."
-)
+UNREADABLE = {
+    "code": RESERVED,
+    "name": "file-not-analysed",
+    "text": f"{RESERVED} is no rule: it says that a file could not be analysed, and its message "
+    "why. The file is otherwise left alone.",
+}
 
 _REPORTED = {
     "loop": "inside loops",
@@ -65,22 +68,20 @@ def explain(
     """
     out = out or sys.stdout
     catalogue = load_catalogue(tuple(rules))
-    pages: list[Documentation] = []
+    pages: list[Documentation | None] = []
     for code in codes:
         rule = _find(catalogue, code)
-        if rule is not None:
-            pages.append(read_documentation(rule))
-        elif code.upper() == RESERVED:
-            print(UNREADABLE, file=out)
-        else:
+        if rule is None and code.upper() != RESERVED:
             known = [rule.code for rule in catalogue.rules]
             known += [rule.name for rule in catalogue.rules if "-" in code]
             return fail(f"there is no rule {code}{_suggestion(code, known)}")
+        pages.append(read_documentation(rule) if rule else None)
     if format == "json":
-        print(json.dumps([_as_data(page) for page in pages], indent=2), file=out)
+        data = [_as_data(page) if page else UNREADABLE for page in pages]
+        print(json.dumps(data, indent=2), file=out)
         return 0
     for page in pages:
-        _show(page, out)
+        _show(_markdown(page) if page else UNREADABLE["text"], out)
     return 0
 
 
@@ -122,12 +123,10 @@ def _find(catalogue: Catalogue, code: str) -> Rule | None:
 
 def _suggestion(code: str, known: list[str]) -> str:
     """The nearest code or name; where nothing is near, the command that lists them all."""
-    hint = nearest(code if "-" in code else code.upper(), known)
-    return hint if "did you mean" in hint else "; torchperf rules lists them"
+    return near(code if "-" in code else code.upper(), known) or "; torchperf rules lists them"
 
 
-def _show(page: Documentation, out: TextIO) -> None:
-    text = _markdown(page)
+def _show(text: str, out: TextIO) -> None:
     if out.isatty() and find_spec("rich"):
         from rich.console import Console
         from rich.markdown import Markdown
