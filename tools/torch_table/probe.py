@@ -332,6 +332,17 @@ class Prober:
             self._observe_all(function, parameters, given or {}, probed)
         return probed
 
+    def working(
+        self, function: Callable[..., Any], signature: Signature, given: Mapping[str, Any]
+    ) -> Scenario | None:
+        """The first samples that suit beside the `given` arguments; None where none do."""
+        tensors = _tensors_of(signature.parameters)
+        for base in _scenarios(signature.parameters):
+            found = self._first_working(function, signature.parameters, base, given, tensors)
+            if found is not None:
+                return found
+        return None
+
     def again(
         self,
         function: Callable[..., Any],
@@ -357,11 +368,7 @@ class Prober:
         given: Mapping[str, Any],
         out: Probed,
     ) -> None:
-        tensors = sum(
-            2 if p.types[0] == "Tl" or p.form == "variadic" else 1
-            for p in parameters
-            if p.types[0] in {"T", "Tl"} and (not p.optional or p.form == "variadic")
-        )
+        tensors = _tensors_of(parameters)
         numbers = any(p.types[0] == "n" and not p.optional for p in parameters)
         settled: dict[tuple[int, ...], int] = {}
         tried: dict[tuple[int, ...], int] = {}
@@ -449,6 +456,15 @@ class Prober:
             tuple(t.dim() for t in tensors),
             describe(result, self._names),
         )
+
+
+def _tensors_of(parameters: Sequence[Parameter]) -> int:
+    """How many tensors a call takes; of a list two stand for all."""
+    return sum(
+        2 if p.types[0] == "Tl" or p.form == "variadic" else 1
+        for p in parameters
+        if p.types[0] in {"T", "Tl"} and (not p.optional or p.form == "variadic")
+    )
 
 
 def _spread(scenarios: Sequence[Scenario]) -> Iterator[Scenario]:

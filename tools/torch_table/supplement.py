@@ -58,7 +58,7 @@ def fold_documented(qualified: str, function: object, entry: Entry) -> None:
     if found is None:
         return
     entry.flags.add("s")
-    entry.why = f"documentation of {qualified}"
+    entry.why = f"docstring of {qualified}"
     if found[1]:
         entry.only_with.add(found[1])
 

@@ -1,0 +1,199 @@
+"""The measurement of waits: what it calls, how it survives a lost device, what the table makes of it.
+
+No GPU is needed: another witness stands in, which asks the operator registry what was dispatched.
+What CUDA itself does is only known from a run on CUDA.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tools")]
+
+import measure_syncs  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+from torch_table import measure  # noqa: E402
+from torch_table.measured import MEASURED, fold_measured, read_measured  # noqa: E402
+from torch_table.model import Entry, Parameter, Signature  # noqa: E402
+
+from flake8_torchperf.knowledge.table import load  # noqa: E402
+
+NEEDS_ELEMENTS = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
+
+
+class Registry(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Notes the dispatch of an operation that torch tags as needing elements on the host."""
+
+    asked = False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.asked = self.asked or bool(NEEDS_ELEMENTS & set(func.tags))
+        return func(*args, **(kwargs or {}))
+
+
+class RegistryWitness:
+    """Stands in for CUDA: calls run on the CPU."""
+
+    device = "cpu"
+
+    def waited(self, call: Callable[[], object]) -> str:
+        with Registry() as mode:  # type: ignore[no-untyped-call]
+            call()
+        return "debug mode" if mode.asked else "none"
+
+    def settle(self) -> None:
+        pass
+
+
+WITNESS = RegistryWitness()
+
+
+def outcomes(name: str) -> set[str]:
+    return set(measure.measure(name, load(), WITNESS).seen.values())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["torch.nonzero", "torch.Tensor.item", "torch.unique", "torch.masked_select", "torch.equal"],
+)
+def test_operations_that_need_elements_are_called_and_seen(name: str) -> None:
+    assert outcomes(name) == {"debug mode"}
+
+
+@pytest.mark.parametrize(
+    "name", ["torch.add", "torch.zeros", "torch.linalg.inv_ex", "torch.Tensor.view", "torch.cat"]
+)
+def test_operations_that_need_none_are_called_and_do_not_wait(name: str) -> None:
+    assert outcomes(name) == {"none"}
+
+
+def test_overloads_are_told_apart() -> None:
+    seen = measure.measure("torch.repeat_interleave", load(), WITNESS).seen
+    assert {key.split(",")[1]: how for key, how in seen.items() if key.startswith("input")} == {
+        "repeats:T": "debug mode",
+        "repeats:i": "none",
+    }
+
+
+def test_cases_and_operations_of_the_table_are_named() -> None:
+    names = measure.all_names(load())
+    assert len(names) == len(set(names)) > 1000
+    assert {"torch.nonzero", "torch.Tensor.add_", "case: x[mask]"} <= set(names)
+    known = {*load().function_names(), *(measure.METHOD + n for n in load().method_names())}
+    assert {case.decides for case in measure.CASES.values()} - {""} <= known
+    assert outcomes("case: x[mask]") == {"debug mode"}
+    assert outcomes("case: x[mask] = number") == {"none"}
+
+
+def test_a_case_that_cannot_run_here_has_no_outcome() -> None:
+    def make(device: str) -> Callable[[], object]:
+        raise RuntimeError("no such memory on this machine")
+
+    row = measure._outcome(lambda: make("cpu"), WITNESS)
+    assert row == ""
+
+
+def test_the_rest_is_measured_after_the_device_is_lost() -> None:
+    started: list[list[str]] = []
+
+    def run(names: list[str]) -> Iterator[dict[str, Any]]:
+        started.append(names)
+        for name in names:
+            if name == "fatal":
+                return
+            yield {"name": name, "seen": {"x:T": "both"}}
+
+    found = measure_syncs.gather(["a", "fatal", "b", "c"], run)
+    assert started == [["a", "fatal", "b", "c"], ["b", "c"]]
+    assert found["fatal"] == {"": "the process ended"}
+    assert found["c"] == {"x:T": "both"}
+    words = measure_syncs.summary(found)
+    assert words == "3 of 4 operations called, 3 waited, 1 ended their process: fatal"
+
+
+def test_a_worker_prints_a_row_for_each_operation(capsys: pytest.CaptureFixture[str]) -> None:
+    measure_syncs.work(["torch.nonzero", "torch.add"], WITNESS)
+    rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [row["name"] for row in rows] == ["torch.nonzero", "torch.add"]
+    assert set(rows[0]["seen"].values()) == {"debug mode"}
+
+
+VERSIONS = {"torch": "2.13.0", "cuda": "13.0", "device": "A"}
+
+
+def test_a_partial_run_keeps_what_the_same_machine_measured_before() -> None:
+    first = json.loads(measure_syncs.render(VERSIONS, {"a": {"x:T": "both"}, "b": {}}))
+    again = json.loads(measure_syncs.render(VERSIONS, {"a": {"x:T": "none"}}, first))
+    assert again["operations"] == {"a": {"x:T": "none"}, "b": {}}
+    other = {**VERSIONS, "cuda": "12.0"}
+    assert json.loads(measure_syncs.render(other, {"c": {}}, first))["operations"] == {"c": {}}
+
+
+def entry(*types: str, flags: str = "", why: str = "") -> Entry:
+    signatures = [Signature((Parameter("input", (kind,)),)) for kind in types]
+    return Entry(signatures, set(flags), why=why)
+
+
+def folded(made: Entry, seen: dict[str, str]) -> Entry:
+    measured = {**VERSIONS, "operations": {"torch.f": seen} if seen else {}}
+    fold_measured({"torch.f": made}, {}, {}, measured)
+    return made
+
+
+def test_a_measurement_outweighs_the_documents() -> None:
+    made = folded(entry("T", flags="sp", why="issue 1"), {"input:T": "none"})
+    assert made.flags == {"p"}
+    assert made.why == "measured: torch 2.13.0, CUDA 13.0, A"
+    assert folded(entry("T"), {"input:T": "queue"}).flags == {"s"}
+
+
+def test_an_overload_that_was_not_called_keeps_what_is_documented() -> None:
+    made = folded(entry("T", "i", flags="s", why="issue 1"), {"input:T": "none"})
+    assert made.flags == set()
+    assert [signature.costs for signature in made.signatures] == [frozenset(), frozenset("s")]
+
+
+def test_what_was_not_measured_says_that_it_is_documented() -> None:
+    made = folded(entry("T", flags="s", why="issue 1"), {})
+    assert made.flags == {"s"}
+    assert made.why == "documented: issue 1"
+
+
+def test_every_source_in_the_table_says_how_it_is_known() -> None:
+    table = load()
+    sources = [op.source for op in map(table.function, table.function_names()) if op and op.source]
+    sources += [op.source for op in map(table.method, table.method_names()) if op and op.source]
+    assert len(sources) > 50
+    ways = {source.partition(":")[0] for source in sources}
+    assert ways <= {"documented", "measured"}
+    assert ("measured" in ways) == MEASURED.is_file()
+    assert bool(read_measured()["operations"]) == MEASURED.is_file()
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="this machine can measure")
+def test_a_machine_without_cuda_says_in_one_line_what_is_missing() -> None:
+    command = [sys.executable, str(ROOT / "tools" / "measure_syncs.py")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "CUDA" in done.stderr
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_both_witnesses_see_a_read_and_neither_a_sum() -> None:
+    from torch_table.witness import CudaWitness
+
+    x, on_device = torch.ones(8, device="cuda"), CudaWitness()
+    x.sum().item()
+    assert on_device.waited(lambda: x.sum().item()) == "both"
+    assert on_device.waited(lambda: x.sum()) == "none"
