@@ -78,6 +78,14 @@ def outer(x: torch.Tensor):
 """
 
 
+COUNTERS = ("dispatches", "host_reads", "dynamic_shapes", "transfers")
+
+
+def per_element(**counts):
+    """The counters of a report, 0 where not given."""
+    return dict.fromkeys(COUNTERS, 0) | counts
+
+
 def confirm(capsys, *arguments):
     """The exit status and the JSON report."""
     status = main(["confirm", *map(str, arguments), "--json"])
@@ -117,7 +125,7 @@ def test_the_scaler_is_confirmed_with_its_law_and_projection(capsys):
     assert set(by_code) == {"TPF201", "TPF203", "TPF101"}
     for one in report["findings"]:
         assert one["verdict"] == "confirmed"
-        assert one["per_element"] == {"dispatches": 9.0, "host_reads": 3.0}
+        assert one["per_element"] == per_element(dispatches=9.0, host_reads=3.0)
         assert one["projected"]["dispatches"] == pytest.approx(2_880_073, rel=1e-3)
         assert one["snippet"]["function"] == "check_and_unscale"
         assert [probe["size"] for probe in one["probes"]] == [16, 64, 256]
@@ -135,7 +143,8 @@ def test_the_report_has_the_documented_keys_and_no_others(capsys):
         "per_call", "per_element", "projected",
     }  # fmt: skip
     assert set(finding["snippet"]) == {"function", "first_line", "last_line"}
-    assert set(finding["probes"][0]) == {"size", "dispatches", "host_reads", "seconds", "lines"}
+    assert set(finding["per_call"]) == set(finding["per_element"]) == set(COUNTERS)
+    assert set(finding["probes"][0]) == {"size", "seconds", "lines", *COUNTERS}
     assert finding["projected"]["size"] == 256_000
 
 
@@ -169,7 +178,8 @@ def test_inputs_and_harness_by_hand(capsys, tmp_path):
     line = f"{SCALER / 'before.py'}:28"
     given = "grads=[torch.randn(n), torch.randn(n)], inv_scale=torch.tensor([0.5])"
     _, report = confirm(capsys, line, "--inputs", given)
-    assert report["findings"][0]["per_element"] == {"dispatches": 18.0, "host_reads": 6.0}
+    found = report["findings"][0]["per_element"]
+    assert found == per_element(dispatches=18.0, host_reads=6.0)
     harness = tmp_path / "harness.py"
     harness.write_text(
         "import torch\n\n\ndef inputs(n):\n"
@@ -177,7 +187,8 @@ def test_inputs_and_harness_by_hand(capsys, tmp_path):
     )
     _, report = confirm(capsys, line, "--harness", harness, "--sizes", "4,8,12", "--project", 100)
     assert [probe["size"] for probe in report["findings"][0]["probes"]] == [4, 8, 12]
-    assert report["findings"][0]["projected"] == {"size": 100, "dispatches": 901, "host_reads": 300}
+    projected = report["findings"][0]["projected"]
+    assert projected == {"size": 100, **per_element(dispatches=901, host_reads=300)}
 
 
 def test_inputs_that_raise_are_named(capsys):

@@ -41,6 +41,8 @@ COUNTERS = (
     "synchronisations",
     "device_syncs",
     "iterations",
+    "copies_to_device",
+    "early_reads",
     # Measured by the example runner itself: graphs that torch.compile made, functions it gave up
     # on, and autograd nodes that the returned tensor keeps alive.
     "compiled_graphs",

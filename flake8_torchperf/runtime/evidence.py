@@ -21,6 +21,8 @@ class Counts:
     `synchronisations` are explicit calls (`torch.cuda.synchronize`); `device_syncs` are the waits
     that CUDA itself reported, and stay 0 without CUDA. `factories` is the part of `allocations`
     made by operations that take no tensor or only its shape (`zeros`, `empty_like`, `new_ones`).
+    `copies_to_device` is the part of `transfers` that goes there. `early_reads` are operations on a
+    copy to the host that had not arrived yet; only the level "full" with CUDA can see them.
     """
 
     dispatches: int = 0
@@ -33,6 +35,8 @@ class Counts:
     synchronisations: int = 0
     device_syncs: int = 0
     graph_breaks: int = 0
+    copies_to_device: int = 0
+    early_reads: int = 0
     bytes_to_host: int = 0
     bytes_to_device: int = 0
     seconds: float = 0.0

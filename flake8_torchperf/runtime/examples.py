@@ -16,6 +16,7 @@ import torch
 from flake8_torchperf.findings.documentation import Documentation
 from flake8_torchperf.runtime.counter import DispatchCounter
 from flake8_torchperf.runtime.evidence import Counts
+from flake8_torchperf.runtime.stand_in import standing_in
 
 Which = Literal["bad", "good"]
 # Two sizes give a slope; both are small, because a per-element loop is what they are for.
@@ -104,7 +105,7 @@ def probe(page: Documentation, which: Which, n: int) -> Probe:
     call: Callable[..., Any] = names[example.call]
     needs_device = page.evidence is not None and page.evidence.needs == "cuda"
     counter = DispatchCounter(host_as_device=not needs_device)
-    with redirect_stdout(io.StringIO()), counter:
+    with redirect_stdout(io.StringIO()), standing_in(), counter:
         result = call(**inputs)
     graphs, skipped = _compiled() if compiles else (0, 0)
     return Probe(counter.evidence.totals, graphs, skipped, _autograd_nodes(result))

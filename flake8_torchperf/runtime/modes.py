@@ -74,6 +74,8 @@ class CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if cell is None:
             cell = self.recorder.cell(cells, func)
         cell[0] += 1
+        if self.recorder.arriving and not getattr(func, "is_view", False):
+            self.recorder.read_early(innermost, cell[6], args)
         began = clock()
         out = cell[2](*args, **kwargs) if kwargs else cell[2](*args)
         took = clock() - began

@@ -183,6 +183,8 @@ def _observe(
 def _note_tolist(
     recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
 ) -> None:
+    if recorder.arriving:
+        recorder.read_early(frame, "tolist", (tensor,))
     _read_whole(recorder, frame, "tolist", tensor)
 
 
@@ -228,8 +230,22 @@ def _note_move(
     """A tensor that really came to another device."""
     if out.device.type == "cpu":
         _copy_to_host(recorder, frame, "to", tensor, out)
+        if kwargs.get("non_blocking") and tensor.device.type == "cuda":
+            arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+            arrived.record()
+            recorder.expect(out, arrived.query)
     elif not recorder.moved_inside:
         recorder.transfer(frame, "to", tensor, out)
+
+
+def _note_cuda(
+    recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
+) -> None:
+    if tensor.device == out.device and out.device.type == "cpu":
+        # The host stands in for a device that this machine lacks (`stand_in`).
+        recorder.event(frame, "transfers", "to-device cuda", tensor.nbytes)
+    else:
+        _note_move(recorder, frame, tensor, args, kwargs, out)
 
 
 def _note_copy(
@@ -342,7 +358,7 @@ _METHODS: dict[str, Note] = {
     "__array__": _note_array,
     "cpu": _note_cpu,
     "to": _note_to,
-    "cuda": _note_move,
+    "cuda": _note_cuda,
     "copy_": _note_copy,
     "__repr__": _note_format,
     "__format__": _note_format,

@@ -10,7 +10,7 @@ import os
 import threading
 import weakref
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import CodeType, FrameType
 from typing import Any
 
@@ -65,6 +65,8 @@ class Recorder:
         self.transfers = 0
         self.moved_inside = False  # Whether the wrapped call just over dispatched a real transfer.
         self._host_copy: weakref.ref[torch.Tensor] | None = None
+        # Copies to the host that are on their way: storage -> the copy, and what tells its arrival.
+        self.arriving: dict[int, tuple[torch.Tensor, Callable[[], bool]]] = {}
 
     def clear(self) -> None:
         """Forget everything counted. In place: an open mode holds these tables."""
@@ -73,6 +75,7 @@ class Recorder:
         self.elsewhere[_HERE] = True
         self.operations.clear()
         self.durations.clear()
+        self.arriving.clear()
         self.transfers = 0
 
     # Called while the user's code runs.
@@ -142,6 +145,18 @@ class Recorder:
         direction = "to-host" if there.type == "cpu" else "to-device"
         self.event(frame, "transfers", f"{direction} {cause}", source.nbytes)
 
+    def expect(self, copy: torch.Tensor, arrived: Callable[[], bool]) -> None:
+        """Remember a copy to the host that was queued and not waited for."""
+        self.arriving[_storage(copy)] = (copy, arrived)
+
+    def read_early(self, frame: FrameType | None, cause: str, arguments: Iterable[Any]) -> None:
+        """Count an operation on a copy that has not arrived; forget those that have."""
+        for key in [key for key, (_, arrived) in self.arriving.items() if arrived()]:
+            del self.arriving[key]
+        tensors = (one for one in arguments if isinstance(one, torch.Tensor))
+        if any(one.device.type == "cpu" and _storage(one) in self.arriving for one in tensors):
+            self.event(frame, "early_reads", cause)
+
     def keep_host_copy(self, tensor: torch.Tensor) -> None:
         """Remember what `cpu()` just returned: reading it waits for nothing more.
 
@@ -188,6 +203,11 @@ class Recorder:
             if offset is not _HERE
             for cell in cells.values()
         ]
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    """One number for a tensor and its views."""
+    return int(tensor.untyped_storage()._cdata)
 
 
 class _Lines:
@@ -244,8 +264,10 @@ class _Lines:
     ) -> None:
         self._add_cause(key, counter, cause, times)
         moved = {}
-        if counter == "transfers":
-            moved["bytes_to_host" if cause.startswith("to-host") else "bytes_to_device"] = size
+        if counter == "transfers" and cause.startswith("to-host"):
+            moved = {"bytes_to_host": size}
+        elif counter == "transfers":
+            moved = {"bytes_to_device": size, "copies_to_device": times}
         self.counts[key] += Counts(**{counter: times, **moved})
 
     def _add_cause(self, key: tuple[str, int, str], counter: str, cause: str, times: int) -> None:

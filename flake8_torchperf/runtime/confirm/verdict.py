@@ -19,7 +19,7 @@ from flake8_torchperf.runtime.evidence import Counts
 
 Status = Literal["confirmed", "refuted", "inconclusive"]
 COUNTED = frozenset(Counts().to_dict())
-SHOWN = ("dispatches", "host_reads")
+SHOWN = ("dispatches", "host_reads", "dynamic_shapes", "transfers")
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,8 @@ def _decide(target: Target, probes: Sequence[dict[str, Any]], device: str) -> tu
     found = _shown(spec, points, executions)
     if found:
         return "confirmed", found
+    if spec.counter == "copies_to_device" and device != "cuda" and _stayed(target, probes):
+        return "inconclusive", "the code chose the host, since this machine has no accelerator"
     most = max(count for _, count in points)
     if most > 0:
         return "inconclusive", (
@@ -143,6 +145,11 @@ def _decide(target: Target, probes: Sequence[dict[str, Any]], device: str) -> tu
     rounds = max(executions)
     times = "once" if rounds == 1 else f"{rounds:,} times"
     return "refuted", f"the line ran {times} in a call and made no {_words(spec.counter)}"
+
+
+def _stayed(target: Target, probes: Sequence[dict[str, Any]]) -> bool:
+    """Whether what should have gone to a device was told to go to the host."""
+    return any(_number(p["regions"][target.id]["transfers"]) for p in probes)
 
 
 def _shown(spec: EvidenceSpec, points: Sequence[tuple[int, int]], executions: Sequence[int]) -> str:
@@ -207,8 +214,7 @@ def _plain(probe: dict[str, Any]) -> dict[str, Any]:
     """A probe as reports show it, every number checked."""
     return {
         "size": _number(probe["size"]),
-        "dispatches": _number(probe["totals"]["dispatches"]),
-        "host_reads": _number(probe["totals"]["host_reads"]),
+        **{name: _number(probe["totals"][name]) for name in SHOWN},
         "seconds": float(probe["seconds"]),
         "lines": {
             str(int(line)): {str(name): _number(count) for name, count in counts.items()}

@@ -1,0 +1,61 @@
+"""Runs code that names an accelerator on a machine without one: the host plays its part.
+
+While the mode is open, `to("cuda")`, `cuda()` and `device="cuda"` stay on the host, where a counter
+that counts the host as a device sees the copy that they would be. Nothing is changed where the
+accelerator that is named exists. What has no counterpart on the host (streams, events, memory
+statistics) still raises what torch raises.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+# Where tensors are without any accelerator.
+HOST_TYPES = ("cpu", "meta")
+_HOST = torch.device("cpu")
+# Methods that move a tensor and name the device by their own name.
+_MOVES = ("cuda", "xpu", "hpu", "ipu", "mtia")
+
+
+def standing_in() -> contextlib.AbstractContextManager[Any]:
+    """The mode, where this machine has no accelerator; else nothing."""
+    if torch.accelerator.is_available():
+        return contextlib.nullcontext()
+    return HostStandsIn()
+
+
+class HostStandsIn(TorchFunctionMode):
+    """Replaces every accelerator that a call names by the host."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Call through, with the host for what is not there."""
+        named = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        if name in _MOVES and args and isinstance(args[0], torch.Tensor):
+            return args[0].to(_HOST)
+        if "device" in named:
+            named["device"] = _host_for(named["device"])
+        if name == "to" and len(args) > 1:
+            args = (args[0], _host_for(args[1]), *args[2:])
+        else:
+            args = tuple(_host_for(one) if isinstance(one, torch.device) else one for one in args)
+        return func(*args, **named)
+
+
+def _host_for(device: Any) -> Any:
+    """The host in place of an accelerator; anything else, a dtype for instance, as it is."""
+    if isinstance(device, int) and not isinstance(device, bool):
+        return _HOST
+    if isinstance(device, (str, torch.device)) and _kind(device) not in HOST_TYPES:
+        return _HOST
+    return device
+
+
+def _kind(device: str | torch.device) -> str:
+    return device.type if isinstance(device, torch.device) else device.partition(":")[0]

@@ -1,0 +1,125 @@
+"""`torchperf confirm` on shapes that depend on data and on copies to and from a device.
+
+The machine that runs this may have no accelerator: then the host stands in for it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from flake8_torchperf.runtime import DispatchCounter  # noqa: E402
+from flake8_torchperf.runtime.stand_in import HostStandsIn, standing_in  # noqa: E402
+
+SHAPES = """
+import torch
+
+
+def select(x: torch.Tensor) -> torch.Tensor:
+    mask = x > 0
+    kept = x[mask]  # TPF402
+    where = torch.nonzero(mask)  # TPF401
+    x[mask] = kept  # TPF403
+    return torch.unique(x).sum() + where.sum()  # TPF404
+"""
+
+
+def verdicts(path: Path) -> dict[int, tuple[str, str, str]]:
+    """Code, status and reason of every finding in a file, by line."""
+    from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
+    from flake8_torchperf.runtime.confirm.sandbox import Sandbox
+    from flake8_torchperf.runtime.confirm.verdict import judge
+
+    found = {}
+    with Sandbox(20, 1024) as sandbox:
+        for group in plan([Request(path)], Settings((16, 64), "cpu")):
+            answer = sandbox.run(group.job)
+            for target in group.targets:
+                verdict = judge(group, target, answer, 1000, "cpu")
+                found[target.finding.line] = (target.finding.code, verdict.status, verdict.reason)
+    return found
+
+
+def test_shapes_that_depend_on_data_are_confirmed(tmp_path: Path) -> None:
+    path = tmp_path / "shapes.py"
+    path.write_text(SHAPES)
+    found = verdicts(path)
+    assert {code for code, _, _ in found.values()} == {"TPF401", "TPF402", "TPF403", "TPF404"}
+    for _, status, reason in found.values():
+        assert status == "confirmed"
+        assert "1 dynamic shape per call" in reason
+
+
+X = torch.arange(6.0).reshape(3, 2)
+without_device = pytest.mark.skipif(torch.accelerator.is_available(), reason="has an accelerator")
+
+
+@without_device
+@pytest.mark.parametrize(
+    ("move", "copies"),
+    [
+        (lambda: X.to("cuda"), 1),
+        (lambda: X.to(device="cuda:1", dtype=torch.float64), 1),
+        (lambda: X.to(0), 1),
+        (lambda: X.cuda(), 1),
+        (lambda: X.cuda(non_blocking=True), 1),
+        (lambda: torch.tensor([1.0], device="cuda"), 1),
+        (lambda: torch.as_tensor([1.0], device=torch.device("cuda", 0)), 1),
+        (lambda: torch.nn.Linear(2, 2, bias=False).to("cuda"), 1),
+        (lambda: torch.zeros(3, device="cuda"), 0),
+        (lambda: torch.ones_like(X, device="cuda"), 0),
+        (lambda: X.to(torch.float64), 0),
+        (lambda: X.to(X), 0),
+    ],
+)
+def test_the_host_stands_in_for_a_device_that_is_not_there(move, copies) -> None:
+    with standing_in(), DispatchCounter(host_as_device=True) as counter:
+        assert move() is not None
+    totals = counter.evidence.totals
+    assert (totals.copies_to_device, totals.transfers, totals.host_reads) == (copies, copies, 0)
+
+
+def test_what_is_on_the_host_or_nowhere_stays_there() -> None:
+    with HostStandsIn():
+        assert torch.zeros(2, device="meta").device.type == "meta"
+        assert X.to("cpu") is X
+        assert X.to(torch.int64).dtype == torch.int64
+        assert torch.full((2,), 1, dtype=torch.int8).dtype == torch.int8
+
+
+@without_device
+def test_outside_the_mode_a_missing_device_is_an_error() -> None:
+    with pytest.raises((RuntimeError, AssertionError)):
+        X.to("cuda")
+
+
+def test_a_copy_is_read_early_until_it_has_arrived() -> None:
+    """Only CUDA lets copies arrive late; here an event says by hand when this one does."""
+    arrived = [False]
+    with DispatchCounter(host_as_device=False) as counter:
+        copied = X.clone()
+        counter._recorder.expect(copied, lambda: arrived[0])
+        view = copied[0]  # a view reads nothing
+        view.sum()  # early
+        copied.tolist()  # early
+        X.sum()
+        arrived[0] = True
+        copied.max()
+    assert counter.evidence.totals.early_reads == 2
+    causes = [line.events["early_reads"] for line in counter.evidence.lines if line.events]
+    assert causes == [{"aten::sum": 1}, {"tolist": 1}]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
+def test_cuda_lets_a_copy_be_read_early() -> None:
+    x = torch.ones(50_000_000, device="cuda")
+    x.to("cpu", non_blocking=True)
+    with DispatchCounter() as counter:
+        x.to("cpu", non_blocking=True).sum()
+        copied = x.to("cpu", non_blocking=True)
+        torch.cuda.synchronize()
+        copied.sum()
+    assert counter.evidence.totals.early_reads == 1
