@@ -13,9 +13,12 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from flake8_torchperf.outputs.cli import add_parser, fail
+
+if TYPE_CHECKING:
+    from flake8_torchperf.runtime.workload.launch import Outcome
 
 NO_TORCH = "counting dispatches needs torch: pip install flake8-torchperf[confirm]"
 
@@ -82,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         level=arguments.level,
     )
     if outcome.observed is None:
-        fail(_no_results(outcome.returncode))
+        fail(_no_results(outcome))
         return leave_like(outcome.returncode)
     from flake8_torchperf.outputs.run_report import print_report
     from flake8_torchperf.runtime.workload.judge import judge
@@ -140,7 +143,10 @@ def _command_line(arguments: argparse.Namespace, command: Sequence[str]) -> list
     return ["-m", *command] if arguments.module else list(command)
 
 
-def _no_results(returncode: int) -> str:
-    if returncode < 0:
-        return f"the workload was killed by signal {-returncode}: nothing it did could be reported"
+def _no_results(outcome: Outcome) -> str:
+    if outcome.problem:
+        return f"the workload spoilt its report, nothing can be said of it: {outcome.problem}"
+    if outcome.returncode < 0:
+        number = -outcome.returncode
+        return f"the workload was killed by signal {number}: nothing it did could be reported"
     return "the workload left without a report (os._exit, or it never started)"

@@ -2,7 +2,8 @@
 
 Imports torch once, then forks for each job that arrives on a private pipe: a snippet that crashes
 takes only its own fork with it. Answers leave on another private pipe. Neither this process nor
-the pipes of other jobs are open to the code that a job runs.
+the pipes of other jobs are open to the code that a job runs: the fork makes namespaces, its own
+fork is the first process in them and waits, and a third, without any privilege, does the work.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import secrets
 import select
 import sys
 import tempfile
+import time
 import traceback
 from typing import Any
 
-from flake8_torchperf.runtime.confirm import isolation
+from flake8_torchperf.runtime.confirm import isolation, namespaces
 
 # What one job may report; a snippet that floods its pipe is cut here.
 MOST_BYTES = 16 * 2**20
@@ -39,6 +41,7 @@ def main() -> int:
             _send(outgoing, {"fatal": f"{type(error).__name__}: {error}"})
             return 1
         torch.set_num_threads(1)  # a fork may not inherit a pool of threads
+        namespaces.keep_out(True)  # a job must not reach the pipes through /proc
         _send(outgoing, {"ready": torch.__version__, "isolation": _try_isolation()})
         for line in incoming:
             _send(outgoing, _serve(json.loads(line), outgoing, measure))
@@ -56,8 +59,9 @@ def _try_isolation() -> dict[str, str]:
     child = os.fork()
     if child == 0:
         with tempfile.TemporaryDirectory() as folder:
-            os.write(write, json.dumps(isolation.isolate(folder)).encode())
-        os._exit(0)
+            namespaces.keep_out(False)
+            os.write(write, json.dumps(namespaces.leave(folder)).encode())
+            os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as file:
         told = file.read()
@@ -95,33 +99,81 @@ def _serve(job: dict[str, Any], outgoing: Any, measure: Any) -> dict[str, Any]:
 def _listen(read: int, child: int) -> tuple[bytes, int]:
     """Read until the child ends; a process it left behind may hold the pipe open for ever."""
     told = bytearray()
-    os.set_blocking(read, False)
-    while True:
-        ready, _, _ = select.select([read], [], [], 0.02)
-        if ready and len(told) < MOST_BYTES:
-            told += os.read(read, 65536)
+    ended, status, is_open = 0, 0, True
+    while not ended:
+        if not is_open or len(told) >= MOST_BYTES:
+            time.sleep(0.005)  # closed, or flooded: what is left is to wait
+        elif _ready(read, 0.02):
+            is_open = _take(read, told)
         ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            break
-    while len(told) < MOST_BYTES and select.select([read], [], [], 0)[0]:
-        chunk = os.read(read, 65536)
-        if not chunk:
-            break
-        told += chunk
+    while len(told) < MOST_BYTES and _ready(read, 0) and _take(read, told):
+        pass
     return bytes(told), status
 
 
+def _ready(read: int, seconds: float) -> bool:
+    return bool(select.select([read], [], [], seconds)[0])
+
+
+def _take(read: int, told: bytearray) -> bool:
+    chunk = os.read(read, 65536)
+    told += chunk
+    return bool(chunk)
+
+
 def _work(job: dict[str, Any], write: int, secret: str, measure: Any) -> None:
-    """In the fork: give up what is not needed, run the job, report once."""
+    """In the fork: give up what is not needed, then run the job in a process that gave up more."""
     os.setsid()
     os.dup2(write, RESULT_FD, inheritable=False)
     isolation.close_all_but(RESULT_FD)
+    namespaces.keep_out(False)  # entering a user namespace writes to files of its own in /proc
     folder = job["folder"]
     os.chdir(folder)
     isolation.limit(int(job["memory"]), int(job["timeout"]) + 2, job["device"])
-    isolation.isolate(folder)
+    needed = [job["path"], job["root"], job["harness"], sys.prefix, sys.base_prefix, *sys.path]
+    achieved = namespaces.leave(folder, [one for one in needed if one])
     os.chdir(folder)  # again: the folder is mounted anew, and writable only there
     isolation.die_with_parent()  # last: entering a user namespace forgets it
+    if achieved["processes"] == "apart":
+        _as_first(job, secret, measure)
+    _report(job, secret, measure)
+
+
+def _as_first(job: dict[str, Any], secret: str, measure: Any) -> None:
+    """Have the job done in new processes, and end as the one that did it ended.
+
+    The first process of a namespace ignores most signals, so it only waits; when it ends, the
+    kernel ends whatever the job has started.
+    """
+    read, write = os.pipe()
+    first = os.fork()
+    if first == 0:
+        os.close(read)
+        isolation.die_with_parent()
+        namespaces.own_proc()
+        worker = os.fork()
+        if worker == 0:
+            os.close(write)
+            os.setsid()
+            _report(job, secret, measure)
+        os.close(RESULT_FD)
+        namespaces.keep_out(True)
+        ended = 0
+        while ended != worker:
+            ended, status = os.wait()
+        os.write(write, json.dumps(status).encode())
+        os._exit(0)
+    os.close(write)
+    os.close(RESULT_FD)
+    namespaces.keep_out(True)
+    os.waitpid(first, 0)
+    isolation.end_like(int(os.read(read, 64) or b"9"))
+
+
+def _report(job: dict[str, Any], secret: str, measure: Any) -> None:
+    """Run the job and report once. Does not come back."""
+    folder = job["folder"]
+    namespaces.drop_privileges()
     os.environ.update({"HOME": folder, "TMPDIR": folder})
     tempfile.tempdir = folder
     try:

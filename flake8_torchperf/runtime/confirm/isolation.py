@@ -1,22 +1,21 @@
-"""In the child: what a process gives up before it runs code it does not trust.
+"""In the child: limits, descriptors and descendants of a process that runs code it does not trust.
 
-Limits, a working directory and a result pipe go in; a process that can neither outgrow them, reach
-the network nor write outside its directory leaves, as far as the platform lets it.
+Numbers go in; a process that cannot outgrow them leaves, and what it left behind is ended. Network,
+files and other processes are `namespaces`' business.
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import signal
 import sys
+from typing import NoReturn
 
-# linux/sched.h, linux/mount.h and linux/prctl.h.
-CLONE_NEWNS, CLONE_NEWUSER, CLONE_NEWNET = 0x00020000, 0x10000000, 0x40000000
-MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
-SYS_MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
+from flake8_torchperf.runtime.confirm.namespaces import check, libc
+
+# linux/prctl.h
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
 # Beyond what runs already for this user: torch's threads and a data loader's workers.
@@ -26,97 +25,16 @@ LARGEST_FILE = 64 * 2**20
 RESERVED = 256 * 2**20
 
 
-class _MountAttributes(ctypes.Structure):
-    """``struct mount_attr``."""
-
-    _fields_ = (
-        ("attr_set", ctypes.c_uint64),
-        ("attr_clr", ctypes.c_uint64),
-        ("propagation", ctypes.c_uint64),
-        ("userns_fd", ctypes.c_uint64),
-    )
-
-
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def _check(result: int, what: str) -> None:
-    if result != 0:
-        number = ctypes.get_errno()
-        raise OSError(number, f"{what}: {os.strerror(number)}")
-
-
 def die_with_parent() -> None:
     """Be killed when the parent process dies (Linux; elsewhere the parent's own cleanup serves)."""
     if sys.platform == "linux":
-        _check(_libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
+        check(libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
 
 
 def adopt_orphans() -> None:
     """Become the parent of what descendants leave behind, so that it can be ended (Linux)."""
     if sys.platform == "linux":
-        _check(_libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
-
-
-def isolate(folder: str) -> dict[str, str]:
-    """Drop the network and make all files but those under ``folder`` read-only.
-
-    Returns what was achieved: "dropped" and "read-only", or "kept: why" and "writable: why".
-    """
-    if sys.platform != "linux":
-        why = f"{sys.platform} lets no unprivileged process do so"
-        return {"network": f"kept: {why}", "files": f"writable: {why}"}
-    try:
-        _unshare(CLONE_NEWNET | CLONE_NEWNS)
-    except OSError as error:
-        reason = str(error.strerror)
-        return {"network": f"kept: {reason}", "files": f"writable: {reason}"}
-    try:
-        _read_only_but(folder)
-    except OSError as error:
-        return {"network": "dropped", "files": f"writable: {error.strerror}"}
-    return {"network": "dropped", "files": "read-only"}
-
-
-def _unshare(flags: int) -> None:
-    """New namespaces, within a user namespace where that is needed to be allowed."""
-    libc = _libc()
-    if libc.unshare(flags) == 0:
-        return
-    user, group = os.getuid(), os.getgid()
-    _check(libc.unshare(flags | CLONE_NEWUSER), "unshare")
-    # Without a map the process would run as nobody and getpass.getuser() would fail.
-    for name, text in (
-        ("setgroups", "deny"),
-        ("uid_map", f"{user} {user} 1"),
-        ("gid_map", f"{group} {group} 1"),
-    ):
-        with open(f"/proc/self/{name}", "w") as file:
-            file.write(text)
-
-
-def _read_only_but(folder: str) -> None:
-    """Needs a mount namespace of its own; ``mount_setattr`` exists since Linux 5.12."""
-    libc = _libc()
-    here = os.fsencode(folder)
-    _check(libc.mount(None, b"/", None, MS_REC | MS_PRIVATE, None), "mount")
-    _check(libc.mount(here, here, None, MS_BIND, None), "mount")
-    _set_attributes(libc, b"/", AT_RECURSIVE, _MountAttributes(attr_set=MOUNT_ATTR_RDONLY))
-    _set_attributes(libc, here, 0, _MountAttributes(attr_clr=MOUNT_ATTR_RDONLY))
-    if os.path.isdir("/dev/shm"):
-        # Shared memory is how data loader workers hand over tensors; this one is empty and small.
-        _check(libc.mount(b"tmpfs", b"/dev/shm", b"tmpfs", 0, b"size=64m"), "mount")
-
-
-def _set_attributes(
-    libc: ctypes.CDLL, path: bytes, flags: int, attributes: _MountAttributes
-) -> None:
-    size = ctypes.sizeof(attributes)
-    code = libc.syscall(
-        SYS_MOUNT_SETATTR, AT_FDCWD, path, flags, ctypes.byref(attributes), ctypes.c_size_t(size)
-    )
-    _check(code, "mount_setattr")
+        check(libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
 
 
 def limit(memory_mb: int, cpu_seconds: int, device: str) -> None:
@@ -178,6 +96,16 @@ def close_all_but(keep: int) -> None:
     highest = min(resource.getrlimit(resource.RLIMIT_NOFILE)[0], 65536)
     os.closerange(3, keep)
     os.closerange(keep + 1, highest)
+
+
+def end_like(status: int) -> NoReturn:
+    """End as another process did: with its exit status, or by the signal that it died of."""
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(os.WEXITSTATUS(status))
 
 
 def end_orphans() -> None:

@@ -53,11 +53,15 @@ def summary(all_judged: Sequence[Judged]) -> str:
 def isolation_notes(session: Session) -> list[str]:
     """What this machine did not let the child give up; empty where it gave up everything."""
     notes: list[str] = []
-    network, files = session.isolation.get("network", ""), session.isolation.get("files", "")
+    network, files, processes = (
+        session.isolation.get(name, "") for name in ("network", "files", "processes")
+    )
     if network.startswith("kept"):
         notes.append(f"the code ran with the network: {network.partition(': ')[2]}")
     if files.startswith("writable"):
         notes.append(f"the code could write to files: {files.partition(': ')[2]}")
+    if processes.startswith("shared"):
+        notes.append(f"the code could end other programs of yours: {processes.partition(': ')[2]}")
     return notes
 
 

@@ -128,8 +128,8 @@ class Sandbox:
         said, ended = message.get("said"), message.get("ended")
         if isinstance(said, str) and said:
             try:
-                result = json.loads(said)
-            except ValueError:
+                result = _printable(json.loads(said))
+            except (ValueError, RecursionError):
                 return Answer(None, "its report could not be read", seconds)
             if isinstance(result, dict):
                 return Answer(result, "", seconds)
@@ -202,6 +202,18 @@ class Sandbox:
     def _stop(self) -> None:
         self._end_process()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _printable(value: Any) -> Any:
+    """The same data without what a terminal would obey: texts hold the snippet's own words."""
+    match value:
+        case str():
+            return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in value)
+        case list():
+            return [_printable(one) for one in value]
+        case dict():
+            return {_printable(key): _printable(one) for key, one in value.items()}
+    return value
 
 
 def _signal_words(number: int, timeout: float, memory: int) -> str:

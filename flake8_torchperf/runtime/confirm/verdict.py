@@ -6,6 +6,7 @@ verdict without a run: whatever is missing or malformed makes it inconclusive.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -43,7 +44,14 @@ def judge(group: Group, target: Target, answer: Answer, size: int, device: str) 
         return Verdict("inconclusive", answer.failure)
     try:
         return _judge(group, target, answer.result, size, device)
-    except (_MalformedError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (
+        _MalformedError,
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+    ) as error:
         return Verdict("inconclusive", f"the child's report is malformed ({error})")
 
 
@@ -67,9 +75,15 @@ def _judge(group: Group, target: Target, result: dict[str, Any], size: int, devi
 
 
 def _number(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
         raise _MalformedError(f"{value!r} is not a count")
     return value
+
+
+def _seconds(value: object) -> float:
+    if not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        raise _MalformedError(f"{value!r} is not a time")
+    return float(value)
 
 
 def _failure(stage: str, reason: str) -> str:
@@ -215,7 +229,7 @@ def _plain(probe: dict[str, Any]) -> dict[str, Any]:
     return {
         "size": _number(probe["size"]),
         **{name: _number(probe["totals"][name]) for name in SHOWN},
-        "seconds": float(probe["seconds"]),
+        "seconds": _seconds(probe["seconds"]),
         "lines": {
             str(int(line)): {str(name): _number(count) for name, count in counts.items()}
             for line, counts in probe["lines"].items()

@@ -17,7 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import flake8_torchperf
-from flake8_torchperf.runtime.workload.plan import Observed, Plan, load_observed
+from flake8_torchperf.runtime.workload.plan import (
+    Observed,
+    Plan,
+    UnreadableResultsError,
+    load_observed,
+)
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
@@ -28,10 +33,14 @@ _SENT_BY_PROCESS = (0, -1, -6)
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the child ended (negative: by that signal) and what it saw, None if nothing came."""
+    """How the child ended (negative: by that signal) and what it saw, None if nothing came.
+
+    ``problem`` says what is wrong with what did come.
+    """
 
     returncode: int
     observed: Observed | None
+    problem: str = ""
 
 
 def run_workload(
@@ -61,7 +70,10 @@ def run_workload(
         home = str(Path(flake8_torchperf.__file__).parent.parent)
         command = [sys.executable, str(_BOOTSTRAP), str(Path(folder, "plan.json")), home]
         returncode = _wait(command)
-        observed = load_observed(results) if results.exists() else None
+        try:
+            observed = load_observed(results) if results.exists() else None
+        except UnreadableResultsError as error:
+            return Outcome(returncode, None, str(error))
     return Outcome(returncode, observed)
 
 

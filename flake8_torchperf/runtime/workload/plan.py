@@ -82,11 +82,18 @@ class Observed:
         part.replace(path)
 
 
+class UnreadableResultsError(Exception):
+    """What lies where the results should be was not written by `Observed.save`."""
+
+
 def load_observed(path: Path) -> Observed:
-    """Read what `Observed.save` wrote."""
-    data = json.loads(path.read_text(encoding="utf-8"))
-    data["lines"] = tuple(data["lines"])
-    data["executed"] = {name: frozenset(lines) for name, lines in data["executed"].items()}
-    data["syncs"] = tuple(SyncRow(**row) for row in data["syncs"])
-    data["notes"] = tuple(data["notes"])
-    return Observed(**data)
+    """Read what `Observed.save` wrote. Raises UnreadableResultsError."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        data["lines"] = tuple(data["lines"])
+        data["executed"] = {name: frozenset(lines) for name, lines in data["executed"].items()}
+        data["syncs"] = tuple(SyncRow(**row) for row in data["syncs"])
+        data["notes"] = tuple(data["notes"])
+        return Observed(**data)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise UnreadableResultsError(f"{type(error).__name__}: {error}") from error

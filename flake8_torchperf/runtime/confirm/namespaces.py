@@ -1,0 +1,181 @@
+"""In the child: a network, a file system and processes of its own, and no way back (Linux).
+
+A folder goes in; a process leaves that reaches no network, writes to that folder alone, meets no
+process but its own, and holds no privilege to undo it, as far as the kernel grants it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import sys
+from collections.abc import Iterable
+
+# linux/sched.h, linux/mount.h, linux/prctl.h and linux/capability.h.
+CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER = 0x00020000, 0x08000000, 0x10000000
+CLONE_NEWPID, CLONE_NEWNET = 0x20000000, 0x40000000
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 0x1, 0x2, 0x4, 0x8
+MS_BIND, MS_REC, MS_PRIVATE = 0x1000, 0x4000, 0x40000
+SYS_MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
+PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 4, 24, 38
+LINUX_CAPABILITY_VERSION_3, LAST_CAPABILITY = 0x20080522, 63
+
+# All that a snippet may leave on the disk; it is held in memory and gone with the process.
+LARGEST_FOLDER = b"size=256m,nr_inodes=20000,mode=700"
+# Shared memory is how data loader workers hand over tensors; this one is empty and small.
+SHARED_MEMORY = b"size=64m"
+# The devices that programs need; a terminal's and a disk's could be written to past all mounts.
+DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd")
+ACCELERATORS = "nvidia"
+# Sockets in these folders lead to services that act for whoever connects: a desktop's, Docker's.
+SERVICES = ("/run", "/var/run", "/tmp/.X11-unix", "/tmp/.ICE-unix")
+
+
+class _MountAttributes(ctypes.Structure):
+    """``struct mount_attr``."""
+
+    _fields_ = (
+        ("attr_set", ctypes.c_uint64),
+        ("attr_clr", ctypes.c_uint64),
+        ("propagation", ctypes.c_uint64),
+        ("userns_fd", ctypes.c_uint64),
+    )
+
+
+class _CapabilityHeader(ctypes.Structure):
+    """``struct __user_cap_header_struct``."""
+
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+def libc() -> ctypes.CDLL:
+    """The C library of this process."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def check(result: int, what: str) -> None:
+    """Raise OSError where a call of the C library failed."""
+    if result != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def leave(folder: str, needed: Iterable[str] = ()) -> dict[str, str]:
+    """Drop the network and make all files but those under ``folder`` read-only.
+
+    ``needed`` are paths that must stay readable. Returns what was achieved: "dropped", "read-only"
+    and "apart", or "kept: why", "writable: why" and "shared: why". Where processes are apart, it
+    is the next fork that becomes the first of them.
+    """
+    if sys.platform != "linux":
+        why = f"{sys.platform} lets no unprivileged process do so"
+        return {
+            "network": f"kept: {why}",
+            "files": f"writable: {why}",
+            "processes": f"shared: {why}",
+        }
+    try:
+        _unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC)
+    except OSError as error:
+        why = str(error.strerror)
+        return {
+            "network": f"kept: {why}",
+            "files": f"writable: {why}",
+            "processes": f"shared: {why}",
+        }
+    achieved = {"network": "dropped", "files": "read-only", "processes": "apart"}
+    try:
+        _read_only_but(folder, [os.path.realpath(path) for path in needed])
+    except OSError as error:
+        achieved["files"] = f"writable: {error.strerror}"
+    return achieved
+
+
+def _unshare(flags: int) -> None:
+    """New namespaces, within a user namespace where that is needed to be allowed."""
+    if libc().unshare(flags) == 0:
+        return
+    user, group = os.getuid(), os.getgid()
+    check(libc().unshare(flags | CLONE_NEWUSER), "unshare")
+    # Without a map the process would run as nobody and getpass.getuser() would fail.
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(text)
+
+
+def _read_only_but(folder: str, needed: list[str]) -> None:
+    """Needs a mount namespace of its own; ``mount_setattr`` exists since Linux 5.12."""
+    _mount(None, "/", None, MS_REC | MS_PRIVATE)
+    read_only = _MountAttributes(attr_set=MOUNT_ATTR_RDONLY)
+    size = ctypes.c_size_t(ctypes.sizeof(read_only))
+    code = libc().syscall(
+        SYS_MOUNT_SETATTR, AT_FDCWD, b"/", AT_RECURSIVE, ctypes.byref(read_only), size
+    )
+    check(code, "mount_setattr")
+    for place in SERVICES:
+        inside = any(path == place or path.startswith(f"{place}/") for path in needed)
+        if os.path.isdir(place) and not os.path.islink(place) and not inside:
+            _mount("tmpfs", place, "tmpfs", MS_RDONLY, b"size=4k")
+    _few_devices()
+    _mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, LARGEST_FOLDER)
+
+
+def _few_devices() -> None:
+    """A /dev with nothing in it that leads to a disk, a terminal or another process's memory."""
+    names = [n for n in os.listdir("/dev") if n in DEVICES or n.startswith(ACCELERATORS)]
+    kept = {name: os.open(f"/dev/{name}", os.O_PATH | os.O_CLOEXEC) for name in names}
+    _mount("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, b"size=64k,mode=755")
+    for name, descriptor in kept.items():
+        source, target = f"/proc/self/fd/{descriptor}", f"/dev/{name}"
+        if os.path.isdir(source):
+            os.mkdir(target)
+        else:
+            os.close(os.open(target, os.O_CREAT | os.O_WRONLY, 0o600))
+        _mount(source, target, None, MS_BIND | MS_REC)
+        os.close(descriptor)
+    os.mkdir("/dev/shm")
+    _mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, SHARED_MEMORY)
+    os.symlink("/proc/self/fd", "/dev/fd")
+
+
+def own_proc() -> None:
+    """Let /proc show the own processes only; a container may not allow it, and then they are seen.
+
+    Called by the first process of its namespace.
+    """
+    with contextlib.suppress(OSError):
+        _mount("proc", "/proc", "proc", MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC)
+
+
+def _mount(
+    source: str | None, target: str, kind: str | None, flags: int, options: bytes | None = None
+) -> None:
+    def text(one: str | None) -> bytes | None:
+        return None if one is None else os.fsencode(one)
+
+    at, flag = os.fsencode(target), ctypes.c_ulong(flags)
+    check(libc().mount(text(source), at, text(kind), flag, options), f"mount {target}")
+
+
+def drop_privileges() -> None:
+    """Give up every capability for good: with them, mounts could be made writable again."""
+    if sys.platform != "linux":
+        return
+    check(libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
+    for capability in range(LAST_CAPABILITY + 1):
+        # Fails for numbers that this kernel does not know, and where there is nothing to give up.
+        libc().prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)
+    header = _CapabilityHeader(LINUX_CAPABILITY_VERSION_3, 0)
+    nothing = (ctypes.c_uint32 * 6)()
+    check(libc().capset(ctypes.byref(header), ctypes.byref(nothing)), "capset")
+
+
+def keep_out(closed: bool) -> None:
+    """Whether other processes of this user may look into this one's memory and descriptors."""
+    if sys.platform == "linux":
+        check(libc().prctl(PR_SET_DUMPABLE, 0 if closed else 1, 0, 0, 0), "prctl")

@@ -1,0 +1,58 @@
+"""Whole modules made up by hypothesmith, with torch's names put in.
+
+hypothesmith writes syntactically valid Python of every kind; its names mean nothing to the linter,
+so they are exchanged for ones that do.
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Iterator
+
+import hypothesmith
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from fuzzing.mutations import renamed
+
+HEAD = "import torch\nfrom torch import nn, Tensor\n\ndef step(x: torch.Tensor, *item):\n    "
+BATCH = 40
+
+
+def with_torch(source: str, number: int) -> str:
+    """A made-up module in which names are torch's, below a function that has a tensor."""
+    rng = random.Random(number)
+    body = renamed(source, rng)
+    if rng.random() < 0.5:
+        return HEAD + body.replace("\n", "\n    ") + "\n"
+    return HEAD + "return x.item()\n\n" + body
+
+
+def strategy() -> st.SearchStrategy[str]:
+    """Modules by libcst's nodes and by Python's grammar."""
+    made = st.one_of(hypothesmith.from_node(), hypothesmith.from_grammar())
+    return st.builds(with_torch, made, st.integers(0, 2**16))
+
+
+def modules(rng: random.Random) -> Iterator[str]:
+    """Endlessly many, the same for the same generator."""
+    while True:
+        yield from _batch(rng)
+
+
+def _batch(rng: random.Random) -> list[str]:
+    batch: list[str] = []
+
+    @seed(rng.randrange(2**32))
+    @settings(
+        max_examples=BATCH, deadline=None, database=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(strategy())
+    def collect(source: str) -> None:
+        batch.append(source)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        collect()
+    return batch
