@@ -34,6 +34,7 @@ examples:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; a user's mistake is one line on stderr."""
+    _fill_standard_streams()
     parser = build_parser()
     arguments = parser.parse_args(argv)
     if "run" not in arguments:
@@ -48,6 +49,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     return status
+
+
+def _fill_standard_streams() -> None:
+    """Open what was closed at the start (``<&-``): the next file opened would take its place."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            opened = os.open(os.devnull, os.O_RDWR)  # the lowest free number, this one
+            os.set_inheritable(opened, True)
+            setattr(sys, name, os.fdopen(opened, "w" if number else "r"))
 
 
 def build_parser() -> Parser:
