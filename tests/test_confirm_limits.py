@@ -16,6 +16,7 @@ from flake8_torchperf.outputs.confirm_command import DEFAULT_SIZES
 from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
 from flake8_torchperf.runtime.confirm.verdict import judge
+from flake8_torchperf.runtime.evidence import Counts
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT = 6.0
@@ -310,7 +311,7 @@ def test_what_does_not_parse_is_no_result(said):
 
 
 def probe(**changed):
-    counts = {"dispatches": 2, "host_reads": 1, "transfers": 0}
+    counts = {**Counts().to_dict(), "dispatches": 2, "host_reads": 1}
     made = {
         "size": 16, "seconds": 0.1, "error": "", "counted": True, "totals": counts,
         "regions": {"0": counts}, "executions": {"0": 1}, "lines": {},
@@ -346,4 +347,6 @@ def test_impossible_figures_are_no_verdict(tmp_path, changed):
 
     good = [probe(size=n) for n in DEFAULT_SIZES]
     assert verdict(*good).status == "confirmed"
-    assert verdict(*good[:2], probe(**{"size": 256, **changed})).status == "inconclusive"
+    judged = verdict(*good[:2], probe(**{"size": 256, **changed}))
+    assert judged.status == "inconclusive"
+    assert judged.reason.startswith("the child's report is malformed")
