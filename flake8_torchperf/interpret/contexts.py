@@ -5,13 +5,14 @@ Enters the test of an ``if`` and its body; leaves the context of the branch.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
-
-import libcst as cst
 
 from flake8_torchperf.interpret.annotations import dotted_name
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Context
 
@@ -27,104 +28,108 @@ LATER = "lambda"
 DEBUGGING = {"debug", "verbose", "debug_mode", "is_debug", "__debug__", "isEnabledFor", "DEBUG"}
 
 
-def guard_of(test: cst.BaseExpression, env: Env, ctx: Context) -> tuple[str, bool] | None:
+def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
     """Why a branch runs seldom, and for which outcome of the test; None for any other test."""
     match test:
-        case cst.UnaryOperation(
-            operator=cst.Not(), expression=cst.BinaryOperation(operator=cst.Modulo()) as every
-        ):
+        case ast.UnaryOp(op=ast.Not(), operand=ast.BinOp(op=ast.Mod()) as every):
             return ("once in several steps", True) if _counts_steps(every) else None
-        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
             found = guard_of(inner, env, ctx)
             if found is None:
                 return None
             why, holds = found
             return why, not holds
-        case cst.BooleanOperation(left=left, right=right, operator=operator):
-            guards = (guard_of(left, env, ctx), guard_of(right, env, ctx))
-            found = guards[0] or guards[1]
-            if found is None or guards[0] == guards[1]:
-                return found
-            # `a and guard`: the branch runs only with the guard. `a or guard`: it may without.
-            return found if isinstance(operator, cst.And) == found[1] else None
-        case cst.Call(func=func):
+        case ast.BoolOp(op=operator, values=values):
+            return _joint_guard(operator, [guard_of(value, env, ctx) for value in values])
+        case ast.Call(func=func):
             last = dotted_name(func).rpartition(".")[2]
             if last in TRACING:
                 return "under a compiling guard", True
             if last in DEBUGGING:
                 return "under a debugging switch", True
-        case cst.Name() | cst.Attribute():
+        case ast.Name() | ast.Attribute():
             if dotted_name(test).rpartition(".")[2].lstrip("_") in DEBUGGING:
                 return "under a debugging switch", True
-        case cst.Comparison(
-            left=cst.BinaryOperation(operator=cst.Modulo()) as every, comparisons=[target]
-        ):
-            if isinstance(target.operator, cst.Equal) and _counts_steps(every):
+        case ast.Compare(left=ast.BinOp(op=ast.Mod()) as every, ops=[ast.Eq()]):
+            if _counts_steps(every):
                 return "once in several steps", True
-        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget(operator=cst.Equal())]):
+        case ast.Compare(left=left, ops=[ast.Eq()]):
             if _counted(left, ctx):
                 return "in one round of its loop", True
     return None
 
 
-def _counted(node: cst.BaseExpression, ctx: Context) -> bool:
+def _joint_guard(
+    operator: ast.boolop, guards: Sequence[tuple[str, bool] | None]
+) -> tuple[str, bool] | None:
+    """The guard that several tests joined by ``and`` or ``or`` make."""
+    joint = guards[0]
+    for guard in guards[1:]:
+        found = joint or guard
+        if found is not None and joint != guard and isinstance(operator, ast.And) != found[1]:
+            # `a and guard`: the branch runs only with the guard. `a or guard`: it may without.
+            found = None
+        joint = found
+    return joint
+
+
+def _counted(node: ast.expr, ctx: Context) -> bool:
     """``i`` or ``i + 1``, with ``i`` counting the rounds of an enclosing loop."""
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.right, cst.Integer):
-        node = node.left
-    if not isinstance(node, cst.Name):
-        return False
-    return any(node.value in _counters(place.node) for place in ctx.loops)
+    match node:
+        case ast.BinOp(left=ast.Name(id=name), right=ast.Constant(value=int())) | ast.Name(id=name):
+            return any(name in _counters(place.node) for place in ctx.loops)
+    return False
 
 
-def _counters(loop: cst.CSTNode) -> set[str]:
+def _counters(loop: ast.AST) -> set[str]:
     """The names that count rounds: those of ``range`` and the first of ``enumerate``."""
     match loop:
-        case cst.For(target=cst.Name(value=name), iter=cst.Call(func=cst.Name(value="range"))):
+        case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"))):
             return {name}
-        case cst.For(
-            target=cst.Tuple(elements=[cst.Element(value=cst.Name(value=name)), *_]),
-            iter=cst.Call(func=cst.Name(value="enumerate")),
+        case ast.For(
+            target=ast.Tuple(elts=[ast.Name(id=name), *_]),
+            iter=ast.Call(func=ast.Name(id="enumerate")),
         ):
             return {name}
     return set()
 
 
-def _counts_steps(every: cst.BinaryOperation) -> bool:
+def _counts_steps(every: ast.BinOp) -> bool:
     """``step % n``, not ``x.shape[0] % 2``: a size says nothing of how often a branch runs."""
-    node: cst.BaseExpression = every.left
-    while isinstance(node, (cst.BinaryOperation, cst.Subscript)):
-        node = node.left if isinstance(node, cst.BinaryOperation) else node.value
-    match node:
-        case cst.Attribute(attr=cst.Name(value="shape")):
-            return False
-        case cst.Call():
-            return False
-    return True
+    node = every.left
+    while isinstance(node, (ast.BinOp, ast.Subscript)):
+        node = node.left if isinstance(node, ast.BinOp) else node.value
+    return not (
+        isinstance(node, ast.Call) or (isinstance(node, ast.Attribute) and node.attr == "shape")
+    )
 
 
-def first_call(node: cst.If) -> tuple[str, bool] | None:
+def first_call(node: ast.If) -> tuple[str, bool] | None:
     """``if self.x is None:`` above ``self.x = ...``: what is made there is made once."""
     match node.test:
-        case cst.Comparison(
-            left=cst.Attribute() as made,
-            comparisons=[
-                cst.ComparisonTarget(operator=cst.Is(), comparator=cst.Name(value="None"))
-            ],
+        case ast.Compare(
+            left=ast.Attribute() as made, ops=[ast.Is()], comparators=[ast.Constant(value=None)]
         ):
             path = dotted_name(made)
         case _:
             return None
-    for line in node.body.body:
-        for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-            if isinstance(statement, cst.Assign) and any(
-                dotted_name(target.target) == path for target in statement.targets
-            ):
-                return "on the first call", True
+    if not stands_below(node):
+        return None
+    for statement in node.body:
+        if isinstance(statement, ast.Assign) and any(
+            dotted_name(target) == path for target in statement.targets
+        ):
+            return "on the first call", True
     return None
 
 
+def stands_below(node: ast.If) -> bool:
+    """Does the body stand on lines of its own, not behind the colon?"""
+    return node.body[0].lineno > (node.test.end_lineno or node.lineno)
+
+
 def branch_context(
-    ctx: Context, guard: tuple[str, bool] | None, body: cst.BaseSuite | None, *, holds: bool
+    ctx: Context, guard: tuple[str, bool] | None, body: Sequence[ast.stmt] | None, *, holds: bool
 ) -> Context:
     """The context of the branch taken where the test ``holds``."""
     if guard is not None:
@@ -139,11 +144,6 @@ def branch_context(
     return ctx
 
 
-def ends_in_raise(body: cst.BaseSuite) -> bool:
+def ends_in_raise(body: Sequence[ast.stmt]) -> bool:
     """Does the block always raise?"""
-    if not body.body:
-        return False
-    last: cst.CSTNode = body.body[-1]
-    if isinstance(last, cst.SimpleStatementLine):
-        last = last.body[-1]
-    return isinstance(last, cst.Raise)
+    return bool(body) and isinstance(body[-1], ast.Raise)

@@ -31,7 +31,7 @@ from flake8_torchperf.interpret.values import (
 from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
-    import libcst as cst
+    import ast
 
     from flake8_torchperf.interpret.machine import Context
 
@@ -89,7 +89,7 @@ def values_of(value: Value, count: int) -> list[Value]:
 def unpack_reads(
     value: Value,
     operation: str,
-    node: cst.BaseExpression,
+    node: ast.expr,
     ctx: Context,
     traits: tuple[str, ...] = (),
 ) -> None:

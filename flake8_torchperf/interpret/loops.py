@@ -5,10 +5,9 @@ Enters a for or while statement; leaves the flow after it. Must not know rules.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
-
-import libcst as cst
+from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpret import expressions, statements, targets, torch_calls
 from flake8_torchperf.interpret.emit import emit, emit_read
@@ -36,11 +35,13 @@ if TYPE_CHECKING:
 MAX_PASSES = 3
 GROWING = {"torch.cat", "torch.concat", "torch.concatenate", "torch.stack", "torch.hstack",
            "torch.vstack", "torch.dstack", "torch.column_stack", "torch.row_stack"}  # fmt: skip
-AUGMENTED = {"AddAssign": "add_", "SubtractAssign": "sub_", "MultiplyAssign": "mul_",
-             "DivideAssign": "div_", "PowerAssign": "pow_"}  # fmt: skip
+AUGMENTED: dict[type[ast.operator], str] = {
+    ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_", ast.Pow: "pow_",
+}  # fmt: skip
+ForNode: TypeAlias = ast.For | ast.AsyncFor
 
 
-def run_for(node: cst.For, env: Env, ctx: Context) -> Flow:
+def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     """``for target in iter``."""
     ahead: list[Site] = []
     quiet = ctx.sink is None
@@ -62,7 +63,7 @@ def run_for(node: cst.For, env: Env, ctx: Context) -> Flow:
     return _finish(env, flow, node.orelse, ctx, runs_maybe_never=True)
 
 
-def _with_traits(site: Site, node: cst.For, traits: tuple[str, ...]) -> Site:
+def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...]) -> Site:
     """What ``enumerate(t)`` and ``range(len(t))`` say of the loop they stand in."""
     own = site.node is node.iter and site.kind is SiteKind.ELEMENT_ACCESS
     head = site.kind is SiteKind.TENSOR_ITERATION and _inside(site.node, node.iter)
@@ -71,12 +72,18 @@ def _with_traits(site: Site, node: cst.For, traits: tuple[str, ...]) -> Site:
     return site
 
 
-def _inside(node: cst.CSTNode, call: cst.BaseExpression) -> bool:
+def _inside(node: ast.AST, call: ast.expr) -> bool:
     """Is ``node`` an argument of the call that a loop runs over?"""
-    return isinstance(call, cst.Call) and any(argument.value is node for argument in call.args)
+    return isinstance(call, ast.Call) and any(argument is node for argument in _arguments(call))
 
 
-def run_while(node: cst.While, env: Env, ctx: Context) -> Flow:
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    """What a call is given, by position or by keyword, stars taken off."""
+    positional = (a.value if isinstance(a, ast.Starred) else a for a in call.args)
+    return [*positional, *(keyword.value for keyword in call.keywords)]
+
+
+def run_while(node: ast.While, env: Env, ctx: Context) -> Flow:
     """``while test``: the test runs once more than the body."""
     place = ctx.within(LoopPlace(node, "while", None))
 
@@ -88,7 +95,7 @@ def run_while(node: cst.While, env: Env, ctx: Context) -> Flow:
         return statements.block(node.body, entered, inner)
 
     flow = _fixed_point(body, env, place)
-    forever = isinstance(node.test, cst.Name) and node.test.value == "True"
+    forever = isinstance(node.test, ast.Constant) and node.test.value is True
     return _finish(env, flow, node.orelse, ctx, runs_maybe_never=not forever)
 
 
@@ -115,31 +122,31 @@ def _fixed_point(body: Callable[[Env, Context], Flow], env: Env, place: Context)
 
 
 def _finish(
-    env: Env, flow: Flow, orelse: cst.Else | None, ctx: Context, *, runs_maybe_never: bool
+    env: Env, flow: Flow, orelse: list[ast.stmt], ctx: Context, *, runs_maybe_never: bool
 ) -> Flow:
     done = merge((env if runs_maybe_never else None, flow.env, *flow.continues))
-    if orelse is not None and done is not None:
-        after = statements.block(orelse.body, done, ctx)
+    if orelse and done is not None:
+        after = statements.block(orelse, done, ctx)
         return statements.Flow(merge((after.env, *flow.breaks)), after.breaks, after.continues)
     return statements.Flow(merge((done, *flow.breaks)))
 
 
-def _index_loop(node: cst.For, iterated: Value, env: Env, ctx: Context) -> tuple[str, str]:
+def _index_loop(node: ForNode, iterated: Value, env: Env, ctx: Context) -> tuple[str, str]:
     """The loop variable and the tensor of ``for i in range(len(t))``; empty for other loops."""
     target = node.target
-    if not isinstance(target, cst.Name) or not isinstance(node.iter, cst.Call):
+    if not isinstance(target, ast.Name) or not isinstance(node.iter, ast.Call):
         return "", ""
     if not isinstance(iterated, Sequence) or iterated.kind != "range":
         return "", ""
-    for argument in node.iter.args:
-        value = expressions.evaluate(argument.value, env, ctx.silent())
-        sized = sizes(argument.value, value, env, ctx)
+    for argument in _arguments(node.iter):
+        value = expressions.evaluate(argument, env, ctx.silent())
+        sized = sizes(argument, value, env, ctx)
         if isinstance(sized, Scalar) and sized.size_of:
-            return target.value, sized.size_of
+            return target.id, sized.size_of
     return "", ""
 
 
-def sizes(node: cst.BaseExpression, value: Value, env: Env, ctx: Context) -> Value:
+def sizes(node: ast.expr, value: Value, env: Env, ctx: Context) -> Value:
     """``value`` marked with the tensor whose length it is, where ``node`` asks a tensor for one."""
     measured = _measured(node)
     if measured is None:
@@ -155,30 +162,30 @@ def sizes(node: cst.BaseExpression, value: Value, env: Env, ctx: Context) -> Val
     return value
 
 
-def _measured(node: cst.BaseExpression) -> cst.BaseExpression | None:
+def _measured(node: ast.expr) -> ast.expr | None:
     """The ``t`` of ``len(t)``, ``t.shape``, ``t.shape[0]``, ``t.size(0)``, ``t.numel()``."""
-    match node:
-        case cst.Call(func=cst.Name(value="len"), args=[cst.Arg(value=inner)]):
-            return inner
-        case cst.Call(
-            func=cst.Attribute(value=inner, attr=cst.Name(value="size" | "numel" | "nelement"))
-        ):
-            return inner
-        case cst.Subscript(value=cst.Attribute(value=inner, attr=cst.Name(value="shape"))):
-            return inner
-        case cst.Attribute(value=inner, attr=cst.Name(value="shape")):
-            return inner
-    return None
+    if isinstance(node, ast.Call):
+        match node.func:
+            case ast.Name(id="len") if len(node.args) == 1:
+                return node.args[0]
+            case ast.Attribute(value=inner, attr="size" | "numel" | "nelement"):
+                return inner
+        return None
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "shape" else None
 
 
-def element_access(node: cst.Subscript, tensor: Tensor, ctx: Context) -> None:
+def element_access(node: ast.Subscript, tensor: Tensor, ctx: Context) -> None:
     """``t[i]`` inside ``for i in range(len(t))``: one dispatch, and one view, per element."""
+    if not any(place.index for place in ctx.loops):
+        return
     path = path_of(node.value)
+    first = node.slice.elts[:1] if isinstance(node.slice, ast.Tuple) else [node.slice]
     for place in ctx.loops:
         if not place.index or place.measures != path or place.over is None:
             continue
-        first = node.slice[0].slice
-        if isinstance(first, cst.Index) and _mentions(first.value, place.index):
+        if any(_mentions(index, place.index) for index in first):
             outside = replace(ctx, loops=ctx.loops[: ctx.loops.index(place) + 1])
             emit(
                 outside,
@@ -190,43 +197,49 @@ def element_access(node: cst.Subscript, tensor: Tensor, ctx: Context) -> None:
             )
 
 
-def _mentions(node: cst.BaseExpression, name: str) -> bool:
-    if isinstance(node, cst.Tuple):
-        return any(_mentions(e.value, name) for e in node.elements)
-    return isinstance(node, cst.Name) and node.value == name
+def _mentions(node: ast.expr, name: str) -> bool:
+    if isinstance(node, ast.Tuple):
+        return any(_mentions(e, name) for e in node.elts)
+    return isinstance(node, ast.Name) and node.id == name
 
 
-def growth(target: cst.BaseExpression, value: cst.BaseExpression, env: Env, ctx: Context) -> None:
+def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
     """``x = torch.cat([x, y])`` in a loop: everything gathered so far is copied each time."""
-    if not ctx.loops or not isinstance(value, cst.Call) or not value.args:
+    if not ctx.loops or not isinstance(value, ast.Call):
         return
     path = path_of(target)
-    pieces = value.args[0].value
-    if path is None or not isinstance(pieces, (cst.List, cst.Tuple)):
-        return
-    if not any(path_of(e.value) == path for e in pieces.elements):
+    pieces = _pieces(value)
+    if path is None or not any(path_of(piece) == path for piece in pieces):
         return
     callee = expressions.evaluate(value.func, env, ctx.silent())
     if not isinstance(callee, External) or callee.name not in GROWING:
         return
     if not _carried(path, value, ctx.loops[-1].node):
         return
-    grown = expressions.evaluate(pieces.elements[0].value, env, ctx.silent())
+    grown = expressions.evaluate(pieces[0], env, ctx.silent())
     operand = tensor_of(grown)
     name = callee.name.rpartition(".")[2]
     emit(ctx, SiteKind.GROWTH, name, value, operand, operand_node=target)
 
 
-def _carried(path: str, grown: cst.Call, loop: cst.CSTNode) -> bool:
+def _pieces(call: ast.Call) -> list[ast.expr]:
+    """The ``a`` and ``b`` of ``cat([a, *b])``."""
+    match _arguments(call):
+        case [ast.List(elts=pieces) | ast.Tuple(elts=pieces), *_]:
+            return [p.value if isinstance(p, ast.Starred) else p for p in pieces]
+    return []
+
+
+def _carried(path: str, grown: ast.Call, loop: ast.AST) -> bool:
     """Does what was grown reach the next round: is nothing else assigned to it each round?
 
     An assignment beside the growing one in the same ``if`` (the first round's) does not count.
     """
-    if not isinstance(loop, (cst.For, cst.While)):
+    if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
         return False
-    if isinstance(loop, cst.For) and path in targets.names(loop.target):
+    if not isinstance(loop, ast.While) and path in targets.names(loop.target):
         return False
-    for statement in loop.body.body:
+    for statement in loop.body:
         inside = _assignments(statement)
         if any(value is grown for _, value in inside):
             continue
@@ -235,37 +248,33 @@ def _carried(path: str, grown: cst.Call, loop: cst.CSTNode) -> bool:
     return True
 
 
-def _assignments(
-    node: cst.CSTNode,
-) -> list[tuple[cst.BaseExpression, cst.BaseExpression | None]]:
-    """Every assignment inside a statement: its target and value."""
-    match node:
-        case cst.Assign(targets=several, value=value):
-            return [(target.target, value) for target in several]
-        case cst.AnnAssign(target=target, value=value):
-            return [(target, value)]
-        case cst.For(target=target):
-            found: list[tuple[cst.BaseExpression, cst.BaseExpression | None]] = [(target, None)]
-        case cst.Expr() | cst.FunctionDef() | cst.Return():
-            return []
-        case _:
-            found = []
-    for child in node.children:
-        if isinstance(child, (cst.BaseStatement, cst.BaseSmallStatement, cst.BaseSuite, cst.Else)):
-            found.extend(_assignments(child))
+def _assignments(node: ast.stmt) -> list[tuple[ast.expr, ast.expr | None]]:
+    """Every assignment inside a statement that may run each round: its target and value."""
+    if isinstance(node, ast.Assign):
+        return [(target, node.value) for target in node.targets]
+    if isinstance(node, ast.AnnAssign):
+        return [(node.target, node.value)]
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return []
+    found: list[tuple[ast.expr, ast.expr | None]] = []
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        found.append((node.target, None))
+    for block in ("body", "orelse"):
+        for inner in getattr(node, block, ()):
+            found.extend(_assignments(inner))
     return found
 
 
-def in_place(node: cst.AugAssign, left: Value, ctx: Context) -> None:
+def in_place(node: ast.AugAssign, left: Value, ctx: Context) -> None:
     """``p.grad *= c`` in a loop over parameters."""
     tensor = tensor_of(left)
-    name = AUGMENTED.get(type(node.operator).__name__, "")
+    name = AUGMENTED.get(type(node.op), "")
     if tensor is None or tensor.role not in ("parameter", "gradient") or not ctx.loops:
         return
     if name in torch_calls.PER_PARAMETER and ctx.loops[-1].kind == "for":
         emit(ctx, SiteKind.PARAMETER_LOOP, name, node, tensor, operand_node=node.target)
 
 
-def branch(ctx: Context, operation: str, node: cst.BaseExpression, value: Value) -> None:
+def branch(ctx: Context, operation: str, node: ast.expr, value: Value) -> None:
     """A tensor compared by ``match``."""
     emit_read(ctx, SiteKind.BRANCH, operation, node, value, operand_node=node)

@@ -6,14 +6,13 @@ Must not emit sites.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
-
-import libcst as cst
+from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.interpret import expressions
 from flake8_torchperf.interpret.annotations import dotted_name, resolve_dotted
-from flake8_torchperf.interpret.environment import Env, path_of
+from flake8_torchperf.interpret.environment import Env, merge, path_of
 from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
     NONE,
@@ -35,10 +34,9 @@ from flake8_torchperf.interpret.values import (
     union,
     without,
 )
-from flake8_torchperf.parse.snippet import literal_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence as Sequence_
+    from collections.abc import Callable
 
     from flake8_torchperf.interpret.machine import Context
 
@@ -49,81 +47,96 @@ IS_TENSOR = {
 }
 
 
-def narrow(test: cst.BaseExpression, env: Env, ctx: Context, holds: bool) -> Env | None:
+def narrow(test: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
     """The environment after ``test`` was found true (``holds``) or false; None: impossible."""
-    match test:
-        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-            return narrow(inner, env, ctx, not holds)
-        case cst.BooleanOperation(left=left, operator=operator, right=right):
-            if isinstance(operator, cst.And) == holds:
-                middle = narrow(left, env, ctx, holds)
-                return None if middle is None else narrow(right, middle, ctx, holds)
-            return _either(left, right, env, ctx, holds)
-        case cst.Comparison(left=left, comparisons=[cst.ComparisonTarget() as target]):
-            return _comparison(left, target, env, ctx, holds)
-        case cst.Call(func=func, args=arguments):
-            return _call(func, arguments, env, ctx, holds)
-        case cst.NamedExpr(target=named):
-            return _truthiness(named, env, ctx, holds)
-        case cst.Name(value="True" | "False" as text):
-            return dict(env) if (text == "True") == holds else None
-        case cst.Name(value="TYPE_CHECKING") | cst.Attribute(attr=cst.Name(value="TYPE_CHECKING")):
-            return None if holds else dict(env)
-        case cst.Integer():
-            return dict(env) if bool(literal_of(test.value)) == holds else None
-        case cst.Attribute(value=owner, attr=cst.Name(value="is_cpu" | "is_cuda" as asked)):
-            where = "host" if (asked == "is_cpu") == holds else "device"
-            return _with_device(owner, env, ctx, where)
-        case cst.Name() | cst.Attribute() | cst.Subscript():
-            return _truthiness(test, env, ctx, holds)
+    handler = HANDLERS.get(type(test))
+    return dict(env) if handler is None else handler(test, env, ctx, holds)
+
+
+def _unary(test: ast.UnaryOp, env: Env, ctx: Context, holds: bool) -> Env | None:
+    if isinstance(test.op, ast.Not):
+        return narrow(test.operand, env, ctx, not holds)
     return dict(env)
 
 
-def _either(
-    left: cst.BaseExpression, right: cst.BaseExpression, env: Env, ctx: Context, holds: bool
-) -> Env | None:
-    """``a or b`` held, or ``a and b`` failed: one of two paths was taken."""
-    from flake8_torchperf.interpret.environment import merge
+def _boolean(test: ast.BoolOp, env: Env, ctx: Context, holds: bool) -> Env | None:
+    """``a and b`` held, or ``a or b`` failed: so did each of them, one after the other."""
+    if isinstance(test.op, ast.And) != holds:
+        return _either(test.values, env, ctx, holds)
+    after: Env | None = env
+    for value in test.values:
+        if after is None:
+            break
+        after = narrow(value, after, ctx, holds)
+    return after
 
-    first = narrow(left, env, ctx, holds)
-    between = narrow(left, env, ctx, not holds)
-    second = None if between is None else narrow(right, between, ctx, holds)
-    return merge((first, second))
+
+def _either(values: list[ast.expr], env: Env, ctx: Context, holds: bool) -> Env | None:
+    """``a or b`` held, or ``a and b`` failed: one of the paths was taken."""
+    ends: list[Env | None] = []
+    between: Env | None = env
+    for value in values:
+        if between is None:
+            break
+        ends.append(narrow(value, between, ctx, holds))
+        between = narrow(value, between, ctx, not holds)
+    return merge(ends)
 
 
-def _comparison(
-    left: cst.BaseExpression, target: cst.ComparisonTarget, env: Env, ctx: Context, holds: bool
-) -> Env | None:
-    operator = target.operator
-    right = target.comparator
-    if isinstance(operator, (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual)):
-        same = isinstance(operator, (cst.Is, cst.Equal)) == holds
-        if isinstance(right, cst.Name) and right.value == "None":
-            return _none(left, env, ctx, same)
-        if isinstance(left, cst.Name) and left.value == "None":
-            return _none(right, env, ctx, same)
-        if isinstance(left, cst.Call) and dotted_name(left.func) == "type" and left.args:
-            return _instance(left.args[0].value, right, env, ctx, True) if same else dict(env)
-        owner = _asked_for_device(left)
-        if same and owner is not None and _names_host(right, env, ctx):
-            return _with_device(owner, env, ctx, "host")
+def _constant(test: ast.Constant, env: Env, ctx: Context, holds: bool) -> Env | None:
+    if isinstance(test.value, int):
+        return dict(env) if bool(test.value) == holds else None
     return dict(env)
 
 
-def _asked_for_device(node: cst.BaseExpression) -> cst.BaseExpression | None:
+def _name(test: ast.Name, env: Env, ctx: Context, holds: bool) -> Env | None:
+    if test.id == "TYPE_CHECKING":
+        return None if holds else dict(env)
+    return _truthiness(test, env, ctx, holds)
+
+
+def _attribute(test: ast.Attribute, env: Env, ctx: Context, holds: bool) -> Env | None:
+    if test.attr == "TYPE_CHECKING":
+        return None if holds else dict(env)
+    if test.attr in ("is_cpu", "is_cuda"):
+        where = "host" if (test.attr == "is_cpu") == holds else "device"
+        return _with_device(test.value, env, ctx, where)
+    return _truthiness(test, env, ctx, holds)
+
+
+def _walrus(test: ast.NamedExpr, env: Env, ctx: Context, holds: bool) -> Env | None:
+    return _truthiness(test.target, env, ctx, holds)
+
+
+def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env | None:
+    if len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
+        return dict(env)
+    left, right = test.left, test.comparators[0]
+    same = isinstance(test.ops[0], (ast.Is, ast.Eq)) == holds
+    if _is_none(right):
+        return _none(left, env, ctx, same)
+    if _is_none(left):
+        return _none(right, env, ctx, same)
+    if isinstance(left, ast.Call) and dotted_name(left.func) == "type" and left.args:
+        return _instance(left.args[0], right, env, ctx, True) if same else dict(env)
+    owner = _asked_for_device(left)
+    if same and owner is not None and _names_host(right, env, ctx):
+        return _with_device(owner, env, ctx, "host")
+    return dict(env)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
+
+
+def _asked_for_device(node: ast.expr) -> ast.expr | None:
     """The ``x`` of ``x.device`` and ``x.device.type``."""
-    match node:
-        case cst.Attribute(
-            value=cst.Attribute(value=owner, attr=cst.Name(value="device")),
-            attr=cst.Name(value="type"),
-        ):
-            return owner
-        case cst.Attribute(value=owner, attr=cst.Name(value="device")):
-            return owner
-    return None
+    if isinstance(node, ast.Attribute) and node.attr == "type":
+        node = node.value
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "device" else None
 
 
-def _names_host(node: cst.BaseExpression, env: Env, ctx: Context) -> bool:
+def _names_host(node: ast.expr, env: Env, ctx: Context) -> bool:
     """``"cpu"`` and ``torch.device("cpu")``."""
     value = expressions.evaluate(node, env, ctx.silent())
     match value:
@@ -134,7 +147,7 @@ def _names_host(node: cst.BaseExpression, env: Env, ctx: Context) -> bool:
     return False
 
 
-def _with_device(node: cst.BaseExpression, env: Env, ctx: Context, device: str) -> Env:
+def _with_device(node: ast.expr, env: Env, ctx: Context, device: str) -> Env:
     path = path_of(node)
     value = expressions.evaluate(node, env, ctx.silent())
     if path is None or not isinstance(value, Tensor):
@@ -142,8 +155,8 @@ def _with_device(node: cst.BaseExpression, env: Env, ctx: Context, device: str) 
     return {**env, path: replace(value, device=device)}
 
 
-def _none(node: cst.BaseExpression, env: Env, ctx: Context, is_none: bool) -> Env | None:
-    if isinstance(node, cst.NamedExpr):
+def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
+    if isinstance(node, ast.NamedExpr):
         node = node.target
     path = path_of(node)
     if path is None:
@@ -159,7 +172,7 @@ def _none(node: cst.BaseExpression, env: Env, ctx: Context, is_none: bool) -> En
     return dict(env) if left is value else {**env, path: left}
 
 
-def _truthiness(node: cst.BaseExpression, env: Env, ctx: Context, holds: bool) -> Env | None:
+def _truthiness(node: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
     path = path_of(node)
     if path is None:
         return dict(env)
@@ -172,30 +185,29 @@ def _truthiness(node: cst.BaseExpression, env: Env, ctx: Context, holds: bool) -
     return dict(env)
 
 
-def _call(
-    func: cst.BaseExpression, args: Sequence_[cst.Arg], env: Env, ctx: Context, holds: bool
-) -> Env | None:
-    callee = expressions.evaluate(func, env, ctx.silent()) if args else UNKNOWN
+def _call(test: ast.Call, env: Env, ctx: Context, holds: bool) -> Env | None:
+    args = [*test.args, *(keyword.value for keyword in test.keywords)]
+    callee = expressions.evaluate(test.func, env, ctx.silent()) if args else UNKNOWN
     if not isinstance(callee, External):
         return dict(env)
     if callee.name == "builtins.isinstance" and len(args) == 2:
-        return _instance(args[0].value, args[1].value, env, ctx, holds)
+        return _instance(args[0], args[1], env, ctx, holds)
     if callee.name in IS_TENSOR:
-        return _narrow_to(args[0].value, [External("torch.Tensor")], env, ctx, holds)
+        return _narrow_to(args[0], [External("torch.Tensor")], env, ctx, holds)
     return dict(env)
 
 
-def _instance(
-    node: cst.BaseExpression, kinds: cst.BaseExpression, env: Env, ctx: Context, holds: bool
-) -> Env | None:
+def _instance(node: ast.expr, kinds: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
     options = _class_list(kinds, env, ctx)
     return _narrow_to(node, options, env, ctx, holds)
 
 
-def _class_list(node: cst.BaseExpression, env: Env, ctx: Context) -> list[Value]:
-    if isinstance(node, cst.Tuple):
-        return [o for e in node.elements for o in _class_list(e.value, env, ctx)]
-    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr):
+def _class_list(node: ast.expr, env: Env, ctx: Context) -> list[Value]:
+    if isinstance(node, ast.Starred):
+        node = node.value
+    if isinstance(node, ast.Tuple):
+        return [o for e in node.elts for o in _class_list(e, env, ctx)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return [*_class_list(node.left, env, ctx), *_class_list(node.right, env, ctx)]
     name = dotted_name(node)
     if name == "Tensor" or name.endswith(".Tensor"):
@@ -208,9 +220,9 @@ def _class_list(node: cst.BaseExpression, env: Env, ctx: Context) -> list[Value]
 
 
 def _narrow_to(
-    node: cst.BaseExpression, classes: list[Value], env: Env, ctx: Context, holds: bool
+    node: ast.expr, classes: list[Value], env: Env, ctx: Context, holds: bool
 ) -> Env | None:
-    if isinstance(node, cst.NamedExpr):
+    if isinstance(node, ast.NamedExpr):
         node = node.target
     path = path_of(node)
     if path is None:
@@ -302,3 +314,14 @@ def _is_instance(value: Value, kind: Value) -> bool | None:
 
 
 GENERAL = ("object", "Iterable", "Sequence", "Sized", "Collection", "Hashable", "Container")
+HANDLERS: dict[type[ast.expr], Callable[[Any, Env, Context, bool], Env | None]] = {
+    ast.UnaryOp: _unary,
+    ast.BoolOp: _boolean,
+    ast.Compare: _comparison,
+    ast.Call: _call,
+    ast.NamedExpr: _walrus,
+    ast.Constant: _constant,
+    ast.Name: _name,
+    ast.Attribute: _attribute,
+    ast.Subscript: _truthiness,
+}

@@ -1,15 +1,14 @@
 """Statements: environments flow through them, part at branches and meet again.
 
-Enters a block of libcst statements, an environment and a context; leaves the environments that
+Enters a block of statements, an environment and a context; leaves the environments that
 flow out of it. Must not know rules.
 """
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-
-import libcst as cst
 
 from flake8_torchperf.interpret import expressions, imports, loops, operators, patterns, targets
 from flake8_torchperf.interpret.annotations import annotated
@@ -19,6 +18,7 @@ from flake8_torchperf.interpret.contexts import (
     ends_in_raise,
     first_call,
     guard_of,
+    stands_below,
 )
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import Env, bind, declaration, forget, merge, path_of
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from flake8_torchperf.interpret.machine import Context
+    from flake8_torchperf.suspects.modulemap import FunctionNode
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +55,7 @@ class Flow:
 
 
 def block(
-    body: cst.BaseSuite | Sequence[cst.BaseStatement],
+    body: Sequence[ast.stmt],
     env: Env,
     ctx: Context,
     states: list[Env] | None = None,
@@ -63,84 +64,79 @@ def block(
 
     ``states`` collects the environment after each, any of which an except block may meet.
     """
-    statements = body.body if isinstance(body, cst.BaseSuite) else body
     breaks: tuple[Env, ...] = ()
     continues: tuple[Env, ...] = ()
     current: Env | None = env
-    for statement in statements:
+    for statement in body:
         if current is None:
             break
-        flow = run(statement, current, ctx)
-        current = flow.env
+        simple = SIMPLE.get(type(statement))
+        if simple is not None:
+            simple(statement, current, ctx)
+        else:
+            flow = run(statement, current, ctx)
+            current = flow.env
+            breaks += flow.breaks
+            continues += flow.continues
         if states is not None and current is not None:
             states.append(dict(current))
-        breaks += flow.breaks
-        continues += flow.continues
     return Flow(current, breaks, continues)
 
 
-def run(node: cst.CSTNode, env: Env, ctx: Context) -> Flow:
-    """Run one statement, simple or compound."""
-    if isinstance(node, cst.SimpleStatementLine):
-        return block(node.body, env, ctx)  # type: ignore[arg-type]
+def run(node: ast.stmt, env: Env, ctx: Context) -> Flow:
+    """Run a statement that may go elsewhere than to the one after it."""
     compound = COMPOUND.get(type(node))
     if compound is not None:
         return compound(node, env, ctx)
-    simple = SIMPLE.get(type(node))
-    if simple is not None:
-        simple(node, env, ctx)
-        return Flow(env)
     match node:
-        case cst.Return(value=value):
+        case ast.Return(value=value):
             result = NONE if value is None else expressions.evaluate(value, env, ctx)
             if ctx.returns is not None:
                 ctx.returns.append(result)
             return Flow(None)
-        case cst.Raise():
+        case ast.Raise():
             _raise(node, env, ctx)
             return Flow(None)
-        case cst.Break():
+        case ast.Break():
             return Flow(None, breaks=(env,))
-        case cst.Continue():
+        case ast.Continue():
             return Flow(None, continues=(env,))
     return Flow(env)
 
 
-def _raise(node: cst.Raise, env: Env, ctx: Context) -> None:
+def _raise(node: ast.Raise, env: Env, ctx: Context) -> None:
     """The text of an error is made only once, on the way out."""
     place = ctx.demote("in the text of an error").mark("error-message")
     if node.exc is not None:
         expressions.evaluate(node.exc, env, place)
 
 
-def _expression(node: cst.Expr, env: Env, ctx: Context) -> None:
+def _expression(node: ast.Expr, env: Env, ctx: Context) -> None:
     expressions.evaluate(node.value, env, ctx)
 
 
-def _assign(node: cst.Assign, env: Env, ctx: Context) -> None:
+def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
     value = expressions.evaluate(node.value, env, ctx)
     for target in node.targets:
-        loops.growth(target.target, node.value, env, ctx)
+        loops.growth(target, node.value, env, ctx)
         if isinstance(value, Scalar) and value.read is not None:
-            _running_total(target.target, node, value, ctx)
+            _running_total(target, node, value, ctx)
     sized = loops.sizes(node.value, value, env, ctx)
     for target in node.targets:
-        targets.assign(target.target, sized, env, ctx)
+        targets.assign(target, sized, env, ctx)
 
 
-def _running_total(
-    target: cst.BaseExpression, node: cst.Assign, value: Scalar, ctx: Context
-) -> None:
+def _running_total(target: ast.expr, node: ast.Assign, value: Scalar, ctx: Context) -> None:
     """``total = total + loss.item()``."""
     total = node.value
-    if not isinstance(total, cst.BinaryOperation) or not isinstance(total.operator, cst.Add):
+    if not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Add):
         return
     path = path_of(target)
     if path is not None and path in (path_of(total.left), path_of(total.right)):
         _accumulation(node, value, ctx)
 
 
-def _accumulation(node: cst.CSTNode, value: Scalar, ctx: Context) -> None:
+def _accumulation(node: ast.stmt, value: Scalar, ctx: Context) -> None:
     if value.read is None or not ctx.loops:
         return
     operand = UNKNOWN if value.tensor is None else value.tensor
@@ -155,10 +151,10 @@ def _accumulation(node: cst.CSTNode, value: Scalar, ctx: Context) -> None:
     )
 
 
-def _ann_assign(node: cst.AnnAssign, env: Env, ctx: Context) -> None:
+def _ann_assign(node: ast.AnnAssign, env: Env, ctx: Context) -> None:
     path = path_of(node.target)
     reason = Reason(f"annotation of `{path}`", node)
-    stated = annotated(node.annotation.annotation, ctx.module, ctx.machine, reason)
+    stated = annotated(node.annotation, ctx.module, ctx.machine, reason)
     if node.value is None:
         if path is not None and stated != UNKNOWN:
             targets.assign(node.target, stated, env, ctx)
@@ -174,23 +170,23 @@ def _says_less(value: Value, stated: Value) -> bool:
     return stated != UNKNOWN and (value == NONE or getattr(value, "items", None) == ())
 
 
-def _aug_assign(node: cst.AugAssign, env: Env, ctx: Context) -> None:
+def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
     left = expressions.evaluate(node.target, env, ctx)
     right = expressions.evaluate(node.value, env, ctx)
-    value = operators.binary(node.operator, left, right, node, ctx)
-    if isinstance(node.operator, cst.AddAssign) and isinstance(right, Scalar) and right.read:
+    value = operators.binary(node.op, left, right, node, ctx)
+    if isinstance(node.op, ast.Add) and isinstance(right, Scalar) and right.read:
         _accumulation(node, right, ctx)
     if tensor_of(left) is not None and tensor_of(value) is not None:
         loops.in_place(node, left, ctx)
     path = path_of(node.target)
     if path is not None:
-        if isinstance(node.target, cst.Subscript):
+        if isinstance(node.target, ast.Subscript):
             targets.assign(node.target, value, env, ctx.silent())
         else:
             targets.assign(node.target, value, env, ctx)
 
 
-def _assert(node: cst.Assert, env: Env, ctx: Context) -> None:
+def _assert(node: ast.Assert, env: Env, ctx: Context) -> None:
     expressions.truth(node.test, env, ctx, "assert")
     if node.msg is not None:
         after = narrow(node.test, env, ctx, False)
@@ -201,31 +197,31 @@ def _assert(node: cst.Assert, env: Env, ctx: Context) -> None:
         env.update(held)
 
 
-def _delete(node: cst.Del, env: Env, ctx: Context) -> None:
-    elements = node.target.elements if isinstance(node.target, cst.Tuple) else ()
-    for target in [e.value for e in elements] or [node.target]:
-        path = path_of(target)
-        if path is not None:
-            forget(env, path)
+def _delete(node: ast.Delete, env: Env, ctx: Context) -> None:
+    for target in node.targets:
+        for place in target.elts if isinstance(target, ast.Tuple) else (target,):
+            path = path_of(place)
+            if path is not None:
+                forget(env, path)
 
 
-def _import(node: cst.Import | cst.ImportFrom, env: Env, ctx: Context) -> None:
+def _import(node: ast.Import | ast.ImportFrom, env: Env, ctx: Context) -> None:
     if ctx.function == "<module>":
         return  # the map of the module has them
     for name, target in imports.bound(node, ctx.module.package).items():
         bind(env, name, Imported(target))
 
 
-def _global(node: cst.Global | cst.Nonlocal, env: Env, ctx: Context) -> None:
+def _global(node: ast.Global | ast.Nonlocal, env: Env, ctx: Context) -> None:
     """The name is another scope's: what is known of it here is what is known there."""
 
 
-def _if(node: cst.If, env: Env, ctx: Context) -> Flow:
+def _if(node: ast.If, env: Env, ctx: Context) -> Flow:
     return _branch(node, env, ctx, "if")
 
 
-def _branch(node: cst.If, env: Env, ctx: Context, operation: str) -> Flow:
-    raising = ends_in_raise(node.body) and isinstance(node.body.body[0], cst.SimpleStatementLine)
+def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
+    raising = ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND and stands_below(node)
     expressions.truth(node.test, env, ctx, "if-raise" if raising else operation)
     guard = guard_of(node.test, env, ctx) or first_call(node)
     yes = narrow(node.test, env, ctx, True)
@@ -234,12 +230,20 @@ def _branch(node: cst.If, env: Env, ctx: Context, operation: str) -> Flow:
     if yes is not None:
         taken = block(node.body, yes, branch_context(ctx, guard, node.body, holds=True))
     other = Flow(no)
-    if no is not None and isinstance(node.orelse, cst.If):
-        other = _branch(node.orelse, no, branch_context(ctx, guard, None, holds=False), "elif")
-    elif no is not None and isinstance(node.orelse, cst.Else):
-        body = node.orelse.body
-        other = block(body, no, branch_context(ctx, guard, body, holds=False))
+    elif_ = _elif_of(node)
+    if no is not None and elif_ is not None:
+        other = _branch(elif_, no, branch_context(ctx, guard, None, holds=False), "elif")
+    elif no is not None and node.orelse:
+        other = block(node.orelse, no, branch_context(ctx, guard, node.orelse, holds=False))
     return _meet(taken, other)
+
+
+def _elif_of(node: ast.If) -> ast.If | None:
+    """The ``elif``: an ``if`` in the ``else`` that is indented no deeper than the first one."""
+    match node.orelse:
+        case [ast.If(col_offset=column) as inner] if column == node.col_offset:
+            return inner
+    return None
 
 
 def _meet(*flows: Flow) -> Flow:
@@ -250,46 +254,46 @@ def _meet(*flows: Flow) -> Flow:
     )
 
 
-def _try(node: cst.Try | cst.TryStar, env: Env, ctx: Context) -> Flow:
+def _try(node: ast.Try, env: Env, ctx: Context) -> Flow:
     before = dict(env)
     states: list[Env] = [before]
     body = block(node.body, env, ctx, states)
     flows = []
-    if node.orelse is not None and body.env is not None:
-        after = block(node.orelse.body, body.env, ctx)
+    if node.orelse and body.env is not None:
+        after = block(node.orelse, body.env, ctx)
         flows.append(Flow(after.env, body.breaks + after.breaks, body.continues + after.continues))
     else:
         flows.append(body)
     start = merge(states) or before
     for handler in node.handlers:
         inside = dict(start)
-        if handler.name is not None and isinstance(handler.name.name, cst.Name):
-            inside[handler.name.name.value] = Opaque("exception")
+        if handler.name is not None:
+            inside[handler.name] = Opaque("exception")
         flows.append(block(handler.body, inside, ctx.mark(EXCEPT)))
     met = _meet(*flows)
-    if node.finalbody is None:
+    if not node.finalbody:
         return met
-    last = block(node.finalbody.body, met.env if met.env is not None else dict(before), ctx)
+    last = block(node.finalbody, met.env if met.env is not None else dict(before), ctx)
     env_after = last.env if met.env is not None else None
     return Flow(env_after, met.breaks + last.breaks, met.continues + last.continues)
 
 
-def _with(node: cst.With, env: Env, ctx: Context) -> Flow:
+def _with(node: ast.With | ast.AsyncWith, env: Env, ctx: Context) -> Flow:
     for item in node.items:
-        value = expressions.evaluate(item.item, env, ctx)
-        if item.asname is not None:
-            targets.assign(item.asname.name, value, env, ctx)
+        value = expressions.evaluate(item.context_expr, env, ctx)
+        if item.optional_vars is not None:
+            targets.assign(item.optional_vars, value, env, ctx)
     return block(node.body, env, ctx)
 
 
-def _function(node: cst.FunctionDef, env: Env, ctx: Context) -> Flow:
-    name = node.name.value
-    for decorator in node.decorators:
-        expressions.evaluate(decorator.decorator, env, ctx.silent())
+def _function(node: FunctionNode, env: Env, ctx: Context) -> Flow:
+    name = node.name
+    for decorator in node.decorator_list:
+        expressions.evaluate(decorator, env, ctx.silent())
     closure: Value = Closure(node, id(node), env, ctx.module)
     if node.returns is not None:
         reason = Reason(f"return annotation of `{name}`", node)
-        stated = annotated(node.returns.annotation, ctx.module, ctx.machine, reason)
+        stated = annotated(node.returns, ctx.module, ctx.machine, reason)
         closure = closure if stated == UNKNOWN or tensor_of(stated) else Returning(stated)
     bind(env, name, closure)
     if ctx.pending is not None:
@@ -297,15 +301,15 @@ def _function(node: cst.FunctionDef, env: Env, ctx: Context) -> Flow:
     return Flow(env)
 
 
-def _class(node: cst.ClassDef, env: Env, ctx: Context) -> Flow:
+def _class(node: ast.ClassDef, env: Env, ctx: Context) -> Flow:
     if ctx.function == "<module>":
-        block(node.body, dict(env), ctx)
+        block([s for s in node.body if not isinstance(s, DEFINITIONS)], dict(env), ctx)
         return Flow(env)
-    bind(env, node.name.value, UNKNOWN)
+    bind(env, node.name, UNKNOWN)
     return Flow(env)
 
 
-def _match(node: cst.Match, env: Env, ctx: Context) -> Flow:
+def _match(node: ast.Match, env: Env, ctx: Context) -> Flow:
     subject = expressions.evaluate(node.subject, env, ctx)
     flows = []
     asked = False
@@ -325,34 +329,39 @@ def _match(node: cst.Match, env: Env, ctx: Context) -> Flow:
     return _meet(*flows)
 
 
-def _for(node: cst.For, env: Env, ctx: Context) -> Flow:
+def _for(node: ast.For | ast.AsyncFor, env: Env, ctx: Context) -> Flow:
     return loops.run_for(node, env, ctx)
 
 
-def _while(node: cst.While, env: Env, ctx: Context) -> Flow:
+def _while(node: ast.While, env: Env, ctx: Context) -> Flow:
     return loops.run_while(node, env, ctx)
 
 
-SIMPLE: dict[type[cst.CSTNode], Callable[[Any, Env, Context], None]] = {
-    cst.Expr: _expression,
-    cst.Assign: _assign,
-    cst.AnnAssign: _ann_assign,
-    cst.AugAssign: _aug_assign,
-    cst.Assert: _assert,
-    cst.Del: _delete,
-    cst.Import: _import,
-    cst.ImportFrom: _import,
-    cst.Global: _global,
-    cst.Nonlocal: _global,
+# What a class body may define; each is interpreted by itself.
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+SIMPLE: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _ann_assign,
+    ast.AugAssign: _aug_assign,
+    ast.Assert: _assert,
+    ast.Delete: _delete,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.Global: _global,
+    ast.Nonlocal: _global,
 }
-COMPOUND: dict[type[cst.CSTNode], Callable[[Any, Env, Context], Flow]] = {
-    cst.If: _if,
-    cst.For: _for,
-    cst.While: _while,
-    cst.Try: _try,
-    cst.TryStar: _try,
-    cst.With: _with,
-    cst.FunctionDef: _function,
-    cst.ClassDef: _class,
-    cst.Match: _match,
+COMPOUND: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.Try: _try,
+    getattr(ast, "TryStar", ast.Try): _try,  # from Python 3.11
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Match: _match,
 }

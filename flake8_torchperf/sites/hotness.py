@@ -1,6 +1,6 @@
 """How often a function runs, by its name, its class and what it is given.
 
-Enters a function's name and facts; leaves its heat. Must not know rules or libcst.
+Enters a function's name and facts; leaves its heat. Must not know rules.
 """
 
 from __future__ import annotations
