@@ -1,1 +1,1 @@
-"""libcst trees of the suspect functions, and positions for what is reported."""
+"""Places and source text of the ast nodes that findings stand on, and types written in strings."""

@@ -1,195 +1,219 @@
-"""libcst trees of single functions, cut from the module's lines.
+"""Where the nodes of one function stand in the file, and what is written there.
 
-Enters lines and an ast node that says where a function stands; leaves its libcst node and, only
-when asked, positions in the file. Must not know what the code means.
+Enters a module's lines and the ast nodes of a function or of the module level; leaves, only when
+asked, positions and source text; also parses expressions that stand in strings. Must not know
+what the code means.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+import warnings
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
-import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
+from flake8_torchperf.parse import text as texts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from libcst.metadata import CodeRange
+Point: TypeAlias = "tuple[int, int]"
+Place: TypeAlias = "tuple[int, int, int, int]"
 
-    from flake8_torchperf.suspects.modulemap import FunctionNode
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 class UnreadableError(Exception):
-    """libcst cannot parse what Python can; ``str`` is the reason in one line."""
+    """Text that should be an expression and is none; ``str`` is the reason in one line."""
 
 
-@dataclass(eq=False, slots=True)
 class Snippet:
-    """One piece of a file as libcst sees it.
+    """One function, or the statements at module level, in the lines of its file."""
 
-    ``first_line`` is the 1-based line in the file of the snippet's line 1.
-    """
+    __slots__ = ("_parents", "lines", "nodes")
 
-    module: cst.Module
-    body: Sequence[cst.BaseStatement]
-    first_line: int
-    _positions: Mapping[cst.CSTNode, CodeRange] | None = field(default=None)
+    def __init__(self, lines: Sequence[str], nodes: Sequence[ast.AST]) -> None:
+        self.lines = lines
+        self.nodes = nodes
+        self._parents: dict[int, ast.AST | None] | None = None
 
     @property
-    def start(self) -> tuple[int, int, int, int]:
-        """The first line of the snippet, for what cannot be located within it."""
-        line = max(self.first_line, 1) + (1 if self.body is not self.module.body else 0)
+    def start(self) -> Place:
+        """The first line of the function, decorators included; 1 for the module level."""
+        line = 1
+        node = self.nodes[0] if len(self.nodes) == 1 else None
+        if isinstance(node, FUNCTIONS):
+            line = min([node.lineno, *(d.lineno for d in node.decorator_list)])
         return line, 0, line, 0
 
-    def position(self, node: cst.CSTNode) -> tuple[int, int, int, int] | None:
-        """1-based line and 0-based column of a node's start and end in the file.
+    def position(self, node: ast.AST) -> Place | None:
+        """1-based line and 0-based column, in characters, of a node's start and end in the file.
 
-        None for a node of another snippet. The positions of the whole snippet are computed on
-        the first call.
+        None for a node that stands outside. The brackets around a tuple or a generator are not
+        part of it, as they are not part of any other expression.
         """
-        if self._positions is None:
-            self._positions = _positions(self.module)
-        found = self._positions.get(node)
-        if found is None:
+        if id(node) not in self._family() or not _has_place(node):
             return None
+        start, end = _extent(node)
+        if not self._is_there(node):
+            around = self._formatted_string(node)
+            return None if around is None else self._in_characters(*_extent(around))
+        if isinstance(node, (ast.Tuple, ast.GeneratorExp)):
+            start, end = self._inside_brackets(node)
+        return self._in_characters(start, end)
+
+    def code(self, node: ast.AST) -> str:
+        """The node's source on one line, the brackets around it included, comments left out.
+
+        Runs of white space become one space.
+        """
+        if id(node) not in self._family() or not _has_place(node) or not self._is_there(node):
+            return " ".join(ast.unparse(node).split())
+        text = texts.without_comments(texts.between(self.lines, *_extent(node)))
+        if isinstance(node, ast.expr):
+            if self._shares_brackets(node):
+                text = text[1:-1]
+            before, after = texts.own_brackets(*self._around(node))
+            text = before + text + after
+        return " ".join(text.split())
+
+    def _family(self) -> dict[int, ast.AST | None]:
+        """The node around each node of the snippet, by identity."""
+        if self._parents is None:
+            parents: dict[int, ast.AST | None] = {id(node): None for node in self.nodes}
+            waiting = list(self.nodes)
+            while waiting:
+                parent = waiting.pop()
+                for child in ast.iter_child_nodes(parent):
+                    parents[id(child)] = parent
+                    waiting.append(child)
+            self._parents = parents
+        return self._parents
+
+    def _parent(self, node: ast.AST) -> ast.AST | None:
+        return self._family().get(id(node))
+
+    def _formatted_string(self, node: ast.AST) -> ast.JoinedStr | None:
+        """The outermost f-string around a node."""
+        found: ast.JoinedStr | None = None
+        above = self._parent(node)
+        while above is not None and not isinstance(above, ast.stmt):
+            if isinstance(above, ast.JoinedStr):
+                found = above
+            above = self._parent(above)
+        return found
+
+    def _is_there(self, node: ast.AST) -> bool:
+        """Does the text at the node's place say what the node is?
+
+        Before Python 3.12 the compiler parses what stands in an f-string on its own and counts
+        the places afterwards, wrongly in some strings.
+        """
+        if not isinstance(node, ast.expr) or self._formatted_string(node) is None:
+            return True
+        try:
+            found = parse_expression_text(f"({texts.between(self.lines, *_extent(node))})")
+        except UnreadableError:
+            return False
+        return ast.dump(found) == ast.dump(node)
+
+    def _shares_brackets(self, node: ast.expr) -> bool:
+        """Is this the generator of ``any(x for x in xs)``, whose brackets are the call's?"""
+        call = self._parent(node)
         return (
-            found.start.line + self.first_line - 1,
-            found.start.column,
-            found.end.line + self.first_line - 1,
-            found.end.column,
+            isinstance(node, ast.GeneratorExp)
+            and isinstance(call, ast.Call)
+            and _extent(call)[1] == _extent(node)[1]
         )
 
+    def _inside_brackets(self, node: ast.Tuple | ast.GeneratorExp) -> tuple[Point, Point]:
+        """The place of a tuple or generator without the brackets that ast counts in."""
+        start, end = _extent(node)
+        first = node.elt if isinstance(node, ast.GeneratorExp) else next(iter(node.elts), None)
+        if first is None:
+            return start, end
+        before, after = self._around(first)
+        own, _ = texts.own_brackets(before, after)
+        opened = texts.without_comments(before).count("(")
+        if opened == own.count("("):
+            return start, end
+        text = texts.between(self.lines, start, end)
+        inner = texts.inner_start(text)
+        return texts.advance(start, inner), texts.advance(start, text[:-1].rstrip())
 
-def parse_function(lines: Sequence[str], node: FunctionNode) -> tuple[Snippet, cst.FunctionDef]:
-    """The libcst node of the function at an ast node, decorators included.
+    def _around(self, node: ast.expr) -> tuple[str, str]:
+        """The text between a node and its neighbours or the ends of what it stands in."""
+        parent = self._parent(node)
+        while parent is not None and not _has_place(parent):
+            parent = self._parent(parent)
+        if parent is None:
+            return "", ""
+        start, end = _extent(node)
+        low, high = _extent(parent)
+        if isinstance(parent, ast.Call):
+            high = (high[0], high[1] - 1)
+        if not isinstance(parent, ast.FormattedValue):
+            for other in _placed_children(parent):
+                other_start, other_end = _extent(other)
+                if other_end <= start:
+                    low = max(low, other_end)
+                elif other_start >= end:
+                    high = min(high, other_start)
+        before = texts.between(self.lines, low, start)
+        after = texts.between(self.lines, end, high)
+        if isinstance(parent, ast.FormattedValue):
+            # Before Python 3.12 its place is that of the whole string.
+            return before[before.rfind("{") + 1 :], after.partition("}")[0]
+        return before, after
 
-    Raises UnreadableError where libcst cannot parse it.
-    """
-    first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-    snippet = parse_lines(lines, first, node.end_lineno or node.lineno, node)
-    for statement in snippet.body:
-        if isinstance(statement, cst.FunctionDef):
-            return snippet, statement
-    raise UnreadableError(f"no function found at line {node.lineno}")
-
-
-def parse_lines(
-    lines: Sequence[str], first: int, last: int, node: ast.stmt | None = None
-) -> Snippet:
-    """Parse lines ``first`` to ``last`` (1-based, inclusive), cut at the end of ``node``.
-
-    Indented lines are put under an ``if`` instead of being dedented, so that the text inside
-    multi-line strings and every column stay as they are in the file.
-    """
-    chosen = list(lines[first - 1 : last])
-    if node is not None and node.end_col_offset is not None:
-        chosen[-1] = _cut(chosen[-1], node.end_col_offset)
-    if chosen[0][:1] not in (" ", "\t"):
-        return _parse("".join(chosen), first, wrapped=False)
-    return _parse("if 1:\n" + "".join(chosen), first - 1, wrapped=True)
-
-
-def parse_module_level(lines: Sequence[str], tree: ast.Module) -> Snippet:
-    """The statements of a module that stand outside functions and classes, lines kept in place."""
-    kept = [""] * len(lines)
-    for statement in tree.body:
-        if isinstance(statement, ast.ClassDef):
-            _keep_class_body(statement, lines, kept)
-        elif not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            _keep(statement, lines, kept)
-    text = "".join(line if line else "\n" for line in kept)
-    return _parse(text, 1, wrapped=False)
-
-
-def _keep(statement: ast.stmt, lines: Sequence[str], kept: list[str]) -> None:
-    for i in range(statement.lineno - 1, statement.end_lineno or statement.lineno):
-        kept[i] = lines[i]
-
-
-def _keep_class_body(node: ast.ClassDef, lines: Sequence[str], kept: list[str]) -> None:
-    """What runs when the class is made: its head and the statements that are no definitions."""
-    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-    body = [s for s in node.body if not isinstance(s, definitions)]
-    if not body or node.body[0].lineno == node.lineno:
-        return
-    first = node.body[0]
-    decorated = first.decorator_list if isinstance(first, definitions) else []
-    for i in range(node.lineno - 1, min([first.lineno, *(d.lineno for d in decorated)]) - 1):
-        kept[i] = lines[i]
-    for statement in body:
-        _keep(statement, lines, kept)
-
-
-def parse_expression(lines: Sequence[str], node: ast.expr) -> cst.BaseExpression:
-    """The libcst node of the expression at an ast node."""
-    return parse_expression_text(source_of(lines, node))
+    def _in_characters(self, start: Point, end: Point) -> Place:
+        first, last = self.lines[start[0] - 1], self.lines[end[0] - 1]
+        column = len(texts.cut_bytes(first, 0, start[1]))
+        return start[0], column, end[0], len(texts.cut_bytes(last, 0, end[1]))
 
 
 @lru_cache(maxsize=4096)
-def parse_expression_text(text: str) -> cst.BaseExpression:
+def parse_expression_text(text: str) -> ast.expr:
     """Parse one expression; newlines inside are allowed. Raises UnreadableError.
 
-    Kept by text: a module says ``Tensor`` and ``int`` hundreds of times, and nodes never change.
+    Kept by text: a module says ``"Tensor"`` hundreds of times, and nodes never change.
     """
     try:
-        return cst.parse_expression(f"({text})" if "\n" in text else text)
-    except Exception as error:  # libcst raises several kinds, RecursionError among them
-        raise UnreadableError(_reason(error)) from error
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an escape in a docstring is no news to who lints
+            return ast.parse(f"({text})" if "\n" in text else text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        told = " ".join(str(error).split())
+        raise UnreadableError(f"{type(error).__name__}: {told}"[:200]) from error
 
 
-def source_of(lines: Sequence[str], node: ast.expr) -> str:
-    """The source text of an ast expression."""
-    end_line = node.end_lineno or node.lineno
-    chosen = list(lines[node.lineno - 1 : end_line])
-    chosen[-1] = _cut(chosen[-1], node.end_col_offset or 0)
-    chosen[0] = _bytes_from(chosen[0], node.col_offset)
-    return "".join(chosen)
+def _has_place(node: ast.AST) -> bool:
+    return getattr(node, "end_col_offset", None) is not None
 
 
-def _positions(module: cst.Module) -> Mapping[cst.CSTNode, CodeRange]:
-    """The place of every node; empty where the tree is deeper than libcst's visitor can go."""
-    try:
-        return MetadataWrapper(module, unsafe_skip_copy=True).resolve(PositionProvider)
-    except (RecursionError, KeyError):
-        return {}  # the finding is then reported at the first line of its function
+def _extent(node: ast.AST) -> tuple[Point, Point]:
+    """Where ast says that a node with a place stands; columns in bytes of UTF-8."""
+    assert isinstance(node, PLACED)
+    assert node.end_lineno is not None
+    assert node.end_col_offset is not None
+    return (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
 
 
-def _parse(text: str, first_line: int, *, wrapped: bool) -> Snippet:
-    try:
-        module = cst.parse_module(text if text.endswith("\n") else text + "\n")
-    except Exception as error:  # libcst raises several kinds, RecursionError among them
-        raise UnreadableError(_reason(error)) from error
-    body: Sequence[cst.BaseStatement] = module.body
-    if wrapped:
-        outer = module.body[0]
-        assert isinstance(outer, cst.If)
-        assert isinstance(outer.body, cst.IndentedBlock)
-        body = outer.body.body
-    return Snippet(module, body, first_line)
+PLACED = (
+    ast.expr,
+    ast.stmt,
+    ast.excepthandler,
+    ast.arg,
+    ast.keyword,
+    ast.alias,
+    ast.pattern,
+)
 
 
-def _reason(error: Exception) -> str:
-    # libcst's own text quotes the line it failed at, and fails itself where there is none.
-    told = error.message if isinstance(error, cst.ParserSyntaxError) else str(error)
-    text = " ".join(told.split())
-    return f"{type(error).__name__}: {text}"[:200]
-
-
-def _cut(line: str, end: int) -> str:
-    return line.encode()[:end].decode(errors="replace") if not line.isascii() else line[:end]
-
-
-def _bytes_from(line: str, start: int) -> str:
-    return line.encode()[start:].decode(errors="replace") if not line.isascii() else line[start:]
-
-
-@lru_cache(maxsize=8192)
-def literal_of(text: str) -> object:
-    """What a literal's source text is worth; libcst's own property compiles it each time.
-
-    Raises ValueError or SyntaxError where the text is no literal.
-    """
-    return ast.literal_eval(text)
+def _placed_children(node: ast.AST) -> Iterator[ast.AST]:
+    """The nodes right below one, those reached through nodes without a place included."""
+    for child in ast.iter_child_nodes(node):
+        if _has_place(child):
+            yield child
+        else:
+            yield from _placed_children(child)

@@ -1,0 +1,100 @@
+"""Source text by the piece: columns of bytes, comments and brackets.
+
+Enters lines or pieces of text; leaves pieces of text. Must not know nodes.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import tokenize
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+_COMMENT = re.compile(r"#[^\r\n]*")
+_BLANK = r"(?:[\s\\]|#[^\r\n]*)*"
+_OPENING = re.compile(r"\(" + _BLANK)
+_OPENED = re.compile(r"[\s\\(]*\Z")
+_CLOSED = re.compile(r"[\s\\)]*")
+
+
+def cut_bytes(line: str, start: int, end: int | None) -> str:
+    """A piece of a line; ``start`` and ``end`` are counted in bytes of UTF-8, as ast counts."""
+    if line.isascii():
+        return line[start:end]
+    return line.encode()[start:end].decode(errors="replace")
+
+
+def between(lines: Sequence[str], start: tuple[int, int], end: tuple[int, int]) -> str:
+    """The text from one place to another: 1-based lines, columns in bytes; "" where none is."""
+    if start >= end:
+        return ""
+    if start[0] == end[0]:
+        return cut_bytes(lines[start[0] - 1], start[1], end[1])
+    chosen = list(lines[start[0] - 1 : end[0]])
+    chosen[-1] = cut_bytes(chosen[-1], 0, end[1])
+    chosen[0] = cut_bytes(chosen[0], start[1], None)
+    return "".join(chosen)
+
+
+def advance(place: tuple[int, int], text: str) -> tuple[int, int]:
+    """The place where ``text`` ends if it starts at ``place``; columns in bytes."""
+    pieces = _NEWLINE.split(text)
+    width = len(pieces[-1].encode())
+    if len(pieces) == 1:
+        return place[0], place[1] + width
+    return place[0] + len(pieces) - 1, width
+
+
+def without_comments(text: str) -> str:
+    """Source text of one piece of a program, every comment in it left out."""
+    if "#" not in text:
+        return text
+    # Within brackets, line ends and indentation mean nothing to the tokenizer.
+    lines = io.StringIO(f"(\n{text}\n)").readlines()
+    try:
+        for token in tokenize.generate_tokens(iter(list(lines)).__next__):
+            if token.type == tokenize.COMMENT:
+                row, column = token.start
+                lines[row - 1] = lines[row - 1][:column] + "\n"
+    except (tokenize.TokenError, SyntaxError):
+        return text  # no whole piece of a program: it is shown as it stands
+    return "".join(lines[1:-1])
+
+
+def own_brackets(before: str, after: str) -> tuple[str, str]:
+    """The round brackets of an expression, of the text before and after it without its own.
+
+    Neither text holds strings: they reach to the expression's neighbours.
+    """
+    before, after = _COMMENT.sub("", before), _COMMENT.sub("", after)
+    opened, closed = _OPENED.search(before), _CLOSED.match(after)
+    assert opened is not None  # both patterns match the empty text
+    assert closed is not None
+    count = min(opened[0].count("("), closed[0].count(")"))
+    if not count:
+        return "", ""
+    return _opening(opened[0], count), _closing(closed[0], count)
+
+
+def inner_start(text: str) -> str:
+    """The bracket that ``text`` begins with, and the blanks and comments after it."""
+    found = _OPENING.match(text)
+    return found[0] if found is not None else ""
+
+
+def _opening(text: str, count: int) -> str:
+    at = len(text)
+    for _ in range(count):
+        at = text.rindex("(", 0, at)
+    return text[at:]
+
+
+def _closing(text: str, count: int) -> str:
+    at = 0
+    for _ in range(count):
+        at = text.index(")", at) + 1
+    return text[:at]
