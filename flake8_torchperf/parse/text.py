@@ -62,7 +62,7 @@ def without_comments(text: str) -> str:
                 lines[row - 1] = lines[row - 1][:column] + "\n"
     except (tokenize.TokenError, SyntaxError):
         return text  # no whole piece of a program: it is shown as it stands
-    return "".join(lines[1:-1])
+    return "".join(lines[1:-1])[:-1]
 
 
 def own_brackets(before: str, after: str) -> tuple[str, str]:
