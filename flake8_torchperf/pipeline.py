@@ -1,7 +1,7 @@
 """From source text to findings: suspects, parse, interpret, sites, findings, in that order.
 
 Enters what flake8 hands over (the ast, the lines, the file's name) and options; leaves findings.
-libcst, the torch table and the rule pages are imported only where a file has suspects.
+The interpreter, the torch table and the rule pages are imported only where a file has suspects.
 """
 
 from __future__ import annotations
@@ -62,9 +62,8 @@ def _interpret(module: ModuleMap, suspects: Suspects, options: Options) -> list[
 def _collection_paused() -> Iterator[None]:
     """Put off garbage collection while one file is analysed.
 
-    libcst makes a hundred small objects per line, and each generation that fills makes the
-    collector walk everything flake8 holds: half of the time spent here would go there. What one
-    file leaves behind is collected after it.
+    Environments are copied where paths part, and each generation that fills makes the collector
+    walk everything flake8 holds. What one file leaves behind is collected after it.
     """
     running = gc.isenabled()
     gc.disable()
@@ -77,7 +76,7 @@ def _collection_paused() -> Iterator[None]:
 
 def _findings(module: ModuleMap, suspects: Suspects, options: Options) -> list[Finding]:
     from flake8_torchperf.findings.catalogue import load_catalogue
-    from flake8_torchperf.findings.report import report, unreadable
+    from flake8_torchperf.findings.report import report
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.interpret.project import Project
     from flake8_torchperf.interpret.unit import (
@@ -87,19 +86,15 @@ def _findings(module: ModuleMap, suspects: Suspects, options: Options) -> list[F
         module_constant,
     )
     from flake8_torchperf.knowledge.table import load
-    from flake8_torchperf.parse.snippet import UnreadableError
 
     catalogue = load_catalogue(options.rules)
     machine = Machine(load(), Project(module), module_constant, catalogue.called_functions)
     names = Names(options.hot + catalogue.hot, options.cold)
     findings: list[Finding] = []
-    try:
-        for info in callers_first(suspects.functions):
-            unit = interpret_function(info, machine, names)
-            findings.extend(report(unit, catalogue, options))
-        if suspects.module_level:
-            findings.extend(report(interpret_module(module, machine), catalogue, options))
-    except UnreadableError as error:
-        findings.append(unreadable(error))
+    for info in callers_first(suspects.functions):
+        unit = interpret_function(info, machine, names)
+        findings.extend(report(unit, catalogue, options))
+    if suspects.module_level:
+        findings.extend(report(interpret_module(module, machine), catalogue, options))
     findings.sort(key=lambda f: (f.line, f.column, f.code))
     return findings

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import libcst
 import pytest
 from flake8_run import flake8
 from linting import ALL, HOT, LOOP, findings
@@ -19,7 +18,7 @@ HEAD = "import torch\n"
 
 
 def survive(source: str, options: Options) -> list[Finding]:
-    """Lint, and fail by the error's type alone: libcst's nodes take minutes to print."""
+    """Lint, and fail by the error's type alone: a deep tree takes minutes to print."""
     try:
         return lint(source, "model.py", options)
     except Exception as error:  # whatever it is, it is the failure
@@ -232,29 +231,6 @@ def test_neighbours_that_cannot_be_read(tmp_path: Path) -> None:
         + "def other_step(x):\n    return a(x).item() + b(c(x)).item() + d(e(f(x))).item()\n"
     )  # fmt: skip
     assert [f.code for f in lint(path.read_text(), str(path), HOT)] == ["TPF101"]
-
-
-def test_what_libcst_cannot_parse_is_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise libcst.ParserSyntaxError("no such\nsyntax", lines=["x"], raw_line=1, raw_column=0)
-
-    monkeypatch.setattr(libcst, "parse_module", refuse)
-    found = lint(HEAD + READ + READ.replace("step", "other_step"), "model.py", HOT)
-    assert [(f.line, f.column, f.code) for f in found] == [(1, 0, "TPF900")]
-    assert "libcst" in found[0].message
-    assert "no such" in found[0].message
-    assert "\n" not in found[0].message
-
-
-@pytest.mark.parametrize("error", [RecursionError("too deep"), ValueError("odd"), Exception()])
-def test_however_libcst_fails(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise error
-
-    monkeypatch.setattr(libcst, "parse_module", refuse)
-    found = lint(HEAD + READ, "model.py", HOT)
-    assert [(f.line, f.column, f.code) for f in found] == [(1, 0, "TPF900")]
-    assert type(error).__name__ in found[0].message
 
 
 @pytest.mark.parametrize(

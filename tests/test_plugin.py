@@ -236,9 +236,9 @@ def test_a_bug_of_ours_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("source", "absent"),
     [
-        ("x = 1\n", ["flake8_torchperf.pipeline", "flake8_torchperf.findings", "libcst", "torch"]),
-        ("import torch\n\n\ndef f(x):\n    return x\n", ["libcst", "torch"]),
-        (READS_IN_A_LOOP, ["torch"]),
+        ("x = 1\n", ["flake8_torchperf.pipeline", "flake8_torchperf.findings", "torch"]),
+        ("import torch\n\n\ndef f(x):\n    return x\n", ["flake8_torchperf.interpret", "torch"]),
+        (READS_IN_A_LOOP, ["libcst", "torch"]),
     ],
     ids=["no-torch", "no-suspects", "suspects"],
 )

@@ -16,7 +16,7 @@ from flake8_torchperf.interpret.values import tensor_of
 from flake8_torchperf.sites.model import Level, Site
 
 if TYPE_CHECKING:
-    import libcst as cst
+    import ast
 
 _SCOPE_LEVEL = {"loop": Level.LOOP, "hot": Level.HOT}
 
@@ -137,5 +137,5 @@ def _covered_nodes(best: dict[int, Raw]) -> set[int]:
     return covered
 
 
-def _identities(nodes: Iterable[cst.CSTNode]) -> set[int]:
+def _identities(nodes: Iterable[ast.AST]) -> set[int]:
     return {id(node) for node in nodes}

@@ -14,9 +14,8 @@ from flake8_torchperf.interpret.values import Strength, Tensor, tensor_of
 from flake8_torchperf.sites.locate import locate
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterable
-
-    import libcst as cst
 
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.match import Raw
@@ -73,7 +72,7 @@ def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
 
 def _finding(raw: Raw, snippet: Snippet, options: Options) -> Finding:
     site = locate(raw.site, snippet)
-    message = format_message(raw.rule, site)
+    message = format_message(raw.rule, site, snippet)
     if options.explain and isinstance(site.operand, Tensor):
         message = with_reason(message, site.operand.reason.describe(_line_in(snippet)))
     line, column, end_line, end_column = snippet.position(site.node) or snippet.start
@@ -81,7 +80,7 @@ def _finding(raw: Raw, snippet: Snippet, options: Options) -> Finding:
 
 
 def _line_in(snippet: Snippet) -> LineOf:
-    def line_of(node: cst.CSTNode) -> int | None:
+    def line_of(node: ast.AST) -> int | None:
         place = snippet.position(node)
         return None if place is None else place[0]
 
@@ -91,4 +90,4 @@ def _line_in(snippet: Snippet) -> LineOf:
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    LineOf = Callable[[cst.CSTNode], int | None]
+    LineOf = Callable[[ast.AST], int | None]

@@ -1,15 +1,14 @@
 """Type annotations, written out or in a docstring, to values.
 
-Enters a libcst expression and the module it stands in; leaves the value an object of that type
+Enters an expression and the module it stands in; leaves the value an object of that type
 has. Must not know statements, calls or sites.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import TYPE_CHECKING
-
-import libcst as cst
 
 from flake8_torchperf.interpret.types import JAXTYPING, TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
@@ -29,12 +28,7 @@ from flake8_torchperf.interpret.values import (
     Value,
     union,
 )
-from flake8_torchperf.parse.snippet import (
-    UnreadableError,
-    literal_of,
-    parse_expression,
-    parse_expression_text,
-)
+from flake8_torchperf.parse.snippet import UnreadableError, parse_expression_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -65,36 +59,46 @@ MAX_DEPTH = 12
 
 
 def annotated(
-    node: cst.BaseExpression, module: ModuleMap, machine: Machine, reason: Reason, depth: int = 0
+    node: ast.expr, module: ModuleMap, machine: Machine, reason: Reason, depth: int = 0
 ) -> Value:
     """The value of an object whose annotation is ``node``; every tensor in it has ``reason``."""
     if depth > MAX_DEPTH:
         return UNKNOWN
     match node:
-        case cst.SimpleString() | cst.ConcatenatedString():
-            return _from_string(node, module, machine, reason, depth)
-        case cst.Name(value="None"):
-            return NONE
-        case cst.Name() | cst.Attribute():
+        case ast.Name() | ast.Attribute():
             return _named(node, module, machine, reason, depth)
-        case cst.BinaryOperation(left=left, operator=cst.BitOr(), right=right):
+        case ast.Constant(value=str(text)):
+            return _from_string(text, module, machine, reason, depth)
+        case ast.Constant(value=None):
+            return NONE
+        case ast.BinOp(left=left, op=ast.BitOr(), right=right):
             sides = (annotated(side, module, machine, reason, depth + 1) for side in (left, right))
             return _either(sides)
-        case cst.Subscript(value=base, slice=elements):
-            arguments = [e.slice.value for e in elements if isinstance(e.slice, cst.Index)]
-            return _generic(base, arguments, module, machine, reason, depth)
+        case ast.Subscript(value=base):
+            return _generic(base, _type_arguments(node), module, machine, reason, depth)
     return UNKNOWN
 
 
-def dotted_name(node: cst.BaseExpression) -> str:
+def _type_arguments(node: ast.Subscript) -> list[ast.expr]:
+    """What stands in the square brackets of a generic type; ``*Ts`` without its star."""
+    inside = node.slice
+    several = inside.elts if isinstance(inside, ast.Tuple) and inside.elts else [inside]
+    return [
+        one.value if isinstance(one, ast.Starred) else one
+        for one in several
+        if not isinstance(one, ast.Slice)
+    ]
+
+
+def dotted_name(node: ast.expr) -> str:
     """``a.b.c`` for a name or attribute chain, "" for anything else."""
     parts: list[str] = []
-    while isinstance(node, cst.Attribute):
-        parts.append(node.attr.value)
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
         node = node.value
-    if not isinstance(node, cst.Name):
+    if not isinstance(node, ast.Name):
         return ""
-    parts.append(node.value)
+    parts.append(node.id)
     return ".".join(reversed(parts))
 
 
@@ -115,15 +119,8 @@ def resolve_dotted(name: str, module: ModuleMap, machine: Machine) -> Value:
 
 
 def _from_string(
-    node: cst.SimpleString | cst.ConcatenatedString,
-    module: ModuleMap,
-    machine: Machine,
-    reason: Reason,
-    depth: int,
+    text: str, module: ModuleMap, machine: Machine, reason: Reason, depth: int
 ) -> Value:
-    text = literal_of(node.value) if isinstance(node, cst.SimpleString) else node.evaluated_value
-    if not isinstance(text, str):
-        return UNKNOWN
     try:
         parsed = parse_expression_text(text.strip())
     except UnreadableError:
@@ -132,7 +129,7 @@ def _from_string(
 
 
 def _named(
-    node: cst.Name | cst.Attribute,
+    node: ast.Name | ast.Attribute,
     module: ModuleMap,
     machine: Machine,
     reason: Reason,
@@ -178,12 +175,8 @@ def record(info: ClassInfo, machine: Machine, reason: Reason, depth: int) -> Val
         return None
     fields: dict[str, Value] = {}
     for name, node in info.annotations.items():
-        try:
-            parsed = parse_expression(info.module.lines, node)
-        except UnreadableError:
-            return None
         stated = Reason(f"annotation of `{info.name}.{name}`", None, reason)
-        fields[name] = annotated(parsed, info.module, machine, stated, depth + 1)
+        fields[name] = annotated(node, info.module, machine, stated, depth + 1)
     if "TypedDict" in kinds:
         return Mapping_(UNKNOWN, UNKNOWN, tuple(fields.items()))
     return Sequence("tuple", UNKNOWN, tuple(fields.values()), tuple(fields))
@@ -200,39 +193,34 @@ def _alias(name: str, module: ModuleMap, machine: Machine, reason: Reason, depth
     values = home.constants.get(short, [])
     if len(values) != 1:
         return UNKNOWN
-    try:
-        node = parse_expression(home.lines, values[0])
-    except UnreadableError:
-        return UNKNOWN
-    if isinstance(node, cst.Call):  # NewType("Mask", Tensor), TypeVar("T", bound=Tensor)
+    node = values[0]
+    if isinstance(node, ast.Call):  # NewType("Mask", Tensor), TypeVar("T", bound=Tensor)
         return _type_variable(node, home, machine, reason, depth)
-    written = (cst.Name, cst.Attribute, cst.Subscript, cst.BinaryOperation)
-    if short in home.annotations:  # `Pair: TypeAlias = "tuple[Tensor, int]"`
-        written = (*written, cst.SimpleString)  # type: ignore[assignment]
-    if not isinstance(node, written):
-        return UNKNOWN
+    if isinstance(node, ast.Constant) and node.value is not None and short not in home.annotations:
+        return UNKNOWN  # any text, unlike `Pair: TypeAlias = "tuple[Tensor, int]"`
     return annotated(node, home, machine, reason, depth + 1)
 
 
 def _type_variable(
-    node: cst.Call, module: ModuleMap, machine: Machine, reason: Reason, depth: int
+    node: ast.Call, module: ModuleMap, machine: Machine, reason: Reason, depth: int
 ) -> Value:
     maker = dotted_name(node.func).rpartition(".")[2]
-    if maker == "NewType" and len(node.args) == 2:
-        return annotated(node.args[1].value, module, machine, reason, depth + 1)
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if maker == "NewType" and len(given) == 2:
+        return annotated(given[1], module, machine, reason, depth + 1)
     if maker == "TypeVar":
-        for argument in node.args:
-            if argument.keyword is not None and argument.keyword.value == "bound":
-                return annotated(argument.value, module, machine, reason, depth + 1)
-        options = [a.value for a in node.args[1:] if a.keyword is None]
+        for keyword in node.keywords:
+            if keyword.arg == "bound":
+                return annotated(keyword.value, module, machine, reason, depth + 1)
+        options = node.args[1:]
         if options:
             return _either(annotated(o, module, machine, reason, depth + 1) for o in options)
     return UNKNOWN
 
 
 def _generic(
-    base: cst.BaseExpression,
-    arguments: list[cst.BaseExpression],
+    base: ast.expr,
+    arguments: list[ast.expr],
     module: ModuleMap,
     machine: Machine,
     reason: Reason,
@@ -244,7 +232,7 @@ def _generic(
         inner = annotated(arguments[0], module, machine, reason, depth + 1)
         return Tensor(inner.reason, JAXTYPING[short]) if isinstance(inner, Tensor) else inner
 
-    def value(node: cst.BaseExpression) -> Value:
+    def value(node: ast.expr) -> Value:
         return annotated(node, module, machine, reason, depth + 1)
 
     match short:
@@ -267,16 +255,15 @@ def _generic(
         return Mapping_(value(arguments[0]), value(arguments[1]))
     if short in WRAPPERS and arguments:
         return value(arguments[-1] if short == "Coroutine" else arguments[0])
-    if isinstance(base, (cst.Name, cst.Attribute)):
+    if isinstance(base, (ast.Name, ast.Attribute)):
         return _named(base, module, machine, reason, depth)
     return UNKNOWN
 
 
-def _tuple(
-    arguments: list[cst.BaseExpression], value: Callable[[cst.BaseExpression], Value]
-) -> Value:
-    if len(arguments) == 2 and isinstance(arguments[1], cst.Ellipsis):
-        return Sequence("tuple", value(arguments[0]))
+def _tuple(arguments: list[ast.expr], value: Callable[[ast.expr], Value]) -> Value:
+    match arguments:
+        case [_, ast.Constant(value=last)] if last is ...:
+            return Sequence("tuple", value(arguments[0]))
     items = tuple(value(a) for a in arguments)
     element = union(items) if items else UNKNOWN
     return Sequence("tuple", element, items)

@@ -1,14 +1,13 @@
 """The arguments of a call, evaluated.
 
-Enters a libcst call; leaves argument values with their nodes. Must not know what is called.
+Enters a call; leaves argument values with their nodes. Must not know what is called.
 """
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-import libcst as cst
 
 from flake8_torchperf.interpret import expressions
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 class Argument:
     """One argument: its expression and value."""
 
-    node: cst.BaseExpression
+    node: ast.expr
     value: Value
 
 
@@ -44,7 +43,7 @@ class Argument:
 class Arguments:
     """All arguments of one call; ``open`` where ``*args`` or ``**kwargs`` hide some."""
 
-    node: cst.Call
+    node: ast.Call
     positional: tuple[Argument, ...]
     keywords: dict[str, Argument]
     open: bool = False
@@ -84,30 +83,30 @@ class Arguments:
         return Arguments(self.node, self.positional[1:], self.keywords, self.open)
 
 
-def evaluate_arguments(node: cst.Call, env: Env, ctx: Context) -> Arguments:
-    """Evaluate the arguments of a call from left to right."""
+def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:
+    """Evaluate the arguments of a call: those by position, then those by keyword."""
     positional: list[Argument] = []
     keywords: dict[str, Argument] = {}
     hidden = False
     for argument in node.args:
-        value = expressions.evaluate(argument.value, env, ctx)
-        if argument.star == "*":
+        if isinstance(argument, ast.Starred):
+            value = expressions.evaluate(argument.value, env, ctx)
             hidden = _starred(argument.value, value, positional, ctx) or hidden
-        elif argument.star == "**":
-            hidden = True
-            if isinstance(value, Mapping_):
-                for key, item in value.items:
-                    keywords.setdefault(key, Argument(argument.value, item))
-        elif argument.keyword is not None:
-            keywords[argument.keyword.value] = Argument(argument.value, value)
         else:
-            positional.append(Argument(argument.value, value))
+            positional.append(Argument(argument, expressions.evaluate(argument, env, ctx)))
+    for keyword in node.keywords:
+        value = expressions.evaluate(keyword.value, env, ctx)
+        if keyword.arg is not None:
+            keywords[keyword.arg] = Argument(keyword.value, value)
+            continue
+        hidden = True
+        if isinstance(value, Mapping_):
+            for key, item in value.items:
+                keywords.setdefault(key, Argument(keyword.value, item))
     return Arguments(node, tuple(positional), keywords, hidden)
 
 
-def _starred(
-    node: cst.BaseExpression, value: Value, positional: list[Argument], ctx: Context
-) -> bool:
+def _starred(node: ast.expr, value: Value, positional: list[Argument], ctx: Context) -> bool:
     """Spread ``*value``; True where the number of arguments is not known."""
     unpack_reads(value, "star", node, ctx)
     if isinstance(value, Sequence) and value.items is not None:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from flake8_torchperf.interpret import classes, expressions
 from flake8_torchperf.interpret.environment import Env, path_of
 from flake8_torchperf.interpret.returned import value_of_return
@@ -40,22 +38,24 @@ from flake8_torchperf.interpret.values import (
 )
 
 if TYPE_CHECKING:
+    import ast
+
     from flake8_torchperf.interpret.machine import Context
 
 # Attributes of numpy arrays that are no arrays.
 NDARRAY_FACTS: dict[str, Value] = {"shape": SHAPE, "ndim": Scalar("int"), "size": Scalar("int")}
 
 
-def attribute(node: cst.Attribute, env: Env, ctx: Context) -> Value:
+def attribute(node: ast.Attribute, env: Env, ctx: Context) -> Value:
     """``owner.name``: what is known of the path, else of the owner."""
     path = path_of(node)
     if path is not None and path in env:
         return env[path]
     owner = expressions.evaluate(node.value, env, ctx)
-    return attribute_of(owner, node.attr.value, node, ctx)
+    return attribute_of(owner, node.attr, node, ctx)
 
 
-def attribute_of(owner: Value, name: str, node: cst.Attribute | None, ctx: Context) -> Value:
+def attribute_of(owner: Value, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
     """The attribute ``name`` of a value."""
     match owner:
         case Tensor():
@@ -95,7 +95,7 @@ UNKNOWN_ATTRIBUTES: dict[str, Value] = {
 }
 
 
-def tensor_attribute(tensor: Tensor, name: str, node: cst.Attribute | None, ctx: Context) -> Value:
+def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
     """An attribute of a tensor, by torch's own table."""
     match name:
         case "device":
@@ -122,7 +122,7 @@ def tensor_attribute(tensor: Tensor, name: str, node: cst.Attribute | None, ctx:
 MOVES = ("to", "cuda", "pin_memory", "convert_to_tensors")
 
 
-def host_batch_item(node: cst.CSTNode | None) -> Tensor:
+def host_batch_item(node: ast.AST | None) -> Tensor:
     """A tensor of what a tokenizer returned."""
     reason = Reason('part of what `return_tensors="pt"` asks for', node, None, Strength.INFERRED)
     return Tensor(reason, device="host")
@@ -146,7 +146,7 @@ EXTERNAL_CONSTANTS: dict[str, Value] = {
 
 
 def _of_union(
-    options: tuple[Value, ...], name: str, node: cst.Attribute | None, ctx: Context
+    options: tuple[Value, ...], name: str, node: ast.Attribute | None, ctx: Context
 ) -> Value:
     """Only the options that can have the attribute matter: None and numbers have none."""
     table = ctx.machine.table
@@ -244,7 +244,7 @@ TENSOR_ONLY = frozenset(
 )
 
 
-def optimizer_groups(reason_node: cst.CSTNode | None) -> Value:
+def optimizer_groups(reason_node: ast.AST | None) -> Value:
     """``optimizer.param_groups``: dicts with parameters under "params" and options beside them."""
     reason = Reason(
         "parameter of an optimizer's `param_groups`", reason_node, None, Strength.STATED

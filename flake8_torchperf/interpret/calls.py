@@ -5,9 +5,8 @@ Enters a call node; leaves its value. Must not know statements.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
-
-import libcst as cst
 
 from flake8_torchperf.interpret import (
     builtin_calls,
@@ -52,9 +51,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context
 
 
-def call(node: cst.Call, env: Env, ctx: Context) -> Value:
+def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     """The value of a call expression."""
-    if isinstance(node.func, cst.Name) and node.func.value == "super" and "super" not in env:
+    if isinstance(node.func, ast.Name) and node.func.id == "super" and "super" not in env:
         return classes.super_instance(ctx)
     callee = expressions.evaluate(node.func, env, ctx)
     arguments = evaluate_arguments(node, env, ctx)
@@ -66,7 +65,7 @@ def call(node: cst.Call, env: Env, ctx: Context) -> Value:
     if value == UNKNOWN and "return_tensors" in arguments.keywords:
         # A tokenizer or processor: what it makes of text or images lies on the host.
         return HOST_BATCH
-    if value == UNKNOWN and isinstance(node.func, cst.Attribute):
+    if value == UNKNOWN and isinstance(node.func, ast.Attribute):
         return unknown_method(node.func, arguments, env, ctx)
     return value
 
@@ -100,12 +99,10 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
 OPAQUE = (Function, Closure, Instance, Returning, UnknownValue)
 
 
-def told_by_use(node: cst.Call, arguments: Arguments, env: Env) -> None:
+def told_by_use(node: ast.Call, arguments: Arguments, env: Env) -> None:
     """``loss.backward()`` and ``x.detach()``: from here on the name is known to be a tensor."""
     match node.func:
-        case cst.Attribute(
-            value=(cst.Name() | cst.Attribute()) as owner, attr=cst.Name(value=name)
-        ):
+        case ast.Attribute(value=(ast.Name() | ast.Attribute()) as owner, attr=name):
             if name not in TOLD_BY_CALL or arguments.positional:
                 return
             path = path_of(owner)
@@ -156,12 +153,12 @@ def _method(
     return UNKNOWN
 
 
-def unknown_method(func: cst.Attribute, arguments: Arguments, env: Env, ctx: Context) -> Value:
+def unknown_method(func: ast.Attribute, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """A method of an owner of which nothing is known, where the method itself tells."""
     owner = expressions.evaluate(func.value, env, ctx.silent())
     if owner != UNKNOWN:
         return UNKNOWN
-    name = func.attr.value
+    name = func.attr
     if name in ("named_parameters", "named_buffers", "parameters", "buffers"):
         return classes.module_iteration(name, func)
     if name == "isoformat" or name in STRING_METHODS:
@@ -175,7 +172,7 @@ STRING_METHODS = frozenset(
 )
 
 
-def _named_call(callee: Value, node: cst.Call, ctx: Context) -> None:
+def _named_call(callee: Value, node: ast.Call, ctx: Context) -> None:
     """A call that a page of the user's own asks for by name."""
     if not ctx.machine.called or ctx.sink is None:
         return

@@ -5,10 +5,9 @@ Enters an instance or class value; leaves the values of members. Must not know s
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import libcst as cst
 
 from flake8_torchperf.interpret import attributes, expressions, functions
 from flake8_torchperf.interpret.annotations import annotated
@@ -36,11 +35,8 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
     union,
 )
-from flake8_torchperf.parse.snippet import UnreadableError, parse_expression
 
 if TYPE_CHECKING:
-    import ast
-
     from flake8_torchperf.interpret.machine import Context, Machine
     from flake8_torchperf.suspects.modulemap import ClassInfo
 
@@ -222,21 +218,13 @@ def _reconciled(values: list[Value], stated: Value | None) -> Value:
 
 def annotation_of(node: ast.expr, info: ClassInfo, name: str, machine: Machine) -> Value:
     """The value of an attribute by its annotation in the class body."""
-    try:
-        parsed = parse_expression(info.module.lines, node)
-    except UnreadableError:
-        return UNKNOWN
     reason = Reason(f"annotation of `{info.name}.{name}`")
-    return annotated(parsed, info.module, machine, reason)
+    return annotated(node, info.module, machine, reason)
 
 
 def _evaluate(node: ast.expr, info: ClassInfo, ctx: Context) -> Value:
-    try:
-        parsed = parse_expression(info.module.lines, node)
-    except UnreadableError:
-        return UNKNOWN
     place = replace(ctx.silent(), module=info.module, writes=None)
-    return expressions.evaluate(parsed, {}, place)
+    return expressions.evaluate(node, {}, place)
 
 
 def class_member(info: ClassInfo, name: str, ctx: Context) -> Value:
@@ -379,7 +367,7 @@ def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Con
     return value
 
 
-def module_iteration(name: str, node: cst.CSTNode) -> Value:
+def module_iteration(name: str, node: ast.AST) -> Value:
     """``parameters()``, ``named_buffers()``, ``state_dict()``: the tensors of a module."""
     role = "parameter" if "parameters" in name else ""
     strength = Strength.STATED
@@ -434,6 +422,6 @@ def cast(arguments: Arguments, ctx: Context) -> Value:
     return annotated(arguments.positional[0].node, ctx.module, ctx.machine, reason)
 
 
-def is_self(node: cst.BaseExpression, ctx: Context) -> bool:
+def is_self(node: ast.expr, ctx: Context) -> bool:
     """Is this expression the method's own ``self``?"""
-    return isinstance(node, cst.Name) and node.value == ctx.self_name
+    return isinstance(node, ast.Name) and node.id == ctx.self_name

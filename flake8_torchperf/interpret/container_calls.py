@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from flake8_torchperf.interpret import targets
 from flake8_torchperf.interpret.environment import Env, path_of
 from flake8_torchperf.interpret.iteration import element_of
@@ -32,13 +30,15 @@ from flake8_torchperf.interpret.values import (
 )
 
 if TYPE_CHECKING:
+    import ast
+
     from flake8_torchperf.interpret.arguments import Arguments
     from flake8_torchperf.interpret.machine import Context
 
 
 def call_method(
     owner: Value,
-    node: cst.BaseExpression | None,
+    node: ast.expr | None,
     name: str,
     arguments: Arguments,
     env: Env,
@@ -63,10 +63,10 @@ SCALAR_METHODS: dict[str, Value] = {
 }  # fmt: skip
 
 
-def _change(env: Env, node: cst.BaseExpression | None, value: Value, ctx: Context) -> None:
+def _change(env: Env, node: ast.expr | None, value: Value, ctx: Context) -> None:
     """The container is worth ``value`` from here on; so is the item of a dict that it is."""
     path = path_of(node) if node is not None else None
-    if isinstance(node, cst.Subscript):
+    if isinstance(node, ast.Subscript):
         outer = path_of(node.value)
         holder = env.get(outer) if outer is not None else None
         if outer is not None and isinstance(holder, Mapping_):
@@ -79,7 +79,7 @@ def _change(env: Env, node: cst.BaseExpression | None, value: Value, ctx: Contex
 
 def _sequence(
     owner: Sequence,
-    node: cst.BaseExpression | None,
+    node: ast.expr | None,
     name: str,
     arguments: Arguments,
     env: Env,
@@ -117,7 +117,7 @@ def _grown(owner: Sequence, value: Value) -> Sequence:
 
 def _mapping(
     owner: Mapping_,
-    node: cst.BaseExpression | None,
+    node: ast.expr | None,
     name: str,
     arguments: Arguments,
     env: Env,

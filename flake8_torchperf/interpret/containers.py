@@ -5,10 +5,9 @@ Enters values; leaves values. Must not know statements.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import libcst as cst
 
 from flake8_torchperf.interpret.arguments import Argument, Arguments
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
@@ -52,7 +51,7 @@ def single(arguments: Arguments, value: Value) -> Arguments:
 
 def several(arguments: Arguments, values: list[Value]) -> Arguments:
     """A call with made arguments."""
-    node = arguments.positional[0].node if arguments.positional else cst.Name("_")
+    node = arguments.positional[0].node if arguments.positional else ast.Name("_", ast.Load())
     return Arguments(arguments.node, tuple(Argument(node, v) for v in values), {})
 
 
@@ -77,12 +76,12 @@ def inside_loop(arguments: Arguments, ctx: Context) -> Context:
 
 def grad_filter(function: Value) -> bool:
     """``lambda p: p.grad is not None`` and ``lambda p: p.requires_grad``."""
-    if not isinstance(function, Closure) or not isinstance(function.node, cst.Lambda):
+    if not isinstance(function, Closure) or not isinstance(function.node, ast.Lambda):
         return False
     body = function.node.body
-    if isinstance(body, cst.Comparison):
+    if isinstance(body, ast.Compare):
         body = body.left
-    return isinstance(body, cst.Attribute) and body.attr.value in ("grad", "requires_grad")
+    return isinstance(body, ast.Attribute) and body.attr in ("grad", "requires_grad")
 
 
 def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:

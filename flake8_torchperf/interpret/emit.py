@@ -13,9 +13,8 @@ from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterable
-
-    import libcst as cst
 
     from flake8_torchperf.interpret.machine import Context, LoopPlace
 
@@ -24,12 +23,12 @@ def emit(
     ctx: Context,
     kind: SiteKind,
     operation: str,
-    node: cst.CSTNode,
+    node: ast.AST,
     operand: Value | None = None,
     *,
-    operand_node: cst.CSTNode | None = None,
+    operand_node: ast.AST | None = None,
     traits: Iterable[str] = (),
-    covers: tuple[cst.CSTNode, ...] = (),
+    covers: tuple[ast.AST, ...] = (),
 ) -> None:
     """Record a site; nothing happens where the context is silent."""
     sink = ctx.sink
@@ -59,10 +58,10 @@ def emit_read(
     ctx: Context,
     kind: SiteKind,
     operation: str,
-    node: cst.CSTNode,
+    node: ast.AST,
     operand: Value,
     *,
-    operand_node: cst.CSTNode | None = None,
+    operand_node: ast.AST | None = None,
     traits: Iterable[str] = (),
 ) -> Tensor | None:
     """Record a site that reads ``operand`` if it is a tensor that may live on an accelerator.

@@ -6,9 +6,8 @@ meet. Must not know expressions' meaning.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, TypeAlias
-
-import libcst as cst
 
 from flake8_torchperf.interpret.values import UNKNOWN, Value, join
 
@@ -18,30 +17,33 @@ if TYPE_CHECKING:
 Env: TypeAlias = dict[str, Value]
 
 
-def path_of(node: cst.BaseExpression) -> str | None:
-    """``x``, ``self.a.b``, ``batch["ids"]``, ``pair[0]``, ``xs[i]``: a place that can hold a value.
+def path_of(node: ast.expr) -> str | None:
+    """``x``, ``self.a.b``, ``batch['ids']``, ``pair[0]``, ``xs[i]``: a place that can hold a value.
 
     None for any expression that is no chain of names, attributes and simple subscripts.
     """
-    match node:
-        case cst.Name(value=name):
-            return name
-        case cst.Attribute(value=base, attr=cst.Name(value=attr)):
-            head = path_of(base)
-            return None if head is None else f"{head}.{attr}"
-        case cst.Subscript(
-            value=base,
-            slice=[
-                cst.SubscriptElement(
-                    slice=cst.Index(
-                        value=(cst.SimpleString() | cst.Integer() | cst.Name()) as index
-                    )
-                )
-            ],
-        ):
-            head = path_of(base)
-            return None if head is None else f"{head}[{index.value}]"
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        head = path_of(node.value)
+        return None if head is None else f"{head}.{node.attr}"
+    if isinstance(node, ast.Subscript):
+        index = _index(node.slice)
+        head = None if index is None else path_of(node.value)
+        return None if head is None else f"{head}[{index}]"
     return None
+
+
+def _index(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Constant) and not isinstance(node.value, NO_INDEX):
+        return repr(node.value)
+    return None
+
+
+# Constants that name no item; `xs[-1]`, an operation on a constant, does not either.
+NO_INDEX = (float, complex, type(...))
 
 
 def bind(env: Env, path: str, value: Value) -> None:

@@ -3,7 +3,7 @@
 Enters an ast function and torch's table; leaves, per parameter and per element of it, how it is
 used. ``tensor`` in ``for grad in grads: for tensor in grad: torch.isinf(tensor)`` is a tensor, so
 ``grad`` is one too where it is asked for its ``.device``, and ``grads`` holds tensors. Must not
-know libcst, environments or sites.
+know environments or sites.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from flake8_torchperf.interpret.values import (
 )
 
 if TYPE_CHECKING:
-    import libcst as cst
-
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
 
@@ -79,7 +77,7 @@ class Evidence:
 
     uses: dict[str, Use]
 
-    def value_of(self, name: str, node: cst.CSTNode | None) -> Value:
+    def value_of(self, name: str, node: ast.AST | None) -> Value:
         """What the uses of a parameter make of it."""
         use = self.uses.get(name)
         return UNKNOWN if use is None else _value(use, name, node)
@@ -90,7 +88,7 @@ class Evidence:
         return "" if use is None else use.method
 
 
-def _value(use: Use, name: str, node: cst.CSTNode | None) -> Value:
+def _value(use: Use, name: str, node: ast.AST | None) -> Value:
     inner = UNKNOWN if use.element is None else _value(use.element, f"element of {name}", node)
     told = use.told
     if not told and {"device", "dtype"} <= use.hints:

@@ -1,15 +1,15 @@
 """Expressions to values.
 
-Enters a libcst expression, an environment and a context; leaves its value, and sites in the
+Enters an ast expression, an environment and a context; leaves its value, and sites in the
 context's sink. One plain recursive function per kind of node. Must not know rules.
 """
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
-
-import libcst as cst
 
 from flake8_torchperf.interpret import attributes, calls, comprehensions, operators, subscripts
 from flake8_torchperf.interpret.contexts import LATER
@@ -17,6 +17,7 @@ from flake8_torchperf.interpret.emit import emit_read
 from flake8_torchperf.interpret.environment import Env, bind, path_of
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
 from flake8_torchperf.interpret.narrowing import narrow
+from flake8_torchperf.interpret.parameters import parameters_of
 from flake8_torchperf.interpret.values import (
     BOOL,
     NONE,
@@ -34,7 +35,6 @@ from flake8_torchperf.interpret.values import (
     literal,
     tensor_of,
 )
-from flake8_torchperf.parse.snippet import literal_of
 from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context
 
 
-def evaluate(node: cst.BaseExpression, env: Env, ctx: Context) -> Value:
+def evaluate(node: ast.expr, env: Env, ctx: Context) -> Value:
     """The value of an expression. Unknown for what is not understood or costs too much."""
     handler = HANDLERS.get(type(node))
     if handler is None:
@@ -55,20 +55,27 @@ def evaluate(node: cst.BaseExpression, env: Env, ctx: Context) -> Value:
         budget.leave()
 
 
-def truth(node: cst.BaseExpression, env: Env, ctx: Context, operation: str) -> None:
+def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
     """Evaluate an expression as a test: Python asks each tensor in it for its truth value."""
-    match node:
-        case cst.UnaryOperation(operator=cst.Not(), expression=inner):
-            truth(inner, env, ctx, operation)
-        case cst.BooleanOperation(left=left, operator=operator, right=right):
-            truth(left, env, ctx, operation)
-            after = narrow(left, env, ctx, isinstance(operator, cst.And))
-            if after is not None:
-                truth(right, after, ctx, operation)
-                _keep_walrus(after, env)
-        case _:
-            value = evaluate(node, env, ctx)
-            emit_read(ctx, SiteKind.BRANCH, operation, node, value, operand_node=node)
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        truth(node.operand, env, ctx, operation)
+    elif isinstance(node, ast.BoolOp):
+        _truths(node, env, ctx, operation)
+    else:
+        value = evaluate(node, env, ctx)
+        emit_read(ctx, SiteKind.BRANCH, operation, node, value, operand_node=node)
+
+
+def _truths(node: ast.BoolOp, env: Env, ctx: Context, operation: str) -> None:
+    """``a and b``: each is asked for its truth after those before it held (failed, for ``or``)."""
+    truth(node.values[0], env, ctx, operation)
+    after: Env | None = env
+    for before, value in pairwise(node.values):
+        after = narrow(before, after, ctx, isinstance(node.op, ast.And))
+        if after is None:
+            return
+        truth(value, after, ctx, operation)
+        _keep_walrus(after, env)
 
 
 def _keep_walrus(inner: Env, env: Env) -> None:
@@ -77,69 +84,55 @@ def _keep_walrus(inner: Env, env: Env) -> None:
             env[key] = value
 
 
-def name(node: cst.Name, env: Env, ctx: Context) -> Value:
+def name(node: ast.Name, env: Env, ctx: Context) -> Value:
     """A name: local, then enclosing, then the module's, then Python's own."""
-    found = env.get(node.value) or CONSTANTS.get(node.value)
+    found = env.get(node.id) or CONSTANTS.get(node.id)
     if isinstance(found, Imported):
         return ctx.machine.external(found.name)
     if found is not None:
         return found
-    return ctx.machine.lookup(ctx.module, node.value)
+    return ctx.machine.lookup(ctx.module, node.id)
 
 
-def _string(node: cst.SimpleString, env: Env, ctx: Context) -> Value:
-    value = literal_of(node.value)
-    return literal("str", value) if isinstance(value, str) else Scalar("bytes")
+def _constant(node: ast.Constant, env: Env, ctx: Context) -> Value:
+    value = node.value
+    kind = LITERALS.get(type(value))
+    return literal(kind, value) if kind is not None else OTHER_LITERALS.get(type(value), UNKNOWN)
 
 
-def _concatenated(node: cst.ConcatenatedString, env: Env, ctx: Context) -> Value:
-    evaluate(node.left, env, ctx)
-    evaluate(node.right, env, ctx)
+def _formatted(node: ast.JoinedStr, env: Env, ctx: Context) -> Value:
+    for part in node.values:
+        if isinstance(part, ast.FormattedValue):
+            value = evaluate(part.value, env, ctx)
+            operators.formatted(value, "f-string", part.value, ctx)
+            spec = part.format_spec
+            for inner in spec.values if isinstance(spec, ast.JoinedStr) else ():
+                if isinstance(inner, ast.FormattedValue):
+                    evaluate(inner.value, env, ctx)
     return STR
 
 
-def _formatted(node: cst.FormattedString, env: Env, ctx: Context) -> Value:
-    for part in node.parts:
-        if isinstance(part, cst.FormattedStringExpression):
-            value = evaluate(part.expression, env, ctx)
-            operators.formatted(value, "f-string", part.expression, ctx)
-            for inner in part.format_spec or ():
-                if isinstance(inner, cst.FormattedStringExpression):
-                    evaluate(inner.expression, env, ctx)
-    return STR
-
-
-def _integer(node: cst.Integer, env: Env, ctx: Context) -> Value:
-    return literal("int", literal_of(node.value))
-
-
-def _float(node: cst.Float, env: Env, ctx: Context) -> Value:
-    return literal("float", literal_of(node.value))
-
-
-def _display(node: cst.Tuple | cst.List | cst.Set, env: Env, ctx: Context) -> Value:
-    kind = {cst.Tuple: "tuple", cst.List: "list", cst.Set: "set"}[type(node)]
+def _display(node: ast.Tuple | ast.List | ast.Set, env: Env, ctx: Context) -> Value:
     items: list[Value] = []
     exact = True
-    for element in node.elements:
-        value = evaluate(element.value, env, ctx)
-        if isinstance(element, cst.StarredElement):
+    for element in node.elts:
+        if isinstance(element, ast.Starred):
             exact = False
+            value = evaluate(element.value, env, ctx)
             unpack_reads(value, "star", element.value, ctx)
             items.append(element_of(value))
         else:
-            items.append(value)
-    element_value = join_all(items)
-    return Sequence(kind, element_value, tuple(items) if exact else None)
+            items.append(evaluate(element, env, ctx))
+    return Sequence(DISPLAYS[type(node)], join_all(items), tuple(items) if exact else None)
 
 
-def _dict(node: cst.Dict, env: Env, ctx: Context) -> Value:
+def _dict(node: ast.Dict, env: Env, ctx: Context) -> Value:
     keys: list[Value] = []
     values: list[Value] = []
     items: dict[str, Value] = {}
-    for element in node.elements:
-        value = evaluate(element.value, env, ctx)
-        if not isinstance(element, cst.DictElement):
+    for key_node, value_node in zip(node.keys, node.values, strict=True):
+        value = evaluate(value_node, env, ctx)
+        if key_node is None:
             if isinstance(value, Mapping_):
                 items.update(value.items)
                 values.append(value.element)
@@ -147,17 +140,17 @@ def _dict(node: cst.Dict, env: Env, ctx: Context) -> Value:
             else:
                 values.append(UNKNOWN)
             continue
-        key = evaluate(element.key, env, ctx)
+        key = evaluate(key_node, env, ctx)
         keys.append(key)
         values.append(value)
         if isinstance(key, Scalar) and isinstance(key.value, str):
             items[key.value] = value
-    named = len(items) == len(node.elements)
+    named = len(items) == len(node.keys)
     other = UNKNOWN if named else join_all(values)
     return Mapping_(join_all(keys), other, tuple(items.items()), made=named)
 
 
-def _conditional(node: cst.IfExp, env: Env, ctx: Context) -> Value:
+def _conditional(node: ast.IfExp, env: Env, ctx: Context) -> Value:
     truth(node.test, env, ctx, "ifexp")
     yes = narrow(node.test, env, ctx, True)
     no = narrow(node.test, env, ctx, False)
@@ -169,20 +162,31 @@ def _conditional(node: cst.IfExp, env: Env, ctx: Context) -> Value:
     return join_all(branches)
 
 
-def _boolean(node: cst.BooleanOperation, env: Env, ctx: Context) -> Value:
-    operation = "and" if isinstance(node.operator, cst.And) else "or"
-    left = evaluate(node.left, env, ctx)
-    emit_read(ctx, SiteKind.BRANCH, operation, node.left, left, operand_node=node.left)
-    after = narrow(node.left, env, ctx, operation == "and")
-    if after is None:
-        return left
-    right = evaluate(node.right, after, ctx)
+def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
+    """``a and b``: every value but the last is asked for its truth, and may be the result."""
+    operation = "and" if isinstance(node.op, ast.And) else "or"
+    last = node.values[-1]
+    after: Env | None = env
+    result: Value | None = None
+    for value_node in node.values:
+        value = evaluate(value_node, after, ctx)
+        result = value if result is None else _either(operation, result, value)
+        if value_node is last:
+            break
+        emit_read(ctx, SiteKind.BRANCH, operation, value_node, value, operand_node=value_node)
+        after = narrow(value_node, after, ctx, operation == "and")
+        if after is None:
+            break
+    return UNKNOWN if result is None else result
+
+
+def _either(operation: str, left: Value, right: Value) -> Value:
     if operation == "or" and left == NONE:
         return right
     return join(operators.truthy(left) if operation == "or" else left, right)
 
 
-def _walrus(node: cst.NamedExpr, env: Env, ctx: Context) -> Value:
+def _walrus(node: ast.NamedExpr, env: Env, ctx: Context) -> Value:
     value = evaluate(node.value, env, ctx)
     path = path_of(node.target)
     if path is not None:
@@ -190,98 +194,100 @@ def _walrus(node: cst.NamedExpr, env: Env, ctx: Context) -> Value:
     return value
 
 
-def _lambda(node: cst.Lambda, env: Env, ctx: Context) -> Value:
+def _lambda(node: ast.Lambda, env: Env, ctx: Context) -> Value:
     # What the body does with captured values happens wherever it is called; unknown parameters
     # stay silent.
     inside = dict(env)
-    for parameter in (*node.params.posonly_params, *node.params.params, *node.params.kwonly_params):
-        default = parameter.default
-        inside[parameter.name.value] = (
-            UNKNOWN if default is None else evaluate(default, env, ctx.silent())
-        )
+    for parameter, default in parameters_of(node.args):
+        inside[parameter.arg] = UNKNOWN if default is None else evaluate(default, env, ctx.silent())
     if ctx.sink is not None:
         evaluate(node.body, inside, ctx.mark(LATER))
     return Closure(node, id(node), env, ctx.module)
 
 
-def _await(node: cst.Await, env: Env, ctx: Context) -> Value:
-    return evaluate(node.expression, env, ctx)
+def _await(node: ast.Await, env: Env, ctx: Context) -> Value:
+    return evaluate(node.value, env, ctx)
 
 
-def _yield(node: cst.Yield, env: Env, ctx: Context) -> Value:
-    if isinstance(node.value, cst.From):
-        source = evaluate(node.value.item, env, ctx)
-        unpack_reads(source, "for", node.value.item, ctx)
-        value = element_of(source)
-    else:
-        value = evaluate(node.value, env, ctx) if node.value is not None else NONE
+def _yield(node: ast.Yield, env: Env, ctx: Context) -> Value:
+    return _yielded(evaluate(node.value, env, ctx) if node.value is not None else NONE, ctx)
+
+
+def _yield_from(node: ast.YieldFrom, env: Env, ctx: Context) -> Value:
+    source = evaluate(node.value, env, ctx)
+    unpack_reads(source, "for", node.value, ctx)
+    return _yielded(element_of(source), ctx)
+
+
+def _yielded(value: Value, ctx: Context) -> Value:
     if ctx.returns is not None:
         ctx.returns.append(Sequence("iterator", value))
     return UNKNOWN
 
 
-def _call(node: cst.Call, env: Env, ctx: Context) -> Value:
+def _call(node: ast.Call, env: Env, ctx: Context) -> Value:
     return calls.call(node, env, ctx)
 
 
-def _comparison(node: cst.Comparison, env: Env, ctx: Context) -> Value:
+def _comparison(node: ast.Compare, env: Env, ctx: Context) -> Value:
     return operators.comparison(node, env, ctx)
 
 
-def _binary(node: cst.BinaryOperation, env: Env, ctx: Context) -> Value:
+def _binary(node: ast.BinOp, env: Env, ctx: Context) -> Value:
     left = evaluate(node.left, env, ctx)
     right = evaluate(node.right, env, ctx)
-    return operators.binary(node.operator, left, right, node, ctx)
+    return operators.binary(node.op, left, right, node, ctx)
 
 
-def _unary(node: cst.UnaryOperation, env: Env, ctx: Context) -> Value:
-    value = evaluate(node.expression, env, ctx)
-    if isinstance(node.operator, cst.Not):
-        emit_read(ctx, SiteKind.BRANCH, "not", node.expression, value, operand_node=node.expression)
+def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
+    value = evaluate(node.operand, env, ctx)
+    if isinstance(node.op, ast.Not):
+        emit_read(ctx, SiteKind.BRANCH, "not", node.operand, value, operand_node=node.operand)
         return BOOL
     tensor = tensor_of(value)
     if tensor is not None:
         return replace(tensor, role="")
-    match value, node.operator:
-        case Scalar(kind=kind, value=(int() | float()) as number), cst.Minus():
+    match value, node.op:
+        case Scalar(kind=kind, value=(int() | float()) as number), ast.USub():
             return literal(kind, -number)
     return value
 
 
-HANDLERS: dict[type[cst.CSTNode], Callable[[Any, Env, Context], Value]] = {
-    cst.Name: name,
-    cst.Attribute: attributes.attribute,
-    cst.Call: _call,
-    cst.Subscript: subscripts.subscript,
-    cst.SimpleString: _string,
-    cst.ConcatenatedString: _concatenated,
-    cst.FormattedString: _formatted,
-    cst.Integer: _integer,
-    cst.Float: _float,
-    cst.Imaginary: lambda node, env, ctx: Scalar("complex"),
-    cst.Tuple: _display,
-    cst.List: _display,
-    cst.Set: _display,
-    cst.Dict: _dict,
-    cst.IfExp: _conditional,
-    cst.BooleanOperation: _boolean,
-    cst.NamedExpr: _walrus,
-    cst.Lambda: _lambda,
-    cst.Await: _await,
-    cst.Yield: _yield,
-    cst.Comparison: _comparison,
-    cst.BinaryOperation: _binary,
-    cst.UnaryOperation: _unary,
-    cst.ListComp: comprehensions.comprehension,
-    cst.SetComp: comprehensions.comprehension,
-    cst.GeneratorExp: comprehensions.comprehension,
-    cst.DictComp: comprehensions.dict_comprehension,
+HANDLERS: dict[type[ast.AST], Callable[[Any, Env, Context], Value]] = {
+    ast.Name: name,
+    ast.Attribute: attributes.attribute,
+    ast.Call: _call,
+    ast.Subscript: subscripts.subscript,
+    ast.Constant: _constant,
+    ast.JoinedStr: _formatted,
+    ast.Tuple: _display,
+    ast.List: _display,
+    ast.Set: _display,
+    ast.Dict: _dict,
+    ast.IfExp: _conditional,
+    ast.BoolOp: _boolean,
+    ast.NamedExpr: _walrus,
+    ast.Lambda: _lambda,
+    ast.Await: _await,
+    ast.Yield: _yield,
+    ast.YieldFrom: _yield_from,
+    ast.Compare: _comparison,
+    ast.BinOp: _binary,
+    ast.UnaryOp: _unary,
+    ast.ListComp: comprehensions.comprehension,
+    ast.SetComp: comprehensions.comprehension,
+    ast.GeneratorExp: comprehensions.comprehension,
+    ast.DictComp: comprehensions.dict_comprehension,
 }
 
+DISPLAYS = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}
+LITERALS: dict[type[Any], str] = {str: "str", int: "int", float: "float", bool: "bool"}
+OTHER_LITERALS: dict[type[Any], Value] = {
+    type(None): NONE,
+    bytes: Scalar("bytes"),
+    complex: Scalar("complex"),
+}
 CONSTANTS: dict[str, Value] = {
-    "True": literal("bool", True),
-    "False": literal("bool", False),
-    "None": NONE,
     "NotImplemented": UNKNOWN,
     "__debug__": BOOL,
     "Ellipsis": External("builtins.Ellipsis"),

@@ -10,8 +10,6 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from flake8_torchperf.interpret import expressions, statements
 from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.arguments import Argument, Arguments
@@ -39,13 +37,11 @@ from flake8_torchperf.interpret.values import (
     join_all,
     tensor_of,
 )
-from flake8_torchperf.parse.snippet import UnreadableError, parse_function
 from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Machine
-    from flake8_torchperf.parse.snippet import Snippet
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
 # A function longer than this is interpreted where it stands, but not for its callers.
@@ -58,20 +54,6 @@ class Summary:
 
     value: Value
     writes: dict[str, Value] = field(default_factory=dict)
-
-
-def parsed(info: FunctionInfo, machine: Machine) -> tuple[Snippet, cst.FunctionDef]:
-    """The libcst node of a function, parsed once. Raises UnreadableError."""
-    key = ("parsed", info.key)
-    if key not in machine.summaries:
-        try:
-            machine.summaries[key] = parse_function(info.module.lines, info.node)
-        except UnreadableError as error:
-            machine.summaries[key] = error
-    found = machine.summaries[key]
-    if isinstance(found, UnreadableError):
-        raise found
-    return found  # type: ignore[return-value]
 
 
 def call_function(function: Function, arguments: Arguments, ctx: Context) -> Value:
@@ -110,16 +92,12 @@ def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> 
         return Summary(UNKNOWN if stated is None else stated)
     if _is_abstract(info):
         return Summary(UNKNOWN if stated is None else stated)
-    try:
-        _, node = parsed(info, ctx.machine)
-    except UnreadableError:
-        return Summary(UNKNOWN if stated is None else stated)
-    env, _ = entry(info, node, function.bound, arguments, ctx)
+    env, _ = entry(info, function.bound, arguments, ctx)
     key = ("summary", info.key, tuple(sorted(env.items(), key=lambda item: item[0])))
     cached = ctx.machine.summaries.get(key)
     if isinstance(cached, Summary):
         return cached
-    summary = _interpret(info, node, env, ctx)
+    summary = _interpret(info, env, ctx)
     summary = Summary(_reconcile(info, summary.value, stated), summary.writes)
     ctx.machine.summaries[key] = summary
     return summary
@@ -153,7 +131,7 @@ def _is_abstract(info: FunctionInfo) -> bool:
     return any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators)
 
 
-def _interpret(info: FunctionInfo, node: cst.FunctionDef, env: Env, ctx: Context) -> Summary:
+def _interpret(info: FunctionInfo, env: Env, ctx: Context) -> Summary:
     returns: list[Value] = []
     writes: dict[str, Value] = {}
     place = replace(
@@ -172,7 +150,7 @@ def _interpret(info: FunctionInfo, node: cst.FunctionDef, env: Env, ctx: Context
         writes=writes,
         pending=None,
     )
-    flow = statements.block(node.body, dict(env), place)
+    flow = statements.block(info.node.body, dict(env), place)
     me = self_name(info)
     if flow.env is not None and me:
         # What an attribute is worth when the method is done counts, not what it was on the way.
@@ -217,14 +195,8 @@ def returns_annotation(info: FunctionInfo, machine: Machine) -> Value | None:
         return None
     key = ("returns", info.key)
     if key not in machine.summaries:
-        from flake8_torchperf.parse.snippet import parse_expression
-
         reason = Reason(f"return annotation of `{info.qualname}`")
-        try:
-            node = parse_expression(info.module.lines, info.node.returns)
-            machine.summaries[key] = annotated(node, info.module, machine, reason)
-        except UnreadableError:
-            machine.summaries[key] = UNKNOWN
+        machine.summaries[key] = annotated(info.node.returns, info.module, machine, reason)
     return machine.summaries[key]  # type: ignore[return-value]
 
 
@@ -237,14 +209,10 @@ def self_name(info: FunctionInfo) -> str:
 
 
 def entry(
-    info: FunctionInfo,
-    node: cst.FunctionDef,
-    bound: Value | None,
-    arguments: Arguments | None,
-    ctx: Context,
+    info: FunctionInfo, bound: Value | None, arguments: Arguments | None, ctx: Context
 ) -> tuple[Env, bool]:
     """The environment at the start of a function, and whether it is given tensors."""
-    env = dict(declared_parameters(info, node, ctx.machine))
+    env = dict(declared_parameters(info, ctx.machine))
     given = any(_has_tensor(value) for value in env.values())
     me = self_name(info)
     if me and info.owner is not None:
@@ -349,40 +317,36 @@ def call_closure(closure: Closure, arguments: Arguments, ctx: Context) -> Value:
         return UNKNOWN
     env = dict(closure.env)
     given: Env = {}
-    params = closure.node.params
-    names = [*params.posonly_params, *params.params]
-    for parameter, argument in zip(names, arguments.positional, strict=False):
-        given[parameter.name.value] = argument.value
-    for parameter in names[len(arguments.positional) :]:
-        env[parameter.name.value] = UNKNOWN
-    for parameter in (*names, *params.kwonly_params):
-        if parameter.name.value in arguments.keywords:
-            given[parameter.name.value] = arguments.keywords[parameter.name.value].value
+    spec = closure.node.args
+    names = [parameter.arg for parameter in (*spec.posonlyargs, *spec.args)]
+    for name, argument in zip(names, arguments.positional, strict=False):
+        given[name] = argument.value
+    for name in names[len(arguments.positional) :]:
+        env[name] = UNKNOWN
+    for name in (*names, *(parameter.arg for parameter in spec.kwonlyargs)):
+        if name in arguments.keywords:
+            given[name] = arguments.keywords[name].value
     env.update(given)
     note_call(ctx.machine, closure.key, given)
     deeper = replace(ctx, depth=ctx.depth + 1, module=closure.module, pending=None)
-    if isinstance(closure.node, cst.Lambda):
+    if isinstance(closure.node, ast.Lambda):
         return expressions.evaluate(closure.node.body, env, deeper)
     returns: list[Value] = []
     flow = statements.block(
         closure.node.body, env, replace(deeper, sink=None, loops=(), returns=returns)
     )
-    _write_outer(closure, flow.env or env)
+    _write_outer(closure.node.body, closure, flow.env or env)
     return join_all(returns) if returns else NONE
 
 
-def _write_outer(closure: Closure, env: Env) -> None:
+def _write_outer(body: list[ast.stmt], closure: Closure, env: Env) -> None:
     """What a nested function assigns to ``nonlocal`` names, its outer function sees."""
-    body = closure.node.body
-    if not isinstance(body, cst.IndentedBlock) or not isinstance(closure.env, dict):
+    if not isinstance(closure.env, dict):
         return
-    for line in body.body:
-        for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
-            if isinstance(statement, cst.Nonlocal):
-                for item in statement.names:
-                    name = item.name.value
-                    if name in env and name in closure.env:
-                        closure.env[name] = join(closure.env[name], env[name])
+    for statement in body:
+        for name in statement.names if isinstance(statement, ast.Nonlocal) else ():
+            if name in env and name in closure.env:
+                closure.env[name] = join(closure.env[name], env[name])
 
 
 def synchronized(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> None:

@@ -5,7 +5,6 @@ Enters module maps; leaves what a name of a module stands for. Must not know sta
 
 from __future__ import annotations
 
-import ast
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -19,14 +18,13 @@ from flake8_torchperf.interpret.values import (
 )
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable
-
-    import libcst as cst
 
     from flake8_torchperf.interpret.project import Project
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.sites.model import Heat, Site
-    from flake8_torchperf.suspects.modulemap import ClassInfo, ModuleMap
+    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionNode, ModuleMap
 
 # Expressions evaluated for one function, callees included, before the rest counts as Unknown.
 STEPS_PER_FUNCTION = 40_000
@@ -154,7 +152,7 @@ class Context:
     base: Heat
     base_stays_cold: bool = False
     function: str = "<module>"
-    node: ast.FunctionDef | ast.AsyncFunctionDef | None = None
+    node: FunctionNode | None = None
     owner: ClassInfo | None = None
     self_name: str = ""
     loops: tuple[LoopPlace, ...] = ()
@@ -185,15 +183,15 @@ class Context:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopPlace:
-    """An enclosing loop: its libcst node, kind and what it iterates.
+    """An enclosing loop: its node, kind and what it iterates.
 
     ``index`` and ``measures`` are set for ``for i in range(len(t))``: the loop variable, and the
     path of the tensor whose length it runs over.
     """
 
-    node: cst.CSTNode
+    node: ast.AST
     kind: str
-    over: cst.BaseExpression | None
+    over: ast.expr | None
     value: Value = UNKNOWN
     index: str = ""
     measures: str = ""
@@ -203,6 +201,6 @@ class LoopPlace:
 class Pending:
     """A nested function to be interpreted once the function around it is done."""
 
-    node: cst.FunctionDef
+    node: FunctionNode
     env: dict[str, Value]
     context: Context

@@ -6,10 +6,9 @@ reads that Python does on its own. Must not know statements.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import libcst as cst
 
 from flake8_torchperf.interpret import expressions
 from flake8_torchperf.interpret.emit import emit_read
@@ -40,11 +39,12 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Context
 
-OPERATIONS = {
-    "Add": "add", "Subtract": "sub", "Multiply": "mul", "Divide": "div", "FloorDivide": "floordiv",
-    "Modulo": "remainder", "Power": "pow", "MatrixMultiply": "matmul", "BitAnd": "and",
-    "BitOr": "or", "BitXor": "xor", "LeftShift": "lshift", "RightShift": "rshift",
+OPERATIONS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv",
+    ast.Mod: "remainder", ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and",
+    ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
 }  # fmt: skip
+BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
 
 
 def combine_device(values: list[Tensor]) -> str:
@@ -69,28 +69,27 @@ def combine_scalar(values: list[Tensor]) -> bool | None:
 
 
 def binary(
-    operator: cst.BaseBinaryOp | cst.BaseAugOp,
+    operator: ast.operator,
     left: Value,
     right: Value,
-    node: cst.CSTNode,
+    node: ast.expr | ast.stmt,
     ctx: Context,
 ) -> Value:
     """The value of ``left operator right``."""
-    name = type(operator).__name__.removesuffix("Assign")
-    if name == "Modulo" and isinstance(left, Scalar) and left.kind == "str":
+    if isinstance(operator, ast.Mod) and isinstance(left, Scalar) and left.kind == "str":
         _percent(right, node, ctx)
         return STR
     tensors = [t for t in (tensor_of(left), tensor_of(right)) if t is not None]
     if tensors:
-        return _arithmetic(name, left, right, tensors, node)
+        return _arithmetic(operator, left, right, tensors)
     match left, right:
         case (NDArray(), _) | (_, NDArray()):
             return NDARRAY
         case Scalar(kind="str"), _:
             return STR
         case Scalar() as a, Scalar() as b:
-            return _numbers(name, a, b)
-        case (Sequence() as a, Sequence() as b) if name == "Add":
+            return _numbers(operator, a, b)
+        case (Sequence() as a, Sequence() as b) if isinstance(operator, ast.Add):
             items = None if a.items is None or b.items is None else a.items + b.items
             if a.items == () or b.items == ():
                 return replace(a if b.items == () else b, items=items)
@@ -104,22 +103,20 @@ def binary(
     return UNKNOWN
 
 
-def _arithmetic(
-    name: str, left: Value, right: Value, tensors: list[Tensor], node: cst.CSTNode
-) -> Value:
+def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list[Tensor]) -> Value:
     strongest = max(tensors, key=lambda t: t.reason.strength)
     dtypes = {t.dtype for t in tensors}
-    if name in ("BitAnd", "BitOr", "BitXor"):
+    if isinstance(operator, BITWISE):
         # A boolean tensor combined with one of unknown dtype is in practice another mask.
         dtype = "bool" if "bool" in dtypes and dtypes <= {"bool", "unknown"} else "unknown"
-    elif name == "Divide" or "float" in dtypes:
+    elif isinstance(operator, ast.Div) or "float" in dtypes:
         dtype = "float"
     else:
         dtype = "int" if dtypes == {"int"} and not _is_float(left, right) else "unknown"
     scalar = combine_scalar(tensors)
     if len(tensors) == 1 and scalar and any(isinstance(v, UnknownValue) for v in (left, right)):
         scalar = None
-    chain = (*tensors[0].chain, OPERATIONS.get(name, name.lower()))[-CHAIN_LENGTH:]
+    chain = (*tensors[0].chain, OPERATIONS[type(operator)])[-CHAIN_LENGTH:]
     device = combine_device(tensors)
     if device == "host" and any(isinstance(v, UnknownValue) for v in (left, right)):
         device = "unknown"  # the other operand may be a tensor on the device
@@ -135,12 +132,12 @@ def _is_float(left: Value, right: Value) -> bool:
     return any(isinstance(v, Scalar) and v.kind != "int" for v in (left, right))
 
 
-def _numbers(name: str, a: Scalar, b: Scalar) -> Value:
+def _numbers(operator: ast.operator, a: Scalar, b: Scalar) -> Value:
     origin = a if a.read is not None else b
     kind = "number"
-    if a.kind == b.kind and a.kind in ("int", "float") and name != "Divide":
+    if a.kind == b.kind and a.kind in ("int", "float") and not isinstance(operator, ast.Div):
         kind = a.kind
-    elif name == "Divide" or "float" in (a.kind, b.kind):
+    elif isinstance(operator, ast.Div) or "float" in (a.kind, b.kind):
         kind = "float"
     return Scalar(kind, read=origin.read, tensor=origin.tensor)
 
@@ -150,36 +147,35 @@ def truthy(value: Value) -> Value:
     return without(value, NoneValue) or UNKNOWN
 
 
-def comparison(node: cst.Comparison, env: Env, ctx: Context) -> Value:
+def comparison(node: ast.Compare, env: Env, ctx: Context) -> Value:
     """``a < b``, ``a < b < c``, ``a in b``, ``a is b``."""
     left = expressions.evaluate(node.left, env, ctx)
     left_node = node.left
     result: Value = BOOL
-    for i, target in enumerate(node.comparisons):
-        right = expressions.evaluate(target.comparator, env, ctx)
+    for i, (operator, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        right = expressions.evaluate(right_node, env, ctx)
         if i and tensor_of(result) is not None:
             # `a < b < c` is `(a < b) and (b < c)`: the first comparison is asked for its truth.
             emit_read(ctx, SiteKind.BRANCH, "compare", node, result, operand_node=node)
-        result = _compare(target.operator, left, right, node, left_node, target.comparator, ctx)
-        left, left_node = right, target.comparator
+        result = _compare(operator, left, right, node, left_node, right_node, ctx)
+        left, left_node = right, right_node
     return result
 
 
 def _compare(
-    operator: cst.BaseCompOp,
+    operator: ast.cmpop,
     left: Value,
     right: Value,
-    node: cst.Comparison,
-    left_node: cst.BaseExpression,
-    right_node: cst.BaseExpression,
+    node: ast.Compare,
+    left_node: ast.expr,
+    right_node: ast.expr,
     ctx: Context,
 ) -> Value:
-    match operator:
-        case cst.Is() | cst.IsNot():
-            return BOOL
-        case cst.In() | cst.NotIn():
-            _membership(left, right, node, left_node, right_node, ctx)
-            return BOOL
+    if isinstance(operator, (ast.Is, ast.IsNot)):
+        return BOOL
+    if isinstance(operator, (ast.In, ast.NotIn)):
+        _membership(left, right, node, left_node, right_node, ctx)
+        return BOOL
     tensors = [t for t in (tensor_of(left), tensor_of(right)) if t is not None]
     if not tensors:
         if isinstance(left, NDArray) or isinstance(right, NDArray):
@@ -188,7 +184,7 @@ def _compare(
     if any(_never_elementwise(v) for v in (left, right)):
         return BOOL
     strongest = max(tensors, key=lambda t: t.reason.strength)
-    name = COMPARISONS.get(type(operator), "compare")
+    name = COMPARISONS[type(operator)]
     chain = (*tensors[0].chain, name)[-CHAIN_LENGTH:]
     scalar = combine_scalar(tensors)
     if len(tensors) == 1 and any(isinstance(v, UnknownValue) for v in (left, right)):
@@ -196,13 +192,13 @@ def _compare(
     return Tensor(strongest.reason, "bool", combine_device(tensors), scalar, chain)
 
 
-COMPARISONS: dict[type[cst.BaseCompOp], str] = {
-    cst.Equal: "eq",
-    cst.NotEqual: "ne",
-    cst.LessThan: "lt",
-    cst.LessThanEqual: "le",
-    cst.GreaterThan: "gt",
-    cst.GreaterThanEqual: "ge",
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
 }
 
 
@@ -220,9 +216,9 @@ def _never_elementwise(value: Value) -> bool:
 def _membership(
     left: Value,
     right: Value,
-    node: cst.Comparison,
-    left_node: cst.BaseExpression,
-    right_node: cst.BaseExpression,
+    node: ast.Compare,
+    left_node: ast.expr,
+    right_node: ast.expr,
     ctx: Context,
 ) -> None:
     if tensor_of(right) is not None:
@@ -239,7 +235,7 @@ def _membership(
                 emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, asked, operand_node=left_node)
 
 
-def formatted(value: Value, operation: str, node: cst.BaseExpression, ctx: Context) -> None:
+def formatted(value: Value, operation: str, node: ast.expr, ctx: Context) -> None:
     """A value turned into text: a tensor in it is read, however deep."""
     tensor = held_tensor(value)
     if tensor is not None:
@@ -259,13 +255,13 @@ def held_tensor(value: Value) -> Tensor | None:
     return None
 
 
-def _percent(right: Value, node: cst.CSTNode, ctx: Context) -> None:
+def _percent(right: Value, node: ast.expr | ast.stmt, ctx: Context) -> None:
     """``"..." % values``: every tensor among the values is formatted."""
-    operand = node.right if isinstance(node, cst.BinaryOperation) else None
+    operand = node.right if isinstance(node, ast.BinOp) else None
     if operand is None:
         return
-    if isinstance(operand, cst.Tuple) and isinstance(right, Sequence) and right.items is not None:
-        for element, item in zip(operand.elements, right.items, strict=False):
-            formatted(item, "%", element.value, ctx)
+    if isinstance(operand, ast.Tuple) and isinstance(right, Sequence) and right.items is not None:
+        for element, item in zip(operand.elts, right.items, strict=False):
+            formatted(item, "%", element, ctx)
         return
     formatted(right, "%", operand, ctx)

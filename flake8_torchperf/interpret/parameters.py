@@ -11,8 +11,6 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-import libcst as cst
-
 from flake8_torchperf.interpret.annotations import annotated, documented
 from flake8_torchperf.interpret.evidence import Evidence, used_as
 from flake8_torchperf.interpret.values import (
@@ -36,30 +34,35 @@ if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
 
-def declared_parameters(
-    info: FunctionInfo, node: cst.FunctionDef, machine: Machine
-) -> dict[str, Value]:
+def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
+    """The parameters that a call can name or count to, in order, each with its default."""
+    ordinary = [*args.posonlyargs, *args.args]
+    without = len(ordinary) - len(args.defaults)
+    defaults = [*[None] * without, *args.defaults, *args.kw_defaults]
+    return list(zip([*ordinary, *args.kwonlyargs], defaults, strict=True))
+
+
+def declared_parameters(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
     """The value of each parameter, ``self`` left out."""
     key = ("parameters", info.key)
     if key not in machine.summaries:
-        machine.summaries[key] = _declare(info, node, machine)
+        machine.summaries[key] = _declare(info, machine)
     return machine.summaries[key]  # type: ignore[return-value]
 
 
-def _declare(info: FunctionInfo, node: cst.FunctionDef, machine: Machine) -> dict[str, Value]:
+def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
     found: dict[str, Value] = {}
-    params = node.params
+    spec = info.node.args
     method = info.owner is not None and "staticmethod" not in info.decorators
-    ordinary = [*params.posonly_params, *params.params]
     docstring = ast.get_docstring(info.node, clean=True) or ""
     if info.name == "__init__" and info.owner is not None:
         docstring += "\n" + (ast.get_docstring(info.owner.node, clean=True) or "")
     uses = cache(lambda: used_as(info.node, info.module, machine.table))
-    for position, parameter in enumerate([*ordinary, *params.kwonly_params]):
+    for position, (parameter, default) in enumerate(parameters_of(spec)):
         if position == 0 and method:
             continue
-        name = parameter.name.value
-        value = _of_parameter(parameter, name, info, docstring, machine)
+        name = parameter.arg
+        value = _of_parameter(parameter, default, info, docstring, machine)
         if "state_steps" in name:
             value = _step_counters(value)
         elif name == "batch_sizes" and isinstance(value, Tensor):
@@ -69,17 +72,17 @@ def _declare(info: FunctionInfo, node: cst.FunctionDef, machine: Machine) -> dic
             used = uses().value_of(name, parameter)
             value = used if used != UNKNOWN else value
         found[name] = value
-    if isinstance(params.star_arg, cst.Param):
-        name = params.star_arg.name.value
-        inner = _annotation(params.star_arg, info, machine)
-        used = uses().value_of(name, params.star_arg)
+    if spec.vararg is not None:
+        name = spec.vararg.arg
+        inner = _annotation(spec.vararg, info, machine)
+        used = uses().value_of(name, spec.vararg)
         element = inner if inner != UNKNOWN or not isinstance(used, Sequence) else used.element
         found[name] = Sequence("tuple", element)
-    if params.star_kwarg is not None:
-        inner = _annotation(params.star_kwarg, info, machine)
-        found[params.star_kwarg.name.value] = Mapping_(Scalar("str"), inner)
+    if spec.kwarg is not None:
+        inner = _annotation(spec.kwarg, info, machine)
+        found[spec.kwarg.arg] = Mapping_(Scalar("str"), inner)
     if _is_forward(info):
-        _assume_forward(found, ordinary, info, machine, uses)
+        _assume_forward(found, info, machine, uses)
     return found
 
 
@@ -95,23 +98,27 @@ def _step_counters(value: Value) -> Value:
 
 
 def _of_parameter(
-    parameter: cst.Param, name: str, info: FunctionInfo, docstring: str, machine: Machine
+    parameter: ast.arg,
+    default: ast.expr | None,
+    info: FunctionInfo,
+    docstring: str,
+    machine: Machine,
 ) -> Value:
+    name = parameter.arg
     value = _annotation(parameter, info, machine)
     if parameter.annotation is None and docstring and name in docstring:
         reason = Reason(f"docstring of parameter `{name}`", parameter)
         value = documented(docstring, name, reason)
-    default = parameter.default
-    if isinstance(default, cst.Name) and default.value == "None" and value != UNKNOWN:
+    if isinstance(default, ast.Constant) and default.value is None and value != UNKNOWN:
         return union((value, NONE)) if not isinstance(value, NoneValue) else value
     return value
 
 
-def _annotation(parameter: cst.Param, info: FunctionInfo, machine: Machine) -> Value:
+def _annotation(parameter: ast.arg, info: FunctionInfo, machine: Machine) -> Value:
     if parameter.annotation is None:
         return UNKNOWN
-    reason = Reason(f"annotation of parameter `{parameter.name.value}`", parameter)
-    return annotated(parameter.annotation.annotation, info.module, machine, reason)
+    reason = Reason(f"annotation of parameter `{parameter.arg}`", parameter)
+    return annotated(parameter.annotation, info.module, machine, reason)
 
 
 def _container_of_unknown(value: Value) -> bool:
@@ -125,7 +132,6 @@ def _is_forward(info: FunctionInfo) -> bool:
 
 def _assume_forward(
     found: dict[str, Value],
-    ordinary: list[cst.Param],
     info: FunctionInfo,
     machine: Machine,
     uses: Callable[[], Evidence],
@@ -133,11 +139,13 @@ def _assume_forward(
     """By convention ``forward`` of a module takes tensors first."""
     from flake8_torchperf.interpret.classes import torch_kind
 
+    spec = info.node.args
+    ordinary = [*spec.posonlyargs, *spec.args]
     if info.owner is None or torch_kind(info.owner, machine) != "module" or len(ordinary) < 2:
         return
-    first = ordinary[1]
-    name = first.name.value
-    if first.annotation is None and first.default is None and found.get(name) == UNKNOWN:
+    first, name = ordinary[1], ordinary[1].arg
+    required = len(ordinary) - len(spec.defaults) > 1
+    if first.annotation is None and required and found.get(name) == UNKNOWN:
         used = uses().asked(name)
         if used:
             told = Reason(

@@ -7,10 +7,9 @@ Must not know statements.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-
-import libcst as cst
 
 from flake8_torchperf.interpret import attributes, classes, expressions, loops
 from flake8_torchperf.interpret.emit import emit, emit_read
@@ -33,7 +32,6 @@ from flake8_torchperf.interpret.values import (
     join_all,
     tensor_of,
 )
-from flake8_torchperf.parse.snippet import literal_of
 from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
@@ -44,12 +42,12 @@ if TYPE_CHECKING:
 class Index:
     """One element between the brackets: its node and value; a slice has neither value nor dims."""
 
-    node: cst.BaseExpression | None
+    node: ast.expr | None
     value: Value
     is_slice: bool = False
 
 
-def subscript(node: cst.Subscript, env: Env, ctx: Context) -> Value:
+def subscript(node: ast.Subscript, env: Env, ctx: Context) -> Value:
     """``base[index]`` read."""
     path = path_of(node)
     if path is not None and path in env:
@@ -59,7 +57,7 @@ def subscript(node: cst.Subscript, env: Env, ctx: Context) -> Value:
     return index_value(base, indices, node, ctx)
 
 
-def index_value(base: Value, indices: list[Index], node: cst.Subscript, ctx: Context) -> Value:
+def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Context) -> Value:
     """The item, for a base and index values that are already known."""
     if isinstance(base, Union):
         kept = [o for o in base.options if not isinstance(o, (NoneValue, Opaque, Scalar))]
@@ -85,7 +83,7 @@ def index_value(base: Value, indices: list[Index], node: cst.Subscript, ctx: Con
     return UNKNOWN
 
 
-def assigned(node: cst.Subscript, base: Value, value: Value, env: Env, ctx: Context) -> None:
+def assigned(node: ast.Subscript, base: Value, value: Value, env: Env, ctx: Context) -> None:
     """``base[index] = value``: the sites of the assignment."""
     indices = _indices(node, base, env, ctx)
     tensor = tensor_of(base)
@@ -99,36 +97,32 @@ def assigned(node: cst.Subscript, base: Value, value: Value, env: Env, ctx: Cont
     _tensor_reads(tensor, indices, node, ctx, operation)
 
 
-def literal_key(node: cst.Subscript) -> str | None:
+def literal_key(node: ast.Subscript) -> str | None:
     """The string between the brackets, where it is written there."""
-    match node.slice:
-        case [cst.SubscriptElement(slice=cst.Index(value=cst.SimpleString() as text))]:
-            key = literal_of(text.value)
-            return key if isinstance(key, str) else None
-    return None
+    key = node.slice.value if isinstance(node.slice, ast.Constant) else None
+    return key if isinstance(key, str) else None
 
 
-def _indices(node: cst.Subscript, base: Value, env: Env, ctx: Context) -> list[Index]:
+def _indices(node: ast.Subscript, base: Value, env: Env, ctx: Context) -> list[Index]:
     found: list[Index] = []
-    for element in node.slice:
-        match element.slice:
-            case cst.Slice(lower=lower, upper=upper, step=step):
-                for bound in (lower, upper, step):
-                    if bound is not None:
-                        _bound(bound, base, env, ctx)
-                found.append(Index(None, UNKNOWN, is_slice=True))
-            case cst.Index(value=inner):
-                value = expressions.evaluate(inner, env, ctx)
-                if isinstance(inner, cst.Tuple) and isinstance(value, Sequence):
-                    items = value.items or ()
-                    for part, item in zip(inner.elements, items, strict=False):
-                        found.append(Index(part.value, item))
-                else:
-                    found.append(Index(inner, value))
+    for element in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
+        if isinstance(element, ast.Slice):
+            for bound in (element.lower, element.upper, element.step):
+                if bound is not None:
+                    _bound(bound, base, env, ctx)
+            found.append(Index(None, UNKNOWN, is_slice=True))
+            continue
+        inner = element.value if isinstance(element, ast.Starred) else element
+        value = expressions.evaluate(inner, env, ctx)
+        if isinstance(inner, ast.Tuple) and isinstance(value, Sequence):
+            items = value.items or ()
+            found.extend(Index(*pair) for pair in zip(inner.elts, items, strict=False))
+        else:
+            found.append(Index(inner, value))
     return found
 
 
-def _bound(bound: cst.BaseExpression, base: Value, env: Env, ctx: Context) -> None:
+def _bound(bound: ast.expr, base: Value, env: Env, ctx: Context) -> None:
     """A slice bound: Python asks a tensor there for its ``__index__``."""
     value = expressions.evaluate(bound, env, ctx)
     operation = "list-slice" if isinstance(base, Sequence) else "slice"
@@ -136,7 +130,7 @@ def _bound(bound: cst.BaseExpression, base: Value, env: Env, ctx: Context) -> No
 
 
 def _tensor_reads(
-    tensor: Tensor, indices: list[Index], node: cst.Subscript, ctx: Context, operation: str
+    tensor: Tensor, indices: list[Index], node: ast.Subscript, ctx: Context, operation: str
 ) -> None:
     for index in indices:
         if index.is_slice or index.node is None:
@@ -160,7 +154,7 @@ def _list_of_numbers(value: Value) -> bool:
 
 
 def _tensor_index(
-    tensor: Tensor, index: Tensor, place: Index, node: cst.Subscript, ctx: Context, operation: str
+    tensor: Tensor, index: Tensor, place: Index, node: ast.Subscript, ctx: Context, operation: str
 ) -> None:
     assert place.node is not None
     if index.device == "host" and tensor.device == "device":

@@ -6,10 +6,9 @@ tensors. Must not know statements.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import libcst as cst
 
 from flake8_torchperf.interpret import expressions, subscripts
 from flake8_torchperf.interpret.environment import Env, bind, path_of
@@ -29,56 +28,57 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context
 
 
-def assign(target: cst.BaseExpression, value: Value, env: Env, ctx: Context) -> None:
+def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
     """``target = value``."""
-    match target:
-        case cst.Name(value=name):
-            bind(env, name, value)
-        case cst.Attribute():
-            _attribute(target, value, env, ctx)
-        case cst.Tuple() | cst.List():
-            _unpack(target, value, env, ctx)
-        case cst.Subscript():
-            _item(target, value, env, ctx)
-        case cst.StarredElement(value=inner):
-            assign(inner, Sequence("list", value), env, ctx)
+    if isinstance(target, ast.Name):
+        bind(env, target.id, value)
+    elif isinstance(target, ast.Attribute):
+        _attribute(target, value, env, ctx)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(target, value, env, ctx)
+    elif isinstance(target, ast.Subscript):
+        _item(target, value, env, ctx)
+    elif isinstance(target, ast.Starred):
+        assign(target.value, Sequence("list", value), env, ctx)
 
 
-def names(target: cst.BaseExpression) -> set[str]:
+def names(target: ast.expr) -> set[str]:
     """The names that an assignment to ``target`` binds."""
-    match target:
-        case cst.Name(value=name):
-            return {name}
-        case cst.Tuple(elements=elements) | cst.List(elements=elements):
-            return {name for element in elements for name in names(element.value)}
+    if isinstance(target, ast.Name):
+        return {target.id}
+    if isinstance(target, ast.Starred):
+        return names(target.value)
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return {name for element in target.elts for name in names(element)}
     return set()
 
 
-def _unpack(target: cst.Tuple | cst.List, value: Value, env: Env, ctx: Context) -> None:
+def _unpack(target: ast.Tuple | ast.List, value: Value, env: Env, ctx: Context) -> None:
     tensor = tensor_of(value)
     if tensor is not None and tensor.reason.fact.startswith("return annotation"):
         # More likely the annotation leaves out that a tuple is returned.
         value = Sequence("tuple", UNKNOWN)
     elif tensor is not None:
         unpack_reads(value, "unpack", target, ctx)
-    starred = [isinstance(e, cst.StarredElement) for e in target.elements]
-    count = len(target.elements)
+    starred = [isinstance(e, ast.Starred) for e in target.elts]
+    places = [e.value if isinstance(e, ast.Starred) else e for e in target.elts]
+    count = len(places)
     if not any(starred):
-        for element, item in zip(target.elements, values_of(value, count), strict=True):
-            assign(element.value, item, env, ctx)
+        for place, item in zip(places, values_of(value, count), strict=True):
+            assign(place, item, env, ctx)
         return
     at = starred.index(True)
     items = list(value.items) if isinstance(value, Sequence) and value.items else []
     rest = values_of(value, -1)[:0] or [_element(value)]
     after = count - at - 1
-    for i, element in enumerate(target.elements):
+    for i, place in enumerate(places):
         if i == at:
             middle = items[at : len(items) - after] if len(items) >= count - 1 else []
-            assign(element.value, _list(middle, rest[0]), env, ctx)
+            assign(place, _list(middle, rest[0]), env, ctx)
         elif len(items) >= count - 1:
-            assign(element.value, items[i] if i < at else items[i - count], env, ctx)
+            assign(place, items[i] if i < at else items[i - count], env, ctx)
         else:
-            assign(element.value, rest[0], env, ctx)
+            assign(place, rest[0], env, ctx)
 
 
 def _element(value: Value) -> Value:
@@ -94,7 +94,7 @@ def _list(items: list[Value], element: Value) -> Value:
     return Sequence("list", joined, tuple(items))
 
 
-def _attribute(target: cst.Attribute, value: Value, env: Env, ctx: Context) -> None:
+def _attribute(target: ast.Attribute, value: Value, env: Env, ctx: Context) -> None:
     path = path_of(target)
     if path is None:
         expressions.evaluate(target.value, env, ctx)
@@ -106,7 +106,7 @@ def _attribute(target: cst.Attribute, value: Value, env: Env, ctx: Context) -> N
         ctx.writes[attr] = value if written is None else join(written, value)
 
 
-def _item(target: cst.Subscript, value: Value, env: Env, ctx: Context) -> None:
+def _item(target: ast.Subscript, value: Value, env: Env, ctx: Context) -> None:
     base = expressions.evaluate(target.value, env, ctx)
     subscripts.assigned(target, base, value, env, ctx)
     path = path_of(target.value)

@@ -31,7 +31,7 @@ from flake8_torchperf.interpret.values import (
 from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
-    import libcst as cst
+    import ast
 
     from flake8_torchperf.interpret.arguments import Arguments
     from flake8_torchperf.interpret.machine import Context
@@ -51,7 +51,7 @@ KEEP_ROLE = {"detach", "float", "view", "data", "to", "flatten", "double", "half
 
 def call_method(
     tensor: Tensor,
-    owner: cst.BaseExpression | None,
+    owner: ast.expr | None,
     name: str,
     arguments: Arguments,
     ctx: Context,
@@ -84,7 +84,7 @@ def call_method(
 
 
 def _read(
-    tensor: Tensor, owner: cst.BaseExpression | None, name: str, arguments: Arguments, ctx: Context
+    tensor: Tensor, owner: ast.expr | None, name: str, arguments: Arguments, ctx: Context
 ) -> Value:
     kind = SiteKind.HOST_COMPARISON if name == "is_nonzero" else SiteKind.HOST_READ
     read = emit_read(ctx, kind, name, arguments.node, tensor, operand_node=owner)
@@ -92,7 +92,7 @@ def _read(
 
 
 def _copy(
-    tensor: Tensor, owner: cst.BaseExpression | None, name: str, arguments: Arguments, ctx: Context
+    tensor: Tensor, owner: ast.expr | None, name: str, arguments: Arguments, ctx: Context
 ) -> Value:
     read = emit_read(
         ctx,
@@ -115,9 +115,7 @@ def _copy(
     return replace(tensor, device="host", role="")
 
 
-def _to(
-    tensor: Tensor, owner: cst.BaseExpression | None, arguments: Arguments, ctx: Context
-) -> Value:
+def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Context) -> Value:
     """``.to(device)``, ``.to(dtype)``, ``.to(other)`` and their combinations."""
     result = tensor
     for position, argument in enumerate(arguments.all()):
@@ -171,7 +169,7 @@ def _to_device(
     tensor: Tensor,
     name: str,
     arguments: Arguments,
-    owner: cst.BaseExpression | None,
+    owner: ast.expr | None,
     ctx: Context,
 ) -> None:
     traits = {"to-device"}
@@ -182,9 +180,7 @@ def _to_device(
     emit(ctx, SiteKind.TRANSFER, name, arguments.node, tensor, operand_node=owner, traits=traits)
 
 
-def _type(
-    tensor: Tensor, owner: cst.BaseExpression | None, arguments: Arguments, ctx: Context
-) -> Value:
+def _type(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Context) -> Value:
     """``.type()`` names the type; ``.type(torch.LongTensor)`` converts, and copies to the host."""
     if not arguments.positional and not arguments.keywords:
         return Scalar("str")
@@ -215,7 +211,7 @@ def _type(
 
 
 def _compare(
-    tensor: Tensor, owner: cst.BaseExpression | None, name: str, arguments: Arguments, ctx: Context
+    tensor: Tensor, owner: ast.expr | None, name: str, arguments: Arguments, ctx: Context
 ) -> Value:
     other = tensor_of(arguments.value(0, "other"))
     if other is None or other.device != "host":
@@ -224,7 +220,7 @@ def _compare(
 
 
 def _by_table(
-    tensor: Tensor, owner: cst.BaseExpression | None, name: str, arguments: Arguments, ctx: Context
+    tensor: Tensor, owner: ast.expr | None, name: str, arguments: Arguments, ctx: Context
 ) -> Value:
     op = ctx.machine.table.method(name)
     if op is None:

@@ -31,7 +31,7 @@ from flake8_torchperf.knowledge.returns import Return, UnknownReturn, common_ret
 from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
-    import libcst as cst
+    import ast
 
     from flake8_torchperf.interpret.machine import Context
     from flake8_torchperf.knowledge.table import Op
@@ -174,7 +174,7 @@ def sites_of(
     arguments: Arguments,
     tensors: list[Tensor],
     ctx: Context,
-    owner: cst.BaseExpression | None = None,
+    owner: ast.expr | None = None,
 ) -> None:
     """The sites that an operation makes by its flags and by the tensors given for numbers."""
     if ctx.sink is None:
@@ -249,7 +249,7 @@ def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
     return flags
 
 
-def _first_node(arguments: Arguments) -> cst.BaseExpression | None:
+def _first_node(arguments: Arguments) -> ast.expr | None:
     first = next(arguments.all(), None)
     return None if first is None else first.node
 
@@ -311,7 +311,7 @@ def parameter_operation(
     tensor: Tensor,
     name: str,
     arguments: Arguments,
-    owner: cst.BaseExpression | None,
+    owner: ast.expr | None,
     ctx: Context,
 ) -> None:
     """One operation on a parameter or gradient inside a loop over parameters."""

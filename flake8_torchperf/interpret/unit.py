@@ -21,12 +21,7 @@ from flake8_torchperf.interpret.values import (
     Value,
     join_all,
 )
-from flake8_torchperf.parse.snippet import (
-    Snippet,
-    UnreadableError,
-    parse_expression,
-    parse_module_level,
-)
+from flake8_torchperf.parse.snippet import Snippet
 from flake8_torchperf.sites.hotness import (
     MODULE_HEAT,
     function_heat,
@@ -40,8 +35,9 @@ from flake8_torchperf.suspects.modulemap import FunctionInfo
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.sites.model import Heat
-    from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
+    from flake8_torchperf.suspects.modulemap import ModuleMap
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Nested functions interpreted for one outer function.
 MAX_NESTED = 60
 
@@ -63,8 +59,8 @@ class Names:
 
 
 def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Unit:
-    """Interpret one function. Raises UnreadableError where libcst cannot parse it."""
-    snippet, node = functions.parsed(info, machine)
+    """Interpret one function."""
+    snippet = Snippet(info.module.lines, [info.node])
     if is_kernel(info):
         return Unit(snippet, ())
     sites: list[Site] = []
@@ -85,13 +81,13 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Un
         writes={},
         pending=pending,
     )
-    env, given = functions.entry(info, node, None, None, place)
+    env, given = functions.entry(info, None, None, place)
     if info.name.startswith("_") or UNKNOWN in env.values():
         functions.fill_from_calls(env, machine, info.key)
     place = _at(place, info, function_heat(info, given, names.hot, names.cold), names)
     try:
-        statements.block(node.body, dict(env), place)
-        _run_pending(pending, sites, info, machine, names)
+        statements.block(info.node.body, dict(env), place)
+        _run_pending(pending, sites, info.module, machine, names)
     except RecursionError:
         # Blocks nested deeper than Python's own stack: nothing is known of such a function.
         sites.clear()
@@ -100,11 +96,14 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Un
 
 def interpret_module(module: ModuleMap, machine: Machine) -> Unit:
     """Interpret the statements outside functions and classes."""
-    snippet = parse_module_level(module.lines, module.tree)
+    body = [s for s in module.tree.body if not isinstance(s, FUNCTIONS)]
     sites: list[Site] = []
     place = Context(machine, module, Budget(), sites, MODULE_HEAT)
-    statements.block(snippet.body, {}, place)
-    return Unit(snippet, tuple(sites))
+    try:
+        statements.block(body, {}, place)
+    except RecursionError:
+        sites.clear()
+    return Unit(Snippet(module.lines, body), tuple(sites))
 
 
 def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context:
@@ -121,35 +120,27 @@ def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context
 def _run_pending(
     pending: list[Pending],
     sites: list[Site],
-    info: FunctionInfo,
+    module: ModuleMap,
     machine: Machine,
     names: Names,
 ) -> None:
     """Interpret nested functions in the environment that the outer function left them."""
-    nodes = {
-        node.name: node
-        for node in ast.walk(info.node)
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node is not info.node
-    }
     seen: set[int] = set()
     while pending and len(seen) < MAX_NESTED:
         item = pending.pop(0)
-        node = nodes.get(item.node.name.value)
-        if id(item.node) in seen or node is None:
+        if id(item.node) in seen:
             continue
         seen.add(id(item.node))
         # A loop's last pass has its own list of sites, already handed on: these go to the unit's.
         place = replace(item.context, sink=sites, pending=pending)
-        _run_nested(Pending(item.node, item.env, place), node, info, machine, names)
+        _run_nested(Pending(item.node, item.env, place), module, machine, names)
 
 
-def _run_nested(
-    item: Pending, node: FunctionNode, info: FunctionInfo, machine: Machine, names: Names
-) -> None:
-    outer = item.context
+def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names) -> None:
+    outer, node = item.context, item.node
     qualname = f"{outer.function}.<locals>.{node.name}"
-    inner = FunctionInfo(node.name, qualname, node, None, info.module)
-    declared = declared_parameters(inner, item.node, machine)
+    inner = FunctionInfo(node.name, qualname, node, None, module)
+    declared = declared_parameters(inner, machine)
     given = any(isinstance(value, Tensor) for value in declared.values())
     heat = function_heat(inner, given, names.hot, names.cold)
     place = replace(outer, function=qualname, node=node, returns=[])
@@ -158,8 +149,8 @@ def _run_nested(
     else:
         place = _at(place, inner, heat, names)
     env: Env = {**item.env, **declared}
-    functions.fill_from_calls(env, machine, id(item.node))
-    statements.block(item.node.body, env, place)
+    functions.fill_from_calls(env, machine, id(node))
+    statements.block(node.body, env, place)
 
 
 def module_constant(machine: Machine, module: ModuleMap, name: str) -> Value:
@@ -168,22 +159,13 @@ def module_constant(machine: Machine, module: ModuleMap, name: str) -> Value:
     from flake8_torchperf.interpret.values import Reason
 
     if name in module.annotations:
-        try:
-            node = parse_expression(module.lines, module.annotations[name])
-        except UnreadableError:
-            return UNKNOWN
-        stated = annotated(node, module, machine, Reason(f"annotation of `{name}`"))
+        reason = Reason(f"annotation of `{name}`")
+        stated = annotated(module.annotations[name], module, machine, reason)
         if stated != UNKNOWN:
             return stated
     place = Context(machine, module, Budget(MODULE_STEPS), None, MODULE_HEAT)
-    values: list[Value] = []
-    for assigned in module.constants.get(name, ())[:MAX_ASSIGNMENTS]:
-        try:
-            node = parse_expression(module.lines, assigned)
-        except UnreadableError:
-            return UNKNOWN
-        values.append(expressions.evaluate(node, {}, place))
-    value = join_all(values)
+    assigned = module.constants.get(name, ())[:MAX_ASSIGNMENTS]
+    value = join_all([expressions.evaluate(node, {}, place) for node in assigned])
     if isinstance(value, Scalar) and value.kind == "str" and "device" in name.lower():
         # DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
         return Device("device") if not value.known else value

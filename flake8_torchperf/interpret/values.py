@@ -1,7 +1,7 @@
 """What the interpreter knows of an expression: immutable values, and how two of them join.
 
-Enters nothing; leaves the value types that every other stage matches on. Must not know libcst's
-metadata, rules or options.
+Enters nothing; leaves the value types that every other stage matches on. Must not know places in
+the source, rules or options.
 """
 
 from __future__ import annotations
@@ -11,11 +11,10 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable, Iterable, Mapping
 
-    import libcst as cst
-
-    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
+    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, FunctionNode, ModuleMap
 
 
 class Strength(IntEnum):
@@ -31,11 +30,11 @@ class Reason:
     """Why a value is a tensor: one fact, the node it was read from, and the fact before it."""
 
     fact: str
-    node: cst.CSTNode | None = None
+    node: ast.AST | None = None
     because: Reason | None = None
     strength: Strength = Strength.STATED
 
-    def describe(self, line_of: Callable[[cst.CSTNode], int | None]) -> str:
+    def describe(self, line_of: Callable[[ast.AST], int | None]) -> str:
         """The chain of facts in one line, the last one first; ``line_of`` gives 1-based lines."""
         facts: list[str] = []
         reason: Reason | None = self
@@ -90,7 +89,7 @@ class Scalar:
     kind: str
     value: Any = None
     known: bool = False
-    read: cst.CSTNode | None = field(default=None, compare=False)
+    read: ast.AST | None = field(default=None, compare=False)
     tensor: Tensor | None = field(default=None, compare=False)
     size_of: str = field(default="", compare=False)
 
@@ -193,7 +192,7 @@ class Function:
 class Closure:
     """A nested function or lambda with the environment it was defined in."""
 
-    node: cst.FunctionDef | cst.Lambda = field(compare=False)
+    node: FunctionNode | ast.Lambda = field(compare=False)
     key: int
     env: Mapping[str, Value] = field(compare=False)
     module: ModuleMap = field(compare=False)
@@ -221,7 +220,7 @@ class BoundMethod:
 
     owner: Value
     name: str
-    node: cst.BaseExpression | None = field(default=None, compare=False)
+    node: ast.BaseExpression | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,9 @@ Enters a site and the snippet it stands in; leaves the same site, located.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import libcst as cst
 
 from flake8_torchperf.sites.model import Heat, Loop, Site
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 # Longer sources of what a loop iterates are left out of messages.
 MAX_OVER = 40
-_EMPTY = cst.Module([])
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 def locate(site: Site, snippet: Snippet) -> Site:
@@ -28,19 +27,16 @@ def locate(site: Site, snippet: Snippet) -> Site:
 
 def _loop(loop: Loop, snippet: Snippet) -> Loop:
     place = snippet.position(loop.node) if loop.node is not None else None
-    return replace(loop, line=0 if place is None else place[0], over=_over(loop.node))
+    return replace(loop, line=0 if place is None else place[0], over=_over(loop.node, snippet))
 
 
-def _over(node: cst.CSTNode | None) -> str:
-    iterated: cst.CSTNode | None = None
-    match node:
-        case cst.For(iter=iterated):
-            pass
-        case cst.ListComp() | cst.SetComp() | cst.GeneratorExp() | cst.DictComp():
-            iterated = node.for_in.iter
-    if iterated is None:
+def _over(node: ast.AST | None, snippet: Snippet) -> str:
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        text = snippet.code(node.iter)
+    elif isinstance(node, COMPREHENSIONS):
+        text = snippet.code(node.generators[0].iter)
+    else:
         return ""
-    text = " ".join(_EMPTY.code_for_node(iterated).split())
     return text if len(text) <= MAX_OVER else ""
 
 

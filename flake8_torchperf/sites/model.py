@@ -10,7 +10,7 @@ from enum import Enum, IntEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import libcst as cst
+    import ast
 
     from flake8_torchperf.interpret.values import Value
 
@@ -61,7 +61,7 @@ class Heat:
 
     level: Level
     because: str
-    node: cst.CSTNode | None = None
+    node: ast.AST | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Loop:
     line: int
     kind: str
     over: str
-    node: cst.CSTNode | None = None
+    node: ast.AST | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +91,11 @@ class Site:
 
     kind: SiteKind
     operation: str
-    node: cst.CSTNode
+    node: ast.AST
     operand: Value | None
     heat: Heat
     loops: tuple[Loop, ...] = ()
     function: str = "<module>"
     traits: frozenset[str] = field(default_factory=frozenset)
-    covers: tuple[cst.CSTNode, ...] = ()
-    operand_node: cst.CSTNode | None = None
+    covers: tuple[ast.AST, ...] = ()
+    operand_node: ast.AST | None = None

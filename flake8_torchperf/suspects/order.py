@@ -1,7 +1,7 @@
 """The order in which functions are interpreted: callers before the functions they call.
 
 Enters the suspect functions of one module; leaves the same functions, so ordered that what a call
-gives to an unannotated parameter is known when its function's turn comes. Must not know libcst.
+gives to an unannotated parameter is known when its function's turn comes.
 """
 
 from __future__ import annotations

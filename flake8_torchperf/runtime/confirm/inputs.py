@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import values as v
 from flake8_torchperf.interpret.parameters import declared_parameters
-from flake8_torchperf.parse.snippet import parse_function
 from flake8_torchperf.runtime.confirm import recipes
 from flake8_torchperf.runtime.confirm.names import by_name, pool
 from flake8_torchperf.runtime.confirm.recipes import Recipe, listing, simple, tensor
@@ -45,11 +44,8 @@ def candidates(
     """Per parameter of ``info`` (``self`` left out) the recipes to try; empty lists for unknowns.
 
     The second value names the required parameters of which only uses are known, if those.
-
-    Raises UnreadableError where libcst cannot parse the function.
     """
-    _, node = parse_function(info.module.lines, info.node)
-    declared = declared_parameters(info, node, machine)
+    declared = declared_parameters(info, machine)
     used = uses(info.node)
     defaults = _defaults(info.node.args)
     found: dict[str, list[Recipe]] = {}
