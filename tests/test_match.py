@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
-import libcst as cst
 import pytest
 
 from flake8_torchperf.findings.catalogue import index, load_catalogue
 from flake8_torchperf.findings.match import chain_ends_with, find, rule_for
-from flake8_torchperf.findings.message import format_message, shorten, source_of, with_reason
+from flake8_torchperf.findings.message import format_message, shorten, with_reason
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
 from flake8_torchperf.interpret.values import NONE, Reason, Tensor, Union
+from flake8_torchperf.parse.snippet import Snippet
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 
 LOOP = Heat(Level.LOOP, "in the loop at line 3 over grads")
@@ -39,6 +40,15 @@ def rule(
     return Rule(**{**fields, **more})  # type: ignore[arg-type]
 
 
+def expression(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def snippet(text: str) -> Snippet:
+    """A file that holds one expression."""
+    return Snippet(text.splitlines(keepends=True), [expression(text)])
+
+
 def tensor(*chain: str, dtype: str = "float", device: str = "unknown") -> Tensor:
     return Tensor(Reason("a test says so"), dtype, device, None, chain)
 
@@ -46,12 +56,12 @@ def tensor(*chain: str, dtype: str = "float", device: str = "unknown") -> Tensor
 def site(
     kind: SiteKind = SiteKind.HOST_READ,
     operation: str = "item",
-    node: cst.CSTNode | None = None,
+    node: ast.AST | None = None,
     operand: object = None,
     heat: Heat = LOOP,
     **more: object,
 ) -> Site:
-    node = node or cst.parse_expression("t.item()")
+    node = node or expression("t.item()")
     return Site(kind, operation, node, operand, heat, **more)  # type: ignore[arg-type]
 
 
@@ -68,7 +78,7 @@ def test_the_highest_priority_reports_a_site() -> None:
 
 
 def test_two_sites_on_one_node_give_one_finding() -> None:
-    node = cst.parse_expression("total + t.item()")
+    node = expression("total + t.item()")
     sites = [site(node=node), site(SiteKind.HOST_ACCUMULATION, node=node)]
     total = rule("TPF206", Match(SiteKind.HOST_ACCUMULATION), priority=85)
     assert codes(sites, rule("TPF101", READ, priority=20), total) == ["TPF206"]
@@ -80,20 +90,20 @@ def test_equal_expressions_are_two_causes() -> None:
 
 
 def test_a_covered_node_is_silent_whatever_its_priority() -> None:
-    read = cst.parse_expression("t.item()")
-    cover = site(SiteKind.BRANCH, "if", cst.parse_expression("a and t.item()"), covers=(read,))
+    read = expression("t.item()")
+    cover = site(SiteKind.BRANCH, "if", expression("a and t.item()"), covers=(read,))
     branch = rule("TPF301", Match(SiteKind.BRANCH), priority=10)
     assert codes([cover, site(node=read)], rule("TPF101", READ, priority=90), branch) == ["TPF301"]
 
 
 def test_a_site_that_nothing_reports_covers_nothing() -> None:
-    read = cst.parse_expression("t.item()")
+    read = expression("t.item()")
     cover = site(SiteKind.BRANCH, "if", covers=(read,))
     assert codes([cover, site(node=read)], rule("TPF101", READ)) == ["TPF101"]
 
 
 def test_of_two_that_cover_each_other_the_higher_priority_stays() -> None:
-    a, b = cst.parse_expression("a"), cst.parse_expression("b")
+    a, b = expression("a"), expression("b")
     sites = [
         site(SiteKind.BRANCH, node=a, covers=(b,)),
         site(SiteKind.HOST_READ, node=b, covers=(a,)),
@@ -103,7 +113,7 @@ def test_of_two_that_cover_each_other_the_higher_priority_stays() -> None:
 
 
 def test_covers_reach_through_a_dropped_site() -> None:
-    a, b, c = (cst.parse_expression(name) for name in "abc")
+    a, b, c = (expression(name) for name in "abc")
     sites = [site(node=a, covers=(b,)), site(node=b, covers=(c,)), site(node=c)]
     assert codes(sites, rule("TPF101", READ)) == ["TPF101"]
 
@@ -244,7 +254,9 @@ def test_our_own_rules_rank_from_special_to_general() -> None:
 
 
 def test_message_is_one_line_with_every_placeholder() -> None:
-    node = cst.parse_expression("torch.isinf(\n    grad\n).any().item()")
+    file = snippet("torch.isinf(\n    grad\n).any().item()")
+    node = file.nodes[0]
+    grad = next(n for n in ast.walk(node) if isinstance(n, ast.Name) and n.id == "grad")
     written = rule(
         "TPF203",
         message="{expression} by {operation} of {operand} in {function}, {loop}, {where}: {instead}",
@@ -252,11 +264,11 @@ def test_message_is_one_line_with_every_placeholder() -> None:
     )
     read = site(
         node=node,
-        operand_node=cst.parse_expression("grad"),
+        operand_node=grad,
         function="f",
         loops=(Loop(3, "for", "grads"), Loop(4, "for", "grad")),
     )
-    assert format_message(written, read) == (
+    assert format_message(written, read, file) == (
         "torch.isinf( grad ).any().item() by item of grad in f, the loop at line 4 over grad, "
         "in the loop at line 3 over grads: use grad"
     )
@@ -264,12 +276,14 @@ def test_message_is_one_line_with_every_placeholder() -> None:
 
 
 def test_message_in_cold_code_leaves_no_hole() -> None:
-    assert format_message(rule("TPF101", READ), site(heat=COLD)) == "t.item(): do better"
+    file = snippet("t.item()")
+    cold = site(node=file.nodes[0], heat=COLD)
+    assert format_message(rule("TPF101", READ), cold, file) == "t.item(): do better"
 
 
 def test_braces_of_the_source_are_not_placeholders() -> None:
-    node = cst.parse_expression('f"{loss} {where}"')
-    message = format_message(rule("TPF104", READ), site(node=node, heat=HOT))
+    file = snippet('f"{loss} {where}"')
+    message = format_message(rule("TPF104", READ), site(node=file.nodes[0], heat=HOT), file)
     assert message == 'f"{loss} {where}" in forward, which runs every step: do better'
 
 
@@ -283,8 +297,8 @@ def test_long_expressions_are_cut_in_the_middle() -> None:
 
 
 def test_comments_inside_an_expression_are_left_out() -> None:
-    source = "f(  # why\n    # more\n    a,\n)"
-    assert source_of(cst.parse_expression(source)) == "f( a, )"
+    file = snippet("f(  # why\n    # more\n    a,\n)")
+    assert file.code(file.nodes[0]) == "f( a, )"
 
 
 def test_reason_is_appended() -> None:
