@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.match import Raw
     from flake8_torchperf.interpret.unit import Unit
     from flake8_torchperf.options import Options
-    from flake8_torchperf.parse.snippet import Snippet, UnreadableError
+    from flake8_torchperf.parse.snippet import Snippet
     from flake8_torchperf.sites.model import Site
-
-UNREADABLE = "TPF900"
 
 
 def report(unit: Unit, catalogue: Catalogue, options: Options) -> list[Finding]:
@@ -32,12 +30,6 @@ def report(unit: Unit, catalogue: Catalogue, options: Options) -> list[Finding]:
     believed = [site for site in unit.sites if _believed(site)]
     raws = find(believed, catalogue, options.scope)
     return [_finding(raw, unit.snippet, options) for raw in _one_loop_one_finding(raws)]
-
-
-def unreadable(error: UnreadableError) -> Finding:
-    """A file that Python can parse and libcst cannot."""
-    message = f"this file was not analysed: libcst cannot parse it ({error})"
-    return Finding(UNREADABLE, message, 1, 0, 1, 0, None, None)
 
 
 def _believed(site: Site) -> bool:

@@ -69,13 +69,14 @@ def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
 def _truths(node: ast.BoolOp, env: Env, ctx: Context, operation: str) -> None:
     """``a and b``: each is asked for its truth after those before it held (failed, for ``or``)."""
     truth(node.values[0], env, ctx, operation)
-    after: Env | None = env
+    inner = env
     for before, value in pairwise(node.values):
-        after = narrow(before, after, ctx, isinstance(node.op, ast.And))
+        after = narrow(before, inner, ctx, isinstance(node.op, ast.And))
         if after is None:
             return
         truth(value, after, ctx, operation)
         _keep_walrus(after, env)
+        inner = after
 
 
 def _keep_walrus(inner: Env, env: Env) -> None:
@@ -165,19 +166,18 @@ def _conditional(node: ast.IfExp, env: Env, ctx: Context) -> Value:
 def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
     """``a and b``: every value but the last is asked for its truth, and may be the result."""
     operation = "and" if isinstance(node.op, ast.And) else "or"
-    last = node.values[-1]
-    after: Env | None = env
-    result: Value | None = None
-    for value_node in node.values:
-        value = evaluate(value_node, after, ctx)
-        result = value if result is None else _either(operation, result, value)
-        if value_node is last:
-            break
-        emit_read(ctx, SiteKind.BRANCH, operation, value_node, value, operand_node=value_node)
-        after = narrow(value_node, after, ctx, operation == "and")
+    inner = env
+    before = node.values[0]
+    value = result = evaluate(before, env, ctx)
+    for value_node in node.values[1:]:
+        emit_read(ctx, SiteKind.BRANCH, operation, before, value, operand_node=before)
+        after = narrow(before, inner, ctx, operation == "and")
         if after is None:
             break
-    return UNKNOWN if result is None else result
+        value = evaluate(value_node, after, ctx)
+        result = _either(operation, result, value)
+        before, inner = value_node, after
+    return result
 
 
 def _either(operation: str, left: Value, right: Value) -> Value:

@@ -220,7 +220,7 @@ class BoundMethod:
 
     owner: Value
     name: str
-    node: ast.BaseExpression | None = field(default=None, compare=False)
+    node: ast.expr | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
