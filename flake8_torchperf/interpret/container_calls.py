@@ -6,6 +6,8 @@ the environment. Must not know statements.
 
 from __future__ import annotations
 
+import ast
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -30,8 +32,6 @@ from flake8_torchperf.interpret.values import (
 )
 
 if TYPE_CHECKING:
-    import ast
-
     from flake8_torchperf.interpret.arguments import Arguments
     from flake8_torchperf.interpret.machine import Context
 
