@@ -7,7 +7,6 @@ the environment. Must not know statements.
 from __future__ import annotations
 
 import ast
-import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
