@@ -12,10 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """``line`` and ``end_line`` count from 1, ``column`` and ``end_column`` from 0, in characters.
-
-    ``site`` and ``rule`` are None only for TPF900, which reports a file that could not be read.
-    """
+    """Lines count from 1, columns from 0 and in characters."""
 
     code: str
     message: str
@@ -23,5 +20,5 @@ class Finding:
     column: int
     end_line: int
     end_column: int
-    rule: Rule | None
-    site: Site | None
+    rule: Rule
+    site: Site

@@ -147,8 +147,8 @@ def surely_host(node: ast.expr, names: frozenset[str]) -> bool:
             return _all(parts, names)
         case ast.UnaryOp(operand=operand):
             return surely_host(operand, names)
-        case ast.BinOp(left=left, right=right):
-            return surely_host(left, names) and surely_host(right, names)
+        case ast.BinOp():
+            return _all(_operands(node), names)
         case ast.IfExp(body=body, orelse=orelse):
             return surely_host(body, names) and surely_host(orelse, names)
         case ast.Subscript(value=value):
@@ -156,6 +156,17 @@ def surely_host(node: ast.expr, names: frozenset[str]) -> bool:
         case ast.Call(args=args):
             return _host_call(node, args, names)
     return False
+
+
+def _operands(node: ast.BinOp) -> Iterable[ast.expr]:
+    """The operands of operators in a row: a sum of thousands is nested as deep."""
+    waiting: list[ast.expr] = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.BinOp):
+            waiting += (one.right, one.left)
+        else:
+            yield one
 
 
 def _all(nodes: Iterable[ast.expr], names: frozenset[str]) -> bool:

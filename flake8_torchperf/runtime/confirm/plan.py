@@ -125,8 +125,7 @@ def _plan_file(path: Path, line: int, settings: Settings) -> list[Group]:
     module = read_module(tree, lines, path)
     by_function: dict[str, list[Finding]] = {}
     for finding in findings:
-        if finding.site is not None:
-            by_function.setdefault(finding.site.function, []).append(finding)
+        by_function.setdefault(finding.site.function, []).append(finding)
     machine = _machine(module, settings)
     return [_group(path, name, few, module, machine, settings) for name, few in by_function.items()]
 
@@ -147,7 +146,6 @@ def _findings(path: Path, source: str, line: int, settings: Settings) -> list[Fi
         found = lint(source, str(path), options)
     except (SyntaxError, ValueError) as error:
         raise PlanError(f"{path} cannot be parsed: {error}") from error
-    found = [one for one in found if one.rule is not None]
     if not line:
         passed_over = allowed_lines(str(path))
         return [one for one in found if one.line not in passed_over]
@@ -246,16 +244,16 @@ def _candidates(
     return ({}, ()) if info is None else candidates(info, machine)
 
 
-def _evidence(rule: Rule | None) -> EvidenceSpec | None:
-    return None if rule is None else read_documentation(rule).evidence
+def _evidence(rule: Rule) -> EvidenceSpec | None:
+    return read_documentation(rule).evidence
 
 
 def _regions(finding: Finding, tree: ast.Module) -> tuple[tuple[int, int], ...]:
     """The finding's own lines; for a way of looping, the loop's."""
     own = ((finding.line, finding.end_line),)
-    if finding.site is not None and finding.site.kind is SiteKind.NUMBER_USE:
+    if finding.site.kind is SiteKind.NUMBER_USE:
         return (_consumer(finding, tree),)
-    if finding.site is None or finding.site.kind not in LOOP_KINDS:
+    if finding.site.kind not in LOOP_KINDS:
         return own
     loops: list[tuple[int, int]] = []
     for node in ast.walk(tree):
@@ -276,8 +274,7 @@ def _rounds(target: Target) -> int:
 
     What a loop iterates is evaluated once; the loop grows with it.
     """
-    site, spec = target.finding.site, target.evidence
-    loops = site is not None and site.kind in LOOP_KINDS
+    spec, loops = target.evidence, target.finding.site.kind in LOOP_KINDS
     return 2 if spec is not None and spec.law == "element" and not loops else 1
 
 

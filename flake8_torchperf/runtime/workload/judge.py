@@ -215,7 +215,7 @@ class _FileView:
 
 
 def _evidence_of(finding: Finding) -> EvidenceSpec | None:
-    return _page_evidence(finding.rule) if finding.rule is not None else None
+    return _page_evidence(finding.rule)
 
 
 def _missed(
