@@ -1,0 +1,52 @@
+"""What several test modules need once: the package as it is published, installed elsewhere."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from environments import call, copy_checkout, environment
+
+# The programs that users meet the plugin through, each in the newest version there is.
+CLIENTS = (
+    "Flake8-pyproject",
+    "ipython",
+    "nbqa",
+    "pre-commit",
+    "python-lsp-server",
+)
+
+
+@pytest.fixture(scope="session")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel that was built from that sdist."""
+    source = copy_checkout(tmp_path_factory.mktemp("source"))
+    built = tmp_path_factory.mktemp("distributions")
+    call(sys.executable, "-m", "build", "--outdir", built, source)
+    return built
+
+
+@pytest.fixture(scope="session")
+def wheel(distributions: Path) -> Path:
+    (path,) = distributions.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="session")
+def sdist(distributions: Path) -> Path:
+    (path,) = distributions.glob("*.tar.gz")
+    return path
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment that holds the wheel and what it requires."""
+    return environment(tmp_path_factory.mktemp("installed") / "env", sys.executable, wheel)
+
+
+@pytest.fixture(scope="session")
+def clients(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the wheel and the programs it is used through."""
+    folder = tmp_path_factory.mktemp("clients") / "env"
+    return environment(folder, sys.executable, wheel, *CLIENTS)
