@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from environments import call, copy_checkout, environment
+from environments import call, copy_checkout, environment, pythons
 
 # The programs that users meet the plugin through, each in the newest version there is.
 CLIENTS = (
@@ -50,3 +50,10 @@ def clients(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with the wheel and the programs it is used through."""
     folder = tmp_path_factory.mktemp("clients") / "env"
     return environment(folder, sys.executable, wheel, *CLIENTS)
+
+
+@pytest.fixture(scope="session")
+def flake8_nb(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment of its own, since flake8-nb holds flake8 back, which in turn holds Python."""
+    folder = tmp_path_factory.mktemp("flake8_nb") / "env"
+    return environment(folder, min(pythons().items())[1], "flake8-nb==0.5.3", wheel)

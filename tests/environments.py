@@ -64,12 +64,13 @@ def environment(folder: Path, python: str, *requirements: str | Path) -> Path:
     return interpreter
 
 
-def share_packages(interpreter: Path) -> None:
+def share_packages(interpreter: Path, *folders: Path) -> None:
     """Let an environment see the packages of the one that runs the tests, after its own.
 
-    For what is too large to install once more: torch.
+    For what is too large to install once more: torch. ``folders`` hold further packages.
     """
     ours = {path for path in sys.path if path.endswith("site-packages")} | {*site.getsitepackages()}
+    ours |= {str(folder) for folder in folders}
     lines = [f"import site; site.addsitedir({path!r})\n" for path in sorted(ours)]
     (theirs,) = interpreter.parents[1].glob("lib/python*/site-packages")
     (theirs / "shared.pth").write_text("".join(lines), encoding="utf-8")

@@ -27,6 +27,8 @@ from flake8_torchperf.findings.rule import Rule  # noqa: E402
 
 README = ROOT / "README.md"
 EXAMPLE = "fixtures/issue82206_sharded_grad_scaler/before.py"
+TEAM_RULES = "fixtures/team_rules/perf-rules"
+TEAM_FILE = "fixtures/team_rules/engine.py"
 TRAINING = """\
 import torch
 from torch import nn
@@ -69,13 +71,13 @@ def _first_sentence(rule: Rule) -> str:
     return sentence.removeprefix("Reports ").replace("|", "\\|")
 
 
-def example_output() -> str:
-    """What flake8 prints for the example, as a console session."""
-    command = [sys.executable, "-m", "flake8", "--isolated", "--select=TPF", "-j1", EXAMPLE]
+def flake8_output(*words: str) -> str:
+    """What ``flake8 --select TPF`` prints for one of our files, as a console session."""
+    command = [sys.executable, "-m", "flake8", "--isolated", "-j1", "--select", "TPF", *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.stderr:
-        raise RuntimeError(f"flake8 failed on {EXAMPLE}: {done.stderr}")
-    return f"```console\n$ flake8 --select TPF {EXAMPLE}\n{done.stdout}```"
+        raise RuntimeError(f"flake8 {' '.join(words)} failed: {done.stderr}")
+    return f"```console\n$ flake8 --select TPF {' '.join(words)}\n{done.stdout}```"
 
 
 def confirm_output() -> str:
@@ -113,7 +115,8 @@ def updated(text: str) -> str:
     """README's text with every generated part made anew. Raises ValueError where one is missing."""
     for name, content in (
         ("rules", rules_table()),
-        ("example", example_output()),
+        ("example", flake8_output(EXAMPLE)),
+        ("team", flake8_output("--torchperf-rules", TEAM_RULES, TEAM_FILE)),
         ("confirm", confirm_output()),
         ("run", run_output()),
     ):
