@@ -44,6 +44,30 @@ def test_the_configuration_example_is_accepted(tmp_path: Path) -> None:
     assert (run.status, run.output, run.errors) == (0, "", "")
 
 
+def test_the_page_that_is_shown_is_the_page_that_is_kept() -> None:
+    (shown,) = re.findall(r"<!-- page: .* -->\n```toml\n(.*?)```", TEXT, re.DOTALL)
+    (page,) = (ROOT / "fixtures" / "team_rules" / "perf-rules").glob("*.md")
+    assert page.read_text(encoding="utf-8").split("+++\n")[1] == shown
+
+
+def test_a_mistake_in_a_page_is_one_line_with_file_and_line(tmp_path: Path) -> None:
+    """Of flake8, whichever way it is told of the page."""
+    (page,) = (ROOT / "fixtures" / "team_rules" / "perf-rules").glob("*.md")
+    broken = page.read_text(encoding="utf-8").replace('heat = "hot"', 'haet = "hot"')
+    (tmp_path / "perf-rules").mkdir()
+    (tmp_path / "perf-rules" / page.name).write_text(broken, encoding="utf-8")
+    (tmp_path / "tox.ini").write_text("[flake8]\ntorchperf-rules = ./perf-rules\n")
+    (tmp_path / "empty.py").write_text("", encoding="utf-8")
+    run = flake8("empty.py", cwd=tmp_path, isolated=False)
+    place = (
+        f"{tmp_path / 'perf-rules' / page.name}:{broken[: broken.index('haet')].count(chr(10)) + 1}"
+    )
+    problem = "unknown key 'haet' in [match]; did you mean 'heat'?"
+    assert run.errors == f"flake8: error: --torchperf-rules: {place}: {problem}\n"
+    assert (run.status, run.output) == (2, "")
+    assert flake8("--torchperf-rules=perf-rules/", "empty.py", cwd=tmp_path).errors == run.errors
+
+
 def test_links_to_files_lead_somewhere() -> None:
     links = re.findall(r"\]\((?!http|#)([^)#]+)", TEXT)
     assert links
