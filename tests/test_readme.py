@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,10 @@ RUNNABLE = re.findall(
     r"<!-- tests/test_readme\.py runs this -->\n```python\n(.*?)```", TEXT, re.DOTALL
 )
 
+NEEDS_TORCH = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
+
+@NEEDS_TORCH
 def test_generated_parts_are_current() -> None:
     tool = ROOT / "tools" / "update_readme.py"
     done = subprocess.run([sys.executable, tool, "--check"], capture_output=True, text=True)
@@ -85,6 +89,7 @@ def test_times_and_versions_may_differ_and_nothing_else(monkeypatch: pytest.Monk
     assert not same(line, line.replace("1 missed", "2 missed"))
 
 
+@NEEDS_TORCH
 @pytest.mark.parametrize("example", RUNNABLE)
 def test_runtime_examples_run(example: str, tmp_path: Path) -> None:
     """As tests, where they are tests; a script whose output README shows prints what it shows."""

@@ -19,6 +19,8 @@ from flake8_torchperf.runtime.workload.lines import ExecutedLines
 from flake8_torchperf.runtime.workload.owners import OwnerError, owner_of, owner_paths
 from flake8_torchperf.runtime.workload.statements import Statements
 
+pytest.importorskip("torch")
+
 TRAINING = """\
 import sys
 

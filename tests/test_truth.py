@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytest.importorskip("torch")
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = """\
 import torch
