@@ -310,7 +310,7 @@ JOINS = {
     "converted where it is no tensor": """
         def step(x, device):
             if not torch.is_tensor(x):
-                x = torch.tensor(x, device="cuda")
+                x = torch.tensor(x, device="cuda")  # TPF502
             return x.item()  # TPF101
         """,
     "overwritten by a number": """

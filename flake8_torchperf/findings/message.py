@@ -27,7 +27,7 @@ def format_message(rule: Rule, site: Site, snippet: Snippet) -> str:
         "loop": _loop(site),
         "function": site.function,
     }
-    fields["instead"] = rule.advice(site.operation).format_map(fields)
+    fields["instead"] = rule.advice(site.operation, site.traits).format_map(fields)
     return _tidy(rule.message.format_map(fields))
 
 

@@ -6,7 +6,7 @@ TOML or sites' nodes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -46,7 +46,7 @@ class Match:
 class Rule:
     """The part of a page that linting needs.
 
-    ``instead`` maps an operation, a glob of operations or "default" to the advice.
+    ``instead`` maps an operation, a trait, a glob of operations or "default" to the advice.
     """
 
     code: str
@@ -62,10 +62,13 @@ class Rule:
     path: Path
     own: bool
 
-    def advice(self, operation: str) -> str:
-        """What to write instead of ``operation``."""
+    def advice(self, operation: str, traits: Collection[str] = ()) -> str:
+        """What to write instead of ``operation``; the order of ``instead`` decides among traits."""
         exact = self.instead.get(operation)
         if exact is not None:
             return exact
+        for key, advice in self.instead.items():
+            if key in traits:
+                return advice
         globs = (key for key in self.instead if "*" in key and fnmatchcase(operation, key))
         return self.instead[next(globs, "default")]

@@ -9,14 +9,17 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import (
+    accumulation,
     builtin_calls,
     classes,
     container_calls,
     containers,
     expressions,
     functions,
+    moves,
     tensor_calls,
     torch_calls,
+    training,
 )
 from flake8_torchperf.interpret.arguments import Arguments, evaluate_arguments
 from flake8_torchperf.interpret.emit import emit
@@ -59,9 +62,14 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     arguments = evaluate_arguments(node, env, ctx)
     _named_call(callee, node, ctx)
     told_by_use(node, arguments, env)
-    if isinstance(callee, OPAQUE):
+    opaque = isinstance(callee, OPAQUE)
+    if opaque:
         ctx.budget.opaque_calls += 1
+        moves.waited(ctx)
     value = apply(callee, arguments, env, ctx)
+    moves.written_by(node, value, opaque, env)
+    if ctx.loops:
+        accumulation.appended(node, ctx)
     if value == UNKNOWN and "return_tensors" in arguments.keywords:
         # A tokenizer or processor: what it makes of text or images lies on the host.
         return HOST_BATCH
@@ -159,6 +167,8 @@ def unknown_method(func: ast.Attribute, arguments: Arguments, env: Env, ctx: Con
     if owner != UNKNOWN:
         return UNKNOWN
     name = func.attr
+    if name == "zero_grad" and "set_to_none" in arguments.keywords:
+        training.zero_grad(arguments, ctx)  # only torch's optimizers and modules take it
     if name in ("named_parameters", "named_buffers", "parameters", "buffers"):
         return classes.module_iteration(name, func)
     if name == "isoformat" or name in STRING_METHODS:

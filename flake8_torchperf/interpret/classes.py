@@ -9,7 +9,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import attributes, expressions, functions
+from flake8_torchperf.interpret import attributes, expressions, functions, training
 from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.arguments import Arguments, kinds
 from flake8_torchperf.interpret.iteration import element_of
@@ -288,7 +288,12 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         return instance_of(found.qualified, reason)
     if found.qualified in ("torch.nn.ModuleList", "torch.nn.ParameterList"):
         return Sequence("list", element_of(arguments.value(0, "modules")))
-    return instance_of(found.qualified, reason)
+    made = instance_of(found.qualified, reason)
+    if found.qualified == training.LOADER and isinstance(made, Instance):
+        return training.loader(made, arguments, ctx)
+    if found.kind == "optimizer":
+        training.optimizer(arguments, ctx)
+    return made
 
 
 def call_instance(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
@@ -349,6 +354,9 @@ def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Con
         _register(name, arguments, ctx)
         return NONE
     found = ctx.machine.table.klass(owner.name)
+    if name == "zero_grad":
+        training.zero_grad(arguments, ctx)
+        return NONE
     if name == "synchronize" and found is not None:
         functions.synchronized(owner, name, arguments, ctx)
         return NONE

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Context
+    from flake8_torchperf.suspects.modulemap import ModuleMap
 
 # torch.compiler, torch.jit and torch.onnx ask whether Python runs at all
 TRACING = {
@@ -25,7 +26,19 @@ TRACING = {
 EXCEPT = "except-block"
 # The trait of sites in a lambda: a message given as one is built only when it is asked for.
 LATER = "lambda"
+# The trait of sites where autograd records nothing.
+NO_GRADIENTS = "no-gradients"
+_GRADIENTS_OFF = {
+    "torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
+    "torch.autograd.inference_mode", "torch.set_grad_enabled",
+}  # fmt: skip
 DEBUGGING = {"debug", "verbose", "debug_mode", "is_debug", "__debug__", "isEnabledFor", "DEBUG"}
+
+
+def gradients_off(context: ast.expr, module: ModuleMap) -> bool:
+    """Does a ``with`` or a decorator switch autograd off, or may it?"""
+    called = context.func if isinstance(context, ast.Call) else context
+    return module.qualify(called) in _GRADIENTS_OFF
 
 
 def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:

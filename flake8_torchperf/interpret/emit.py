@@ -5,6 +5,7 @@ Enters a context, a kind and an operand; leaves a site in the context's sink. Mu
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.contexts import EXCEPT, LATER
@@ -13,10 +14,13 @@ from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 
 if TYPE_CHECKING:
-    import ast
     from collections.abc import Iterable
 
     from flake8_torchperf.interpret.machine import Context, LoopPlace
+
+
+# What the host waits for, whatever stands in it.
+WAITING = (SiteKind.SYNCHRONIZE, SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
 
 
 def emit(
@@ -31,6 +35,8 @@ def emit(
     covers: tuple[ast.AST, ...] = (),
 ) -> None:
     """Record a site; nothing happens where the context is silent."""
+    if kind in WAITING:
+        ctx.budget.waits += 1
     sink = ctx.sink
     if sink is None:
         return
@@ -69,10 +75,35 @@ def emit_read(
     Returns the tensor read; None where there is nothing to read or reading is free.
     """
     tensor = tensor_of(operand)
-    if tensor is None or tensor.device == "host":
+    if tensor is None:
         return None
+    if tensor.device == "host":
+        if kind is not SiteKind.TENSOR_ITERATION:
+            early(ctx, operation, node, tensor, operand_node)
+        return None
+    if kind is not SiteKind.TENSOR_ITERATION and "non-blocking" not in traits:
+        ctx.budget.waits += 1
     emit(ctx, kind, operation, node, tensor, operand_node=operand_node, traits=traits)
     return tensor
+
+
+def early(
+    ctx: Context, operation: str, node: ast.AST, tensor: Tensor, operand_node: ast.AST | None
+) -> None:
+    """Record that a copy to the host is used, if nothing has waited since it was queued."""
+    if not tensor.arrives or tensor.arrives != ctx.budget.waits:
+        return
+    if operation == "numpy" and _waits_somewhere(ctx.node):
+        return  # the array shares the memory: it may be made now and looked at after the wait
+    emit(ctx, SiteKind.RACE, operation, node, tensor, operand_node=operand_node)
+
+
+def _waits_somewhere(node: ast.AST | None) -> bool:
+    """Does a function call anything that waits for a stream or an event?"""
+    return node is not None and any(
+        isinstance(inner, ast.Attribute) and inner.attr in ("synchronize", "wait", "query")
+        for inner in ast.walk(node)
+    )
 
 
 def heat(ctx: Context) -> Heat:

@@ -55,10 +55,11 @@ def element_of(value: Value) -> Value:
         case Instance(name=name) if name in PARAMETER_HOLDERS:
             reason = Reason("element of a ParameterList")
             return Tensor(reason, role="parameter")
-        case Instance(name="torch.utils.data.DataLoader"):
+        case Instance(name="torch.utils.data.DataLoader", facts=facts):
             # A batch, or any part of one: loaded by workers, so on the host until it is moved.
             reason = Reason("batch of a DataLoader", None, None, Strength.INFERRED)
-            return Tensor(reason, device="host")
+            memory = next((m for m in ("pinned", "pageable") if m in facts), "")
+            return Tensor(reason, device="host", memory=memory)
         case Instance(name="torch.nn.Sequential" | "torch.nn.ModuleList"):
             return Instance("torch.nn.Module")
         case Union(options=options):

@@ -9,7 +9,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.interpret import expressions, statements, targets, torch_calls
+from flake8_torchperf.interpret import expressions, statements, targets, torch_calls, training
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.environment import Env, merge, path_of
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
@@ -46,6 +46,7 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     ahead: list[Site] = []
     quiet = ctx.sink is None
     iterated = expressions.evaluate(node.iter, env, ctx if quiet else replace(ctx, sink=ahead))
+    training.loader_iterated(_enumerated(node.iter, iterated, env, ctx), node.iter, ctx)
     index, measured = _index_loop(node, iterated, env, ctx)
     place = ctx.within(LoopPlace(node, "for", node.iter, iterated, index, measured))
 
@@ -61,6 +62,14 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     if ctx.sink is not None:
         ctx.sink.extend(_with_traits(site, node, traits) for site in (*ahead, *seen))
     return _finish(env, flow, node.orelse, ctx, runs_maybe_never=True)
+
+
+def _enumerated(node: ast.expr, iterated: Value, env: Env, ctx: Context) -> Value:
+    """What ``enumerate`` counts; anything else is iterated itself."""
+    match node:
+        case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+            return expressions.evaluate(inner, env, ctx.silent())
+    return iterated
 
 
 def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...]) -> Site:

@@ -40,12 +40,14 @@ class Budget:
     """Steps left for the function being interpreted; at zero every expression is Unknown.
 
     ``opaque_calls`` counts calls of what is neither torch's, Python's nor a tensor's: modules,
-    functions of the project, anything unknown.
+    functions of the project, anything unknown. ``waits`` counts, from 1, what waited for the
+    device or may have.
     """
 
     steps: int = STEPS_PER_FUNCTION
     depth: int = 0
     opaque_calls: int = 0
+    waits: int = 1
 
     def enter(self) -> bool:
         """Take one step, one expression deeper; False when there is none left or it is too deep."""

@@ -10,8 +10,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import expressions
-from flake8_torchperf.interpret.emit import emit_read
+from flake8_torchperf.interpret import expressions, moves
+from flake8_torchperf.interpret.emit import early, emit_read
 from flake8_torchperf.interpret.values import (
     BOOL,
     CHAIN_LENGTH,
@@ -81,6 +81,9 @@ def binary(
         return STR
     tensors = [t for t in (tensor_of(left), tensor_of(right)) if t is not None]
     if tensors:
+        for tensor in tensors:
+            if tensor.arrives:
+                early(ctx, OPERATIONS[type(operator)], node, tensor, _side(node, tensor, left))
         return _arithmetic(operator, left, right, tensors)
     match left, right:
         case (NDArray(), _) | (_, NDArray()):
@@ -103,6 +106,16 @@ def binary(
     return UNKNOWN
 
 
+def _side(node: ast.expr | ast.stmt, tensor: Tensor, left: Value) -> ast.expr | None:
+    """The operand that is ``tensor``."""
+    match node:
+        case ast.BinOp(left=first, right=second):
+            return first if tensor_of(left) is tensor else second
+        case ast.AugAssign(target=first, value=second):
+            return first if tensor_of(left) is tensor else second
+    return None
+
+
 def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list[Tensor]) -> Value:
     strongest = max(tensors, key=lambda t: t.reason.strength)
     dtypes = {t.dtype for t in tensors}
@@ -121,7 +134,10 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
     if device == "host" and any(isinstance(v, UnknownValue) for v in (left, right)):
         device = "unknown"  # the other operand may be a tensor on the device
     role = tensors[0].role if len(tensors) == 1 and tensors[0].role in ITEM_ROLES else ""
-    return Tensor(strongest.reason, dtype, device, scalar, chain, role)
+    made = Tensor(strongest.reason, dtype, device, scalar, chain, role)
+    if device != "host":
+        return made
+    return replace(made, origin=moves.common_origin(tensors), memory=moves.PAGEABLE)
 
 
 # `t[i] + 1` is as much a number of a row as `t[i]` is.

@@ -10,13 +10,24 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.interpret import expressions, imports, loops, operators, patterns, targets
+from flake8_torchperf.interpret import (
+    accumulation,
+    expressions,
+    imports,
+    loops,
+    moves,
+    operators,
+    patterns,
+    targets,
+)
 from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.contexts import (
     EXCEPT,
+    NO_GRADIENTS,
     branch_context,
     ends_in_raise,
     first_call,
+    gradients_off,
     guard_of,
     stands_below,
 )
@@ -28,6 +39,7 @@ from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
     Closure,
+    Device,
     Imported,
     Opaque,
     Reason,
@@ -121,6 +133,8 @@ def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
         loops.growth(target, node.value, env, ctx)
         if isinstance(value, Scalar) and value.read is not None:
             _running_total(target, node, value, ctx)
+        if ctx.loops and isinstance(node.value, ast.BinOp):
+            accumulation.added(node, target, value, ctx)
     sized = loops.sizes(node.value, value, env, ctx)
     for target in node.targets:
         targets.assign(target, sized, env, ctx)
@@ -176,6 +190,8 @@ def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
     value = operators.binary(node.op, left, right, node, ctx)
     if isinstance(node.op, ast.Add) and isinstance(right, Scalar) and right.read:
         _accumulation(node, right, ctx)
+    if ctx.loops and not isinstance(right, Scalar):
+        accumulation.added(node, node.target, right, ctx)
     if tensor_of(left) is not None and tensor_of(value) is not None:
         loops.in_place(node, left, ctx)
     path = path_of(node.target)
@@ -281,6 +297,10 @@ def _try(node: ast.Try, env: Env, ctx: Context) -> Flow:
 def _with(node: ast.With | ast.AsyncWith, env: Env, ctx: Context) -> Flow:
     for item in node.items:
         value = expressions.evaluate(item.context_expr, env, ctx)
+        if isinstance(value, Device):
+            ctx = ctx.mark(moves.ELSEWHERE)
+        elif gradients_off(item.context_expr, ctx.module):
+            ctx = ctx.mark(NO_GRADIENTS)
         if item.optional_vars is not None:
             targets.assign(item.optional_vars, value, env, ctx)
     return block(node.body, env, ctx)

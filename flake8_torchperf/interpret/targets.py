@@ -10,7 +10,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import expressions, subscripts
+from flake8_torchperf.interpret import expressions, moves, subscripts
 from flake8_torchperf.interpret.environment import Env, bind, path_of
 from flake8_torchperf.interpret.iteration import unpack_reads, values_of
 from flake8_torchperf.interpret.values import (
@@ -123,7 +123,9 @@ def _item(target: ast.Subscript, value: Value, env: Env, ctx: Context) -> None:
             fill(path, Sequence("list", join(element, value)), env, ctx)
             if inside is not None:
                 env[inside] = value
-        case Tensor() | Scalar():
+        case Tensor():
+            moves.written(target.value, env)
+        case Scalar():
             pass
         case _:
             inside = path_of(target)

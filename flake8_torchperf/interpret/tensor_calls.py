@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import torch_calls
-from flake8_torchperf.interpret.emit import emit, emit_read
+from flake8_torchperf.interpret import moves, torch_calls, torch_special
+from flake8_torchperf.interpret.emit import early, emit_read
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.values import (
     BOOL,
@@ -22,6 +22,7 @@ from flake8_torchperf.interpret.values import (
     DType,
     External,
     NoneValue,
+    Reason,
     Scalar,
     Sequence,
     Tensor,
@@ -66,8 +67,14 @@ def call_method(
             return _to(tensor, owner, arguments, ctx)
         case "cuda" | "xpu" | "npu" | "hpu" | "mps":
             if tensor.device == "host":
-                _to_device(tensor, name, arguments, owner, ctx)
-            return replace(tensor, device="device")
+                moves.to_device(tensor, name, arguments, owner, ctx)
+            return on_device(tensor)
+        case "pin_memory":
+            return moves.pinned(tensor)
+        case "type_as":
+            return _type_as(tensor, owner, arguments, ctx)
+        case "new_tensor":
+            return _new_tensor(tensor, arguments, ctx)
         case "type":
             return _type(tensor, owner, arguments, ctx)
         case "size":
@@ -79,7 +86,8 @@ def call_method(
         case "item_" | "backward":
             return NoneValue()
     if name in CASTS:
-        return replace(tensor, dtype=CASTS[name])
+        early(ctx, name, arguments.node, tensor, owner)
+        return moves.cast(replace(tensor, dtype=CASTS[name], arrives=0))
     return _by_table(tensor, owner, name, arguments, ctx)
 
 
@@ -112,7 +120,20 @@ def _copy(
             tensor=read,
         )
         return number if tensor.scalar else Sequence("list", number)
-    return replace(tensor, device="host", role="")
+    if tensor.device == "host":
+        return replace(tensor, role="")
+    return on_host(tensor)
+
+
+def on_device(tensor: Tensor, device: str = "device") -> Tensor:
+    """The tensor, copied to a device or to a place that is not known."""
+    return replace(tensor, device=device, origin="", memory="", arrives=0)
+
+
+def on_host(tensor: Tensor) -> Tensor:
+    """The tensor on the host; where it may have been there before, its memory is not known."""
+    memory = moves.PAGEABLE if tensor.device == "device" else ""
+    return replace(tensor, device="host", role="", origin="", memory=memory, arrives=0)
 
 
 def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Context) -> Value:
@@ -137,47 +158,69 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
                     # A device or a dtype: neither is known any longer.
                     result = replace(result, device=_moved(tensor), dtype="unknown")
     told = not any(isinstance(a.value, Device) and not a.value.stated for a in arguments.all())
-    if result.device == "host" and tensor.device != "host" and told:
-        traits = ("to-host", "non-blocking") if _asked(arguments, "non_blocking") else ("to-host",)
-        emit_read(
-            ctx,
-            SiteKind.TRANSFER,
-            "to",
-            arguments.node,
-            tensor,
-            operand_node=owner,
-            traits=traits,
-        )
-    elif result.device != "host" and tensor.device == "host":
-        _to_device(tensor, "to", arguments, owner, ctx)
-    return result
+    if result.device == "host" and tensor.device != "host":
+        if not told:
+            return replace(result, origin="", memory="")
+        return _to_host(tensor, result, owner, arguments, ctx)
+    if result.device != "host" and tensor.device == "host":
+        if result.device == "device" or _device_given(arguments):
+            moves.to_device(tensor, "to", arguments, owner, ctx)
+        return on_device(result, result.device)
+    return moves.cast(result) if result.dtype != tensor.dtype else result
 
 
-def _asked(arguments: Arguments, keyword: str) -> bool:
-    """Is an option given, and not as False?"""
-    given = arguments.keywords.get(keyword)
-    return given is not None and not (
-        isinstance(given.value, Scalar) and given.value.value is False
+def _to_host(
+    tensor: Tensor, result: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Context
+) -> Tensor:
+    waits = moves.not_waiting(arguments)
+    traits = ("to-host",) if waits is False else ("to-host", "non-blocking")
+    emit_read(
+        ctx, SiteKind.TRANSFER, "to", arguments.node, tensor, operand_node=owner, traits=traits
     )
+    copied = replace(on_host(tensor), dtype=result.dtype)
+    return moves.queued(copied, ctx) if waits else copied
+
+
+def _device_given(arguments: Arguments) -> bool:
+    """Is a device or a tensor among the arguments of ``to``, not just something unknown?"""
+    if "device" in arguments.keywords or "other" in arguments.keywords:
+        return True
+    first = arguments.get(0)
+    if first is None:
+        return False
+    if first.value == UNKNOWN:
+        return moves.names_device(first.node)
+    return tensor_of(first.value) is not None or torch_calls.device_of(first.value) is not None
 
 
 def _moved(tensor: Tensor) -> str:
     return "unknown" if tensor.device == "host" else tensor.device
 
 
-def _to_device(
-    tensor: Tensor,
-    name: str,
-    arguments: Arguments,
-    owner: ast.expr | None,
-    ctx: Context,
-) -> None:
-    traits = {"to-device"}
-    if "non_blocking" in arguments.keywords:
-        traits.add("non-blocking")
-    if tensor.chain and tensor.chain[-1] in torch_calls.FACTORIES:
-        traits.add("from-factory")
-    emit(ctx, SiteKind.TRANSFER, name, arguments.node, tensor, operand_node=owner, traits=traits)
+def _type_as(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Context) -> Value:
+    """``x.type_as(y)``: the dtype of ``y``, and its device."""
+    other = tensor_of(arguments.value(0, "other"))
+    if other is None:
+        return replace(tensor, device=_moved(tensor), dtype="unknown", origin="", memory="")
+    if tensor.device == "host" and other.device != "host":
+        moves.to_device(tensor, "type_as", arguments, owner, ctx)
+        return on_device(replace(tensor, dtype=other.dtype), other.device)
+    return replace(tensor, dtype=other.dtype, device=other.device)
+
+
+def _new_tensor(tensor: Tensor, arguments: Arguments, ctx: Context) -> Value:
+    """``x.new_tensor(data)``: data of the host, put where ``x`` is."""
+    data = arguments.value(0, "data")
+    device = torch_calls.device_argument(arguments) or tensor.device
+    reason = Reason("`new_tensor` returns it", arguments.node)
+    if tensor_of(data) is not None:
+        return Tensor(reason, device=device, chain=("new_tensor",))
+    made = torch_special.of_data(data, "new_tensor", reason, arguments)
+    if device == "host":
+        return made
+    if made.origin != moves.FACTORY:
+        moves.to_device(made, "new_tensor", arguments, None, ctx)
+    return on_device(replace(made, dtype=tensor.dtype), device)
 
 
 def _type(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Context) -> Value:
@@ -197,7 +240,9 @@ def _type(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Con
     if dtype is None:
         return replace(tensor, dtype="unknown")
     if name.startswith("torch.cuda."):
-        return replace(tensor, dtype=dtype, device="device")
+        if tensor.device == "host":
+            moves.to_device(tensor, "type", arguments, owner, ctx)
+        return on_device(replace(tensor, dtype=dtype))
     emit_read(
         ctx,
         SiteKind.TRANSFER,
@@ -207,7 +252,7 @@ def _type(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Con
         operand_node=owner,
         traits=("to-host",),
     )
-    return replace(tensor, dtype=dtype, device="host")
+    return replace(on_host(tensor), dtype=dtype)
 
 
 def _compare(
@@ -228,6 +273,8 @@ def _by_table(
     others = arguments.tensors()
     tensors = [tensor, *others]
     torch_calls.sites_of(op, name, arguments, tensors, ctx, owner=owner)
+    if any(late.arrives for late in tensors):
+        moves.used_by(op, name, arguments, tensors, ctx)
     returned = torch_calls.resolve(op, arguments)
     reason = tensor.reason
     if reason.strength < max((t.reason.strength for t in others), default=reason.strength):
@@ -237,6 +284,7 @@ def _by_table(
     if not isinstance(value, Tensor):
         return value
     value = torch_calls.with_dtype(value, arguments)
+    value = moves.computed(value, op, tensors, arguments)
     if op.in_place:
         torch_calls.parameter_operation(tensor, name, arguments, owner, ctx)
         return replace(value, role=tensor.role, scalar=tensor.scalar, dtype=tensor.dtype)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import classes, torch_special
+from flake8_torchperf.interpret import classes, moves, torch_special
 from flake8_torchperf.interpret.arguments import Arguments, kinds
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.operators import combine_device
@@ -35,11 +35,6 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpret.machine import Context
     from flake8_torchperf.knowledge.table import Op
-
-FACTORIES = {
-    "tensor", "as_tensor", "zeros", "ones", "full", "empty", "rand", "randn", "randint", "arange",
-    "linspace", "eye", "logspace", "randperm", "from_numpy", "scalar_tensor",
-}  # fmt: skip
 
 # Operations that a `torch._foreach_*` twin or `torch.nn.utils.get_total_norm` does for all
 # parameters in one call (torch/_C/_VariableFunctions.pyi lists the twins).
@@ -70,12 +65,15 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     short = name.rpartition(".")[2]
     tensors = arguments.tensors()
     sites_of(op, _operation(name, short), arguments, tensors, ctx)
-    device = _device(op, arguments, tensors)
+    if any(tensor.arrives for tensor in tensors):
+        moves.used_by(op, short, arguments, tensors, ctx)
+    device = _device(op, arguments, tensors, ctx)
     reason = Reason(f"`{name}` returns it", arguments.node, _because(tensors))
     returned = resolve(op, arguments)
     value = value_of_return(returned, reason, tensors, device, short)
     if isinstance(value, Tensor):
         value = with_dtype(value, arguments)
+        value = moves.computed(value, op, tensors, arguments)
         if short in PER_PARAMETER and tensors and arguments.positional:
             parameter_operation(tensors[0], short, arguments, arguments.positional[0].node, ctx)
     return value
@@ -100,14 +98,14 @@ def resolve(op: Op, arguments: Arguments) -> Return:
     return common_return(overload.returns for overload in op.overloads)
 
 
-def _device(op: Op, arguments: Arguments, tensors: list[Tensor]) -> str:
+def _device(op: Op, arguments: Arguments, tensors: list[Tensor], ctx: Context) -> str:
     given = device_argument(arguments)
     if given is not None:
         return given
     if tensors:
         return result_device(op, tensors)
     if op.factory:
-        return "host"  # torch's default device, unless the program sets another
+        return moves.factory_device(ctx)
     return "unknown"
 
 

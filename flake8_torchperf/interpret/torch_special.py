@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import torch_calls
+from flake8_torchperf.interpret import moves, tensor_calls, torch_calls
 from flake8_torchperf.interpret.arguments import Arguments, kind_of
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.iteration import element_of
@@ -51,21 +51,37 @@ def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     reason = Reason(f"`{name}` returns it", arguments.node)
     if given is not None:
         result = replace(given, device=device or given.device, chain=(*given.chain, short)[-4:])
+        if result.device != given.device:
+            result = replace(result, origin="", memory="")
         return torch_calls.with_dtype(result, arguments)
     _tensor_of_tensors(data, arguments, ctx)
-    # `as_tensor` of a tensor is that tensor: of unknown data it is not known where it lies.
-    made = "unknown" if data == UNKNOWN and short != "tensor" else "host"
-    result = Tensor(reason, _data_dtype(data), device or made, _data_scalar(data), (short,))
-    if device is not None and device != "host":
-        emit(
-            ctx,
-            SiteKind.TRANSFER,
-            short,
-            arguments.node,
-            result,
-            traits=("to-device", "from-numpy" if isinstance(data, NDArray) else "from-python"),
-        )
-    return torch_calls.with_dtype(result, arguments)
+    made = of_data(data, short, reason, arguments)
+    if device == "host":
+        return torch_calls.with_dtype(made, arguments)
+    if device is not None:
+        if made.origin not in ("", moves.FACTORY):
+            moves.to_device(made, short, arguments, None, ctx)
+        made = tensor_calls.on_device(made, device)
+    elif not made.origin or moves.factory_device(ctx) != "host":
+        # `as_tensor` of a tensor is that tensor: of unknown data it is not known where it lies.
+        made = tensor_calls.on_device(made, "unknown")
+    return torch_calls.with_dtype(made, arguments)
+
+
+def of_data(data: Value, short: str, reason: Reason, arguments: Arguments) -> Tensor:
+    """A tensor on the host with data of the host in it."""
+    origin = moves.data_origin(data, short)
+    # Arrays and tensors are shared by `as_tensor`, in whatever memory they are.
+    memory = moves.allocated(arguments) if origin else ""
+    return Tensor(
+        reason,
+        _data_dtype(data),
+        "host",
+        _data_scalar(data),
+        (short,),
+        origin=origin,
+        memory=memory,
+    )
 
 
 def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
@@ -99,7 +115,11 @@ def _data_scalar(data: Value) -> bool | None:
 
 def _from_numpy(name: str, arguments: Arguments, ctx: Context) -> Value:
     return Tensor(
-        Reason(f"`{name}` returns it", arguments.node), device="host", chain=("from_numpy",)
+        Reason(f"`{name}` returns it", arguments.node),
+        device="host",
+        chain=("from_numpy",),
+        origin=moves.NUMPY,
+        memory=moves.PAGEABLE,
     )
 
 
@@ -222,19 +242,16 @@ def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     dtype = torch_calls.legacy_dtype(name) or "unknown"
     device = "device" if ".cuda." in name else "host"
     reason = Reason(f"`{name}` makes it", arguments.node)
-    result = Tensor(reason, dtype, device, False, ("tensor",))
     data = arguments.value(0)
     _tensor_of_tensors(data, arguments, ctx)
-    if device == "device" and isinstance(data, (Sequence, NDArray)):
-        emit(
-            ctx,
-            SiteKind.TRANSFER,
-            name.rpartition(".")[2],
-            arguments.node,
-            result,
-            traits=("to-device", "from-python"),
-        )
-    return result
+    sized = isinstance(data, Scalar) or (data == UNKNOWN and bool(arguments.positional))
+    origin = "" if sized else moves.data_origin(data, "tensor")
+    made = Tensor(reason, dtype, "host", False, ("tensor",), origin=origin, memory=moves.PAGEABLE)
+    if device == "host":
+        return made
+    if isinstance(data, (Sequence, NDArray)):
+        moves.to_device(made, name.rpartition(".")[2], arguments, None, ctx)
+    return tensor_calls.on_device(made)
 
 
 def _tensor_class(name: str, arguments: Arguments, ctx: Context) -> Value:

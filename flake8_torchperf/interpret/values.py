@@ -67,6 +67,10 @@ class Tensor:
     (None: not known). ``chain`` names the operations that made it, oldest first. ``role`` is
     "parameter" for a module's parameter, "gradient" for a ``.grad``, "element" for an
     element by integer index, "iterated" for what iterating a tensor yields, else "".
+
+    Of a tensor on the host, ``origin`` says what it was made of: "factory" (numbers alone),
+    "python" or "numpy" data, "" where that is not known; ``memory`` is "pinned", "pageable" or "".
+    ``arrives`` is not 0 for a copy to the host that was queued: the waits that there were by then.
     """
 
     reason: Reason = field(compare=False)
@@ -75,6 +79,9 @@ class Tensor:
     scalar: bool | None = None
     chain: tuple[str, ...] = field(default=(), compare=False)
     role: str = field(default="", compare=False)
+    origin: str = ""
+    memory: str = ""
+    arrives: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +215,14 @@ class ClassValue:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """An object of a class: one we can read (``info``) or one of torch's (``name`` alone)."""
+    """An object of a class: one we can read (``info``) or one of torch's (``name`` alone).
+
+    ``facts`` is what its constructor was told, as far as it matters later.
+    """
 
     name: str
     info: ClassInfo | None = field(default=None, compare=False)
+    facts: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +316,7 @@ def join(a: Value, b: Value) -> Value:
             return join_tensors(a, b)
         case (UnknownValue(), Tensor() as t) | (Tensor() as t, UnknownValue()):
             # On one path it is a tensor for a stated reason; names seldom change their type.
-            return weaken(t)
+            return replace(weaken(t), origin="", memory="", arrives=0)
         case (UnknownValue(), _) | (_, UnknownValue()):
             return _tensor_or_unknown(a, b)
         case Scalar(), Scalar():
@@ -351,6 +362,9 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
         a.scalar if a.scalar == b.scalar else None,
         a.chain if len(a.chain) >= len(b.chain) else b.chain,
         a.role if a.role == b.role else "",
+        a.origin if a.origin == b.origin else "",
+        a.memory if a.memory == b.memory else "",
+        a.arrives if a.arrives == b.arrives else 0,
     )
 
 

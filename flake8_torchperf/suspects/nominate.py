@@ -48,6 +48,20 @@ SIZED = {
     "clamp", "clamp_", "fill_", "add_", "sub_", "mul_", "addcmul_", "addcdiv_", "add", "sub",
     "addcmul", "addcdiv", "slice_scatter", "select_scatter", "new_tensor", "full_like",
 }  # fmt: skip
+# Calls that make a tensor on the host unless they are told a device, or say that one is there.
+HOST_MADE = {
+    "zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "eye", "arange",
+    "linspace", "logspace", "tensor", "as_tensor", "asarray", "from_numpy", "pin_memory",
+    "DataLoader", "zeros_like", "ones_like", "full_like", "scalar_tensor", "tril_indices",
+    "triu_indices", "Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor",
+    "DoubleTensor", "HalfTensor", "ByteTensor",
+}  # fmt: skip
+# Calls that bring a tensor to another device.
+MOVING = {"to", "cuda", "xpu", "hpu", "npu", "mps", "type_as", "type"}
+# Calls that copy data of the host where they are told a device.
+COPYING = {"tensor", "as_tensor", "asarray"}
+# Calls that decide how training feeds the device and steps.
+TRAINING = {"DataLoader", "backward", "zero_grad", "manual_backward", "new_tensor"}
 GROWING = {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack"}
 NUMERIC_MODULES = {"math", "cmath", "np", "numpy", "operator"}
 
@@ -108,7 +122,22 @@ DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 def _suspect(
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, hosts: frozenset[str], names: Names
 ) -> bool:
-    return any(_objectionable(inner, hosts, names) for inner in ast.walk(node))
+    made = moved = False
+    for inner in ast.walk(node):
+        if _objectionable(inner, hosts, names):
+            return True
+        if isinstance(inner, ast.Call):
+            name = _name(inner.func)
+            made = made or name in HOST_MADE
+            moved = moved or name in MOVING
+    # A tensor that lies on the host, and one that is moved: it may be the same.
+    return made and moved
+
+
+def _name(func: ast.expr) -> str:
+    if isinstance(func, ast.Attribute):
+        return func.attr
+    return func.id if isinstance(func, ast.Name) else ""
 
 
 def _objectionable(node: ast.AST, hosts: frozenset[str], names: Names) -> bool:
@@ -165,7 +194,11 @@ def _call(node: ast.Call, hosts: frozenset[str], names: Names) -> bool:
             module = ""
         case _:
             return False
-    if name in names.reading:
+    if name in names.reading or name in TRAINING or _for_training(node):
+        return True
+    if name in COPYING and any(keyword.arg == "device" for keyword in node.keywords):
+        return True
+    if name in ("to", "cuda", "type_as") and _kept(node):
         return True
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     if name == "to":
@@ -176,6 +209,39 @@ def _call(node: ast.Call, hosts: frozenset[str], names: Names) -> bool:
         return bool(node.args) and isinstance(node.args[0], (ast.List, ast.Tuple))
     return any(
         k.arg in ("alpha", "value") and not surely_host(k.value, hosts) for k in node.keywords
+    )
+
+
+def _kept(node: ast.Call) -> bool:
+    """``self.betas.to(x.device)``: what an object keeps on the host is copied in every call."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name()))):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            return not given or any(_may_name_device(one) for one in given)
+    return False
+
+
+def _may_name_device(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=str()):
+            return True
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return "device" in name
+    return False
+
+
+def _for_training(node: ast.Call) -> bool:
+    """A tensor of a legacy CUDA type, an option switched off, an optimizer for one parameter."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="cuda"), attr=name)):
+            return name.endswith("Tensor")
+        case ast.Call(args=[ast.List(elts=[ast.Name()])]):
+            return any(keyword.arg == "lr" for keyword in node.keywords)
+    return any(
+        keyword.arg in ("foreach", "fused")
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is False
+        for keyword in node.keywords
     )
 
 

@@ -1,0 +1,236 @@
+"""Where the memory of host tensors comes from, and what moving them to the device costs.
+
+Enters tensors, the operations that make them and the calls that move them; leaves tensors that know
+their origin, and sites for copies to the device and for copies read before they arrived. Must not
+know statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret.emit import early, emit
+from flake8_torchperf.interpret.environment import path_of
+from flake8_torchperf.interpret.values import (
+    UNKNOWN,
+    NDArray,
+    NoneValue,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+    tensor_of,
+)
+from flake8_torchperf.sites.model import SiteKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flake8_torchperf.interpret.arguments import Arguments
+    from flake8_torchperf.interpret.environment import Env
+    from flake8_torchperf.interpret.machine import Context
+    from flake8_torchperf.knowledge.table import Op
+    from flake8_torchperf.suspects.modulemap import ModuleMap
+
+# What is made of numbers alone can as well be made on the device; data has to be copied.
+FACTORY, PYTHON, NUMPY = "factory", "python", "numpy"
+PINNED, PAGEABLE = "pinned", "pageable"
+# The trait of sites in a `with device:` block, where factories make their tensors there.
+ELSEWHERE = "default-device"
+DEFAULTS = ("set_default_device", "set_default_tensor_type")
+
+
+def factory_device(ctx: Context) -> str:
+    """Where a factory without ``device=`` puts its tensor: the host, unless the program says."""
+    if ELSEWHERE in ctx.traits:
+        return "unknown"
+    return "unknown" if _sets_default(ctx.module, ctx) else "host"
+
+
+def _sets_default(module: ModuleMap, ctx: Context) -> bool:
+    key = ("default device", id(module))
+    found = ctx.machine.summaries.get(key)
+    if found is None:
+        named = any("set_default_" in line for line in module.lines)
+        found = named and any(
+            isinstance(node, ast.Call)
+            and isinstance(node.func, (ast.Attribute, ast.Name))
+            and (node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id)
+            in DEFAULTS
+            for node in ast.walk(module.tree)
+        )
+        ctx.machine.summaries[key] = found
+    return bool(found)
+
+
+def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments) -> Tensor:
+    """What an operation returns, with what is known of its memory on the host."""
+    if value.device != "host":
+        return value
+    if op.factory:
+        return of_factory(value, arguments)
+    if not tensors:
+        return value
+    if op.like:
+        return replace(value, origin=FACTORY, memory=PAGEABLE)
+    shared = op.view or op.in_place
+    memory = tensors[0].memory if shared else PAGEABLE
+    arrives = tensors[0].arrives if op.view else 0
+    origin = common_origin(tensors)
+    if op.in_place and origin != FACTORY:
+        origin = ""  # a buffer that was filled: where else could the data have gone?
+    return replace(value, origin=origin, memory=memory, arrives=arrives)
+
+
+def of_factory(value: Tensor, arguments: Arguments) -> Tensor:
+    """``torch.zeros(n)``; a device or a generator that is named was chosen on purpose."""
+    chosen = any(
+        name in arguments.keywords and not isinstance(arguments.keywords[name].value, NoneValue)
+        for name in ("device", "generator", "out")
+    )
+    origin = "" if chosen or arguments.open else FACTORY
+    return replace(value, origin=origin, memory=allocated(arguments))
+
+
+def allocated(arguments: Arguments) -> str:
+    """The memory that ``pin_memory=`` asks for; "" where that is not known."""
+    given = arguments.keywords.get("pin_memory")
+    if given is None:
+        return "" if arguments.open else PAGEABLE
+    match given.value:
+        case Scalar(kind="bool", value=True):
+            return PINNED
+        case Scalar(kind="bool", value=False):
+            return PAGEABLE
+    return ""
+
+
+def common_origin(tensors: Iterable[Tensor]) -> str:
+    """What a result of operations on these was made of; "" where one of them is not known."""
+    origins = {tensor.origin for tensor in tensors}
+    if "" in origins:
+        return ""
+    return next((o for o in (NUMPY, PYTHON, FACTORY) if o in origins), "")
+
+
+def cast(tensor: Tensor) -> Tensor:
+    """The tensor in another dtype: perhaps the same memory, perhaps new."""
+    return replace(tensor, memory="" if tensor.memory == PINNED else tensor.memory)
+
+
+def pinned(tensor: Tensor) -> Tensor:
+    """``tensor.pin_memory()``: a copy on the host that the device can fetch by itself."""
+    return replace(tensor, device="host", origin="", memory=PINNED, arrives=0)
+
+
+def data_origin(data: Value, short: str) -> str:
+    """What ``torch.tensor(data)`` copies; "" where it may be a tensor that is no copy."""
+    if isinstance(data, NDArray):
+        return NUMPY
+    if isinstance(data, Sequence) and data.items == ():
+        return FACTORY  # nothing to copy
+    if isinstance(data, Sequence) and isinstance(data.element, NDArray):
+        return NUMPY
+    # torch.tensor takes data; of a tensor it warns that a copy was hardly meant.
+    return PYTHON if data != UNKNOWN or short in ("tensor", "new_tensor") else ""
+
+
+def to_device(
+    tensor: Tensor,
+    name: str,
+    arguments: Arguments,
+    owner: ast.expr | None,
+    ctx: Context,
+) -> None:
+    """A copy from the host to a device."""
+    traits = {"to-device"}
+    if tensor.origin:
+        traits.add(f"from-{tensor.origin}")
+    if tensor.origin == PYTHON and tensor.scalar:
+        traits.add("scalar")
+    if isinstance(owner, ast.Attribute) and _head(owner) == (ctx.self_name or None):
+        traits.add("kept")
+    queued = not_waiting(arguments)
+    if queued is not False:
+        traits.add("non-blocking")
+    if tensor.memory and queued is not None:
+        traits.add(tensor.memory)
+    emit(ctx, SiteKind.TRANSFER, name, arguments.node, tensor, operand_node=owner, traits=traits)
+
+
+def _head(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def not_waiting(arguments: Arguments) -> bool | None:
+    """Is ``non_blocking`` given as True? None where that is not known."""
+    given = arguments.keywords.get("non_blocking")
+    if given is None:
+        flags = [
+            argument.value
+            for argument in arguments.positional[1:]
+            if isinstance(argument.value, Scalar) and argument.value.kind == "bool"
+        ]
+        if not flags:
+            return None if arguments.open else False
+        found: Value = flags[0]
+    else:
+        found = given.value
+    if isinstance(found, Scalar) and isinstance(found.value, bool):
+        return found.value
+    return None
+
+
+def names_device(node: ast.expr) -> bool:
+    """Is an argument of which nothing is known the device, and not the dtype, of a ``to``?"""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return "device" in name.lower() or name == "dev"
+    return False
+
+
+def written(node: ast.expr, env: Env) -> None:
+    """Something is written into the tensor: it is no longer what its factory made."""
+    path = path_of(node)
+    value = UNKNOWN if path is None else env.get(path, UNKNOWN)
+    if path is not None and isinstance(value, Tensor) and value.origin:
+        env[path] = replace(value, origin="")
+
+
+def written_by(node: ast.Call, value: Value, opaque: bool, env: Env) -> None:
+    """A call that writes into what it is given: ``x.copy_(data)``, or a function that may."""
+    match node.func:
+        case ast.Attribute(value=owner, attr=name) if name.endswith("_") and name[0] != "_":
+            if not isinstance(value, Tensor) or not value.origin:
+                written(owner, env)
+    if opaque:
+        for argument in node.args:
+            written(argument, env)
+
+
+# --- copies to the host that nobody waited for
+
+
+def queued(tensor: Tensor, ctx: Context) -> Tensor:
+    """A copy to the host that arrives some time later."""
+    return replace(tensor, arrives=ctx.budget.waits)
+
+
+def waited(ctx: Context) -> None:
+    """Something waited for the device, or may have: whatever was on its way has arrived."""
+    ctx.budget.waits += 1
+
+
+def used_by(op: Op, name: str, arguments: Arguments, tensors: list[Tensor], ctx: Context) -> None:
+    """An operation of torch on the host reads what it is given; a view of it reads nothing."""
+    late = next((t for t in tensors if t.arrives), None)
+    if late is None or op.view or op.like:
+        return
+    if op.in_place and tensors[0].device != "host":
+        return  # the device fetches it, behind the copy that brings it
+    node = next((a.node for a in arguments.all() if tensor_of(a.value) is late), None)
+    early(ctx, name, arguments.node, late, node)

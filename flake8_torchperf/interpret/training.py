@@ -1,0 +1,160 @@
+"""What feeds a training loop and steps in it: data loaders, optimizers and their options.
+
+Enters constructor and method calls of torch's classes; leaves sites where what is written keeps the
+device waiting. Must not know statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret.emit import emit
+from flake8_torchperf.interpret.moves import PAGEABLE, PINNED
+from flake8_torchperf.interpret.values import (
+    Instance,
+    NoneValue,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+    tensor_of,
+)
+from flake8_torchperf.sites.hotness import place_heat
+from flake8_torchperf.sites.model import SiteKind
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.arguments import Arguments
+    from flake8_torchperf.interpret.machine import Context
+    from flake8_torchperf.suspects.modulemap import ModuleMap
+
+LOADER = "torch.utils.data.DataLoader"
+# A loader whose workers end with each pass over it.
+TRANSIENT = "transient"
+# Data that is a tensor already: a batch is a slice, and workers would only copy it.
+IN_MEMORY = ("torch.utils.data.TensorDataset",)
+ACCELERATORS = ("cuda", "xpu", "mps", "hpu", "npu")
+
+
+def loader(made: Instance, arguments: Arguments, ctx: Context) -> Instance:
+    """``DataLoader(...)``: what its batches lie in, and whether it can keep a device busy."""
+    workers, pins = _workers(arguments), _flag(arguments, "pin_memory")
+    facts: set[str] = set()
+    if pins is not None:
+        facts.add(PINNED if pins else PAGEABLE)
+    if workers and _flag(arguments, "persistent_workers") is False and not ctx.loops:
+        facts.add(TRANSIENT)
+    lacks = [name for name, lacking in (("no-workers", workers == 0), ("no-pin", pins is False))
+             if lacking]  # fmt: skip
+    if lacks and _feeds_device(arguments, ctx):
+        operation = lacks[0] if len(lacks) == 1 else "DataLoader"
+        emit(ctx, SiteKind.DATA_LOADER, operation, arguments.node, traits=lacks)
+    return Instance(made.name, made.info, frozenset(facts))
+
+
+def loader_iterated(value: Value, node: ast.expr, ctx: Context) -> None:
+    """``for batch in loader`` inside another loop: each round of that starts the workers anew."""
+    transient = isinstance(value, Instance) and TRANSIENT in value.facts
+    if transient and ctx.loops and _in_a_step(ctx):
+        emit(ctx, SiteKind.DATA_LOADER, "new-workers", node)
+
+
+def _workers(arguments: Arguments) -> int | None:
+    """The number of workers as written; 0 where none are asked for, None where it is not known."""
+    given = arguments.get(5, "num_workers")
+    if given is None:
+        return None if arguments.open else 0
+    match given.value:
+        case Scalar(kind="int", value=int(count)):
+            return count
+    return None
+
+
+def _flag(arguments: Arguments, name: str) -> bool | None:
+    """An option as written; False where it is left out, None where it is not known."""
+    given = arguments.keywords.get(name)
+    if given is None:
+        return None if arguments.open or len(arguments.positional) > MAX_POSITIONAL else False
+    match given.value:
+        case Scalar(kind="bool", value=bool(flag)):
+            return flag
+        case NoneValue():
+            return False
+    return None
+
+
+# Loaders called with more arguments by position hide their options.
+MAX_POSITIONAL = 6
+
+
+def _feeds_device(arguments: Arguments, ctx: Context) -> bool:
+    data = arguments.value(0, "dataset")
+    if isinstance(data, (Sequence, Tensor)):
+        return False
+    if isinstance(data, Instance) and data.name in IN_MEMORY:
+        return False
+    return _in_a_step(ctx)
+
+
+def _in_a_step(ctx: Context) -> bool:
+    """Is the module part of a program that computes on an accelerator?"""
+    return place_heat(ctx.module) is None and uses_accelerator(ctx.module, ctx)
+
+
+def uses_accelerator(module: ModuleMap, ctx: Context) -> bool:
+    """Does the module bring anything to an accelerator? Asked once for each module."""
+    key = ("accelerator", id(module))
+    found = ctx.machine.summaries.get(key)
+    if found is None:
+        found = any(_brings_to_device(node) for node in ast.walk(module.tree))
+        ctx.machine.summaries[key] = found
+    return bool(found)
+
+
+def _brings_to_device(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)) if name in ACCELERATORS:
+            return True
+        case ast.Constant(value=str(text)):
+            return text.partition(":")[0] in ACCELERATORS
+    return False
+
+
+def optimizer(arguments: Arguments, ctx: Context) -> None:
+    """``torch.optim.SGD(params, foreach=False)``: options that make the step slower."""
+    hooked = _mentions(ctx, "register_post_accumulate_grad_hook")
+    chosen = {name: _switched(arguments, name) for name in ("foreach", "fused")}
+    if True not in chosen.values() and not hooked:
+        for name, value in chosen.items():
+            if value is False:
+                emit(ctx, SiteKind.OPTIMIZER_OPTION, name, arguments.node, traits=("option",))
+                return
+    given = arguments.value(0, "params")
+    one = isinstance(given, Sequence) and given.items is not None and len(given.items) == 1
+    if one and ctx.loops and not hooked:
+        held = tensor_of(given.items[0]) if isinstance(given, Sequence) and given.items else None
+        if held is not None and held.role == "parameter":
+            emit(ctx, SiteKind.OPTIMIZER_OPTION, "per-parameter", arguments.node)
+
+
+def zero_grad(arguments: Arguments, ctx: Context) -> None:
+    """``optimizer.zero_grad(set_to_none=False)``."""
+    given = arguments.get(0, "set_to_none")
+    if given is None or not isinstance(given.value, Scalar) or given.value.value is not False:
+        return
+    if not _mentions(ctx, "CUDAGraph"):
+        emit(ctx, SiteKind.OPTIMIZER_OPTION, "zero_grad", arguments.node)
+
+
+def _switched(arguments: Arguments, name: str) -> bool | None:
+    """An option written out as True or False; None for anything else."""
+    given = arguments.keywords.get(name)
+    match None if given is None else given.value:
+        case Scalar(kind="bool", value=bool(flag)):
+            return flag
+    return None
+
+
+def _mentions(ctx: Context, name: str) -> bool:
+    """Does the module name something that makes the slow form the right one?"""
+    return any(name in line for line in ctx.module.lines)

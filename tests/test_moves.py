@@ -1,0 +1,334 @@
+"""Copies to the device, and copies to the host that are read too early: TPF501 to TPF504."""
+
+from __future__ import annotations
+
+from linting import ALL, check, findings, program, table
+
+MADE_ON_THE_HOST = {
+    "a factory, then a device of any kind": """
+        DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+        def step(x: Tensor, n: int, device: torch.device, self_device):
+            a = torch.zeros(n).to(x.device)  # TPF501
+            b = torch.ones(n, 4, dtype=torch.long).cuda()  # TPF501
+            c = torch.arange(n).to(device)  # TPF501
+            d = torch.randn(n).to(device=device, dtype=torch.float16)  # TPF501
+            e = torch.full((n,), 3.0).to(DEVICE)  # TPF501
+            f = torch.eye(n).to(x)  # TPF501
+            g = torch.linspace(0, 1, n).type_as(x)  # TPF501
+            h = torch.empty(n).to(self_device)  # TPF501
+            i = torch.rand(n).to("cuda:0", non_blocking=True)  # TPF501
+            return a, b, c, d, e, f, g, h, i
+        """,
+    "computed from factories alone": """
+        def step(x: Tensor, n: int):
+            a = torch.arange(n).view(1, -1).to(x.device)  # TPF501
+            b = (torch.arange(n) + 1).float().to(x.device)  # TPF501
+            c = torch.cat([torch.zeros(1), torch.arange(n)]).cuda()  # TPF501
+            d = torch.triu(torch.ones(n, n), diagonal=1).to(x.device)  # TPF501
+            e = torch.zeros(n)
+            e = e.unsqueeze(0).expand(4, -1)
+            return a, b, c, d, e.to(x.device)  # TPF501
+        """,
+    "made there, or left on the host": """
+        def step(x: Tensor, n: int, device: torch.device, dtype):
+            a = torch.zeros(n, device=x.device)
+            b = torch.zeros(n, device=device).to(x.device)
+            c = torch.zeros(n).to("cpu")
+            d = torch.zeros(n).to(torch.float16)
+            e = torch.zeros(n).to(dtype)
+            f = torch.zeros(n).to(x.dtype)
+            g = torch.zeros(n).to(device=torch.device("cpu"))
+            h = torch.zeros_like(x).to(device)
+            i = x.new_zeros(n).to(x.device)
+            return a, b, c, d, e, f, g, h, i
+        """,
+    "on the host on purpose": """
+        def step(x: Tensor, n: int, g: torch.Generator):
+            a = torch.randn(n, generator=g).to(x.device)
+            b = torch.randn(n, device="cpu").to(x.device)
+            return a, b
+        """,
+    "filled with data before it is moved": """
+        def fill(target):
+            target[0] = 1
+
+        def step(x: Tensor, rows: list[int]):
+            mask = torch.zeros(8)
+            for i, row in enumerate(rows):
+                mask[i] = row
+            other = torch.zeros(8)
+            other.copy_(torch.from_numpy(np.ones(8)))
+            third = torch.zeros(8)
+            fill(third)
+            fourth = torch.zeros(8)
+            fourth += torch.load("x.pt")
+            return mask.to(x.device), other.to(x.device), third.to(x.device), fourth.to(x.device)
+        """,
+    "written to by numbers alone": """
+        def step(x: Tensor, n: int):
+            a = torch.empty(n).uniform_(0, 1).to(x.device)  # TPF501
+            b = torch.zeros(n).add_(1).to(x.device)  # TPF501
+            return a, b
+        """,
+    "another default device": """
+        torch.set_default_device("cuda")
+
+        def step(x: Tensor, n: int):
+            return torch.zeros(n).to(x.device), torch.tensor([1.0]).to(x.device)
+        """,
+    "a block with another default device": """
+        def step(x: Tensor, n: int, device: torch.device):
+            with torch.device("cuda"):
+                a = torch.zeros(n).to(x.device)
+            with device:
+                b = torch.arange(n).to(x.device)
+            return a, b, torch.zeros(n).to(x.device)  # TPF501
+        """,
+    "a different tensor in each branch": """
+        def step(x: Tensor, mask, n: int):
+            if mask is None:
+                mask = torch.ones(n)
+            return mask.to(x.device)
+        """,
+    "set-up code": """
+        class Net(nn.Module):
+            def __init__(self, n: int, device):
+                super().__init__()
+                self.register_buffer("steps", torch.arange(n).to(device))
+        """,
+}
+
+
+@table(MADE_ON_THE_HOST)
+def test_made_on_the_host_then_moved(code: str) -> None:
+    check(code)
+
+
+HOST_DATA = {
+    "numbers and lists": """
+        def step(x: Tensor, value: float, values: list[float], unknown, device: torch.device):
+            a = torch.tensor(0.5, device=x.device)  # TPF502
+            b = torch.tensor(values, device="cuda", dtype=torch.float32)  # TPF502
+            c = torch.as_tensor([1, 2], device=device)  # TPF502
+            d = x.new_tensor([1.0, value])  # TPF502
+            e = torch.cuda.FloatTensor(values)  # TPF502
+            f = torch.tensor(unknown, device=device)  # TPF502
+            g = torch.asarray(values, device=device)  # TPF502
+            return a, b, c, d, e, f, g
+        """,
+    "made, then moved: one cause": """
+        def step(x: Tensor, value: float):
+            a = torch.tensor([value, 1.0]).to(x.device)  # TPF502
+            b = torch.tensor(value).view(1, 1).cuda()  # TPF502
+            c = torch.FloatTensor([value]).to(x.device)  # TPF502
+            d = torch.tensor([value]).type_as(x)  # TPF502
+            return a, b, c, d
+        """,
+    "arrays": """
+        def step(x: Tensor, a: np.ndarray):
+            b = torch.from_numpy(a).to(x.device)  # TPF502
+            c = torch.as_tensor(a, device=x.device)  # TPF502
+            d = torch.tensor(np.ones(3)).float().cuda()  # TPF502
+            e = torch.from_numpy(a).to(x.device, non_blocking=True)  # TPF503
+            return b, c, d, e
+        """,
+    "numbers as arguments of a kernel": """
+        def step(x: Tensor, value: float, n: int):
+            a = torch.full((), value, device=x.device)
+            b = torch.zeros(n, device=x.device), torch.ones(n, device=x.device)
+            c = torch.arange(0, n, 2, device=x.device)
+            d = torch.full_like(x, value), x.new_full((2,), value), torch.cuda.FloatTensor(n, 4)
+            return a, b, c, d, x * value
+        """,
+    "nothing to copy": """
+        def step(x: Tensor):
+            return torch.tensor([], device=x.device), x.new_tensor([])
+        """,
+    "kept on the host, moved in every step": """
+        class Scheduler:
+            def __init__(self, n: int):
+                self.betas = torch.linspace(0, 1, n)
+                self.names = torch.tensor([0.5, 1.0])
+
+            def step(self, x: Tensor):
+                return x * self.betas.to(x.device), self.names.to(x.device)  # TPF501, TPF502
+        """,
+    "what stays on the host, or may be a tensor there": """
+        def step(x: Tensor, values: list[float], unknown, other: Tensor):
+            a = torch.tensor(values), torch.tensor(values, device="cpu")
+            b = torch.as_tensor(unknown, device=x.device)
+            c = torch.as_tensor(other, device=x.device)
+            d = torch.tensor(values).to(torch.float64)
+            e = torch.tensor(values, device=None)
+            return a, b, c, d, e
+        """,
+    "cold code": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("mean", torch.tensor([0.5], device="cuda"))
+        """,
+}
+
+
+@table(HOST_DATA)
+def test_host_data_to_the_device(code: str) -> None:
+    check(code)
+
+
+def test_what_is_kept_is_to_be_moved_once() -> None:
+    found = findings(program(HOST_DATA["kept on the host, moved in every step"]))
+    assert all("move it once and keep it there" in one for one in found)
+
+
+def test_advice_fits_the_data() -> None:
+    code = """
+        def step(x: Tensor, value: float, a: np.ndarray):
+            b = torch.tensor(value, device=x.device)
+            c = torch.tensor([value], device=x.device)
+            return b, c, torch.from_numpy(a).cuda()
+        """
+    scalar, several, array = findings(program(code))
+    assert "torch.full((), value, device=...)" in scalar
+    assert "make it once on the device" in several
+    assert "pinned memory" in array
+
+
+PINNED = {
+    "a loader that pins": """
+        from torch.utils.data import DataLoader
+
+        def train(dataset, device: torch.device):
+            loader = DataLoader(dataset, num_workers=4, pin_memory=True, persistent_workers=True)
+            for x, y in loader:
+                x = x.to(device)  # TPF503
+                y = y.cuda(non_blocking=True)
+                x = x.to(torch.float16)
+        """,
+    "a loader that does not": """
+        from torch.utils.data import DataLoader
+
+        def train(dataset, device: torch.device, collate, options):
+            for batch in DataLoader(dataset, num_workers=4):
+                batch.to(device)
+                batch.to(device, non_blocking=True)  # TPF503
+            for batch in DataLoader(dataset, num_workers=4, **options):
+                batch.to(device, non_blocking=True)
+                batch.to(device)
+        """,
+    "tensors that are pinned": """
+        def step(x: Tensor, n: int, device: torch.device, wait: bool):
+            a = torch.empty(n, pin_memory=True)
+            a.copy_(x)
+            b = a.to(device)  # TPF503
+            c = x.pin_memory().to(device)  # TPF503
+            d = x.pin_memory().to(device, non_blocking=True)
+            e = x.pin_memory().to(device, non_blocking=wait)
+            f = x.pin_memory()[0].cuda()  # TPF503
+            return b, c, d, e, f
+        """,
+    "where nothing is known": """
+        def step(x: Tensor, batch, loader, device: torch.device):
+            a = x.to(device)
+            b = batch.to(device, non_blocking=True)
+            for y in loader:
+                y.to(device), y.to(device, non_blocking=True)
+            return a, b, x.cpu().to(device, non_blocking=True)  # TPF102
+        """,
+}
+
+
+@table(PINNED)
+def test_copies_that_block(code: str) -> None:
+    check(code)
+
+
+RACES = {
+    "read at once": """
+        def step(x: Tensor):
+            a = x.sum().to("cpu", non_blocking=True)
+            b = a + 1  # TPF504
+            c = x.max().to(device="cpu", non_blocking=True)
+            d = c.item()  # TPF504
+            e = x.to("cpu", non_blocking=True)
+            if e.any():  # TPF504
+                b = b + 2
+            return b, d
+        """,
+    "as an array": """
+        def step(x: Tensor):
+            return x.to("cpu", non_blocking=True).numpy().sum()  # TPF504
+        """,
+    "in cold code too": """
+        def save_summary(x: Tensor):
+            copied = x.to("cpu", non_blocking=True)
+            return copied.tolist()  # TPF504
+        """,
+    "waited for": """
+        def step(x: Tensor, event: torch.cuda.Event, stream: torch.cuda.Stream):
+            a = x.to("cpu", non_blocking=True)
+            torch.cuda.current_stream().synchronize()  # TPF106
+            b = a + 1
+            c = x.to("cpu", non_blocking=True)
+            event.record()
+            event.synchronize()  # TPF106
+            d = c.tolist()
+            e = x.to("cpu", non_blocking=True)
+            stream.synchronize()  # TPF106
+            return b, d, e.sum()
+        """,
+    "another read waited": """
+        def step(x: Tensor, y: Tensor):
+            a = x.to("cpu", non_blocking=True)
+            n = y.sum().item()  # TPF101
+            return a.sum(), n
+        """,
+    "something unknown may have waited": """
+        def step(x: Tensor, finish):
+            a = x.to("cpu", non_blocking=True)
+            finish()
+            return a.sum()
+        """,
+    "handed on, viewed, or sent back": """
+        class Cache:
+            def offload_step(self, x: Tensor, y: Tensor):
+                self.kept = x.to("cpu", non_blocking=True)
+                view = self.kept[0].view(-1)
+                y.copy_(self.kept, non_blocking=True)
+                back = self.kept.to(y.device, non_blocking=True)
+                return view, back, torch.zeros_like(self.kept), self.kept.shape
+        """,
+    "the array is looked at after the wait": """
+        def step(x: Tensor):
+            array = x.to("cpu", non_blocking=True).numpy()
+            torch.cuda.synchronize()  # TPF106
+            return array.sum()
+        """,
+    "a blocking copy": """
+        def save_step(x: Tensor, later: bool):
+            a = x.to("cpu")
+            b = x.to("cpu", non_blocking=False)
+            c = x.to("cpu", non_blocking=later)
+            return a.sum(), b.sum(), c.sum()
+        """,
+}
+
+
+@table(RACES)
+def test_copies_read_before_they_arrived(code: str) -> None:
+    check(code, only=frozenset({"TPF504", "TPF101", "TPF106"}))
+
+
+def test_nothing_is_reported_of_what_is_known_to_be_on_the_host() -> None:
+    """The shapes and moves of 4xx and 5xx cost nothing there."""
+    code = """
+        def step(n: int, values: list[int]):
+            x = torch.zeros(n, device="cpu")
+            mask = x > 0
+            y = x[mask], torch.nonzero(mask), torch.unique(x), x[[0, 1]], torch.linalg.inv(x)
+            z = torch.from_numpy(np.ones(3)), torch.tensor(values), x.cpu().numpy()
+            x[mask] = torch.ones(3)
+            return y, z, torch.repeat_interleave(x, x.long()), x.to("cpu"), x.float().to(torch.long)
+        """
+    assert findings(program(code), ALL) == []
