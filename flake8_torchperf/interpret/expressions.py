@@ -49,10 +49,10 @@ def evaluate(node: ast.expr, env: Env, ctx: Context) -> Value:
     if handler is None:
         return UNKNOWN
     budget = ctx.budget
-    try:
-        return handler(node, env, ctx) if budget.enter() else UNKNOWN
-    finally:
-        budget.leave()
+    value = handler(node, env, ctx) if budget.enter() else UNKNOWN
+    # After an exception nothing more is evaluated in this function: no need for `finally`.
+    budget.depth -= 1
+    return value
 
 
 def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:

@@ -328,7 +328,12 @@ def call_closure(closure: Closure, arguments: Arguments, ctx: Context) -> Value:
             given[name] = arguments.keywords[name].value
     env.update(given)
     note_call(ctx.machine, closure.key, given)
-    deeper = replace(ctx, depth=ctx.depth + 1, module=closure.module, pending=None)
+    this = (closure.key, given)
+    if this in ctx.calls:
+        return UNKNOWN  # it calls itself with what it was given: nothing new comes of that
+    deeper = replace(
+        ctx, depth=ctx.depth + 1, module=closure.module, pending=None, calls=(*ctx.calls, this)
+    )
     if isinstance(closure.node, ast.Lambda):
         return expressions.evaluate(closure.node.body, env, deeper)
     returns: list[Value] = []

@@ -55,10 +55,6 @@ class Budget:
         self.depth += 1
         return self.steps >= 0 and self.depth <= MAX_EXPRESSION_DEPTH
 
-    def leave(self) -> None:
-        """Come back from the expression entered last."""
-        self.depth -= 1
-
 
 @dataclass(slots=True, eq=False)
 class Machine:
@@ -161,7 +157,7 @@ class Context:
     demoted: str = ""
     traits: frozenset[str] = frozenset()
     depth: int = 0
-    calls: tuple[str, ...] = ()
+    calls: tuple[object, ...] = ()
     writes: dict[str, Value] | None = None
     pending: list[Pending] | None = None
     returns: list[Value] | None = None
