@@ -20,10 +20,12 @@ from flake8_torchperf.interpret.values import (
     Tensor,
     Value,
 )
+from flake8_torchperf.suspects.walk import walk_backwards
 
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
+    from flake8_torchperf.suspects.walk import Nodes
 
 # Attributes that of all objects met beside torch only tensors have, or that only a tensor is asked
 # for: torch/_C/__init__.pyi lists them; no class of Python, numpy, pandas or torch.nn has them.
@@ -108,20 +110,20 @@ def used_as(node: FunctionNode, module: ModuleMap, table: TorchTable) -> Evidenc
     if spec.vararg is not None:
         names.append(spec.vararg.arg)
     uses = {name: Use() for name in names if name not in SHARED_OWNERS}
-    rebound = _rebound(node, uses)
+    rebound = _rebound(module.nodes(node), uses)
     aliases: dict[str, Use] = {n: u for n, u in uses.items() if n not in rebound}
     _walk(node.body, aliases, Knowledge(module, table))
     return Evidence(uses)
 
 
-def _rebound(node: FunctionNode, uses: dict[str, Use]) -> set[str]:
+def _rebound(nodes: Nodes, uses: dict[str, Use]) -> set[str]:
     """Parameters that stand for something else after the first lines: their later uses tell less.
 
     ``x = list(x)`` and ``x = [x]`` turn what is said of ``x`` into something about another value.
     """
     found: set[str] = set()
-    for statement in ast.walk(node):
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+    for statement in nodes.of(ast.Assign):
+        if len(statement.targets) == 1:
             target = statement.targets[0]
             if isinstance(target, ast.Name) and target.id in uses:
                 found.add(target.id)
@@ -132,9 +134,11 @@ def _walk(body: list[ast.stmt], aliases: dict[str, Use], known: Knowledge) -> No
     for statement in body:
         if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             continue
-        _bind(statement, aliases)
-        for node in _expressions(statement):
-            _look(node, aliases, known)
+        nodes = _expressions(statement)
+        _bind(statement, nodes, aliases)
+        for node in nodes:
+            if isinstance(node, LOOKED_AT):
+                _look(node, aliases, known)
         for block in ("body", "orelse", "finalbody"):
             _walk(getattr(statement, block, []), aliases, known)
         for handler in getattr(statement, "handlers", []):
@@ -143,20 +147,16 @@ def _walk(body: list[ast.stmt], aliases: dict[str, Use], known: Knowledge) -> No
 
 def _expressions(statement: ast.stmt) -> list[ast.AST]:
     """The expression nodes of a statement itself, without those of the blocks inside it."""
-    found: list[ast.AST] = []
-    waiting: list[ast.AST] = [
-        child
-        for child in ast.iter_child_nodes(statement)
-        if isinstance(child, (ast.expr, ast.withitem))
-    ]
-    while waiting:
-        node = waiting.pop()
-        found.append(node)
-        waiting.extend(ast.iter_child_nodes(node))
-    return found
+    return walk_backwards(
+        [
+            child
+            for child in ast.iter_child_nodes(statement)
+            if isinstance(child, (ast.expr, ast.withitem))
+        ]
+    )
 
 
-def _bind(statement: ast.stmt, aliases: dict[str, Use]) -> None:
+def _bind(statement: ast.stmt, nodes: list[ast.AST], aliases: dict[str, Use]) -> None:
     match statement:
         case ast.For(target=target, iter=iterated):
             _bind_loop(target, iterated, aliases)
@@ -166,7 +166,7 @@ def _bind(statement: ast.stmt, aliases: dict[str, Use]) -> None:
                 aliases[name] = use
             else:
                 aliases.pop(name, None)
-    for node in _expressions(statement):
+    for node in nodes:
         if isinstance(node, ast.comprehension):
             _bind_loop(node.target, node.iter, aliases)
 
@@ -199,6 +199,9 @@ def _use_of(node: ast.expr, aliases: dict[str, Use]) -> Use | None:
             inner = _use_of(base, aliases)
             return None if inner is None else inner.inside()
     return None
+
+
+LOOKED_AT = (ast.Attribute, ast.Call)
 
 
 def _look(node: ast.AST, aliases: dict[str, Use], known: Knowledge) -> None:

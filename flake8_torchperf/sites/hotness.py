@@ -130,8 +130,8 @@ def _is_entry_point(info: FunctionInfo) -> bool:
     if info.name != "__call__" or info.owner is None:
         return False
     lineage = (info.owner.name, *info.owner.bases)
-    return any(name.endswith("Pipeline") for name in lineage) or any(
-        isinstance(node, (ast.For, ast.While)) for node in ast.walk(info.node)
+    return any(name.endswith("Pipeline") for name in lineage) or bool(
+        info.nodes.of_any(ast.For, ast.While)
     )
 
 

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from flake8_torchperf.suspects.walk import Nodes
+
 HOST_TYPES = {
     "int", "float", "bool", "str", "bytes", "None", "dtype", "device", "Device", "Size", "Path",
     "Number", "Callable", "type", "Type", "Literal", "Generator", "memory_format", "layout",
@@ -54,16 +56,21 @@ HOST_METHODS = {
 MAX_ROUNDS = 4
 
 
-def host_names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> frozenset[str]:
-    """The names of a function that are on the host wherever they are bound."""
+def host_names(args: ast.arguments | None, nodes: Nodes) -> frozenset[str]:
+    """The names of a function that are on the host wherever they are bound.
+
+    ``args`` are its own parameters (None at module level), ``nodes`` all that stands in it.
+    """
     bound: dict[str, list[ast.expr | None]] = {}
-    if not isinstance(node, ast.Module):
-        spec = node.args
-        for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs):
-            stated = argument.annotation is not None and host_annotation(argument.annotation)
-            bound[argument.arg] = [ast.Constant(0)] if stated else [None]
-    for inner in ast.walk(node):
-        _collect(inner, bound)
+    own = set()
+    for argument in () if args is None else (*args.posonlyargs, *args.args, *args.kwonlyargs):
+        stated = argument.annotation is not None and host_annotation(argument.annotation)
+        bound[argument.arg] = [ast.Constant(0)] if stated else [None]
+        own.add(id(argument))
+    for other in nodes.of(ast.arg):
+        if id(other) not in own:
+            bound.setdefault(other.arg, []).append(None)
+    _collect(nodes, bound)
     found: frozenset[str] = frozenset()
     for _ in range(MAX_ROUNDS):
         more = frozenset(
@@ -77,26 +84,22 @@ def host_names(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module) -> fro
     return found
 
 
-def _collect(node: ast.AST, bound: dict[str, list[ast.expr | None]]) -> None:
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            for target in targets:
-                _bind(target, value, bound)
-        case ast.AugAssign(target=target, value=value):
-            _bind(target, value, bound)
-        case ast.AnnAssign(target=target, value=value) if value is not None:
-            _bind(target, value, bound)
-        case ast.NamedExpr(target=target, value=value):
-            _bind(target, value, bound)
-        case ast.For(target=target, iter=source) | ast.comprehension(target=target, iter=source):
-            ranged = isinstance(source, ast.Call) and _called(source) == "range"
-            _bind(target, ast.Constant(0) if ranged else None, bound)
-        case ast.withitem(optional_vars=target) if target is not None:
-            _bind(target, None, bound)
-        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
-            bound.setdefault(name, []).append(None)
-        case ast.arg(arg=name) if name not in bound:
-            bound[name] = [None]
+def _collect(nodes: Nodes, bound: dict[str, list[ast.expr | None]]) -> None:
+    for assigned in nodes.of(ast.Assign):
+        for target in assigned.targets:
+            _bind(target, assigned.value, bound)
+    for node in nodes.of_any(ast.AugAssign, ast.AnnAssign, ast.NamedExpr):
+        if node.value is not None:
+            _bind(node.target, node.value, bound)
+    for loop in nodes.of_any(ast.For, ast.comprehension):
+        ranged = isinstance(loop.iter, ast.Call) and _called(loop.iter) == "range"
+        _bind(loop.target, ast.Constant(0) if ranged else None, bound)
+    for item in nodes.of(ast.withitem):
+        if item.optional_vars is not None:
+            _bind(item.optional_vars, None, bound)
+    for pattern in nodes.of_any(ast.MatchAs, ast.MatchStar):
+        if pattern.name is not None:
+            bound.setdefault(pattern.name, []).append(None)
 
 
 def _bind(

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from flake8_torchperf.suspects.walk import Nodes
+
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
 
@@ -34,6 +36,11 @@ class FunctionInfo:
     def key(self) -> str:
         """A name that is unique over all modules read in one run."""
         return f"{self.module.name}:{self.qualname}:{self.node.lineno}"
+
+    @property
+    def nodes(self) -> Nodes:
+        """The nodes of the function, nested functions included."""
+        return self.module.nodes(self.node)
 
     @property
     def decorators(self) -> tuple[str, ...]:
@@ -99,6 +106,14 @@ class ModuleMap:
     constants: dict[str, list[ast.expr]] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     defined: list[FunctionInfo] = field(default_factory=list)
+    _nodes: dict[int, Nodes] = field(default_factory=dict)
+
+    def nodes(self, node: ast.AST) -> Nodes:
+        """The nodes in a piece of the module, walked once however many ask."""
+        found = self._nodes.get(id(node))
+        if found is None:
+            found = self._nodes[id(node)] = Nodes((node,))
+        return found
 
     def qualify(self, node: ast.expr) -> str:
         """The dotted name an expression stands for, imports resolved; "" for anything else."""
@@ -257,37 +272,48 @@ def _record_writes(method: FunctionInfo, writers: Writers, setters: Writers) -> 
     if not arguments:
         return
     me = arguments[0].arg
-    for node in ast.walk(method.node):
-        match node:
-            case ast.Attribute(value=ast.Name(id=owner), attr=attr, ctx=ast.Store()) if owner == me:
-                _note(writers, attr, method)
-            case ast.Subscript(
-                value=ast.Attribute(value=ast.Name(id=owner), attr=attr), ctx=ast.Store()
-            ) if owner == me:
-                _note(writers, attr, method)
-            case ast.Call(
-                func=ast.Attribute(
-                    value=ast.Attribute(value=ast.Name(id=owner), attr=attr), attr=filling
-                )
-            ) if owner == me and filling in FILLING:
-                _note(writers, attr, method)
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=owner)),
-                args=[ast.Constant(value=str(attr)), *_],
-            ) if owner == me:
+    nodes = method.nodes
+    for attribute in nodes.of(ast.Attribute):
+        if isinstance(attribute.ctx, ast.Store) and _is_name(attribute.value, me):
+            _note(writers, attribute.attr, method)
+    for item in nodes.of(ast.Subscript):
+        held = item.value
+        if not isinstance(item.ctx, ast.Store) or not isinstance(held, ast.Attribute):
+            continue
+        if _is_name(held.value, me):
+            _note(writers, held.attr, method)
+    for call in nodes.of(ast.Call):
+        _record_call(call, me, method, writers, setters)
+
+
+def _is_name(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def _record_call(
+    call: ast.Call, me: str, method: FunctionInfo, writers: Writers, setters: Writers
+) -> None:
+    """``self.xs.append(x)``, ``self.register_buffer("x", t)`` and ``setattr(self, "x", t)``."""
+    func = call.func
+    if isinstance(func, ast.Attribute):
+        owner = func.value
+        if isinstance(owner, ast.Attribute) and _is_name(owner.value, me):
+            if func.attr in FILLING:
+                _note(writers, owner.attr, method)
+        elif _is_name(owner, me):
+            attr = _text(call.args[0]) if call.args else ""
+            if not attr and call.keywords and call.keywords[0].arg == "name":
+                attr = _text(call.keywords[0].value)
+            if attr:
                 _note(setters, attr, method)
-            case ast.Call(
-                func=ast.Attribute(value=ast.Name(id=owner)),
-                keywords=[ast.keyword(arg="name", value=ast.Constant(value=str(attr))), *_],
-            ) if owner == me:
-                _note(setters, attr, method)
-            case ast.Call(
-                func=ast.Name(id="setattr"),
-                args=[ast.Name(id=owner), ast.Constant(value=str(attr)), *_],
-            ) if owner == me:
-                _note(setters, attr, method)
-            case _:
-                pass
+    elif _is_name(func, "setattr") and len(call.args) > 1 and _is_name(call.args[0], me):
+        attr = _text(call.args[1])
+        if attr:
+            _note(setters, attr, method)
+
+
+def _text(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def _note(table: Writers, attr: str, method: FunctionInfo) -> None:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.suspects.host import host_names, surely_host
+from flake8_torchperf.suspects.walk import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
 
@@ -93,7 +94,9 @@ def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspect
     )
     names = Names(extra | READING, ASKING | imported, NUMERIC_MODULES | modules)
     functions = tuple(
-        info for info in module.defined if _suspect(info.node, host_names(info.node), names)
+        info
+        for info in module.defined
+        if _suspect(info.nodes, host_names(info.node.args, info.nodes), names)
     )
     return Suspects(functions, _module_level(module, names))
 
@@ -112,26 +115,21 @@ def _module_level(module: ModuleMap, names: Names) -> bool:
     for statement in module.tree.body:
         inner = statement.body if isinstance(statement, ast.ClassDef) else [statement]
         statements.extend(s for s in inner if not isinstance(s, DEFINITIONS))
-    level = ast.Module(statements, [])
-    return bool(statements) and _suspect(level, host_names(level), names)
+    level = Nodes(statements)
+    return bool(statements) and _suspect(level, host_names(None, level), names)
 
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def _suspect(
-    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module, hosts: frozenset[str], names: Names
-) -> bool:
-    made = moved = False
-    for inner in ast.walk(node):
-        if _objectionable(inner, hosts, names):
+def _suspect(nodes: Nodes, hosts: frozenset[str], names: Names) -> bool:
+    by_type = nodes.by_type()
+    for kind, objectionable in OBJECTIONABLE.items():
+        if any(objectionable(node, hosts, names) for node in by_type.get(kind, ())):
             return True
-        if isinstance(inner, ast.Call):
-            name = _name(inner.func)
-            made = made or name in HOST_MADE
-            moved = moved or name in MOVING
+    called = {_name(node.func) for node in nodes.of(ast.Call)}
     # A tensor that lies on the host, and one that is moved: it may be the same.
-    return made and moved
+    return not called.isdisjoint(HOST_MADE) and not called.isdisjoint(MOVING)
 
 
 def _name(func: ast.expr) -> str:
@@ -140,44 +138,63 @@ def _name(func: ast.expr) -> str:
     return func.id if isinstance(func, ast.Name) else ""
 
 
-def _objectionable(node: ast.AST, hosts: frozenset[str], names: Names) -> bool:
-    match node:
-        case ast.Call():
-            return _call(node, hosts, names)
-        case (
-            ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test)
-        ):
-            return not surely_host(test, hosts)
-        case ast.BoolOp(values=values):
-            return _any_tensor(values, hosts)
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            return not surely_host(operand, hosts)
-        case ast.Compare(ops=ops):
-            asks = len(ops) > 1 or isinstance(ops[0], (ast.In, ast.NotIn))
-            return asks and not surely_host(node, hosts)
-        case ast.comprehension(iter=source, ifs=tests):
-            return not surely_host(source, hosts) or _any_tensor(tests, hosts)
-        case ast.For(iter=source) | ast.AsyncFor(iter=source) | ast.YieldFrom(value=source):
-            return not surely_host(source, hosts) or _measures(source)
-        case ast.Subscript(slice=index):
-            return _index(index, hosts)
-        case _:
-            return _text_or_unpacking(node, hosts)
+def _test(node: ast.If, hosts: frozenset[str], names: Names) -> bool:
+    return not surely_host(node.test, hosts)
 
 
-def _text_or_unpacking(node: ast.AST, hosts: frozenset[str]) -> bool:
-    match node:
-        case ast.FormattedValue(value=value) | ast.Starred(value=value, ctx=ast.Load()):
-            return not surely_host(value, hosts)
-        case ast.BinOp(left=ast.Constant(value=str()), op=ast.Mod(), right=right):
-            return not surely_host(right, hosts)
-        case ast.Assign(targets=[ast.Tuple() | ast.List()], value=value):
-            return not surely_host(value, hosts)
-        case ast.Match(subject=subject):
-            return not surely_host(subject, hosts)
-        case ast.match_case(guard=guard):
-            return guard is not None and not surely_host(guard, hosts)
-    return False
+def _boolean(node: ast.BoolOp, hosts: frozenset[str], names: Names) -> bool:
+    return _any_tensor(node.values, hosts)
+
+
+def _negation(node: ast.UnaryOp, hosts: frozenset[str], names: Names) -> bool:
+    return isinstance(node.op, ast.Not) and not surely_host(node.operand, hosts)
+
+
+def _comparison(node: ast.Compare, hosts: frozenset[str], names: Names) -> bool:
+    asks = len(node.ops) > 1 or isinstance(node.ops[0], (ast.In, ast.NotIn))
+    return asks and not surely_host(node, hosts)
+
+
+def _comprehension(node: ast.comprehension, hosts: frozenset[str], names: Names) -> bool:
+    return not surely_host(node.iter, hosts) or _any_tensor(node.ifs, hosts)
+
+
+def _loop(node: ast.For | ast.AsyncFor, hosts: frozenset[str], names: Names) -> bool:
+    return not surely_host(node.iter, hosts) or _measures(node.iter)
+
+
+def _yield_from(node: ast.YieldFrom, hosts: frozenset[str], names: Names) -> bool:
+    return not surely_host(node.value, hosts) or _measures(node.value)
+
+
+def _subscript(node: ast.Subscript, hosts: frozenset[str], names: Names) -> bool:
+    return _index(node.slice, hosts)
+
+
+def _formatted(node: ast.FormattedValue, hosts: frozenset[str], names: Names) -> bool:
+    return not surely_host(node.value, hosts)
+
+
+def _starred(node: ast.Starred, hosts: frozenset[str], names: Names) -> bool:
+    return isinstance(node.ctx, ast.Load) and not surely_host(node.value, hosts)
+
+
+def _percent(node: ast.BinOp, hosts: frozenset[str], names: Names) -> bool:
+    text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+    return text and isinstance(node.op, ast.Mod) and not surely_host(node.right, hosts)
+
+
+def _unpacking(node: ast.Assign, hosts: frozenset[str], names: Names) -> bool:
+    several = len(node.targets) == 1 and isinstance(node.targets[0], (ast.Tuple, ast.List))
+    return several and not surely_host(node.value, hosts)
+
+
+def _match(node: ast.Match, hosts: frozenset[str], names: Names) -> bool:
+    return not surely_host(node.subject, hosts)
+
+
+def _guard(node: ast.match_case, hosts: frozenset[str], names: Names) -> bool:
+    return node.guard is not None and not surely_host(node.guard, hosts)
 
 
 def _any_tensor(nodes: Iterable[ast.expr], hosts: frozenset[str]) -> bool:
@@ -243,6 +260,29 @@ def _for_training(node: ast.Call) -> bool:
         and keyword.value.value is False
         for keyword in node.keywords
     )
+
+
+OBJECTIONABLE: dict[type[ast.AST], Callable[[Any, frozenset[str], Names], bool]] = {
+    ast.Call: _call,
+    ast.If: _test,
+    ast.While: _test,
+    ast.IfExp: _test,
+    ast.Assert: _test,
+    ast.For: _loop,
+    ast.AsyncFor: _loop,
+    ast.comprehension: _comprehension,
+    ast.Subscript: _subscript,
+    ast.BoolOp: _boolean,
+    ast.UnaryOp: _negation,
+    ast.Compare: _comparison,
+    ast.FormattedValue: _formatted,
+    ast.Starred: _starred,
+    ast.BinOp: _percent,
+    ast.Assign: _unpacking,
+    ast.YieldFrom: _yield_from,
+    ast.Match: _match,
+    ast.match_case: _guard,
+}
 
 
 def _may_be_host_device(node: ast.expr) -> bool:

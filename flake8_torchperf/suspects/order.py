@@ -51,10 +51,9 @@ def _visit(
 
 def _called(info: FunctionInfo) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(info.node):
-        if isinstance(node, ast.Call):
-            if isinstance(node.func, ast.Name):
-                names.add(node.func.id)
-            elif isinstance(node.func, ast.Attribute):
-                names.add(node.func.attr)
+    for call in info.nodes.of(ast.Call):
+        if isinstance(call.func, ast.Name):
+            names.add(call.func.id)
+        elif isinstance(call.func, ast.Attribute):
+            names.add(call.func.attr)
     return names

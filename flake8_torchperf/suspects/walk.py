@@ -15,18 +15,14 @@ if TYPE_CHECKING:
 
 # Fields that hold no expression or statement worth visiting: names, numbers, operators, contexts.
 LEAVES = frozenset(("ctx", "op", "ops", "id", "attr", "arg", "name", "kind", "type_comment"))
-# Of these types ``arg`` and ``name`` are nodes' fields all the same, but hold plain text.
-_NO_FIELDS: tuple[str, ...] = ()
-_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {}
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: (), ast.Name: ()}
 
 
 def fields(kind: type[ast.AST]) -> tuple[str, ...]:
     """The fields of a type of node that can hold further nodes to visit."""
     found = _FIELDS.get(kind)
     if found is None:
-        found = tuple(name for name in kind._fields if name not in LEAVES)
-        _FIELDS[kind] = _NO_FIELDS if kind is ast.Constant else found
-        found = _FIELDS[kind]
+        found = _FIELDS[kind] = tuple(name for name in kind._fields if name not in LEAVES)
     return found
 
 
@@ -45,6 +41,22 @@ def walk(roots: Sequence[ast.AST]) -> list[ast.AST]:
                         put(one)
             elif isinstance(inner, ast.AST):
                 put(inner)
+    return found
+
+
+def walk_backwards(roots: Sequence[ast.AST]) -> list[ast.AST]:
+    """The same nodes, depth first, the last one of each level first."""
+    found: list[ast.AST] = []
+    waiting = list(roots)
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        for name in fields(type(node)):
+            inner = getattr(node, name, None)
+            if type(inner) is list:
+                waiting.extend(one for one in inner if isinstance(one, ast.AST))
+            elif isinstance(inner, ast.AST):
+                waiting.append(inner)
     return found
 
 
@@ -73,3 +85,8 @@ class Nodes:
     def of(self, kind: type[Node]) -> list[Node]:
         """The nodes of one type."""
         return self.by_type().get(kind, [])
+
+    def of_any(self, *kinds: type[ast.AST]) -> list[Any]:
+        """The nodes of several types, one type after the other."""
+        table = self.by_type()
+        return [node for kind in kinds for node in table.get(kind, ())]
