@@ -26,6 +26,7 @@ _NAME_GLOB = re.compile(r"[\w.*?\[\]!-]+")
 # The words configparser's getboolean takes, which is what flake8's own switches accept.
 _YES = frozenset({"1", "yes", "true", "on"})
 _NO = frozenset({"0", "no", "false", "off", ""})
+UNSET = "unset"
 
 
 class OptionError(ValueError):
@@ -38,7 +39,8 @@ class Options:
 
     ``scope`` is the coldest level that is still reported. ``hot`` and ``cold`` are globs over
     qualified function names; ``rules`` are existing folders with further rule pages, absolute.
-    Every field pickles, since flake8 may lint in other processes.
+    ``cache`` is None where nobody chose. Every field pickles, since flake8 may lint in other
+    processes.
     """
 
     scope: Level = Level.HOT
@@ -46,6 +48,8 @@ class Options:
     cold: tuple[str, ...] = ()
     explain: bool = False
     rules: tuple[Path, ...] = ()
+    cache: bool | None = None
+    cache_folder: Path | None = None
 
 
 def add_options(parser: OptionManager) -> None:
@@ -97,6 +101,35 @@ def add_options(parser: OptionManager) -> None:
         normalize_paths=True,
         help="folders with rule pages of your own, e.g. ./perf-rules",
     )
+    _add_cache_options(parser)
+
+
+def _add_cache_options(parser: OptionManager) -> None:
+    parser.add_option(
+        "--torchperf-cache",
+        action="store_const",
+        const="true",
+        default=UNSET,
+        parse_from_config=True,
+        help="remember findings, and look again only where something changed (Default: off; on in "
+        "torchperf check)",
+    )
+    parser.add_option(
+        "--no-torchperf-cache",
+        action="store_const",
+        const="false",
+        default=UNSET,
+        dest="torchperf_cache",
+        help="remember nothing",
+    )
+    parser.add_option(
+        "--torchperf-cache-dir",
+        default="",
+        metavar="folder",
+        parse_from_config=True,
+        normalize_paths=True,
+        help="where to remember (Default: the platform's cache folder; torchperf cache shows it)",
+    )
 
 
 def from_namespace(namespace: argparse.Namespace) -> Options:
@@ -117,6 +150,8 @@ def from_namespace(namespace: argparse.Namespace) -> Options:
         cold=cold,
         explain=_switch("--torchperf-explain", namespace.torchperf_explain),
         rules=_folders(namespace.torchperf_rules),
+        cache=_cache(namespace.torchperf_cache),
+        cache_folder=_cache_folder(namespace.torchperf_cache_dir),
     )
 
 
@@ -148,6 +183,19 @@ def _switch(option: str, value: str) -> bool:
     if word in _NO:
         return False
     raise OptionError(f"{option}: {value!r} is neither true nor false")
+
+
+def _cache(value: str) -> bool | None:
+    return None if value == UNSET else _switch("--torchperf-cache", value)
+
+
+def _cache_folder(name: str) -> Path | None:
+    if not name:
+        return None
+    folder = Path(name).absolute()
+    if folder.exists() and not folder.is_dir():
+        raise OptionError(f"--torchperf-cache-dir: {folder} is a file; name a folder")
+    return folder
 
 
 def _folders(names: Iterable[str]) -> tuple[Path, ...]:

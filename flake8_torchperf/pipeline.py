@@ -33,15 +33,23 @@ def lint(source: str, filename: str, options: Options) -> list[Finding]:
 
 
 def lint_tree(
-    tree: ast.Module, lines: Sequence[str], filename: str, options: Options
+    tree: ast.Module,
+    lines: Sequence[str],
+    filename: str,
+    options: Options,
+    reads: dict[str, str] | None = None,
 ) -> list[Finding]:
-    """The findings in a module whose ast is already built, in the order of the file."""
+    """The findings in a module whose ast is already built, in the order of the file.
+
+    ``reads`` receives the path of every other module that was looked for, with the digest of what
+    it held.
+    """
     path = Path(filename)
     module = read_module(tree, tuple(lines), path if path.is_file() else None)
     suspects = nominate(module, _called(options))
     if not suspects:
         return []
-    return _interpret(module, suspects, options)
+    return _interpret(module, suspects, options, {} if reads is None else reads)
 
 
 def _called(options: Options) -> frozenset[str]:
@@ -53,9 +61,11 @@ def _called(options: Options) -> frozenset[str]:
     return load_catalogue(options.rules).called_functions
 
 
-def _interpret(module: ModuleMap, suspects: Suspects, options: Options) -> list[Finding]:
+def _interpret(
+    module: ModuleMap, suspects: Suspects, options: Options, reads: dict[str, str]
+) -> list[Finding]:
     with _collection_paused():
-        return _findings(module, suspects, options)
+        return _findings(module, suspects, options, reads)
 
 
 @contextmanager
@@ -74,7 +84,9 @@ def _collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-def _findings(module: ModuleMap, suspects: Suspects, options: Options) -> list[Finding]:
+def _findings(
+    module: ModuleMap, suspects: Suspects, options: Options, reads: dict[str, str]
+) -> list[Finding]:
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.findings.report import report
     from flake8_torchperf.interpret.machine import Machine
@@ -88,7 +100,7 @@ def _findings(module: ModuleMap, suspects: Suspects, options: Options) -> list[F
     from flake8_torchperf.knowledge.table import load
 
     catalogue = load_catalogue(options.rules)
-    machine = Machine(load(), Project(module), module_constant, catalogue.called_functions)
+    machine = Machine(load(), Project(module, reads), module_constant, catalogue.called_functions)
     names = Names(options.hot + catalogue.hot, options.cold)
     findings: list[Finding] = []
     for info in callers_first(suspects.functions):

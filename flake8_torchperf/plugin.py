@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.options import Options
 
 REPORT_TO = "the flake8-torchperf issue tracker"
+INTERNAL_ERROR = "TPF900"
+# A file without this word has no findings, and nothing else is asked about it.
+SUBJECT = "torch"
 
 
 class TorchPerfPlugin:
@@ -41,6 +44,8 @@ class TorchPerfPlugin:
         self._tree = tree
         self._lines = lines
         self._filename = filename
+        # Path -> digest of the other files that were looked for: what the findings depend on.
+        self.reads: dict[str, str] = {}
 
     @classmethod
     def add_options(cls, parser: OptionManager) -> None:
@@ -57,31 +62,51 @@ class TorchPerfPlugin:
         from flake8_torchperf.options import OptionError, from_namespace
 
         try:
-            cls._options = from_namespace(namespace)
+            cls.use(from_namespace(namespace))
         except OptionError as error:
-            manager.parser.exit(2, f"flake8: error: {error}\n")
+            manager.parser.exit(2, f"{manager.parser.prog}: error: {error}\n")
+
+    @classmethod
+    def use(cls, options: Options) -> None:
+        """Take checked options for every file from here on."""
+        cls._options = options
+
+    @classmethod
+    def options(cls) -> Options:
+        """The options in use."""
+        from flake8_torchperf.options import Options
+
+        return cls._options or Options()
 
     def run(self) -> Iterator[tuple[int, int, str, type[TorchPerfPlugin]]]:
         """Yield line (from 1), column (from 0), message and class for every finding."""
-        if not any("torch" in line for line in self._lines):
+        if not any(SUBJECT in line for line in self._lines):
             return
         for line, column, message in self._findings():
             yield line, column, message, type(self)
 
     def _findings(self) -> list[tuple[int, int, str]]:
         try:
-            from flake8_torchperf.options import Options
-            from flake8_torchperf.pipeline import lint_tree
+            options = self.options()
+            if options.cache:
+                from flake8_torchperf.cache.findings import remembered
 
-            options = self._options or Options()
-            findings = lint_tree(self._tree, self._lines, self._filename, options)
-            return [(f.line, f.column, f"{f.code} {f.message}") for f in findings]
+                return remembered(self._lines, self._filename, options, self._analyse, self.reads)
+            return self._analyse()
         except Exception as error:
             # A bug of ours must neither end the user's run nor go unseen: it becomes a finding
             # that names it.
             if os.environ.get("TORCHPERF_DEBUG") == "1":
                 raise
             return [(1, 0, internal_error(error))]
+
+    def _analyse(self) -> list[tuple[int, int, str]]:
+        from flake8_torchperf.pipeline import lint_tree
+
+        findings = lint_tree(
+            self._tree, self._lines, self._filename, self.options(), reads=self.reads
+        )
+        return [(f.line, f.column, f"{f.code} {f.message}") for f in findings]
 
 
 def internal_error(error: Exception) -> str:
@@ -90,6 +115,6 @@ def internal_error(error: Exception) -> str:
     place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
     reason = " ".join(f"{type(error).__name__}: {error}".split())
     return (
-        f"TPF900 this file was not analysed, by a mistake of flake8-torchperf: {reason} "
+        f"{INTERNAL_ERROR} this file was not analysed, by a mistake of flake8-torchperf: {reason} "
         f"({place}); please report it to {REPORT_TO}, TORCHPERF_DEBUG=1 shows the traceback"
     )

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.digest import digest
 from flake8_torchperf.suspects.modulemap import ModuleMap, read_module
 
 if TYPE_CHECKING:
@@ -20,13 +21,16 @@ if TYPE_CHECKING:
 MAX_BYTES = 2_000_000
 # Modules read for one linted file.
 MAX_MODULES = 400
+# Stands for the digest of a file that is not there, or cannot be read.
+NO_FILE = ""
 
 
 class Project:
     """Reads the packages that the linted module's own package belongs to, lazily."""
 
-    def __init__(self, module: ModuleMap) -> None:
+    def __init__(self, module: ModuleMap, reads: dict[str, str] | None = None) -> None:
         self._here = module
+        self._reads = {} if reads is None else reads
         self._root = _root(module)
         self._top = module.name.partition(".")[0] if module.package else ""
         self._modules: dict[str, ModuleMap | None] = {module.name: module} if module.name else {}
@@ -43,8 +47,9 @@ class Project:
         for path in (base.with_suffix(".py"), base / "__init__.py"):
             if path.is_file():
                 self._read += 1
-                self._modules[name] = read_file(path)
+                self._modules[name], self._reads[str(path)] = read_file(path)
                 break
+            self._reads[str(path)] = NO_FILE
         return self._modules[name]
 
     def find(self, qualified: str) -> tuple[ModuleMap, tuple[str, ...]] | None:
@@ -65,12 +70,15 @@ class Project:
         return name.partition(".")[0] == self._top if self._top else True
 
 
-def read_file(path: Path) -> ModuleMap | None:
-    """Map the file at ``path``; None where it cannot be read or is no Python."""
+def read_file(path: Path) -> tuple[ModuleMap | None, str]:
+    """Map the file at ``path``, with the digest of what it holds.
+
+    The map is None where the file cannot be read or is no Python.
+    """
     try:
         return _read_file(path, _stamp(path.stat()))
     except OSError:
-        return None
+        return None, NO_FILE
 
 
 def files_read() -> int:
@@ -79,16 +87,17 @@ def files_read() -> int:
 
 
 @lru_cache(maxsize=512)
-def _read_file(path: Path, stamp: tuple[int, int]) -> ModuleMap | None:
+def _read_file(path: Path, stamp: tuple[int, int]) -> tuple[ModuleMap | None, str]:
+    text = path.read_bytes()
+    content = digest(text)
     if stamp[1] > MAX_BYTES:
-        return None
+        return None, content
     try:
-        text = path.read_bytes()
         tree = ast.parse(text)
         lines = split_lines(text.decode("utf-8-sig"))
     except (SyntaxError, ValueError, RecursionError):
-        return None  # flake8 reports the file itself when it is linted
-    return read_module(tree, lines, path)
+        return None, content  # flake8 reports the file itself when it is linted
+    return read_module(tree, lines, path), content
 
 
 def split_lines(text: str) -> tuple[str, ...]:

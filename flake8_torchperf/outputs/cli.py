@@ -14,18 +14,20 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from flake8_torchperf import __version__
-from flake8_torchperf.findings.page import CatalogueError
 from flake8_torchperf.outputs.parser import USAGE_ERROR, Parser
 
+CHECK = "check"
 COMMANDS = (
+    "flake8_torchperf.outputs.check_command",
     "flake8_torchperf.outputs.explain",
     "flake8_torchperf.outputs.confirm_command",
     "flake8_torchperf.outputs.run_command",
+    "flake8_torchperf.outputs.cache_command",
 )
 
 EPILOG = """\
 examples:
-  flake8 --select TPF src        find where Python makes the accelerator wait
+  torchperf check src            find where Python makes the accelerator wait
   torchperf explain TPF203       why, and what to write instead
   torchperf rules                every rule in one table
   torchperf run train.py         run a workload and tell which findings it confirms
@@ -35,15 +37,10 @@ examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; a user's mistake is one line on stderr."""
     _fill_standard_streams()
-    parser = build_parser()
-    arguments = parser.parse_args(argv)
-    if "run" not in arguments:
-        parser.error("name a command")
+    words = list(sys.argv[1:] if argv is None else argv)
     try:
-        status: int = arguments.run(arguments)
+        status = _run(words)
         sys.stdout.flush()
-    except CatalogueError as error:
-        return fail(str(error))
     except BrokenPipeError:
         # The reader (head, less) has seen enough. Python would complain again when it flushes.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -60,11 +57,30 @@ def _fill_standard_streams() -> None:
             setattr(sys, name, os.fdopen(opened, "w" if number else "r"))
 
 
+def _run(words: list[str]) -> int:
+    if words[:1] == [CHECK]:
+        # Its options are flake8's to parse, and it must start fast: no other command is loaded.
+        from flake8_torchperf.outputs.check_command import check
+
+        return check(words[1:])
+    from flake8_torchperf.findings.page import CatalogueError
+
+    parser = build_parser()
+    arguments = parser.parse_args(words)
+    if "run" not in arguments:
+        parser.error("name a command")
+    try:
+        status: int = arguments.run(arguments)
+    except CatalogueError as error:
+        return fail(str(error))
+    return status
+
+
 def build_parser() -> Parser:
     """The parser with every command's own."""
     parser = Parser(
         prog="torchperf",
-        description="Explain and confirm what flake8-torchperf finds.",
+        description="Find where Python makes the accelerator wait, explain it and confirm it.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

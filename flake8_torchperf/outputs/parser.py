@@ -10,8 +10,6 @@ import argparse
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
-from flake8_torchperf.findings.page import nearest
-
 # What a shell reports for a command line that cannot be used; argparse exits with it too.
 USAGE_ERROR = 2
 
@@ -40,6 +38,8 @@ class Parser(argparse.ArgumentParser):
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
             return
+        from flake8_torchperf.findings.page import nearest  # only where there is a mistake
+
         hint = nearest(str(value), map(str, action.choices))
         if isinstance(action, argparse._SubParsersAction):
             self.error(f"there is no command {value}{hint}")
@@ -57,5 +57,7 @@ class Parser(argparse.ArgumentParser):
 
 def near(word: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` where some known word is near, else nothing."""
+    from flake8_torchperf.findings.page import nearest  # only where there is a mistake
+
     hint = nearest(word, known)
     return hint if "did you mean" in hint else ""

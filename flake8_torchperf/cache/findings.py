@@ -1,0 +1,72 @@
+"""The plugin's memory: a file's lines in, its findings out, analysed only if nobody remembers them.
+
+For ``--torchperf-cache`` under flake8 itself, where each editor's keystroke may be a new process.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+from flake8_torchperf.cache.key import conditions
+from flake8_torchperf.cache.memory import Memory
+from flake8_torchperf.cache.place import cache_folder
+from flake8_torchperf.cache.store import SWEEP_EVERY, Store
+from flake8_torchperf.digest import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from flake8_torchperf.options import Options
+
+Finding: TypeAlias = "tuple[int, int, str]"
+
+# Below flake8's logger: `flake8 -v` shows it.
+LOG = logging.getLogger("flake8.torchperf")
+
+
+def remembered(
+    lines: Sequence[str],
+    filename: str,
+    options: Options,
+    analyse: Callable[[], list[Finding]],
+    reads: dict[str, str],
+) -> list[Finding]:
+    """The findings in ``lines``: recalled, or those of ``analyse``, which fills ``reads``.
+
+    A cache that can't be written is no reason not to lint: the log says so.
+    """
+    memory = _memory(options)
+    key = memory.key(filename, digest("".join(lines).encode("utf-8", "surrogatepass")))
+    known = _findings(memory, key)
+    if known is not None:
+        return known
+    found = analyse()
+    try:
+        memory.store.prepare()
+        memory.keep(key, found, reads)
+        memory.store.sweep(SWEEP_EVERY)
+    except OSError as error:
+        LOG.warning("findings can't be remembered: %s", error)
+    return found
+
+
+@lru_cache(maxsize=1)
+def _memory(options: Options) -> Memory:
+    return Memory(Store(cache_folder(options.cache_folder)), conditions(options, ("findings",)))
+
+
+def _findings(memory: Memory, key: str) -> list[Finding] | None:
+    """The findings under a key; an entry that holds something else is a miss."""
+    rows = memory.recall(key)
+    if rows is None:
+        return None
+    found: list[Finding] = []
+    for row in rows:
+        match row:
+            case (int(line), int(column), str(text)):
+                found.append((line, column, text))
+            case _:
+                return None
+    return found

@@ -1,0 +1,143 @@
+"""What one run remembers: a file's key in, the rows found for it before out, or nothing.
+
+A row is a tuple of texts and numbers; which ones is its owner's business. With the rows stands what
+was read besides the file itself: which modules, and what they held. An entry counts only while all
+of them still hold it, and while those that were looked for in vain are still missing.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from flake8_torchperf.digest import digest, digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from flake8_torchperf.cache.store import Store
+
+Row: TypeAlias = "tuple[str | int | None, ...]"
+# Path of a module that was looked for -> digest of what it held, "" where there was no file.
+Reads: TypeAlias = "Mapping[str, str]"
+
+NO_FILE = ""
+# As in suspects/modulemap.py: how far above a file its packages are looked for.
+MAX_PACKAGE_DEPTH = 12
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Recalls and keeps rows in a store, for one run: files are taken not to change meanwhile.
+
+    ``conditions`` is the digest of what is the same for all files (`key.conditions`). It pickles.
+    """
+
+    store: Store
+    conditions: str
+    _held: dict[str, str] = field(default_factory=dict)
+    _packages: dict[str, int] = field(default_factory=dict)
+    _real: dict[str, str] = field(default_factory=dict)
+
+    def key(self, given: str, content: str) -> str:
+        """The key of a file, by its name as on the command line and the digest of its text.
+
+        The name counts, as given and in full, because folders make some code cold (tests) and tell
+        where imports lead: from where the file really is, if that is elsewhere.
+        """
+        full = os.path.abspath(given)
+        real = os.path.realpath(full) if os.path.islink(full) else ""
+        folder = self._real_folder(os.path.dirname(full))
+        exists = str(os.path.isfile(full))
+        place = (given, full, folder, real, exists, self._packages_above(full))
+        return digest_of([self.conditions, *place, content])
+
+    def recall(self, key: str) -> list[Row] | None:
+        """The rows kept under ``key`` if all that was read for them is as it was, or None."""
+        entry = self.store.get(key)
+        if not _is_entry(entry):
+            return None
+        prefix = entry["prefix"]
+        paths = [prefix + name for name in entry["reads"]]
+        if self._state((path, self._now(path)) for path in paths) != entry["state"]:
+            return None
+        return [tuple(row) for row in entry["rows"]]
+
+    def keep(self, key: str, rows: Sequence[Row], reads: Reads) -> None:
+        """Keep rows with what was read for them. Raises OSError where they can't be written."""
+        paths = sorted(reads)
+        prefix = os.path.commonprefix(paths)  # noqa: RUF071 - characters, to write them once
+        entry = {
+            "prefix": prefix,
+            "reads": [path[len(prefix) :] for path in paths],
+            "state": self._state((path, reads[path]) for path in paths),
+            "rows": rows,
+        }
+        self.store.put(key, entry)
+
+    def note(self, path: str, content: str) -> None:
+        """Tell the digest of a file that was read anyway."""
+        self._held[path] = content
+
+    def _now(self, path: str) -> str:
+        """The digest of what a file holds now."""
+        content = self._held.get(path)
+        if content is None:
+            content = self._held[path] = held(path)
+        return content
+
+    def _state(self, reads: Iterable[tuple[str, str]]) -> str:
+        parts: list[str] = []
+        for path, content in reads:
+            # Where a module's own imports lead depends on the packages it lies in.
+            parts += (path, content, self._packages_above(path))
+        return digest_of(parts)
+
+    def _real_folder(self, folder: str) -> str:
+        real = self._real.get(folder)
+        if real is None:
+            real = self._real[folder] = os.path.realpath(folder)
+        return real
+
+    def _packages_above(self, path: str) -> str:
+        """How many folders around a file are packages: with its path, this is its dotted name."""
+        folder = os.path.dirname(path)
+        depth = self._packages.get(folder)
+        if depth is None:
+            depth = self._packages[folder] = packages(folder)
+        return str(depth)
+
+
+def held(path: str) -> str:
+    """The digest of what a file holds; NO_FILE where there is none, or none that can be read."""
+    try:
+        with open(path, "rb") as file:
+            return digest(file.read())
+    except OSError:
+        return NO_FILE
+
+
+def packages(folder: str) -> int:
+    """How many folders from this one upwards are packages."""
+    depth = 0
+    while depth < MAX_PACKAGE_DEPTH and os.path.isfile(os.path.join(folder, "__init__.py")):
+        depth += 1
+        folder = os.path.dirname(folder)
+    return depth
+
+
+def _is_entry(entry: Any) -> bool:
+    """Does an entry have the form that `Memory.keep` writes?"""
+    return (
+        isinstance(entry, dict)
+        and isinstance(entry.get("prefix"), str)
+        and isinstance(entry.get("state"), str)
+        and _all(entry.get("reads"), str)
+        and _all(entry.get("rows"), list)
+        and all(_all(row, (str, int, type(None))) for row in entry["rows"])
+    )
+
+
+def _all(values: Any, kind: type | tuple[type, ...]) -> bool:
+    return isinstance(values, list) and all(isinstance(value, kind) for value in values)

@@ -1,0 +1,21 @@
+"""Where the cache is: what a person chose in, a folder out."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+VARIABLE = "TORCHPERF_CACHE_DIR"
+_NAME = "flake8-torchperf"
+
+
+def cache_folder(chosen: Path | None) -> Path:
+    """The folder chosen by option, by environment variable, or the platform's cache folder."""
+    if chosen is not None:
+        return chosen
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named).absolute()
+    from platformdirs import user_cache_path  # not needed where a folder is chosen
+
+    return user_cache_path(_NAME, appauthor=False)

@@ -1,0 +1,163 @@
+"""Entries on disk: a key and JSON in, the same JSON out, or nothing.
+
+Several processes may read and write at once: an entry is written beside its place and moved there
+in one step. What cannot be read, or is not what was written, is a miss. Must not know what an entry
+holds. Entries are data: nothing in them is ever executed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.digest import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Some forty times what all of transformers needs.
+LIMIT_BYTES = 256 * 1024 * 1024
+# After a sweep the cache is this full, so that the next entry does not call for another one.
+_KEPT_SHARE = 0.8
+# An entry counts as used at most this often, in seconds: writing the time down is not free.
+_TOUCH_EVERY = 24 * 3600
+# A run that writes single entries (flake8 in an editor) sweeps at most this often, in seconds.
+SWEEP_EVERY = 3600
+# A half-written file of a process that died is swept after this time, in seconds.
+_ABANDONED = 3600
+
+_ENTRIES = "entries"
+_SWEPT = "swept"
+_ENTRY = re.compile(r"[0-9a-f]{32}")
+_HALF_WRITTEN = re.compile(r"[0-9a-f]{32}\.\d+\.tmp")
+# https://bford.info/cachedir/: tells backup programs to leave the folder out.
+_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by flake8-torchperf.\n"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """How many entries there are and how many bytes they take."""
+
+    entries: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class _File:
+    path: str
+    bytes: int
+    used: float
+
+
+@dataclass(frozen=True)
+class Store:
+    """A folder of entries that never holds much more than ``limit`` bytes. It pickles."""
+
+    folder: Path
+    limit: int = LIMIT_BYTES
+
+    def prepare(self) -> None:
+        """Make the folder. Raises OSError where it cannot be made or written to."""
+        (self.folder / _ENTRIES).mkdir(parents=True, exist_ok=True)
+        for name, text in (("CACHEDIR.TAG", _TAG), (".gitignore", "*\n")):
+            path = self.folder / name
+            if not path.exists():
+                path.write_text(text, encoding="utf-8")
+
+    def get(self, key: str) -> Any:
+        """What was put under ``key``, or None."""
+        path = self._path(key)
+        try:
+            with open(path, "rb") as file:
+                data = file.read()
+                age = time.time() - os.fstat(file.fileno()).st_mtime
+        except OSError:
+            return None
+        check, _, body = data.partition(b"\n")
+        if check != digest(body).encode():
+            return None
+        if age > _TOUCH_EVERY:
+            with contextlib.suppress(OSError):  # a folder that is only readable still serves
+                os.utime(path)
+        try:
+            return json.loads(body)
+        except (ValueError, RecursionError):
+            return None
+
+    def put(self, key: str, value: object) -> None:
+        """Keep ``value``. Raises OSError where it cannot be written."""
+        body = json.dumps(value, separators=(",", ":")).encode()
+        path = self._path(key)
+        half = f"{path}.{os.getpid()}.tmp"
+        try:
+            with open(half, "wb") as file:
+                file.write(digest(body).encode() + b"\n" + body)
+        except FileNotFoundError:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(half, "wb") as file:
+                file.write(digest(body).encode() + b"\n" + body)
+        os.replace(half, path)
+
+    def usage(self) -> Usage:
+        """What the folder holds now."""
+        files = list(self._files())
+        return Usage(len(files), sum(file.bytes for file in files))
+
+    def sweep(self, every: float = 0) -> None:
+        """Remove the entries that were longest unused, where there are more than the limit allows.
+
+        With ``every``, only where the last sweep is that many seconds past. Another process may
+        remove the same entries at the same time.
+        """
+        mark = self.folder / _SWEPT
+        now = time.time()
+        if every and mark.exists() and now - mark.stat().st_mtime < every:
+            return
+        mark.touch()
+        files = sorted(self._files(abandoned_before=now - _ABANDONED), key=lambda file: file.used)
+        total = sum(file.bytes for file in files)
+        if total <= self.limit:
+            return
+        for file in files:
+            if total <= self.limit * _KEPT_SHARE:
+                break
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(file.path)
+            total -= file.bytes
+
+    def clear(self) -> Usage:
+        """Remove every entry, and nothing that is not ours; returns what was removed."""
+        files = list(self._files(abandoned_before=time.time()))
+        for file in files:
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(file.path)
+        return Usage(len(files), sum(file.bytes for file in files))
+
+    def _path(self, key: str) -> str:
+        return os.path.join(self.folder, _ENTRIES, key[:2], key)
+
+    def _files(self, abandoned_before: float = 0) -> Iterator[_File]:
+        """The entries; on the way, files half written before the given time are removed."""
+        try:
+            shelves = list(os.scandir(self.folder / _ENTRIES))
+        except FileNotFoundError:
+            return
+        for shelf in shelves:
+            if not shelf.is_dir(follow_symlinks=False):
+                continue
+            for entry in os.scandir(shelf.path):
+                try:
+                    stat = entry.stat(follow_symlinks=False)
+                except FileNotFoundError:
+                    continue
+                if _ENTRY.fullmatch(entry.name):
+                    yield _File(entry.path, stat.st_size, stat.st_mtime)
+                elif stat.st_mtime <= abandoned_before and _HALF_WRITTEN.fullmatch(entry.name):
+                    with contextlib.suppress(FileNotFoundError):
+                        os.remove(entry.path)

@@ -1,0 +1,60 @@
+"""``torchperf cache``: where findings are remembered and how much, and a way to forget them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.outputs.cli import add_parser, fail
+
+if TYPE_CHECKING:
+    import argparse
+
+    from flake8_torchperf.cache.store import Usage
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register ``cache``."""
+    parser = add_parser(
+        commands,
+        "cache",
+        "show where findings are remembered, or forget them all",
+        "torchperf cache --clear",
+    )
+    parser.add_argument("--clear", action="store_true", help="remove what is remembered")
+    parser.add_argument(
+        "--dir",
+        type=Path,
+        metavar="DIR",
+        help="the folder, where --torchperf-cache-dir names another than the platform's "
+        "(TORCHPERF_CACHE_DIR is looked at as well)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Show or clear; returns the exit status."""
+    from flake8_torchperf.cache.place import cache_folder
+    from flake8_torchperf.cache.store import Store
+
+    store = Store(cache_folder(arguments.dir))
+    if arguments.dir is not None and not arguments.dir.is_dir():
+        return fail(f"cache: there is no folder {arguments.dir}")
+    if not arguments.clear:
+        print(f"{store.folder}: {_words(store.usage())}, at most {_size(store.limit)}")
+        return 0
+    try:
+        removed = store.clear()
+    except OSError as error:
+        return fail(f"cache: {error}")
+    print(f"{store.folder}: removed {_words(removed)}")
+    return 0
+
+
+def _words(usage: Usage) -> str:
+    plural = "entry" if usage.entries == 1 else "entries"
+    return f"{usage.entries} {plural}, {_size(usage.bytes)}"
+
+
+def _size(number: int) -> str:
+    return f"{number / 1024 / 1024:.1f} MiB"

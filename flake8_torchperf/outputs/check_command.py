@@ -1,0 +1,44 @@
+"""``torchperf check``: the findings of ``flake8 --select TPF``, an exit status out.
+
+Its options are flake8's, so flake8 parses them. Must not import flake8 before it is run: the other
+commands load this module too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+SUMMARY = "find where Python makes the accelerator wait, as flake8 --select TPF but faster"
+# What the command's short options are in flake8's parser.
+_SHORT = {"--no-cache": "--no-torchperf-cache", "--cache-dir": "--torchperf-cache-dir"}
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register ``check`` for the list of commands; `cli.main` hands its arguments to `check`."""
+    commands.add_parser("check", help=SUMMARY, add_help=False)
+
+
+def check(arguments: Sequence[str]) -> int:
+    """Lint, and return flake8's exit status.
+
+    Our codes are selected first, so that a ``--select`` of the person's still decides.
+    """
+    from flake8_torchperf.outputs.check_run import CheckApplication
+
+    application = CheckApplication()
+    application.run(["--select=TPF", *_in_full(arguments)])
+    return application.exit_code()
+
+
+def _in_full(arguments: Sequence[str]) -> list[str]:
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    return [*map(_spelt, arguments[:end]), *arguments[end:]]
+
+
+def _spelt(argument: str) -> str:
+    name, equals, value = argument.partition("=")
+    return f"{_SHORT.get(name, name)}{equals}{value}"

@@ -1,0 +1,229 @@
+"""One file, or many at once, through flake8's machinery: names in, flake8's rows out.
+
+A row is what flake8's `FileChecker` makes of a finding: code, line, column, text, and the line in
+which a ``# noqa`` would silence it. Must not know which of them are reported.
+
+Relied on, in flake8 6.0 to 7.5: the methods of `checker.FileChecker` that are overridden here.
+"""
+
+from __future__ import annotations
+
+import errno
+import multiprocessing
+import signal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from flake8 import checker, defaults, style_guide, utils
+
+from flake8_torchperf.digest import digest
+from flake8_torchperf.plugin import INTERNAL_ERROR, SUBJECT, TorchPerfPlugin
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Sequence
+    from multiprocessing.pool import Pool
+
+    from flake8.plugins.finder import Checkers, LoadedPlugin
+
+    from flake8_torchperf.cache.memory import Memory
+    from flake8_torchperf.options import Options
+
+# A file's name, its rows, and what flake8 counted in it.
+Result: TypeAlias = "tuple[str, list[Any], dict[str, int]]"
+
+STDIN = "-"
+# As flake8: where the system has no semaphores left, one process does it all.
+_NO_POOL = frozenset({errno.ENOSPC})
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a run asks of a file besides our findings.
+
+    ``syntax``: E9 codes are selected, so that each file must be parsed and tokenised. ``counts``:
+    so it must for ``--benchmark``, whatever is remembered. ``lines``: each finding needs the whole
+    statement it stands in, because the source is shown or somebody else's formatter may show it;
+    otherwise that matters only in a file with a ``# noqa``.
+    """
+
+    syntax: bool
+    counts: bool
+    lines: bool
+
+    @classmethod
+    def of(cls, options: argparse.Namespace, formatter: object) -> Needs:
+        """What the options and the chosen formatter need."""
+        decide = style_guide.DecisionEngine(options).decision_for
+        syntax = any(decide(code) is style_guide.Decision.Selected for code in ("E999", "E902"))
+        theirs = not type(formatter).__module__.startswith("flake8.")
+        return cls(syntax, bool(options.benchmark), theirs or bool(options.show_source))
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that linting a file takes besides its name; sent to every process."""
+
+    plugins: Checkers
+    options: argparse.Namespace
+    ours: Options
+    needs: Needs
+    memory: Memory | None
+
+
+class FileChecker(checker.FileChecker):
+    """flake8's, without the steps that nothing of ours asks for."""
+
+    def __init__(self, *, filename: str, work: Work) -> None:
+        self._needs = work.needs
+        self._statements = True
+        self._made: TorchPerfPlugin | None = None
+        super().__init__(filename=filename, plugins=work.plugins, options=work.options)
+        if self.processor is not None and not work.needs.lines:
+            noqa = defaults.NOQA_INLINE_REGEXP.search
+            self._statements = any(noqa(line) for line in self.processor.lines)
+
+    @property
+    def reads(self) -> dict[str, str]:
+        """The other files that were looked for, each with the digest of what it held."""
+        return {} if self._made is None else self._made.reads
+
+    def run_check(self, plugin: LoadedPlugin, **arguments: Any) -> Any:
+        """Run the check, and hold on to our plugin."""
+        made = super().run_check(plugin, **arguments)
+        if isinstance(made, TorchPerfPlugin):
+            self._made = made
+        return made
+
+    def run_ast_checks(self) -> None:
+        """Parse only a file that can have findings."""
+        assert self.processor is not None
+        wanted = self._needs.syntax or self._needs.counts
+        if wanted or any(SUBJECT in line for line in self.processor.lines):
+            super().run_ast_checks()
+
+    def process_tokens(self) -> None:
+        """Go through the tokens only where their errors or their number count."""
+        if self._needs.syntax or self._needs.counts:
+            super().process_tokens()
+
+    def report(self, error_code: str | None, line_number: int, column: int, text: str) -> str:
+        """Store a finding, with the lines in which flake8 looks for ``# noqa``.
+
+        To know the lines of a statement takes the tokens of the whole file. Where no line has such
+        a comment, the finding's own line gives the same answer.
+        """
+        if self._statements or self.processor is None:
+            return super().report(error_code, line_number, column, text)
+        if error_code is None:
+            error_code, text = text.split(" ", 1)
+        lines = self.processor.lines
+        line = lines[line_number - 1] if 0 < line_number <= len(lines) else None
+        self.results.append((error_code, line_number, column, text, line))
+        return error_code
+
+
+def content_of(filename: str) -> bytes | None:
+    """What a file, or standard input, holds; None where it can't be read."""
+    if filename == STDIN:
+        return utils.stdin_get_value().encode("utf-8", "surrogatepass")
+    try:
+        with open(filename, "rb") as file:
+            return file.read()
+    except OSError:
+        return None  # linted all the same: flake8 has a message for it
+
+
+def cannot_have_findings(data: bytes) -> bool:
+    """Does this text surely not say what we look for, whatever its encoding?"""
+    if SUBJECT.encode() in data:
+        return False
+    return not any(b"coding" in line for line in data.split(b"\n", 2)[:2])
+
+
+def display_name(filename: str, options: argparse.Namespace) -> str:
+    """The name under which flake8 reports a file."""
+    return (options.stdin_display_name or "stdin") if filename == STDIN else filename
+
+
+def key(memory: Memory, filename: str, data: bytes, options: argparse.Namespace) -> str:
+    """The key of a file with this content."""
+    return memory.key(display_name(filename, options), digest(data))
+
+
+def recall(memory: Memory, key: str) -> list[Any] | None:
+    """The rows kept under a key; an entry that holds something else is a miss."""
+    rows = memory.recall(key)
+    if rows is None:
+        return None
+    for row in rows:
+        match row:
+            case (str(), int(), int(), str(), None | str()):
+                continue
+            case _:
+                return None
+    return list(rows)
+
+
+def lint_all(filenames: Sequence[str], work: Work, jobs: int) -> tuple[list[Result], str]:
+    """Lint files, in ``jobs`` processes where there can be that many.
+
+    With the results comes why they could not be remembered, "" where they were.
+    """
+    with_pool = _pool(work, jobs) if jobs > 1 else None
+    if with_pool is None:
+        return _gather(lint(filename, work) for filename in filenames)
+    with with_pool as pool:
+        return _gather(pool.imap_unordered(_lint_here, filenames))
+
+
+def _gather(linted: Iterator[tuple[Result, str]]) -> tuple[list[Result], str]:
+    results = []
+    problem = ""
+    for result, complaint in linted:
+        results.append(result)
+        problem = problem or complaint
+    return results, problem
+
+
+def lint(filename: str, work: Work) -> tuple[Result, str]:
+    """Lint one file and remember its rows; also tells why they could not be remembered."""
+    before = None if work.memory is None else content_of(filename)
+    file = FileChecker(filename=filename, work=work)
+    result = file.run_checks()
+    rows = result[1]
+    if work.memory is None or before is None or content_of(filename) != before:
+        return result, ""
+    if any(row[0] == INTERNAL_ERROR for row in rows):
+        return result, ""  # of the moment, perhaps: too little stack or memory
+    try:
+        work.memory.keep(key(work.memory, filename, before, work.options), rows, file.reads)
+    except OSError as error:
+        return result, str(error)
+    return result, ""
+
+
+# What a process of the pool works with: set once, when it starts.
+_work: list[Work] = []
+
+
+def _pool(work: Work, jobs: int) -> Pool | None:
+    try:
+        return multiprocessing.Pool(jobs, _start, (work,))
+    except OSError as error:
+        if error.errno not in _NO_POOL:
+            raise
+    except ImportError:
+        pass  # a Python without semaphores
+    return None
+
+
+def _start(work: Work) -> None:
+    # Ctrl-C is the parent's to handle.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    TorchPerfPlugin.use(work.ours)
+    _work.append(work)
+
+
+def _lint_here(filename: str) -> tuple[Result, str]:
+    return lint(filename, _work[0])
