@@ -91,7 +91,7 @@ class Memory:
         parts: list[str] = []
         for path, content in reads:
             # Where a module's own imports lead depends on the packages it lies in.
-            parts += (path, content, self._packages_above(path))
+            parts += (path, content, self._packages_above(path) if content else "")
         return digest_of(parts)
 
     def _real_folder(self, folder: str) -> str:

@@ -1,0 +1,53 @@
+"""Run ``torchperf`` as a user does, in a process of its own, with a cache of the test's own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from flake8_run import Run
+
+COMMAND = (sys.executable, "-m", "flake8_torchperf.outputs.cli")
+
+
+def torchperf(
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    stdin: str | bytes | None = None,
+    cache: Path | None = None,
+    program: tuple[str, ...] = COMMAND,
+    debug: bool = True,
+) -> Run:
+    """``torchperf ARGUMENTS``; ``cache`` is the folder the environment names for the cache."""
+    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    environment.pop("TORCHPERF_DEBUG", None)
+    if debug:
+        environment["TORCHPERF_DEBUG"] = "1"
+    if cache is not None:
+        environment["TORCHPERF_CACHE_DIR"] = str(cache)
+    given = stdin.encode() if isinstance(stdin, str) else stdin
+    done = subprocess.run(
+        [*program, *map(str, arguments)],
+        cwd=cwd,
+        input=given,
+        env=environment,
+        capture_output=True,
+        timeout=300,
+        check=False,
+    )
+    return Run(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
+
+
+def check(
+    *arguments: str | Path,
+    cwd: Path | None = None,
+    stdin: str | bytes | None = None,
+    cache: Path | None = None,
+    isolated: bool = True,
+) -> Run:
+    """``torchperf check``; without a cache unless the test gives a folder for it."""
+    options = ["--isolated"] if isolated else []
+    options += [] if cache is not None else ["--no-cache"]
+    return torchperf("check", *options, *arguments, cwd=cwd, stdin=stdin, cache=cache)

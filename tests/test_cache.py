@@ -1,0 +1,571 @@
+"""What is remembered: when it counts, when it does not, and that it never changes a finding."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from check_run import COMMAND, check, torchperf
+from flake8_run import flake8
+
+from flake8_torchperf.cache import key as key_module
+from flake8_torchperf.cache.key import conditions
+from flake8_torchperf.cache.memory import Memory, held
+from flake8_torchperf.cache.place import cache_folder
+from flake8_torchperf.cache.store import Store
+from flake8_torchperf.digest import digest, digest_of
+from flake8_torchperf.options import Options
+from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.sites.model import Level
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "rules" / "TPF205-tensor-grown-in-a-loop.md"
+HELPER = """\
+import torch
+
+
+def make(n) -> torch.Tensor:
+    return torch.ones(n, device="cuda")
+"""
+HOST_HELPER = "def make(n) -> float:\n    return float(n)\n"
+USER = """\
+import torch
+from pkg.helper import make
+
+
+def report(n: int) -> list[float]:
+    return [make(i).item() for i in range(n)]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A package whose one finding depends on another module of it."""
+    folder = tmp_path / "project"
+    (folder / "pkg").mkdir(parents=True)
+    (folder / "pkg" / "__init__.py").write_text("")
+    (folder / "pkg" / "helper.py").write_text(HELPER)
+    (folder / "pkg" / "user.py").write_text(USER)
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def analysed(project: Path, cache: Path, *options: str) -> list[str]:
+    """Run a check; which files it analysed. Its findings must be those of a run without a cache."""
+    found, names = analysed_and_printed(project, cache, *options)
+    assert found == check("-j1", *options, cwd=project).output
+    return names
+
+
+def analysed_and_printed(project: Path, cache: Path, *options: str) -> tuple[str, list[str]]:
+    program = (
+        "import sys\n"
+        "import flake8_torchperf.pipeline as pipeline\n"
+        "lint_tree = pipeline.lint_tree\n"
+        "def shown(tree, lines, filename, *more, **named):\n"
+        "    print(filename, file=sys.stderr)\n"
+        "    return lint_tree(tree, lines, filename, *more, **named)\n"
+        "pipeline.lint_tree = shown\n"
+        "from flake8_torchperf.outputs.cli import main\n"
+        "main(sys.argv[1:])\n"
+    )
+    run = torchperf(
+        "check",
+        "--isolated",
+        "-j1",
+        *options,
+        cwd=project,
+        cache=cache,
+        program=(sys.executable, "-c", program),
+    )
+    assert "Traceback" not in run.errors, run.errors
+    return run.output, sorted(run.errors.split())
+
+
+def entries(cache: Path) -> list[Path]:
+    return [path for path in cache.glob("entries/*/*") if path.is_file()]
+
+
+def test_a_file_is_analysed_once(project: Path, cache: Path) -> None:
+    assert analysed(project, cache) == ["./pkg/helper.py", "./pkg/user.py"]
+    assert "TPF101" in check(cwd=project, cache=cache).output
+    assert analysed(project, cache) == []
+
+
+def edit(project: Path, name: str, text: str) -> None:
+    (project / name).write_text(text)
+
+
+# What happens between two runs -> the files that are analysed again.
+CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
+    "nothing": (lambda p: None, []),
+    "touched": (lambda p: os.utime(p / "pkg" / "user.py", (1, 1)), []),
+    "its text": (
+        lambda p: edit(p, "pkg/user.py", USER.replace("range(n)", "range(n + 1)")),
+        ["./pkg/user.py"],
+    ),
+    "its text, with size and time as before": (
+        lambda p: (
+            edit(p, "pkg/user.py", USER.replace("(i)", "(n)")),
+            os.utime(p / "pkg" / "user.py", (1, 1)),
+        ),
+        ["./pkg/user.py"],
+    ),
+    "a module it imports": (
+        lambda p: edit(p, "pkg/helper.py", HOST_HELPER + "# torch\n"),
+        ["./pkg/helper.py", "./pkg/user.py"],
+    ),
+    "a module it imports goes": (lambda p: (p / "pkg/helper.py").unlink(), ["./pkg/user.py"]),
+    "a module that was missing": (
+        lambda p: ((p / "pkg/helper").mkdir(), edit(p, "pkg/helper/__init__.py", HOST_HELPER)),
+        [],  # helper.py comes first, and was never looked for elsewhere
+    ),
+    "its package goes": (
+        lambda p: (p / "pkg/__init__.py").unlink(),
+        ["./pkg/helper.py", "./pkg/user.py"],
+    ),
+    "a package around it": (
+        lambda p: edit(p, "__init__.py", ""),
+        ["./pkg/helper.py", "./pkg/user.py"],
+    ),
+    "a module it does not import": (
+        lambda p: edit(p, "pkg/other.py", HELPER),
+        ["./pkg/other.py"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "again"), CHANGES.values(), ids=list(CHANGES))
+def test_what_makes_it_look_again(
+    project: Path, cache: Path, change: Callable[[Path], object], again: list[str]
+) -> None:
+    check(cwd=project, cache=cache)
+    change(project)
+    assert analysed(project, cache) == again
+
+
+def test_a_module_that_was_looked_for_in_vain(project: Path, cache: Path) -> None:
+    helper = project / "pkg" / "helper.py"
+    helper.unlink()
+    assert check(cwd=project, cache=cache).output == ""
+    helper.write_text(HELPER)
+    assert "TPF101" in check(cwd=project, cache=cache).output
+    helper.unlink()
+    (project / "pkg" / "helper").mkdir()
+    (project / "pkg" / "helper" / "__init__.py").write_text(HELPER)
+    assert "./pkg/user.py" in analysed(project, cache)
+
+
+def test_a_module_two_imports_away(project: Path, cache: Path) -> None:
+    edit(project, "pkg/helper.py", "from pkg.deeper import make\n")
+    edit(project, "pkg/deeper.py", HELPER)
+    assert "TPF101" in check(cwd=project, cache=cache).output
+    edit(project, "pkg/deeper.py", HOST_HELPER)
+    assert analysed(project, cache) == ["./pkg/user.py"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--torchperf-scope=all",),
+        ("--torchperf-hot=report",),
+        ("--torchperf-cold=report",),
+        ("--torchperf-explain",),
+        ("--disable-noqa",),
+        ("--show-source",),
+        ("--extend-select=E9",),
+        ("pkg",),
+    ],
+)
+def test_options_that_change_what_is_found(
+    project: Path, cache: Path, options: tuple[str, ...]
+) -> None:
+    check(cwd=project, cache=cache)
+    assert len(analysed(project, cache, *options)) == 2
+    assert analysed(project, cache, *options) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--format=pylint",), ("--select=TPF2",), ("--per-file-ignores=pkg/*:TPF",), ("--count",)],
+)
+def test_options_that_change_only_the_report(
+    project: Path, cache: Path, options: tuple[str, ...]
+) -> None:
+    check(cwd=project, cache=cache)
+    assert analysed(project, cache, *options) == []
+
+
+def test_rule_pages_of_ones_own(project: Path, cache: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8").replace("TPF205", "TPF955")
+    page = page.replace("tensor-grown-in-a-loop", "our-own-growth")
+    path = project / "perf-rules" / "TPF955-our-own-growth.md"
+    path.parent.mkdir()
+    path.write_text(page, encoding="utf-8")
+    option = "--torchperf-rules=./perf-rules"
+    assert len(analysed(project, cache, option)) == 2
+    assert analysed(project, cache, option) == []
+    path.write_text(page + "\nAnd more.\n", encoding="utf-8")
+    assert len(analysed(project, cache, option)) == 2
+
+
+def test_conditions_hold_what_every_finding_depends_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def now(options: Options = Options()) -> str:
+        key_module._linter.cache_clear()
+        return conditions(options)
+
+    plain = now()
+    assert now() == plain
+    assert now(Options(cache=True, cache_folder=tmp_path)) == plain
+    assert now(Options(scope=Level.COLD)) != plain
+    assert now(Options(hot=("a", "b"))) != now(Options(hot=("ab",)))
+    monkeypatch.setattr(key_module, "__version__", "99")
+    assert now() != plain
+    monkeypatch.undo()
+    monkeypatch.setattr(sys, "version", "4.0")
+    assert now() != plain
+    monkeypatch.undo()
+    assert now() == plain
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "interpret/calls.py",
+        "plugin.py",
+        "knowledge/torch_table.json",
+        "knowledge/supplement.toml",
+        "rules/TPF101-read-of-a-tensor-value.md",
+    ],
+)
+def test_conditions_hold_the_linter_itself(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    """A checkout changes while its version stays, and so does its table."""
+    package = tmp_path / "flake8_torchperf"
+    for part in ("cache/key.py", name):
+        (package / part).parent.mkdir(parents=True, exist_ok=True)
+        (package / part).write_text("one")
+    monkeypatch.setattr(key_module, "__file__", str(package / "cache" / "key.py"))
+    key_module._linter.cache_clear()
+    before = conditions(Options())
+    (package / name).write_text("two")
+    key_module._linter.cache_clear()
+    after = conditions(Options())
+    key_module._linter.cache_clear()
+    assert before != after
+
+
+def corrupt_bytes(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-20] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def signed(path: Path, body: bytes) -> None:
+    path.write_bytes(digest(body).encode() + b"\n" + body)
+
+
+def reshaped(path: Path, **changes: object) -> None:
+    entry = json.loads(path.read_bytes().partition(b"\n")[2])
+    signed(path, json.dumps({**entry, **changes}).encode())
+
+
+def a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "empty": lambda p: p.write_bytes(b""),
+    "cut": lambda p: p.write_bytes(p.read_bytes()[:-7]),
+    "longer": lambda p: p.write_bytes(p.read_bytes() + b"x"),
+    "one bit": corrupt_bytes,
+    "binary": lambda p: p.write_bytes(bytes(range(256)) * 40),
+    "not JSON": lambda p: signed(p, b"findings"),
+    "deep JSON": lambda p: signed(p, b"[" * 100_000),
+    "other JSON": lambda p: signed(p, b"[1, 2]"),
+    "no rows": lambda p: reshaped(p, rows=None),
+    "rows of another shape": lambda p: reshaped(p, rows=[["TPF101", "x"]]),
+    "rows of other types": lambda p: reshaped(p, rows=[["TPF101", "1", 2, "text", None]]),
+    "no reads": lambda p: reshaped(p, reads={"a": 1}),
+    "a folder": a_folder,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=list(DAMAGES))
+def test_a_damaged_entry_is_a_miss(
+    project: Path, cache: Path, damage: Callable[[Path], object]
+) -> None:
+    expected = check(cwd=project)
+    check(cwd=project, cache=cache)
+    assert entries(cache)
+    for path in entries(cache):
+        damage(path)
+    found = check("-j1", cwd=project, cache=cache)
+    assert (found.output, found.status) == (expected.output, expected.status)
+    if damage is not a_folder:
+        assert found.errors == ""
+        assert analysed(project, cache) == []
+
+
+def test_a_folder_that_cannot_be_written(project: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    expected = check(cwd=project)
+    found = check(cwd=project, cache=blocked / "cache")
+    assert (found.output, found.status) == (expected.output, expected.status)
+    assert found.errors.startswith("torchperf: check: findings can't be remembered: ")
+    assert found.errors.count("\n") == 1
+
+
+def test_runs_at_once_share_a_cache(tmp_path: Path, cache: Path) -> None:
+    command = [*COMMAND, "check", "--isolated", "-j2", "--cache-dir", str(cache), "fixtures"]
+    started = [
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    outputs = {run.communicate(timeout=300) for run in started}
+    expected = check("fixtures", cwd=ROOT)
+    assert outputs == {(expected.output.encode(), b"")}
+    assert not list(cache.rglob("*.tmp"))
+
+
+def test_no_cache_writes_nothing(project: Path, cache: Path) -> None:
+    check("--no-cache", cwd=project, cache=cache)
+    assert not cache.exists()
+
+
+def test_the_configuration_can_say_no_and_where(project: Path, cache: Path, tmp_path: Path) -> None:
+    (project / "setup.cfg").write_text("[flake8]\ntorchperf-cache = no\n")
+    check(cwd=project, cache=cache, isolated=False)
+    assert not cache.exists()
+    (project / "setup.cfg").write_text("[flake8]\ntorchperf-cache-dir = ./remembered\n")
+    check("pkg", cwd=project, cache=cache, isolated=False)
+    assert entries(project / "remembered")
+    assert not cache.exists()
+    assert (project / "remembered" / ".gitignore").read_text() == "*\n"
+    assert (project / "remembered" / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d")
+
+
+def test_internal_errors_are_not_remembered(project: Path, cache: Path) -> None:
+    program = (
+        "import sys\n"
+        "import flake8_torchperf.pipeline as pipeline\n"
+        "def broken(*_, **__): raise KeyError('broken')\n"
+        "pipeline.lint_tree = broken\n"
+        "from flake8_torchperf.outputs.cli import main\n"
+        "main(sys.argv[1:])\n"
+    )
+    run = torchperf(
+        "check",
+        "-j1",
+        cwd=project,
+        cache=cache,
+        program=(sys.executable, "-c", program),
+        debug=False,
+    )
+    assert "TPF900" in run.output
+    assert "KeyError" in run.output
+    assert entries(cache) == []
+
+
+def test_a_file_that_changes_while_it_is_linted_is_not_remembered(
+    project: Path, cache: Path
+) -> None:
+    program = (
+        "import sys\n"
+        "import flake8_torchperf.pipeline as pipeline\n"
+        "lint_tree = pipeline.lint_tree\n"
+        "def edited(tree, lines, filename, *more, **named):\n"
+        "    open(filename, 'a').write('# saved\\n')\n"
+        "    return lint_tree(tree, lines, filename, *more, **named)\n"
+        "pipeline.lint_tree = edited\n"
+        "from flake8_torchperf.outputs.cli import main\n"
+        "main(sys.argv[1:])\n"
+    )
+    torchperf("check", "-j1", cwd=project, cache=cache, program=(sys.executable, "-c", program))
+    assert entries(cache) == []
+
+
+def test_the_plugin_remembers_where_it_is_told_to(project: Path, cache: Path) -> None:
+    options = ("--select=TPF", "--torchperf-cache", f"--torchperf-cache-dir={cache}", "pkg")
+    plain = flake8("--select=TPF", "pkg", cwd=project)
+    assert flake8("--select=TPF", f"--torchperf-cache-dir={cache}", "pkg", cwd=project) == plain
+    assert not cache.exists()
+    assert flake8(*options, cwd=project) == plain
+    assert len(entries(cache)) == 2
+    assert flake8(*options, cwd=project) == plain
+    edit(project, "pkg/helper.py", HOST_HELPER)
+    assert flake8(*options, cwd=project).output == ""
+
+
+def test_the_plugin_remembers_an_editors_buffer(project: Path, cache: Path) -> None:
+    options = ("--torchperf-cache", f"--torchperf-cache-dir={cache}", "--select=TPF")
+    name = "--stdin-display-name=pkg/user.py"
+    first = flake8(*options, name, "-", cwd=project, stdin=USER)
+    assert first.codes == ["TPF101"]
+    assert flake8(*options, name, "-", cwd=project, stdin=USER) == first
+    assert len(entries(cache)) == 1
+    assert flake8(*options, name, "-", cwd=project, stdin=USER + "\n# torch\n").codes == ["TPF101"]
+    assert len(entries(cache)) == 2
+
+
+def test_the_plugin_interprets_nothing_that_it_remembers(
+    monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    import ast
+
+    source = HELPER + "\n\ndef f(ts: list[torch.Tensor]):\n    return [t.item() for t in ts]\n"
+
+    def run() -> list[str]:
+        lines = source.splitlines(keepends=True)
+        return [text for _, _, text, _ in TorchPerfPlugin(ast.parse(source), lines, "x.py").run()]
+
+    before = TorchPerfPlugin.options()
+    TorchPerfPlugin.use(Options(cache=True, cache_folder=cache))
+    try:
+        (finding,) = run()
+        monkeypatch.setattr("flake8_torchperf.pipeline.lint_tree", None)
+        monkeypatch.setenv("TORCHPERF_DEBUG", "1")
+        assert run() == [finding]
+    finally:
+        TorchPerfPlugin.use(before)
+
+
+def test_the_plugin_lints_where_nothing_can_be_written(project: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    options = ("--select=TPF", "--torchperf-cache", f"--torchperf-cache-dir={blocked}/cache", "pkg")
+    assert flake8(*options, cwd=project) == flake8("--select=TPF", "pkg", cwd=project)
+    assert "can't be remembered" in flake8("-v", *options, cwd=project).errors
+
+
+def test_the_cache_command(project: Path, cache: Path) -> None:
+    assert torchperf("cache", cache=cache).output.startswith(f"{cache}: 0 entries, 0.0 MiB")
+    check(cwd=project, cache=cache)
+    assert torchperf("cache", cache=cache).output.startswith(f"{cache}: 2 entries, ")
+    assert torchperf("cache", "--dir", cache).output.startswith(f"{cache}: 2 entries, ")
+    (cache / "mine.txt").write_text("kept")
+    (cache / "entries" / "mine.txt").write_text("kept")
+    (entries(cache)[0].parent / "mine.txt").write_text("kept")
+    assert "removed 2 entries" in torchperf("cache", "--clear", cache=cache).output
+    assert sorted(path.name for path in cache.rglob("mine.txt")) == ["mine.txt"] * 3
+    assert [path.name for path in entries(cache)] == ["mine.txt"]
+    missing = torchperf("cache", "--clear", "--dir", cache / "nowhere")
+    assert missing.status == 2
+    assert missing.errors.count("\n") == 1
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCHPERF_CACHE_DIR", str(tmp_path / "named"))
+    assert cache_folder(None) == tmp_path / "named"
+    assert cache_folder(tmp_path / "chosen") == tmp_path / "chosen"
+    monkeypatch.delenv("TORCHPERF_CACHE_DIR")
+    assert cache_folder(None).is_absolute()
+    assert cache_folder(None).name == "flake8-torchperf"
+
+
+@pytest.fixture
+def store(cache: Path) -> Store:
+    made = Store(cache, limit=20_000)
+    made.prepare()
+    return made
+
+
+def numbered(number: int) -> str:
+    return digest_of([str(number)])
+
+
+def test_a_store_gives_back_what_was_put(store: Store) -> None:
+    value = {"rows": [["é\ud800", 1, None]], "empty": []}
+    store.put(numbered(1), value)
+    assert store.get(numbered(1)) == value
+    assert store.get(numbered(2)) is None
+
+
+def test_a_store_is_bounded_and_forgets_what_was_longest_unused(store: Store) -> None:
+    for number in range(40):
+        store.put(numbered(number), "x" * 1000)
+        path = Path(store._path(numbered(number)))
+        os.utime(path, (1_000_000 + number, 1_000_000 + number))
+    assert store.get(numbered(0)) is not None  # used now, and so the last to go
+    store.sweep()
+    assert store.usage().bytes <= store.limit
+    left = [number for number in range(40) if store.get(numbered(number)) is not None]
+    assert left[0] == 0
+    assert left[1:] == list(range(40 - len(left) + 1, 40))
+
+
+def test_a_store_sweeps_no_more_often_than_asked(store: Store) -> None:
+    store.sweep()
+    for number in range(40):
+        store.put(numbered(number), "x" * 1000)
+    store.sweep(every=3600)
+    assert store.usage().entries == 40
+    store.sweep()
+    assert store.usage().entries < 40
+
+
+def test_a_store_removes_what_a_dead_process_left_half_written(store: Store) -> None:
+    store.put(numbered(1), "x")
+    shelf = Path(store._path(numbered(1))).parent
+    old, new = shelf / f"{numbered(2)}.17.tmp", shelf / f"{numbered(3)}.18.tmp"
+    for path in (old, new):
+        path.write_text("half")
+    os.utime(old, (1_000_000, 1_000_000))
+    store.sweep()
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+def test_a_store_under_many_writers(store: Store) -> None:
+    """Whoever reads meanwhile gets one of the values whole, or nothing."""
+    values = [letter * 50_000 for letter in "abcd"]
+    program = (
+        "import sys; from pathlib import Path; from flake8_torchperf.cache.store import Store\n"
+        "store = Store(Path(sys.argv[1]))\n"
+        "for _ in range(200): store.put(sys.argv[2], sys.argv[3] * 50_000)\n"
+    )
+    command = [sys.executable, "-c", program, str(store.folder), numbered(1)]
+    writers = [subprocess.Popen([*command, letter]) for letter in "abcd"]
+    seen = set(reading(store, writers))
+    assert seen <= {*values, None}
+    assert store.get(numbered(1)) in values
+    assert all(writer.returncode == 0 for writer in writers)
+
+
+def reading(store: Store, writers: list[subprocess.Popen[bytes]]) -> Iterator[object]:
+    end = time.monotonic() + 120
+    while any(writer.poll() is None for writer in writers):
+        assert time.monotonic() < end
+        yield store.get(numbered(1))
+
+
+def test_a_memory_asks_for_everything_that_was_read(tmp_path: Path) -> None:
+    store = Store(tmp_path / "cache")
+    store.prepare()
+    one, two = tmp_path / "one.py", tmp_path / "two.py"
+    one.write_text("one")
+    memory = Memory(store, "conditions")
+    key = memory.key("x.py", digest(b"text"))
+    memory.keep(key, [(1, 0, "text")], {str(one): held(str(one)), str(two): held(str(two))})
+    assert Memory(store, "conditions").recall(key) == [(1, 0, "text")]
+    assert Memory(store, "others").key("x.py", digest(b"text")) != key
+    two.write_text("here now")
+    assert Memory(store, "conditions").recall(key) is None
+    two.unlink()
+    assert Memory(store, "conditions").recall(key) == [(1, 0, "text")]
+    (tmp_path / "__init__.py").write_text("")
+    assert Memory(store, "conditions").recall(key) is None

@@ -1,0 +1,293 @@
+"""`torchperf check` prints what `flake8 --select TPF` prints, byte for byte, and runs less."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from check_run import check, torchperf
+from flake8_run import Run, flake8
+
+ROOT = Path(__file__).parents[1]
+READS = """\
+import torch
+
+
+def report(values: list[torch.Tensor]) -> list[float]:
+    return [value.item() for value in values]
+"""
+# One finding on each kind of line that `# noqa` can stand on.
+SILENCED = '''\
+import torch
+
+
+def report(values: list[torch.Tensor]) -> None:
+    for value in values:
+        value.item()  # noqa
+        value.item()  # noqa: TPF101
+        value.item()  # noqa: E501
+        print(
+            value.item(),
+            "long",
+        )  # noqa: TPF101
+        text = f"""{value.item()}
+        """  # noqa: TPF
+        value.item(); print(text)
+'''
+FILES: dict[str, bytes] = {
+    "reads.py": READS.encode(),
+    "silenced.py": SILENCED.encode(),
+    "pkg/__init__.py": b"",
+    "pkg/reads.py": READS.encode(),
+    "pkg/notes.txt": READS.encode(),
+    "tests/test_reads.py": READS.encode(),
+    "skipped.py": b"# flake8: noqa\n" + READS.encode(),
+    "partly.py": b"# flake8: noqa: TPF101\n" + READS.encode(),
+    "quiet.py": b"x = 1\n",
+    "empty.py": b"",
+    "broken.py": b"import torch\ndef f(:\n    pass\n",
+    "broken_without.py": b"def f(:\n    pass\n",
+    "unclosed.py": b"import torch\nx = (\n",
+    "nulls.py": b"import torch\nx = '\0'\n",
+    "mojibake.py": READS.encode() + b"# \xff\xfe\n",
+    "latin.py": b"# -*- coding: latin-1 -*-\n# \xe9\n" + READS.encode(),
+    "unknown_codec.py": b"# -*- coding: klingon -*-\n" + READS.encode(),
+    "seven.py": b"# -*- coding: utf-7 -*-\n" + READS.replace("torch", "+AHQ-orch").encode(),
+    "bom.py": b"\xef\xbb\xbf" + READS.encode(),
+    "crlf.py": READS.replace("\n", "\r\n").encode(),
+    "form_feed.py": READS.replace("\n\n\n", "\n\x0c\n").encode(),
+    "continued.py": READS.encode() + b"x = 1 \\\n",
+}
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("tree")
+    for name, content in FILES.items():
+        path = folder / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+def same(
+    arguments: Sequence[str | Path],
+    cwd: Path,
+    cache: Path,
+    *,
+    stdin: str | None = None,
+    isolated: bool = True,
+) -> Run:
+    """Assert that flake8, a first check and a second one print the same; returns flake8's run."""
+    expected = flake8("--select=TPF", *arguments, cwd=cwd, stdin=stdin, isolated=isolated)
+    assert "Traceback" not in expected.errors
+    for turn in ("first", "second"):
+        found = check(*arguments, cwd=cwd, stdin=stdin, cache=cache, isolated=isolated)
+        assert (found.output, found.status) == (expected.output, expected.status), turn
+        assert found.errors == expected.errors, turn
+    return expected
+
+
+# What each shows -> the options and paths; True where there is something to print.
+CASES: dict[str, tuple[list[str], bool]] = {
+    "nothing": ([], True),
+    "paths": (["pkg", "reads.py", "./tests"], True),
+    "one file twice": (["reads.py", "reads.py"], True),
+    "one process": (["-j1"], True),
+    "four processes": (["--jobs", "4"], True),
+    "pylint": (["--format=pylint"], True),
+    "format": (["--format", "%(code)s|%(path)s|%(row)d|%(col)d|%(text)s"], True),
+    "colour": (["--color=always"], True),
+    "names only": (["-q"], True),
+    "status only": (["-qq"], False),
+    "count": (["--count"], True),
+    "statistics": (["--statistics"], True),
+    "source": (["--show-source"], True),
+    "exit zero": (["--exit-zero"], True),
+    "all noqa off": (["--disable-noqa"], True),
+    "select fewer": (["--select=TPF2"], False),
+    "select syntax errors": (["--extend-select=E9"], True),
+    "syntax errors alone": (["--select=E999"], True),
+    "ignore": (["--ignore=TPF101"], False),
+    "extend ignore": (["--extend-ignore", "TPF1"], False),
+    "per file": (["--per-file-ignores=pkg/*:TPF101 tests/*:TPF"], True),
+    "exclude": (["--exclude=pkg,tests"], True),
+    "extend exclude": (["--extend-exclude=*s.py"], True),
+    "other files": (["--filename=*.txt"], True),
+    "missing file": (["nowhere.py", "reads.py", "--extend-select=E902"], True),
+    "an option of another checker": (["--max-complexity=1"], True),
+    "our options": (["--torchperf-scope=loop", "--torchperf-explain"], True),
+    "everything": (["--torchperf-scope=all", "--statistics", "--count", "--show-source"], True),
+}
+
+
+@pytest.mark.parametrize(("options", "something"), CASES.values(), ids=list(CASES))
+def test_the_same_as_flake8(
+    tree: Path, tmp_path: Path, options: list[str], something: bool
+) -> None:
+    run = same(options, tree, tmp_path)
+    assert bool(run.output) == something
+
+
+def test_the_same_as_flake8_on_our_fixtures(tmp_path: Path) -> None:
+    run = same(["fixtures", "tests/test_check.py"], ROOT, tmp_path)
+    assert "issue82206" in run.output
+
+
+CONFIGURATION = """\
+[flake8]
+torchperf-scope = all
+format = pylint
+per-file-ignores =
+    pkg/*: TPF101
+extend-exclude = tests
+max-complexity = 3
+"""
+
+
+@pytest.mark.parametrize("name", ["setup.cfg", "tox.ini", ".flake8"])
+def test_configuration_files(tmp_path: Path, name: str) -> None:
+    for file in ("reads.py", "pkg/reads.py", "tests/reads.py"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(READS, encoding="utf-8")
+    (tmp_path / name).write_text(CONFIGURATION, encoding="utf-8")
+    run = same([], tmp_path, tmp_path / "cache", isolated=False)
+    assert run.output.count("\n") == 1
+    assert run.output.startswith("./reads.py:5: [TPF101] ")
+
+
+@pytest.mark.skipif(importlib.util.find_spec("flake8p") is None, reason="needs Flake8-pyproject")
+def test_pyproject(tmp_path: Path) -> None:
+    (tmp_path / "reads.py").write_text(READS, encoding="utf-8")
+    (tmp_path / "pyproject.toml").write_text('[tool.flake8]\nformat = "pylint"\n', encoding="utf-8")
+    run = same([], tmp_path, tmp_path / "cache", isolated=False)
+    assert "[TPF101]" in run.output
+
+
+def test_standard_input(tree: Path, tmp_path: Path) -> None:
+    run = same(["-"], tree, tmp_path, stdin=READS)
+    assert run.output.startswith("stdin:5:13: TPF101 ")
+    named = ["--stdin-display-name=pkg/unsaved.py", "--per-file-ignores=pkg/*:TPF1", "-"]
+    assert same(named, tree, tmp_path, stdin=READS).output == ""
+    assert same(["-"], tree, tmp_path, stdin="x = (\n").output == ""
+
+
+def test_the_report_can_go_to_a_file(tree: Path, tmp_path: Path) -> None:
+    theirs, ours = tmp_path / "flake8.txt", tmp_path / "check.txt"
+    plain = flake8("--select=TPF", f"--output-file={theirs}", "--tee", cwd=tree)
+    found = check(f"--output-file={ours}", "--tee", cwd=tree)
+    assert (found.output, found.status) == (plain.output, plain.status)
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+def test_processes_that_are_started_anew(tree: Path) -> None:
+    program = (
+        "import multiprocessing, sys\n"
+        "from flake8_torchperf.outputs.cli import main\n"
+        "if __name__ == '__main__':\n"
+        "    multiprocessing.set_start_method('spawn')\n"
+        "    sys.exit(main())\n"
+    )
+    script = tree / "start.txt"
+    script.write_text(program, encoding="utf-8")
+    options = (
+        "check",
+        "--isolated",
+        "--no-cache",
+        "-j2",
+        "--torchperf-scope=all",
+        "pkg",
+        "reads.py",
+    )
+    found = torchperf(*options, cwd=tree, program=(sys.executable, str(script)))
+    plain = flake8("--select=TPF", "-j2", "--torchperf-scope=all", "pkg", "reads.py", cwd=tree)
+    assert (found.output, found.errors) == (plain.output, "")
+    assert found.output
+
+
+RUN_AND_SHOW = """\
+import sys
+{before}
+from flake8_torchperf.outputs.cli import main
+status = main(sys.argv[1:])
+names = ["pycodestyle", "pyflakes", "mccabe", "flake8_torchperf.pipeline", "libcst", "torch"]
+print([name for name in names if name in sys.modules], file=sys.stderr)
+"""
+
+
+def imported(*arguments: str | Path, cache: Path, before: str = "") -> str:
+    """Which modules a check imports, of those worth avoiding."""
+    program = (sys.executable, "-c", RUN_AND_SHOW.format(before=before))
+    run = torchperf("check", "--isolated", "-j1", *arguments, cache=cache, program=program)
+    return run.errors.strip()
+
+
+def test_no_other_checker_is_imported(tree: Path, tmp_path: Path) -> None:
+    assert imported(tree / "quiet.py", cache=tmp_path) == "[]"
+    first = imported(tree / "reads.py", cache=tmp_path)
+    assert "flake8_torchperf.pipeline" in first
+    assert "pycodestyle" not in first
+    assert "torch'" not in first
+
+
+def test_what_is_remembered_is_neither_parsed_nor_interpreted(tree: Path, tmp_path: Path) -> None:
+    assert "flake8_torchperf.pipeline" in imported(tree / "reads.py", cache=tmp_path)
+    no_tree = "from flake8.processor import FileProcessor; FileProcessor.build_ast = None"
+    assert imported(tree / "reads.py", cache=tmp_path, before=no_tree) == "[]"
+
+
+MISTAKES = {
+    "unknown option": (["--nonsense"], "unrecognized arguments: --nonsense"),
+    "wrong value": (["--jobs=many"], "'many' must be 'auto' or an integer"),
+    "wrong value of ours": (["--torchperf-scope=al"], "did you mean 'all'?"),
+    "cache in a file": (["--cache-dir=reads.py"], "reads.py is a file"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), MISTAKES.values(), ids=list(MISTAKES))
+def test_a_wrong_command_line_is_one_line(tree: Path, options: list[str], message: str) -> None:
+    run = check(*options, cwd=tree)
+    assert (run.status, run.output) == (2, "")
+    assert run.errors.startswith("torchperf")
+    assert message in run.errors
+    assert run.errors.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "setting", ["ignore = not-a-code!", "max-line-length = wide", "torchperf-cache = perhaps"]
+)
+def test_a_wrong_configuration_is_one_line(tmp_path: Path, setting: str) -> None:
+    (tmp_path / "setup.cfg").write_text(f"[flake8]\n{setting}\n", encoding="utf-8")
+    run = check(cwd=tmp_path, cache=tmp_path / "cache", isolated=False)
+    assert (run.status, run.output) == (2, "")
+    assert run.errors.startswith("torchperf")
+    assert run.errors.count("\n") == 1
+
+
+def test_help_shows_examples_and_flake8s_options() -> None:
+    run = torchperf("check", "--help")
+    assert run.status == 0
+    assert run.output.startswith("usage: torchperf check ")
+    assert "torchperf check src" in run.output
+    for option in ("--per-file-ignores", "--torchperf-scope", "--no-cache", "--stdin-display-name"):
+        assert option in run.output
+
+
+def test_a_reader_that_has_seen_enough(tree: Path) -> None:
+    import subprocess
+
+    command = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "check", "--isolated"]
+    started = subprocess.Popen(
+        [*command, "--no-cache", "--format=" + "x" * 100_000],
+        cwd=tree,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert started.stdout is not None
+    started.stdout.close()
+    assert started.stderr is not None
+    assert started.stderr.read() == b""
+    started.wait(timeout=60)
