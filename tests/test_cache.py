@@ -222,22 +222,22 @@ def test_rule_pages_of_ones_own(project: Path, cache: Path) -> None:
 def test_conditions_hold_what_every_finding_depends_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    def now(options: Options = Options()) -> str:
+    def now(options: Options) -> str:
         key_module._linter.cache_clear()
         return conditions(options)
 
-    plain = now()
-    assert now() == plain
+    plain = now(Options())
+    assert now(Options()) == plain
     assert now(Options(cache=True, cache_folder=tmp_path)) == plain
     assert now(Options(scope=Level.COLD)) != plain
     assert now(Options(hot=("a", "b"))) != now(Options(hot=("ab",)))
     monkeypatch.setattr(key_module, "__version__", "99")
-    assert now() != plain
+    assert now(Options()) != plain
     monkeypatch.undo()
     monkeypatch.setattr(sys, "version", "4.0")
-    assert now() != plain
+    assert now(Options()) != plain
     monkeypatch.undo()
-    assert now() == plain
+    assert now(Options()) == plain
 
 
 @pytest.mark.parametrize(

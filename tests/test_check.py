@@ -19,7 +19,7 @@ import torch
 def report(values: list[torch.Tensor]) -> list[float]:
     return [value.item() for value in values]
 """
-# One finding on each kind of line that `# noqa` can stand on.
+# A finding in each kind of statement that a comment can silence, and in some that it can't.
 SILENCED = '''\
 import torch
 

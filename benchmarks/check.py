@@ -1,0 +1,102 @@
+"""Times torchperf check, with nothing and with everything remembered, against flake8 --select TPF.
+
+    python benchmarks/check.py PATH [--rounds 3] [--jobs 2]
+
+Run it with the Python of an environment in which flake8-torchperf is installed. What each prints
+must be the same, byte for byte.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from cold import lines_of_python
+
+# flake8's own exit statuses for "nothing found" and "something found".
+_FINE = (0, 1)
+FLAKE8 = [sys.executable, "-m", "flake8", "--isolated", "--select=TPF"]
+CHECK = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "check", "--isolated"]
+
+
+@dataclass(frozen=True)
+class Timed:
+    """One run: how long it took and what it printed."""
+
+    seconds: float
+    output: bytes
+
+
+def timed(command: list[str]) -> Timed:
+    """Run a command in a new process."""
+    start = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, check=False)
+    seconds = time.perf_counter() - start
+    if done.returncode not in _FINE or b"Traceback" in done.stderr:
+        raise RuntimeError(f"{' '.join(command)}\n{done.stderr.decode()}")
+    return Timed(seconds, done.stdout)
+
+
+def one_round(path: Path, jobs: int) -> dict[str, Timed]:
+    """flake8, a check that remembers nothing yet, and two that do, one after the other."""
+    options = [f"--jobs={jobs}", str(path)]
+    with tempfile.TemporaryDirectory() as folder:
+        remembering = [*CHECK, f"--torchperf-cache-dir={folder}", *options]
+        taken = {
+            "flake8 --select TPF": timed([*FLAKE8, *options]),
+            "check --no-cache": timed([*CHECK, "--no-torchperf-cache", *options]),
+            "check, first run": timed(remembering),
+            "check, second run": timed(remembering),
+        }
+    first = next(iter(taken.values()))
+    for name, run in taken.items():
+        if run.output != first.output:
+            raise RuntimeError(f"{name} prints something else than flake8")
+    return taken
+
+
+def report(rounds: list[dict[str, Timed]]) -> None:
+    """Print medians, and ratios as the median of each round's own ratio."""
+    names = list(rounds[0])
+    print(f"{'':24}{'median s':>10}{'min':>8}{'max':>8}")
+    for name in names:
+        seconds = [taken[name].seconds for taken in rounds]
+        middle = statistics.median(seconds)
+        print(f"{name:24}{middle:10.2f}{min(seconds):8.2f}{max(seconds):8.2f}")
+    flake8, alone, first, second = names
+    for text, slow, fast in (
+        ("flake8 / check --no-cache", flake8, alone),
+        ("flake8 / first run", flake8, first),
+        ("first run / second run", first, second),
+        ("flake8 / second run", flake8, second),
+    ):
+        ratios = [taken[slow].seconds / taken[fast].seconds for taken in rounds]
+        print(f"{text:28}{statistics.median(ratios):8.1f} times")
+    print(f"findings: {rounds[0][flake8].output.count(chr(10).encode())}")
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("path", type=Path, help="a file or a tree")
+    parser.add_argument("--rounds", type=int, default=3, help="rounds of all four (default: 3)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes of each (default: 2)")
+    arguments = parser.parse_args()
+    if not arguments.path.exists():
+        parser.error(f"there is no {arguments.path}")
+    if arguments.rounds < 1 or arguments.jobs < 1:
+        parser.error("--rounds and --jobs must be at least 1")
+    lines = lines_of_python(arguments.path)
+    print(f"{arguments.path}: {lines} lines, {arguments.jobs} processes, in turn", flush=True)
+    report([one_round(arguments.path, arguments.jobs) for _ in range(arguments.rounds)])
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
