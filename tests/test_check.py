@@ -240,7 +240,8 @@ def test_what_is_remembered_is_neither_parsed_nor_interpreted(tree: Path, tmp_pa
 
 
 MISTAKES = {
-    "unknown option": (["--nonsense"], "unrecognized arguments: --nonsense"),
+    "unknown option": (["--exlude=x"], "there is no option --exlude; did you mean '--exclude'?"),
+    "paths apart": (["pkg", "--count", "reads.py"], "write reads.py next to the other paths"),
     "wrong value": (["--jobs=many"], "'many' must be 'auto' or an integer"),
     "wrong value of ours": (["--torchperf-scope=al"], "did you mean 'all'?"),
     "cache in a file": (["--cache-dir=reads.py"], "reads.py is a file"),

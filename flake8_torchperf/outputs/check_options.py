@@ -7,7 +7,8 @@ for they decide the output and, as Flake8-pyproject does, where the configuratio
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, NoReturn
+from functools import partial
+from typing import TYPE_CHECKING
 
 import flake8
 from flake8.main import options as flake8_options
@@ -15,7 +16,7 @@ from flake8.options import aggregator, config
 from flake8.options.manager import OptionManager
 from flake8.plugins import finder
 
-from flake8_torchperf.outputs.cli import fail
+from flake8_torchperf.outputs.parser import complain, near
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 if TYPE_CHECKING:
@@ -66,6 +67,7 @@ def parse(argv: Sequence[str]) -> tuple[Plugins, argparse.Namespace]:
     if manager.parser.parse_known_args(rest)[1]:
         plugins = finder.load_plugins(found, wanted)
         manager = _manager(plugins, early)
+        _reject(manager.parser, manager.parser.parse_known_args(rest)[1])
     options = aggregator.aggregate_options(manager, cfg, folder, rest)
     plugins = _ours_alone(plugins)
     for loaded in plugins.all_plugins():
@@ -103,14 +105,20 @@ def _manager(plugins: Plugins, early: argparse.ArgumentParser) -> OptionManager:
     parser.description = DESCRIPTION
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.error = _fail  # one line, without the usage
+    parser.error = partial(complain, parser)  # one line, without the usage
     flake8_options.register_default_options(manager)
     manager.register_plugins(plugins)
     return manager
 
 
-def _fail(message: str) -> NoReturn:
-    raise SystemExit(fail(f"check: {message}"))
+def _reject(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """Object to the first word that nobody knows."""
+    for word in words:
+        name = word.partition("=")[0]
+        if not name.startswith("-"):
+            parser.error(f"write {word} next to the other paths")
+        known = (option for action in parser._actions for option in action.option_strings)
+        parser.error(f"there is no option {name}{near(name, known)}")
 
 
 def _tell(

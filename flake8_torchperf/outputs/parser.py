@@ -31,9 +31,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Say in one line what cannot be used, and leave with status 2."""
-        if "did you mean" not in message:
-            message = f"{message}; {self.prog} --help tells what can be used"
-        self.exit(USAGE_ERROR, f"{self.prog}: {' '.join(message.split())}\n")
+        complain(self, message)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
@@ -53,6 +51,13 @@ class Parser(argparse.ArgumentParser):
 
     def _options(self) -> list[str]:
         return [option for action in self._actions for option in action.option_strings]
+
+
+def complain(parser: argparse.ArgumentParser, message: str) -> NoReturn:
+    """Say in one line what a parser cannot use, and leave with status 2."""
+    if "did you mean" not in message:
+        message = f"{message}; {parser.prog} --help tells what can be used"
+    parser.exit(USAGE_ERROR, f"{parser.prog}: {' '.join(message.split())}\n")
 
 
 def near(word: str, known: Iterable[str]) -> str:
