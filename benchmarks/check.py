@@ -9,6 +9,7 @@ must be the same, byte for byte.
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -27,20 +28,27 @@ CHECK = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "check", "--isola
 
 @dataclass(frozen=True)
 class Timed:
-    """One run: how long it took and what it printed."""
+    """One run: how long it took, the processor's time of all its processes, what it printed."""
 
     seconds: float
+    processor: float
     output: bytes
 
 
 def timed(command: list[str]) -> Timed:
     """Run a command in a new process."""
-    start = time.perf_counter()
+    start, used = time.perf_counter(), processor_time()
     done = subprocess.run(command, capture_output=True, check=False)
-    seconds = time.perf_counter() - start
+    seconds, processor = time.perf_counter() - start, processor_time() - used
     if done.returncode not in _FINE or b"Traceback" in done.stderr:
         raise RuntimeError(f"{' '.join(command)}\n{done.stderr.decode()}")
-    return Timed(seconds, done.stdout)
+    return Timed(seconds, processor, done.stdout)
+
+
+def processor_time() -> float:
+    """What the processes started here, and theirs, have used so far."""
+    times = os.times()
+    return times.children_user + times.children_system
 
 
 def one_round(path: Path, jobs: int) -> dict[str, Timed]:
@@ -64,20 +72,23 @@ def one_round(path: Path, jobs: int) -> dict[str, Timed]:
 def report(rounds: list[dict[str, Timed]]) -> None:
     """Print medians, and ratios as the median of each round's own ratio."""
     names = list(rounds[0])
-    print(f"{'':24}{'median s':>10}{'min':>8}{'max':>8}")
+    print(f"{'':28}{'median s':>10}{'min':>8}{'max':>8}{'processor s':>13}")
     for name in names:
         seconds = [taken[name].seconds for taken in rounds]
+        processor = statistics.median(taken[name].processor for taken in rounds)
         middle = statistics.median(seconds)
-        print(f"{name:24}{middle:10.2f}{min(seconds):8.2f}{max(seconds):8.2f}")
+        print(f"{name:28}{middle:10.2f}{min(seconds):8.2f}{max(seconds):8.2f}{processor:13.2f}")
     flake8, alone, first, second = names
+    print(f"{'how many times as fast':28}{'':26}{'processor':>13}")
     for text, slow, fast in (
-        ("flake8 / check --no-cache", flake8, alone),
-        ("flake8 / first run", flake8, first),
-        ("first run / second run", first, second),
-        ("flake8 / second run", flake8, second),
+        ("check --no-cache / flake8", flake8, alone),
+        ("first run / flake8", flake8, first),
+        ("second run / first run", first, second),
+        ("second run / flake8", flake8, second),
     ):
-        ratios = [taken[slow].seconds / taken[fast].seconds for taken in rounds]
-        print(f"{text:28}{statistics.median(ratios):8.1f} times")
+        wall = statistics.median(taken[slow].seconds / taken[fast].seconds for taken in rounds)
+        used = statistics.median(taken[slow].processor / taken[fast].processor for taken in rounds)
+        print(f"{text:28}{wall:10.1f}{'':16}{used:13.1f}")
     print(f"findings: {rounds[0][flake8].output.count(chr(10).encode())}")
 
 

@@ -103,9 +103,7 @@ class TorchPerfPlugin:
     def _analyse(self) -> list[tuple[int, int, str]]:
         from flake8_torchperf.pipeline import lint_tree
 
-        findings = lint_tree(
-            self._tree, self._lines, self._filename, self.options(), reads=self.reads
-        )
+        findings = lint_tree(self._tree, self._lines, self._filename, self.options(), self.reads)
         return [(f.line, f.column, f"{f.code} {f.message}") for f in findings]
 
 
