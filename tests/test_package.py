@@ -11,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from check_run import torchperf
 from environments import ROOT, attempt, call, environment, pythons
 from flake8_run import flake8
 
@@ -124,3 +125,24 @@ def test_explain_needs_no_rich(installed: Path, tmp_path: Path) -> None:
     )
     assert done.stdout.startswith("# nonfinite-check-per-tensor (TPF203)\n")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("release", ["5.0.4", "6.0.0", "7.0.0"])
+def test_check_prints_what_an_older_flake8_prints(
+    wheel: Path, tmp_path: Path, release: str
+) -> None:
+    _, name = min(pythons().items())
+    python = environment(tmp_path / "env", name, wheel, f"flake8=={release}")
+    options = ("--isolated", "-j2", "--torchperf-scope=all", "--statistics", ROOT / "fixtures")
+    plain = flake8("--select=TPF", *options[1:], cwd=tmp_path, python=python)
+    assert plain.output
+    for turn in ("first", "second"):
+        found = torchperf(
+            "check",
+            *options,
+            cache=tmp_path / "cache",
+            program=(str(python), "-m", "flake8_torchperf.outputs.cli"),
+            cwd=tmp_path,
+        )
+        assert (found.output, found.errors) == (plain.output, ""), turn
+        assert found.status == plain.status

@@ -33,7 +33,7 @@ options and configuration, but without the time of its other checkers, and with 
 linted again only when it, or a module it imports, has changed. `--no-cache` and `--cache-dir` are
 short for the --torchperf ones below; `torchperf cache` shows the folder and clears it."""
 EXAMPLES = """\
-examples:
+example:
   torchperf check src
   torchperf check --torchperf-scope=loop --format=pylint src tests
   torchperf check --stdin-display-name src/model.py - < src/model.py
