@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,14 @@ CLIENTS = (
     "pre-commit",
     "python-lsp-server",
 )
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _a_cache_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """No test sees or changes what the person running them has in the platform's folder."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TORCHPERF_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield
 
 
 @pytest.fixture(scope="session")
