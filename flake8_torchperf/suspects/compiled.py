@@ -1,0 +1,403 @@
+"""Which functions of a module ``torch.compile`` compiles or a ``torch.func`` transform runs.
+
+Enters a module map; leaves `CompiledCode`: functions by identity, each with the words that say how
+it comes to be compiled, and the calls that compile or transform. Works on syntax: a function that
+is handed over in a way that syntax does not show stays unknown. A module that speaks of neither
+costs one look at its text. Must not know values, sites or rules.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.suspects.recompiles import Mark, find_marks
+from flake8_torchperf.suspects.scopes import (
+    PARTIAL,
+    TRANSFORMS,
+    Callable_,
+    Resolver,
+    Scope,
+    Scopes,
+    read_scopes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from flake8_torchperf.suspects.modulemap import ModuleMap
+
+COMPILE = frozenset(("torch.compile", "torch.compiler.compile"))
+# The older name: takes the backend first and gives a decorator.
+OPTIMIZE = frozenset(("torch._dynamo.optimize", "torch._dynamo.eval_frame.optimize"))
+# Decorators after which the compiler does not look into a function.
+NOT_TRACED = frozenset((
+    "disable", "_disable_dynamo", "allow_in_graph", "nonstrict_trace", "assume_constant_result",
+    "substitute_in_graph", "custom_op", "triton_op", "disallow_in_graph", "leaf_function",
+    "register_fake", "script", "jit", "autotune", "heuristics", "kernel", "register_kernel",
+    "contextmanager", "asynccontextmanager", "skip",
+))  # fmt: skip
+GUARDS = frozenset((
+    "is_compiling", "is_dynamo_compiling", "is_exporting", "is_torchdynamo_compiling",
+    "is_fx_symbolic_tracing", "is_scripting", "is_tracing",
+))  # fmt: skip
+# Switches of torch._dynamo.config with which a cause breaks no graph, as words of a module's text.
+SWITCHES = frozenset((
+    "capture_scalar_outputs", "capture_dynamic_output_shape_ops", "reorderable_logging_functions",
+    "ignore_logging_functions", "ignore_logger_methods", "trace_autograd_ops", "allow_rnn",
+    "allow_unspec_int_on_nn_module",
+))  # fmt: skip
+_SPEAKS = re.compile(
+    r"torch\.compile|import[^\n#]*\bcompile\b|\b_dynamo\b|(?<!\bre)\.compile\(|\bvmap\b|functorch"
+    r"|torch\.func\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a call of ``torch.compile`` asks for, as far as literals say."""
+
+    fullgraph: bool = False
+    dynamic: bool | None = None
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How a function comes to be compiled.
+
+    ``words`` end a sentence: "of step, compiled with fullgraph=True, which makes it an error".
+    """
+
+    words: str
+    settings: Settings
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap:
+    """A call that compiles or transforms: which, with what settings, and what it is given."""
+
+    operation: str
+    settings: Settings
+    targets: tuple[Callable_, ...]
+    over_compiled: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class CompiledCode:
+    """What is known of one module; functions and calls are held by the identity of their nodes."""
+
+    functions: dict[int, Compilation] = field(default_factory=dict)
+    transformed: dict[int, str] = field(default_factory=dict)
+    wraps: dict[int, Wrap] = field(default_factory=dict)
+    switches: frozenset[str] = frozenset()
+    marks: dict[int, Mark] = field(default_factory=dict)
+
+    def __bool__(self) -> bool:
+        return bool(self.functions or self.transformed or self.wraps)
+
+
+NOTHING = CompiledCode()
+
+
+def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode:
+    """The compiled and transformed functions of a module.
+
+    ``assume`` counts every ``forward`` of a class with a base as compiled.
+    """
+    text = "".join(module.lines)
+    if not assume and not _SPEAKS.search(text):
+        return NOTHING
+    scopes = read_scopes(module)
+    search = Search(scopes)
+    search.decorators()
+    search.calls()
+    if assume:
+        search.assume()
+    search.callees()
+    found = search.found
+    found.switches = frozenset(word for word in SWITCHES if word in text)
+    found.marks = find_marks(search)
+    return found if found or found.switches else NOTHING
+
+
+class Search:
+    """Collects into ``found``; each method adds what one way of compiling shows."""
+
+    def __init__(self, scopes: Scopes) -> None:
+        self.scopes = scopes
+        self._module = scopes.module
+        self.resolver = Resolver(scopes)
+        self.root = scopes.root
+        self.found = CompiledCode()
+        self._entries: list[Callable_] = []
+
+    def decorators(self) -> None:
+        """``@torch.compile``, with options or without, and ``@torch.vmap``."""
+        for node, scope in self.scopes.functions:
+            if isinstance(node, ast.Lambda) or scope.outer is None:
+                continue
+            for decorator in node.decorator_list:
+                settings = self.settings(decorator, scope.outer)
+                if settings is not None:
+                    self._add(node, settings, "compiled")
+                transform = self._transform_decorator(decorator, scope.outer)
+                if transform:
+                    self._add_transformed(node, transform)
+
+    def calls(self) -> None:
+        """``torch.compile(f)``, ``model.compile()``, ``vmap(f)``."""
+        for call, scope in self.scopes.calls:
+            wrapped = self._wrapped(call, scope)
+            if wrapped is not None:
+                self._note_wrap(call, scope, *wrapped)
+                continue
+            settings = self._module_compile(call, scope)
+            if settings is not None:
+                self._note_module_compile(call, scope, settings)
+        # Whether a transform is over compiled code is known when all compiled code is.
+        for call, scope in self.scopes.calls:
+            transform = TRANSFORMS.get(self._module.qualify(call.func))
+            if transform and call.args:
+                targets = self.resolver.functions(call.args[0], scope)
+                for target in targets:
+                    self._add_transformed(target, transform)
+                over = self.is_compiled(call.args[0], scope)
+                settings = Settings(line=call.lineno)
+                self.found.wraps[id(call)] = Wrap(transform, settings, tuple(targets), over)
+
+    def assume(self) -> None:
+        """``forward`` of every class that has a base: what --torchperf-assume-compiled asks for."""
+        for klass in self._module.classes.values():
+            method = klass.methods.get("forward")
+            function = any(base.rpartition(".")[2] == "Function" for base in klass.bases)
+            if method is not None and klass.bases and not function:
+                self._add(method.node, Settings(), "assumed to be compiled")
+
+    def settings(self, node: ast.expr, scope: Scope, left: int = 6) -> Settings | None:
+        """The settings where ``node`` is a way to say "compile what you are given"."""
+        if left <= 0:
+            return None
+        if isinstance(node, ast.IfExp):
+            return self.settings(node.body, scope, left - 1) or self.settings(
+                node.orelse, scope, left - 1
+            )
+        if isinstance(node, ast.Name):
+            bound = scope.lookup(node.id)
+            for value in bound[0] if bound else ():
+                if isinstance(value, ast.expr) and bound is not None:
+                    found = self.settings(value, bound[1], left - 1)
+                    if found is not None:
+                        return found
+        name = self._module.qualify(node)
+        if name in COMPILE:
+            return Settings(line=node.lineno)
+        if not isinstance(node, ast.Call):
+            return None
+        return self._settings_of_call(node, scope, left)
+
+    def _settings_of_call(self, node: ast.Call, scope: Scope, left: int) -> Settings | None:
+        name = self._module.qualify(node.func)
+        if name in OPTIMIZE:
+            return _stated(node, Settings(line=node.lineno))
+        if name in PARTIAL:
+            if not node.args:
+                return None
+            before = self.settings(node.args[0], scope, left - 1)
+            return None if before is None else _stated(node, before)
+        if node.args or any(k.arg == "model" for k in node.keywords):
+            return None
+        before = self.settings(node.func, scope, left - 1)
+        return None if before is None else _stated(node, before)
+
+    def _wrapped(self, call: ast.Call, scope: Scope) -> tuple[ast.expr, Settings] | None:
+        """What ``call`` compiles, and how; None where it compiles nothing."""
+        before = self.settings(call.func, scope)
+        if before is None or self._module.qualify(call.func) in OPTIMIZE:
+            return None
+        given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "model")]
+        settings = _stated(call, before)
+        if not given or settings is None or isinstance(given[0], ast.Constant):
+            return None
+        return given[0], replace(settings, line=call.lineno)
+
+    def _note_wrap(self, call: ast.Call, scope: Scope, given: ast.expr, settings: Settings) -> None:
+        targets = self.resolver.functions(given, scope)
+        for target in targets:
+            self._add(target, settings, "compiled")
+        self.found.wraps[id(call)] = Wrap("compile", settings, tuple(targets))
+
+    def _module_compile(self, call: ast.Call, scope: Scope) -> Settings | None:
+        """``model.compile(...)`` of a module that this file defines."""
+        match call.func:
+            case ast.Attribute(value=receiver, attr="compile"):
+                owner = self.resolver.instance(receiver, scope)
+                if owner is None or "compile" in owner.methods:
+                    return None
+                return _stated(call, Settings(line=call.lineno))
+        return None
+
+    def _note_module_compile(self, call: ast.Call, scope: Scope, settings: Settings) -> None:
+        assert isinstance(call.func, ast.Attribute)
+        owner = self.resolver.instance(call.func.value, scope)
+        targets = self.resolver.member(owner, "forward") if owner is not None else []
+        for target in targets:
+            self._add(target, settings, "compiled")
+        if targets:
+            self.found.wraps[id(call)] = Wrap("compile", settings, tuple(targets))
+
+    def settings_of(self, node: ast.expr, scope: Scope) -> Settings | None:
+        """The settings with which the value of ``node`` was compiled."""
+        match node:
+            case ast.Call():
+                wrapped = self._wrapped(node, scope)
+                return wrapped[1] if wrapped is not None else None
+            case ast.Name(id=name):
+                bound = scope.lookup(name)
+                if bound is None or len(bound[0]) != 1:
+                    return None
+                value, place = bound[0][0], bound[1]
+                if isinstance(value, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    found = (self.settings(d, place) for d in value.decorator_list)
+                    return next((s for s in found if s is not None), None)
+                return self.settings_of(value, place) if isinstance(value, ast.Call) else None
+            case ast.Attribute(value=ast.Name(id=me), attr=attr) if me == scope.me:
+                if scope.owner is not None:
+                    assigned = self.scopes.attribute(scope.owner, attr)
+                    if len(assigned) == 1 and isinstance(assigned[0][0], ast.Call):
+                        return self.settings_of(*assigned[0])
+        return None
+
+    def is_compiled(self, node: ast.expr, scope: Scope) -> bool:
+        """Is the value of ``node`` the compiled function itself, by decorator or by wrapping?"""
+        return self.settings_of(node, scope) is not None
+
+    def _transform_decorator(self, node: ast.expr, scope: Scope) -> str:
+        if isinstance(node, ast.Call):
+            if self._module.qualify(node.func) in PARTIAL and node.args:
+                return self._transform_decorator(node.args[0], scope)
+            return ""
+        return TRANSFORMS.get(self._module.qualify(node), "")
+
+    def _add_transformed(self, node: Callable_, transform: str) -> None:
+        self.found.transformed.setdefault(id(node), transform)
+
+    def _add(self, node: Callable_, settings: Settings, how: str) -> None:
+        if id(node) in self.found.functions or not_traced(node, self._module):
+            return
+        name = "a lambda" if isinstance(node, ast.Lambda) else node.name
+        self.found.functions[id(node)] = Compilation(_words(name, how, settings), settings, name)
+        self._entries.append(node)
+
+    def callees(self) -> None:
+        """What compiled functions call in this module is compiled with them."""
+        waiting = list(self._entries)
+        while waiting:
+            caller = waiting.pop(0)
+            place = self.scopes.of_function.get(id(caller))
+            if place is None:
+                continue
+            how = self.found.functions[id(caller)]
+            for inner in traced(body_of(caller)):
+                scope = place
+                for callee in self._run_by(inner, scope):
+                    if id(callee) in self.found.functions or not_traced(callee, self._module):
+                        continue
+                    name = "a lambda" if isinstance(callee, ast.Lambda) else callee.name
+                    words = _words(name, f"which the compiled {how.name} calls", how.settings)
+                    self.found.functions[id(callee)] = Compilation(words, how.settings, how.name)
+                    waiting.append(callee)
+
+    def _run_by(self, node: ast.AST, scope: Scope) -> Iterable[Callable_]:
+        match node:
+            case ast.FunctionDef() | ast.Lambda():
+                return [node]
+            case ast.Call():
+                return [
+                    f
+                    for f in self.resolver.functions(node.func, scope)
+                    if not (isinstance(f, ast.FunctionDef) and f.name == "__init__")
+                ]
+        return []
+
+
+def _stated(call: ast.Call, before: Settings) -> Settings | None:
+    """Settings with the literals that one more call adds; None where it says ``disable=True``."""
+    settings = before
+    for keyword in call.keywords:
+        if not isinstance(keyword.value, ast.Constant):
+            continue
+        value = keyword.value.value
+        match keyword.arg:
+            case "disable" if value is True:
+                return None
+            case "fullgraph" | "nopython" if value is True:
+                settings = replace(settings, fullgraph=True)
+            case "dynamic" if isinstance(value, bool):
+                settings = replace(settings, dynamic=value)
+    return settings
+
+
+def _words(name: str, how: str, settings: Settings) -> str:
+    if settings.fullgraph:
+        return f"of {name}, {how} with fullgraph=True, which makes it an error"
+    return f"of {name}, {how}" if how != "compiled" else f"of the compiled {name}"
+
+
+def not_traced(node: Callable_, module: ModuleMap) -> bool:
+    """Does a decorator keep the compiler out of this function?"""
+    if isinstance(node, ast.Lambda):
+        return False
+    for decorator in node.decorator_list:
+        inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if module.qualify(inner).rpartition(".")[2] in NOT_TRACED:
+            return True
+    return False
+
+
+def body_of(node: Callable_) -> list[ast.AST]:
+    """The statements of a function, the expression of a lambda."""
+    return [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+
+
+def traced(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Every node that the compiler meets: not what stands under a guard against it.
+
+    Nested functions and lambdas are met, their bodies are not.
+    """
+    waiting = list(nodes)
+    waiting.reverse()
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            continue
+        if isinstance(node, (ast.If, ast.IfExp)):
+            side = guarded(node.test)
+            if side is not None:
+                kept = node.body if side else node.orelse
+                waiting.extend(reversed(kept if isinstance(kept, list) else [kept]))
+                continue
+        if isinstance(node, (ast.Raise, ast.ExceptHandler)):
+            continue
+        waiting.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def guarded(test: ast.expr) -> bool | None:
+    """For a test that asks whether code is being compiled: which outcome compiled code takes."""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            side = guarded(inner)
+            return None if side is None else not side
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
+            if name in GUARDS:
+                return name not in ("is_scripting", "is_tracing", "is_fx_symbolic_tracing")
+        case ast.BoolOp(op=op, values=values):
+            # `a and not is_compiling()` never holds; `is_compiling() or a` always does.
+            decisive = isinstance(op, ast.Or)
+            if any(guarded(value) is decisive for value in values):
+                return decisive
+    return None
