@@ -41,6 +41,8 @@ class Options:
     qualified function names; ``rules`` are existing folders with further rule pages, absolute.
     ``cache`` is None where nobody chose. Every field pickles, since flake8 may lint in other
     processes.
+    ``assume_compiled`` counts every module's ``forward`` as compiled.
+    Every field pickles, since flake8 may lint in other processes.
     """
 
     scope: Level = Level.HOT
@@ -50,6 +52,7 @@ class Options:
     rules: tuple[Path, ...] = ()
     cache: bool | None = None
     cache_folder: Path | None = None
+    assume_compiled: bool = False
 
 
 def add_options(parser: OptionManager) -> None:
@@ -91,6 +94,14 @@ def add_options(parser: OptionManager) -> None:
         default="false",
         parse_from_config=True,
         help="append to each message why the value is known to be a tensor",
+    )
+    parser.add_option(
+        "--torchperf-assume-compiled",
+        action="store_const",
+        const="true",
+        default="false",
+        parse_from_config=True,
+        help="treat every module's forward as compiled, as where torch.compile is called elsewhere",
     )
     parser.add_option(
         "--torchperf-rules",
@@ -152,6 +163,7 @@ def from_namespace(namespace: argparse.Namespace) -> Options:
         rules=_folders(namespace.torchperf_rules),
         cache=_cache(namespace.torchperf_cache),
         cache_folder=_cache_folder(namespace.torchperf_cache_dir),
+        assume_compiled=_switch("--torchperf-assume-compiled", namespace.torchperf_assume_compiled),
     )
 
 

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.suspects.compiled import find_compiled
 from flake8_torchperf.suspects.modulemap import read_module
-from flake8_torchperf.suspects.nominate import nominate
+from flake8_torchperf.suspects.nominate import nominate, with_compiled
 from flake8_torchperf.suspects.order import callers_first
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.options import Options
+    from flake8_torchperf.suspects.compiled import CompiledCode
     from flake8_torchperf.suspects.modulemap import ModuleMap
     from flake8_torchperf.suspects.nominate import Suspects
 
@@ -46,10 +48,11 @@ def lint_tree(
     """
     path = Path(filename)
     module = read_module(tree, tuple(lines), path if path.is_file() else None)
-    suspects = nominate(module, _called(options))
+    compiled = find_compiled(module, assume=options.assume_compiled)
+    suspects = with_compiled(nominate(module, _called(options)), module, compiled)
     if not suspects:
         return []
-    return _interpret(module, suspects, options, {} if reads is None else reads)
+    return _interpret(module, suspects, compiled, options, {} if reads is None else reads)
 
 
 def _called(options: Options) -> frozenset[str]:
@@ -62,10 +65,14 @@ def _called(options: Options) -> frozenset[str]:
 
 
 def _interpret(
-    module: ModuleMap, suspects: Suspects, options: Options, reads: dict[str, str]
+    module: ModuleMap,
+    suspects: Suspects,
+    compiled: CompiledCode,
+    options: Options,
+    reads: dict[str, str],
 ) -> list[Finding]:
     with _collection_paused():
-        return _findings(module, suspects, options, reads)
+        return _findings(module, suspects, compiled, options, reads)
 
 
 @contextmanager
@@ -85,7 +92,11 @@ def _collection_paused() -> Iterator[None]:
 
 
 def _findings(
-    module: ModuleMap, suspects: Suspects, options: Options, reads: dict[str, str]
+    module: ModuleMap,
+    suspects: Suspects,
+    compiled: CompiledCode,
+    options: Options,
+    reads: dict[str, str],
 ) -> list[Finding]:
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.findings.report import report
@@ -100,7 +111,8 @@ def _findings(
     from flake8_torchperf.knowledge.table import load
 
     catalogue = load_catalogue(options.rules)
-    machine = Machine(load(), Project(module, reads), module_constant, catalogue.called_functions)
+    called = catalogue.called_functions
+    machine = Machine(load(), Project(module, reads), module_constant, called, compiled)
     names = Names(options.hot + catalogue.hot, options.cold)
     findings: list[Finding] = []
     for info in callers_first(suspects.functions):

@@ -54,9 +54,7 @@ def dynamo() -> Path:
 
 def build() -> dict[str, Any]:
     """The table. Raises SystemExit where an entry names a type that the registry lacks."""
-    source = "\n".join(
-        path.read_text(encoding="utf-8") for path in sorted(dynamo().rglob("*.py"))
-    )
+    source = "\n".join(path.read_text(encoding="utf-8") for path in sorted(dynamo().rglob("*.py")))
     types = registry()
     known = {name: identifier for identifier, names in types.items() for name in names}
     rules: dict[str, str] = {}

@@ -44,9 +44,10 @@ COUNTERS = (
     "copies_to_device",
     "early_reads",
     # Measured by the example runner itself: graphs that torch.compile made, functions it gave up
-    # on, and autograd nodes that the returned tensor keeps alive.
+    # on, calls of torch.compile, and autograd nodes that the returned tensor keeps alive.
     "compiled_graphs",
     "skipped_frames",
+    "compile_calls",
     "autograd_nodes",
 )
 LAWS = ("call", "element")

@@ -26,6 +26,7 @@ def format_message(rule: Rule, site: Site, snippet: Snippet) -> str:
         "where": site.heat.because,
         "loop": _loop(site),
         "function": site.function,
+        "compiled": site.compiled,
     }
     fields["instead"] = rule.advice(site.operation, site.traits).format_map(fields)
     return _tidy(rule.message.format_map(fields))

@@ -30,6 +30,7 @@ PLACEHOLDERS = (
     "loop",
     "function",
     "instead",
+    "compiled",
 )
 RESERVED = "TPF900"
 HEAD_KEYS = (

@@ -12,6 +12,7 @@ from flake8_torchperf.interpret import (
     accumulation,
     builtin_calls,
     classes,
+    compiled,
     container_calls,
     containers,
     expressions,
@@ -61,6 +62,8 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     callee = expressions.evaluate(node.func, env, ctx)
     arguments = evaluate_arguments(node, env, ctx)
     _named_call(callee, node, ctx)
+    if ctx.sink is not None and ctx.machine.compiled:
+        compiled.note_call(callee, arguments, ctx)
     told_by_use(node, arguments, env)
     opaque = isinstance(callee, OPAQUE)
     if opaque:

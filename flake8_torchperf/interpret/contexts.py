@@ -32,6 +32,8 @@ _GRADIENTS_OFF = {
     "torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
     "torch.autograd.inference_mode", "torch.set_grad_enabled",
 }  # fmt: skip
+# The trait of an assertion whose text has to be made: torch.compile takes only a literal.
+MADE_TEXT = "made-text"
 DEBUGGING = {"debug", "verbose", "debug_mode", "is_debug", "__debug__", "isEnabledFor", "DEBUG"}
 
 

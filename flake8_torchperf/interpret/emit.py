@@ -56,6 +56,7 @@ def emit(
             ctx.traits.union(traits),
             covers,
             operand_node,
+            _compiled(kind, ctx, operation),
         )
     )
 
@@ -117,6 +118,17 @@ def heat(ctx: Context) -> Heat:
         over = " over {over}" if place.over is not None else ""
         return Heat(Level.LOOP, "in the loop at line {line}" + over, place.node)
     return ctx.base
+
+
+def _compiled(kind: SiteKind, ctx: Context, operation: str) -> str:
+    """In what compiled or transformed code the site stands, in words."""
+    if operation == "over-compiled":
+        return "transforms a function that is compiled already, so that it runs uncompiled"
+    if "vmap" in ctx.traits and kind not in (SiteKind.GRAPH_BREAK, SiteKind.RECOMPILE):
+        return "cannot run under vmap"
+    if "fullgraph" in ctx.traits and kind is not SiteKind.RECOMPILE:
+        return f"{ctx.compiled}, an error with its fullgraph=True"
+    return ctx.compiled
 
 
 def _loop(place: LoopPlace) -> Loop:

@@ -11,7 +11,14 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.interpret import attributes, calls, comprehensions, operators, subscripts
+from flake8_torchperf.interpret import (
+    attributes,
+    calls,
+    compiled,
+    comprehensions,
+    operators,
+    subscripts,
+)
 from flake8_torchperf.interpret.contexts import LATER
 from flake8_torchperf.interpret.emit import emit_read
 from flake8_torchperf.interpret.environment import Env, bind, path_of
@@ -201,7 +208,7 @@ def _lambda(node: ast.Lambda, env: Env, ctx: Context) -> Value:
     for parameter, default in parameters_of(node.args):
         inside[parameter.arg] = UNKNOWN if default is None else evaluate(default, env, ctx.silent())
     if ctx.sink is not None:
-        evaluate(node.body, inside, ctx.mark(LATER))
+        evaluate(node.body, inside, compiled.entered(ctx.mark(LATER), node, keep_cold=True))
     return Closure(node, id(node), env, ctx.module)
 
 

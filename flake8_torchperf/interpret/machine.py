@@ -16,6 +16,7 @@ from flake8_torchperf.interpret.values import (
     Function,
     Value,
 )
+from flake8_torchperf.suspects.compiled import NOTHING, CompiledCode
 
 if TYPE_CHECKING:
     import ast
@@ -64,6 +65,7 @@ class Machine:
     project: Project
     constant: Callable[[Machine, ModuleMap, str], Value]
     called: frozenset[str] = frozenset()
+    compiled: CompiledCode = NOTHING
     _names: dict[tuple[str, str], Value] = field(default_factory=dict)
     summaries: dict[object, object] = field(default_factory=dict)
     # parameters as the calls seen so far gave them: function or closure -> name -> value
@@ -161,6 +163,7 @@ class Context:
     writes: dict[str, Value] | None = None
     pending: list[Pending] | None = None
     returns: list[Value] | None = None
+    compiled: str = ""
 
     def within(self, loop: LoopPlace) -> Context:
         """The same place, one loop deeper."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.interpret import (
     accumulation,
+    compiled,
     expressions,
     imports,
     loops,
@@ -23,6 +24,7 @@ from flake8_torchperf.interpret import (
 from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.contexts import (
     EXCEPT,
+    MADE_TEXT,
     NO_GRADIENTS,
     branch_context,
     ends_in_raise,
@@ -135,9 +137,19 @@ def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
             _running_total(target, node, value, ctx)
         if ctx.loops and isinstance(node.value, ast.BinOp):
             accumulation.added(node, target, value, ctx)
+    if ctx.sink is not None and ctx.machine.compiled:
+        _in_compiled(node, env, ctx)
     sized = loops.sizes(node.value, value, env, ctx)
     for target in node.targets:
         targets.assign(target, sized, env, ctx)
+
+
+def _in_compiled(node: ast.Assign, env: Env, ctx: Context) -> None:
+    compiled.note_statement(node, ctx)
+    for target in node.targets:
+        if isinstance(target, ast.Attribute):
+            owner = expressions.evaluate(target.value, env, ctx.silent())
+            compiled.note_attribute(node, target, owner, ctx)
 
 
 def _running_total(target: ast.expr, node: ast.Assign, value: Scalar, ctx: Context) -> None:
@@ -188,6 +200,8 @@ def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
     left = expressions.evaluate(node.target, env, ctx)
     right = expressions.evaluate(node.value, env, ctx)
     value = operators.binary(node.op, left, right, node, ctx)
+    if ctx.sink is not None and ctx.machine.compiled:
+        compiled.note_statement(node, ctx)
     if isinstance(node.op, ast.Add) and isinstance(right, Scalar) and right.read:
         _accumulation(node, right, ctx)
     if ctx.loops and not isinstance(right, Scalar):
@@ -203,7 +217,8 @@ def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
 
 
 def _assert(node: ast.Assert, env: Env, ctx: Context) -> None:
-    expressions.truth(node.test, env, ctx, "assert")
+    made = node.msg is not None and not isinstance(node.msg, ast.Constant)
+    expressions.truth(node.test, env, ctx.mark(MADE_TEXT) if made else ctx, "assert")
     if node.msg is not None:
         after = narrow(node.test, env, ctx, False)
         place = ctx.demote("in the text of an error").mark("error-message")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import expressions, functions, statements
+from flake8_torchperf.interpret import compiled, expressions, functions, statements
 from flake8_torchperf.interpret.machine import Budget, Context, Machine, Pending
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import (
@@ -85,6 +85,7 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Un
     if info.name.startswith("_") or UNKNOWN in env.values():
         functions.fill_from_calls(env, machine, info.key)
     place = _at(place, info, function_heat(info, given, names.hot, names.cold), names)
+    place = _compiled(place, info, names)
     try:
         statements.block(info.node.body, dict(env), place)
         _run_pending(pending, sites, info.module, machine, names)
@@ -115,6 +116,15 @@ def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context
     return replace(
         place, base=heat, base_stays_cold=named is not None and named.level is Level.COLD
     )
+
+
+def _compiled(place: Context, info: FunctionInfo, names: Names) -> Context:
+    """The place at the start of a function that may be compiled; what is named cold stays cold."""
+    named = any(fnmatchcase(info.name, glob) for glob in names.cold)
+    elsewhere = place_heat(info.module)
+    aside = elsewhere is not None and "handles graphs" not in elsewhere.because
+    inside = info.module.name.partition(".")[0] == "torch" and elsewhere is not None
+    return compiled.entered(place, info.node, keep_cold=named or aside or inside)
 
 
 def _run_pending(
@@ -148,6 +158,7 @@ def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names
         place = replace(place, base=outer.base, base_stays_cold=outer.base_stays_cold)
     else:
         place = _at(place, inner, heat, names)
+    place = _compiled(place, inner, names)
     env: Env = {**item.env, **declared}
     functions.fill_from_calls(env, machine, id(node))
     statements.block(node.body, env, place)

@@ -5,17 +5,20 @@ Must not know the linter: whether an example is flagged is somebody else's quest
 
 from __future__ import annotations
 
+import contextlib
 import io
-from collections.abc import Callable
+import unittest.mock
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
 
-from flake8_torchperf.findings.documentation import Documentation
+from flake8_torchperf.findings.documentation import Documentation, expected_findings
 from flake8_torchperf.runtime.counter import DispatchCounter
 from flake8_torchperf.runtime.evidence import Counts
+from flake8_torchperf.runtime.graph_breaks import explain
 from flake8_torchperf.runtime.stand_in import standing_in
 
 Which = Literal["bad", "good"]
@@ -60,10 +63,31 @@ def measure(page: Documentation, which: Which) -> float:
     if page.evidence is None:
         raise ValueError(f"{page.rule.code} declares no evidence")
     counter = page.evidence.counter
+    if counter == "graph_breaks":
+        return float(graph_breaks(page, which))
     if page.evidence.law == "call":
         return float(probe(page, which, SIZES[0]).of(counter))
     small, large = (float(probe(page, which, n).of(counter)) for n in SIZES)
     return (large - small) / (SIZES[1] - SIZES[0])
+
+
+def graph_breaks(page: Documentation, which: Which) -> int:
+    """The breaks of one traced call: in the bad example those that name a marked line, else all.
+
+    A bad example all of whose marked lines are not named counts none.
+    """
+    if page.example is None:
+        raise ValueError(f"{page.rule.code} has no examples to run")
+    snippet = page.example.bad if which == "bad" else page.example.good
+    filename = f"<{page.rule.code} {which}>"
+    call, inputs = _made(page, which, SIZES[0])
+    with redirect_stdout(io.StringIO()):
+        found = explain(call, (), inputs)
+    marked = {line for line, _ in expected_findings(snippet)}
+    if not marked:
+        return len(found.breaks)
+    named = [one.lines_in(filename) & marked for one in found.breaks]
+    return sum(map(bool, named)) if set().union(*named) == marked else 0
 
 
 @dataclass(frozen=True)
@@ -73,6 +97,7 @@ class Probe:
     counts: Counts
     compiled_graphs: int
     skipped_frames: int
+    compile_calls: int
     autograd_nodes: int
 
     def of(self, counter: str) -> int:
@@ -80,7 +105,10 @@ class Probe:
         return int(getattr(self if counter in _OF_THE_RUN else self.counts, counter))
 
 
-_OF_THE_RUN = frozenset({"compiled_graphs", "skipped_frames", "autograd_nodes"})
+_OF_THE_RUN = frozenset({"compiled_graphs", "skipped_frames", "compile_calls", "autograd_nodes"})
+
+
+_OF_THE_COMPILER = frozenset({"compiled_graphs", "skipped_frames", "compile_calls"})
 
 
 def probe(page: Documentation, which: Which, n: int) -> Probe:
@@ -89,26 +117,52 @@ def probe(page: Documentation, which: Which, n: int) -> Probe:
     The inputs are made before the counter opens, from a fixed seed. Tensors on the host stand for
     tensors on a device, except where the page needs CUDA and makes them there.
     """
+    compiles = page.evidence is not None and page.evidence.counter in _OF_THE_COMPILER
+    if compiles:
+        _forget_compiled()
+    needs_device = page.evidence is not None and page.evidence.needs == "cuda"
+    counter = DispatchCounter(host_as_device=not needs_device)
+    with _compiling() as calls:
+        call, inputs = _made(page, which, n)
+        calls.clear()
+        with redirect_stdout(io.StringIO()), standing_in(), counter:
+            result = call(**inputs)
+    graphs, skipped = _compiled() if compiles else (0, 0)
+    nodes = _autograd_nodes(result)
+    return Probe(counter.evidence.totals, graphs, skipped, len(calls), nodes)
+
+
+def _made(page: Documentation, which: Which, n: int) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """An example's function, and inputs of size ``n`` made from a fixed seed."""
     if page.example is None:
         raise ValueError(f"{page.rule.code} has no examples to run")
     example, filename = page.example, f"<{page.rule.code} {which}>"
     snippet = example.bad if which == "bad" else example.good
-    compiles = "torch.compile(" in snippet
-    if compiles:
-        _forget_compiled()
     names: dict[str, Any] = {"torch": torch, "n": n, "__name__": filename}
     exec(compile(snippet, filename, "exec"), names)
     if example.setup:
         exec(compile(example.setup, f"<{page.rule.code} setup>", "exec"), names)
     torch.manual_seed(0)
     inputs = {name: eval(source, dict(names)) for name, source in example.inputs.items()}
-    call: Callable[..., Any] = names[example.call]
-    needs_device = page.evidence is not None and page.evidence.needs == "cuda"
-    counter = DispatchCounter(host_as_device=not needs_device)
-    with redirect_stdout(io.StringIO()), standing_in(), counter:
-        result = call(**inputs)
-    graphs, skipped = _compiled() if compiles else (0, 0)
-    return Probe(counter.evidence.totals, graphs, skipped, _autograd_nodes(result))
+    return names[example.call], inputs
+
+
+@contextlib.contextmanager
+def _compiling() -> Iterator[list[str]]:
+    """Let ``torch.compile`` trace without making machine code, and note its calls.
+
+    The backend that only traces behaves like the default one in everything that examples show, and
+    needs no C++ compiler.
+    """
+    whole = torch.compile
+    calls: list[str] = []
+
+    def tracing(*args: Any, **options: Any) -> Any:
+        calls.append("torch.compile")
+        return whole(*args, **{"backend": "aot_eager", **options})
+
+    with unittest.mock.patch.object(torch, "compile", tracing):
+        yield calls
 
 
 def _forget_compiled() -> None:

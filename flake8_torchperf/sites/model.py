@@ -36,6 +36,8 @@ class SiteKind(str, Enum):
     LIST_INDEX = "ListIndex"
     ALLOCATION = "Allocation"
     GRAPH_BREAK = "GraphBreak"
+    RECOMPILE = "Recompile"
+    TRANSFORM = "Transform"
     RACE = "Race"
     DATA_LOADER = "DataLoader"
     OPTIMIZER_OPTION = "OptimizerOption"
@@ -86,7 +88,8 @@ class Site:
     ``operation`` is the field's name for what happens there ("item", "if", "print").
     ``operand`` is the value read, its reason included; None where there is none (an explicit
     synchronisation). ``loops`` holds the enclosing loops, outermost first. ``covers`` lists
-    nodes whose own findings this site replaces, so that one cause gives one finding.
+    nodes whose own findings this site replaces, so that one cause gives one finding. ``compiled``
+    says, where the place is compiled or transformed, of what: "of the compiled step".
     """
 
     kind: SiteKind
@@ -99,3 +102,4 @@ class Site:
     traits: frozenset[str] = field(default_factory=frozenset)
     covers: tuple[ast.AST, ...] = ()
     operand_node: ast.AST | None = None
+    compiled: str = ""

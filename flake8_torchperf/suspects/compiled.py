@@ -68,7 +68,7 @@ class Settings:
 class Compilation:
     """How a function comes to be compiled.
 
-    ``words`` end a sentence: "of step, compiled with fullgraph=True, which makes it an error".
+    ``words`` end a sentence: "of helper, which the compiled step calls".
     """
 
     words: str
@@ -97,7 +97,12 @@ class CompiledCode:
     marks: dict[int, Mark] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
-        return bool(self.functions or self.transformed or self.wraps)
+        return bool(self.functions or self.transformed or self.marks)
+
+    def concerns(self, node: ast.AST) -> bool:
+        """Is this a compiled or transformed function, or a marked place?"""
+        key = id(node)
+        return key in self.functions or key in self.transformed or key in self.marks
 
 
 NOTHING = CompiledCode()
@@ -121,7 +126,7 @@ def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode:
     found = search.found
     found.switches = frozenset(word for word in SWITCHES if word in text)
     found.marks = find_marks(search)
-    return found if found or found.switches else NOTHING
+    return found if found else NOTHING
 
 
 class Search:
@@ -289,7 +294,7 @@ class Search:
         if id(node) in self.found.functions or not_traced(node, self._module):
             return
         name = "a lambda" if isinstance(node, ast.Lambda) else node.name
-        self.found.functions[id(node)] = Compilation(_words(name, how, settings), settings, name)
+        self.found.functions[id(node)] = Compilation(_words(name, how), settings, name)
         self._entries.append(node)
 
     def callees(self) -> None:
@@ -307,7 +312,7 @@ class Search:
                     if id(callee) in self.found.functions or not_traced(callee, self._module):
                         continue
                     name = "a lambda" if isinstance(callee, ast.Lambda) else callee.name
-                    words = _words(name, f"which the compiled {how.name} calls", how.settings)
+                    words = _words(name, f"which the compiled {how.name} calls")
                     self.found.functions[id(callee)] = Compilation(words, how.settings, how.name)
                     waiting.append(callee)
 
@@ -341,9 +346,7 @@ def _stated(call: ast.Call, before: Settings) -> Settings | None:
     return settings
 
 
-def _words(name: str, how: str, settings: Settings) -> str:
-    if settings.fullgraph:
-        return f"of {name}, {how} with fullgraph=True, which makes it an error"
+def _words(name: str, how: str) -> str:
     return f"of {name}, {how}" if how != "compiled" else f"of the compiled {name}"
 
 

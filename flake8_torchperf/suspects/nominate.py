@@ -16,6 +16,7 @@ from flake8_torchperf.suspects.walk import Nodes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from flake8_torchperf.suspects.compiled import CompiledCode
     from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
 
 # Methods and functions that read, copy, wait or ask for a data-dependent shape, whatever they are
@@ -99,6 +100,25 @@ def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspect
         if _suspect(info.nodes, host_names(info.node.args, info.nodes), names)
     )
     return Suspects(functions, _module_level(module, names))
+
+
+def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode) -> Suspects:
+    """The suspects, and what holds compiled code or calls that compile."""
+    if not compiled:
+        return suspects
+    known = {id(info) for info in suspects.functions}
+    functions = tuple(
+        info
+        for info in module.defined
+        if id(info) in known or any(compiled.concerns(n) for n in ast.walk(info.node))
+    )
+    marked = any(
+        id(n) in compiled.marks
+        for s in module.tree.body
+        if not isinstance(s, DEFINITIONS)
+        for n in ast.walk(s)
+    )
+    return Suspects(functions, suspects.module_level or marked)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,21 @@
+"""Calls that end a graph of ``torch.compile``: name in, the operation that rule pages match on out.
+
+Reads the generated `graph_breaks.json` (see `tools/generate_graph_breaks.py`); never imports torch.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+TABLE_PATH: Final = Path(__file__).with_name("graph_breaks.json")
+
+
+@lru_cache(maxsize=1)
+def breaking_calls() -> Mapping[str, str]:
+    """Qualified name (``Tensor.backward`` for a method of tensors) -> operation."""
+    table = json.loads(TABLE_PATH.read_text(encoding="utf-8"))
+    return {name: operation for name, (operation, _rule, _identifier) in table["calls"].items()}
