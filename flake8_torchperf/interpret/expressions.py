@@ -208,7 +208,8 @@ def _lambda(node: ast.Lambda, env: Env, ctx: Context) -> Value:
     for parameter, default in parameters_of(node.args):
         inside[parameter.arg] = UNKNOWN if default is None else evaluate(default, env, ctx.silent())
     if ctx.sink is not None:
-        evaluate(node.body, inside, compiled.entered(ctx.mark(LATER), node, keep_cold=True))
+        place = ctx.mark(LATER)
+        evaluate(node.body, inside, compiled.entered(place, node, keep_cold=ctx.base_stays_cold))
     return Closure(node, id(node), env, ctx.module)
 
 

@@ -113,7 +113,7 @@ def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode)
         if id(info) in known or any(compiled.concerns(n) for n in ast.walk(info.node))
     )
     marked = any(
-        id(n) in compiled.marks
+        compiled.concerns(n)
         for s in module.tree.body
         if not isinstance(s, DEFINITIONS)
         for n in ast.walk(s)
