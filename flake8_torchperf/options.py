@@ -39,10 +39,8 @@ class Options:
 
     ``scope`` is the coldest level that is still reported. ``hot`` and ``cold`` are globs over
     qualified function names; ``rules`` are existing folders with further rule pages, absolute.
-    ``cache`` is None where nobody chose. Every field pickles, since flake8 may lint in other
-    processes.
-    ``assume_compiled`` counts every module's ``forward`` as compiled.
-    Every field pickles, since flake8 may lint in other processes.
+    ``cache`` is None where nobody chose. ``assume_compiled`` counts every module's ``forward`` as
+    compiled. Every field pickles, since flake8 may lint in other processes.
     """
 
     scope: Level = Level.HOT
