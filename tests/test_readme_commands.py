@@ -164,7 +164,11 @@ def run(command: Command, place: Place, **variables: str) -> subprocess.Complete
 @pytest.mark.parametrize("command", COMMANDS, ids=[command.line[:70] for command in COMMANDS])
 def test_a_command(command: Command, distributions: Path, request: pytest.FixtureRequest) -> None:
     place: Place = request.getfixturevalue(place_of(command))
-    variables = {"PIP_FIND_LINKS": f"{distributions} {os.environ.get('PIP_FIND_LINKS', '')}"}
+    variables = {
+        "PIP_FIND_LINKS": f"{distributions} {os.environ.get('PIP_FIND_LINKS', '')}",
+        # `torchperf cache --clear` must not meet that of whoever runs the tests.
+        "TORCHPERF_CACHE_DIR": str(place.folder / "cache"),
+    }
     if command.line == SUITE:
         variables |= ONE_FILE
         assert "\npython -m pytest\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

@@ -139,10 +139,10 @@ def named_heat(name: str, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat |
     """The heat that a function's name alone decides; what the user names goes first."""
     for glob in hot:
         if fnmatchcase(name, glob):
-            return Heat(Level.HOT, f"in {name}, which --torchperf-hot names")
+            return Heat(Level.HOT, f"in {name}, which your settings name")
     for glob in cold:
         if fnmatchcase(name, glob):
-            return Heat(Level.COLD, f"in {name}, which --torchperf-cold names")
+            return Heat(Level.COLD, f"in {name}, which your settings name")
     if any(fnmatchcase(name, glob) for glob in COLD_NAMES):
         return Heat(Level.COLD, f"in {name}, which runs seldom")
     if any(fnmatchcase(name, glob) for glob in HOT_NAMES):
