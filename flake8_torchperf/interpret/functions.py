@@ -225,6 +225,11 @@ def entry(
     return env, given
 
 
+def given_tensors(info: FunctionInfo, machine: Machine) -> bool:
+    """Do a function's parameters say that it is given tensors?"""
+    return any(_has_tensor(value) for value in declared_parameters(info, machine).values())
+
+
 def _has_tensor(value: Value) -> bool:
     if tensor_of(value) is not None:
         return True

@@ -22,8 +22,11 @@ from flake8_torchperf.interpret.values import (
     join_all,
 )
 from flake8_torchperf.parse.snippet import Snippet
+from flake8_torchperf.sites.callers import Calls, calls_in
 from flake8_torchperf.sites.hotness import (
     MODULE_HEAT,
+    called_heat,
+    decided,
     function_heat,
     is_kernel,
     named_heat,
@@ -84,7 +87,8 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Un
     env, given = functions.entry(info, None, None, place)
     if info.name.startswith("_") or UNKNOWN in env.values():
         functions.fill_from_calls(env, machine, info.key)
-    place = _at(place, info, function_heat(info, given, names.hot, names.cold), names)
+    heat = function_heat(info, given, names.hot, names.cold)
+    place = _at(place, info, heat, names)
     place = _compiled(place, info, names)
     try:
         statements.block(info.node.body, dict(env), place)
@@ -92,6 +96,8 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Un
     except RecursionError:
         # Blocks nested deeper than Python's own stack: nothing is known of such a function.
         sites.clear()
+    if sites and not place.base_stays_cold:
+        sites = _by_calls(sites, info, heat, machine, names)
     return Unit(snippet, tuple(sites))
 
 
@@ -105,6 +111,37 @@ def interpret_module(module: ModuleMap, machine: Machine) -> Unit:
     except RecursionError:
         sites.clear()
     return Unit(Snippet(module.lines, body), tuple(sites))
+
+
+def _by_calls(
+    sites: list[Site], info: FunctionInfo, heat: Heat, machine: Machine, names: Names
+) -> list[Site]:
+    """The sites of a function as hot as the calls in its module make it.
+
+    Asked only where there are sites: most functions have none, and the calls need not be known.
+    """
+
+    def own(other: FunctionInfo) -> Heat:
+        if other is info:
+            return heat
+        given = functions.given_tensors(other, machine)
+        return function_heat(other, given, names.hot, names.cold)
+
+    def settled(other: FunctionInfo) -> bool:
+        return decided(other, names.hot, names.cold)
+
+    if settled(info):
+        return sites
+    key = ("calls", id(info.module))
+    calls = machine.summaries.get(key)
+    if not isinstance(calls, Calls):
+        calls = machine.summaries[key] = calls_in(info.module)
+    called = called_heat(info, calls, own, settled)
+    if called is heat:
+        return sites
+    if called.level is Level.COLD:
+        return [replace(site, heat=called) for site in sites]
+    return [replace(site, heat=called) if site.heat is heat else site for site in sites]
 
 
 def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context:

@@ -12,6 +12,9 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.sites.model import Heat, Level
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.sites.callers import Calls, CallSite
     from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
 
 # Functions that run every step, by PyTorch's and Lightning's conventions.
@@ -76,7 +79,7 @@ def waits_each_step(node: ast.AST | None, base: Heat) -> bool:
         for inner in ast.walk(node)
     ):
         return False
-    return "tensors it is given" not in base.because
+    return GIVEN not in base.because
 
 
 def place_heat(module: ModuleMap) -> Heat | None:
@@ -164,8 +167,108 @@ def function_heat(
     if any(d in ("torch.compile", "torch.jit.script") for d in info.decorators):
         return Heat(Level.HOT, f"in {info.name}, which is compiled")
     if given_tensors:
-        return Heat(Level.HOT, f"in {info.name}, which computes on the tensors it is given")
+        return Heat(Level.HOT, f"in {info.name}, {GIVEN}")
     return Heat(Level.COLD, f"in {info.name}")
+
+
+def decided(info: FunctionInfo, hot: tuple[str, ...], cold: tuple[str, ...]) -> bool:
+    """Does a function's name, decorator or kind say how often it runs, whoever calls it?"""
+    return (
+        _is_entry_point(info)
+        or named_heat(info.name, hot, cold) is not None
+        or _runs_seldom(info)
+        or any(d in ("torch.compile", "torch.jit.script") for d in info.decorators)
+    )
+
+
+def called_heat(
+    info: FunctionInfo,
+    calls: Calls,
+    own: Callable[[FunctionInfo], Heat],
+    settled: Callable[[FunctionInfo], bool],
+) -> Heat:
+    """The heat of a function by itself and by the calls in its module that lead to it.
+
+    ``own`` is a function's heat by itself, ``settled`` says that its callers change nothing.
+    """
+    heat = own(info)
+    if settled(info):
+        return heat
+    if heat.level is Level.COLD:
+        return _made_hot(info, calls, own, settled, {info.key}) or heat
+    if _only_set_up(info, calls, own, settled, {info.key}):
+        return Heat(Level.COLD, f"in {info.name}, {SET_UP}")
+    return heat
+
+
+def _made_hot(
+    info: FunctionInfo,
+    calls: Calls,
+    own: Callable[[FunctionInfo], Heat],
+    settled: Callable[[FunctionInfo], bool],
+    seen: set[str],
+) -> Heat | None:
+    """The first call from a loop or from hot code; None where none is seen."""
+    for site in calls.of(info):
+        caller = site.caller
+        if site.seldom or (caller is not None and caller.key in seen):
+            continue
+        if caller is None:
+            if site.loop:
+                return Heat(Level.HOT, f"in {info.name}, called in a loop at line {site.line}")
+            continue
+        if settled(caller) and own(caller).level is Level.COLD:
+            continue
+        if (
+            site.loop
+            or own(caller).level is Level.HOT
+            or _made_hot(caller, calls, own, settled, seen | {caller.key})
+        ):
+            called = f"called from `{caller.name}` at line {site.line}"
+            return Heat(Level.HOT, f"in {info.name}, {called}")
+    return None
+
+
+def _only_set_up(
+    info: FunctionInfo,
+    calls: Calls,
+    own: Callable[[FunctionInfo], Heat],
+    settled: Callable[[FunctionInfo], bool],
+    seen: set[str],
+) -> bool:
+    """Do all its calls stand where things are set up, saved or shown, outside any loop?
+
+    Only of a private function are all calls in its module.
+    """
+    sites = calls.of(info)
+    if not sites or not info.name.startswith("_") or info.name in calls.loose:
+        return False
+    outside = [site for site in sites if site.caller is None or site.caller.key not in seen]
+    return bool(outside) and all(_sets_up(site, calls, own, settled, seen) for site in outside)
+
+
+def _sets_up(
+    site: CallSite,
+    calls: Calls,
+    own: Callable[[FunctionInfo], Heat],
+    settled: Callable[[FunctionInfo], bool],
+    seen: set[str],
+) -> bool:
+    """Does a call stand in set-up code, or before the loop of a program's main function?"""
+    caller = site.caller
+    if caller is None or caller.name in PREAMBLES:
+        return not site.loop
+    if settled(caller):
+        return own(caller).level is Level.COLD
+    if site.loop:
+        return False
+    return _only_set_up(caller, calls, own, settled, seen | {caller.key})
+
+
+# Functions that hold a whole program: what they do outside loops they do once.
+PREAMBLES = ("main", "_main", "cli")
+GIVEN = "which computes on the tensors it is given"
+SET_UP = "which only set-up code calls"
 
 
 MODULE_HEAT = Heat(Level.COLD, "at module level")

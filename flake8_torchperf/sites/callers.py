@@ -1,0 +1,201 @@
+"""Who calls whom inside one module, and what that says of how often a function runs.
+
+Enters a module map; leaves, for each of its functions, the calls that are seen to lead there. One
+walk over the ast, by names: a call that could lead anywhere is no call of anything, but makes every
+function of that name one whose callers are not all known. Must not know values or rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# Nodes of which a part runs more or less often than the whole.
+TELLING = (
+    ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp,
+    ast.If, ast.ExceptHandler, ast.Raise,
+)  # fmt: skip
+# Leaves of the tree that name and call nothing.
+MARKS = (ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop, ast.Constant)
+NOTHING: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CallSite:
+    """One call: the function it stands in (None: module level), its line, and how often it runs.
+
+    ``loop`` says that a loop of the caller is around it, ``seldom`` that it runs only every so many
+    rounds or on the way to an error.
+    """
+
+    caller: FunctionInfo | None
+    line: int
+    loop: bool
+    seldom: bool
+
+
+@dataclass(slots=True, eq=False)
+class Calls:
+    """The calls of one module by the key of the function called.
+
+    ``loose`` holds the names under which something may be called from elsewhere: handed on as a
+    value, or looked up on an object that could be anything.
+    """
+
+    sites: dict[str, list[CallSite]] = field(default_factory=dict)
+    loose: set[str] = field(default_factory=set)
+
+    def of(self, info: FunctionInfo) -> list[CallSite]:
+        """The calls that are seen to lead to a function."""
+        return self.sites.get(info.key, [])
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the walk is."""
+
+    info: FunctionInfo | None = None
+    loop: bool = False
+    seldom: bool = False
+
+    def inside(self, *, loop: bool = False, seldom: bool = False) -> _Place:
+        return _Place(self.info, self.loop or loop, self.seldom or seldom)
+
+
+_Waiting: TypeAlias = "list[tuple[ast.AST, _Place]]"
+
+
+def calls_in(module: ModuleMap) -> Calls:
+    """Every call in a module that leads to one of its own functions."""
+    calls = Calls()
+    known = {id(info.node): info for info in module.defined}
+    methods = _methods(module)
+    waiting: _Waiting = [(module.tree, _Place())]
+    while waiting:
+        node, place = waiting.pop()
+        if isinstance(node, FUNCTIONS):
+            info = known.get(id(node))
+            waiting.extend((d, place) for d in (*node.decorator_list, node.args))
+            inner = _Place(place.info if info is None else info)
+            waiting.extend((statement, inner) for statement in node.body)
+        elif isinstance(node, ast.Call):
+            _record(node, place, module, methods, calls)
+            waiting.extend((one, place) for one in (*node.args, *node.keywords))
+            if isinstance(node.func, ast.Attribute):
+                waiting.append((node.func.value, place))
+            elif not isinstance(node.func, ast.Name):
+                waiting.append((node.func, place))
+        else:
+            _loosen(node, calls)
+            waiting.extend(_children(node, place))
+    return calls
+
+
+def _children(node: ast.AST, place: _Place) -> Iterable[tuple[ast.AST, _Place]]:
+    """What stands in a node, each with how often it runs."""
+    repeated, seldom = _parts(node) if isinstance(node, TELLING) else (NOTHING, NOTHING)
+    if not repeated and not seldom:
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, MARKS):
+                yield child, place
+        return
+    for child in ast.iter_child_nodes(node):
+        yield child, place.inside(loop=id(child) in repeated, seldom=id(child) in seldom)
+
+
+def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
+    """The children of a node that run in rounds, and those that run seldom."""
+    match node:
+        case ast.For(body=body) | ast.AsyncFor(body=body):
+            return set(map(id, body)), set()
+        case ast.While(test=test, body=body):
+            return {id(test), *map(id, body)}, set()
+        case ast.ListComp(elt=elt) | ast.SetComp(elt=elt) | ast.GeneratorExp(elt=elt):
+            return {id(elt)}, set()
+        case ast.DictComp(key=key, value=value):
+            return {id(key), id(value)}, set()
+        case ast.If(test=test, body=body) if _every_so_often(test):
+            return set(), set(map(id, body))
+        case ast.ExceptHandler(body=body):
+            return set(), set(map(id, body))
+        case ast.Raise():
+            return set(), set(map(id, ast.iter_child_nodes(node)))
+    return set(), set()
+
+
+def _every_so_often(test: ast.expr) -> bool:
+    return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(test))
+
+
+def _loosen(node: ast.AST, calls: Calls) -> None:
+    match node:
+        case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
+            calls.loose.add(name)
+
+
+def _methods(module: ModuleMap) -> dict[str, list[ClassInfo]]:
+    """For each class its relatives in the module: itself, its bases and its subclasses."""
+    above = {name: _bases(info, module) for name, info in module.classes.items()}
+    related: dict[str, list[ClassInfo]] = {}
+    for name, info in module.classes.items():
+        below = [module.classes[n] for n, bases in above.items() if info in bases]
+        related[name] = [info, *above[name], *below]
+    return related
+
+
+def _bases(info: ClassInfo, module: ModuleMap) -> list[ClassInfo]:
+    found: list[ClassInfo] = []
+    waiting = [info]
+    while waiting:
+        for base in waiting.pop().bases:
+            known = module.classes.get(base.rpartition(".")[2])
+            if known is not None and known is not info and known not in found:
+                found.append(known)
+                waiting.append(known)
+    return found
+
+
+def _record(
+    node: ast.Call,
+    place: _Place,
+    module: ModuleMap,
+    related: dict[str, list[ClassInfo]],
+    calls: Calls,
+) -> None:
+    site = CallSite(place.info, node.lineno, place.loop, place.seldom)
+    match node.func:
+        case ast.Name(id=name):
+            if name in module.functions:
+                calls.sites.setdefault(module.functions[name].key, []).append(site)
+        case ast.Attribute(value=ast.Name(id=owner), attr=name):
+            found = _called(owner, name, place, module, related)
+            for info in found:
+                calls.sites.setdefault(info.key, []).append(site)
+            if not found:
+                calls.loose.add(name)
+        case ast.Attribute(attr=name):
+            calls.loose.add(name)
+
+
+def _called(
+    owner: str,
+    name: str,
+    place: _Place,
+    module: ModuleMap,
+    related: dict[str, list[ClassInfo]],
+) -> list[FunctionInfo]:
+    """The methods that ``self.name()`` or ``Class.name()`` may run."""
+    holder = None
+    if owner in ("self", "cls") and place.info is not None and place.info.owner is not None:
+        holder = place.info.owner.name
+    elif owner in module.classes:
+        holder = owner
+    found = related.get(holder, []) if holder is not None else []
+    return [one.methods[name] for one in found if name in one.methods]
