@@ -63,7 +63,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--record", metavar="PACKAGE", help="write LABELS from a workload")
     parser.add_argument("--compare", metavar="OTHER", help="compare LABELS with these")
     parser.add_argument("--report", metavar="FILE", help="flake8's output, instead of running it")
-    parser.add_argument("--codes", default="TPF", help="only codes that start so (default TPF)")
+    # Labels know where the host waits for a value or a shape; other families claim other things.
+    parser.add_argument(
+        "--codes",
+        default="TPF1,TPF2,TPF3,TPF4",
+        help="only codes that start so (default: the families that labels can judge)",
+    )
     parser.add_argument("--misses", type=int, default=0, metavar="N", help="show N misses")
     parser.add_argument("--false", type=int, default=0, metavar="N", help="show N false alarms")
     parser.add_argument("--seed", type=int, help="draw those at random")

@@ -47,6 +47,16 @@ CALLED_HOT = {
 
         found = [read(n) for n in range(9)]
         """,
+    "from the loop of a pipeline": """
+        class TextPipeline:
+            def __call__(self, x: Tensor, steps: int):
+                for i in range(steps):
+                    x = self._next(i)
+                return x
+
+            def _next(self, n: int):
+                return torch.ones(n, device="cuda").max().item()  # TPF101
+        """,
     "through another helper": """
         def read(n: int):
             return torch.ones(n, device="cuda").sum().item()  # TPF101
@@ -99,6 +109,24 @@ COLD = {
             limit = _deeper(x)
             for step in range(10):
                 x = x * limit
+        """,
+    "called before the loop of a pipeline": """
+        class TextPipeline:
+            def __call__(self, x: Tensor, steps: int):
+                limit = self._limit(x)
+                for i in range(steps):
+                    x = x * limit
+                return x
+
+            def _limit(self, x: Tensor):
+                return x.max().item()
+        """,
+    "called from a function of which only its tensors are known": """
+        def read(n: int):
+            return torch.ones(n, device="cuda").sum().item()
+
+        def scaled(x: Tensor):
+            return x * read(3)
         """,
     "every so many steps": """
         def read(n: int):

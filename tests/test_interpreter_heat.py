@@ -173,6 +173,28 @@ GUARDS = {
                 return x.item()
             return x
         """,
+    "where there is no device": """
+        def step(x: Tensor, device: torch.device, n: int):
+            if device.type == "cuda":
+                y = x.item()  # TPF101
+            else:
+                y = x.item()
+            if device.type != "cpu":
+                y = x.item()  # TPF101
+            if x.is_cuda:
+                y = x.item()  # TPF101
+            else:
+                y = x.item()
+            if device.type == "mps":
+                y = x.item()  # TPF101
+            else:
+                y = x.item()  # TPF101
+            if torch.cuda.is_available() and n:
+                y = x.item()  # TPF101
+            else:
+                y = x.item()  # TPF101
+            return y
+        """,
     "debugging": """
         DEBUG = False
 

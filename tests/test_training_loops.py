@@ -8,11 +8,11 @@ from linting import LOOP, check, findings, program, table
 
 LOADERS = {
     "no worker, no pinning": """
-        from torch.utils.data import DataLoader
+        from torch.utils.data import DataLoader, Dataset
 
         DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
-        def main(dataset):
+        def main(dataset: Dataset):
             a = DataLoader(dataset, batch_size=32, shuffle=True)  # TPF505
             b = DataLoader(dataset, num_workers=0, pin_memory=True)  # TPF505
             c = DataLoader(dataset, num_workers=4)  # TPF505
@@ -29,16 +29,16 @@ LOADERS = {
         loader = DataLoader(Images(), batch_size=32)  # TPF505
         """,
     "fed well": """
-        from torch.utils.data import DataLoader
+        from torch.utils.data import DataLoader, Dataset
 
-        def main(dataset):
+        def main(dataset: Dataset):
             DataLoader(dataset, num_workers=4, pin_memory=True)
             return nn.Linear(2, 2).to("cuda")
         """,
     "arguments that are not literal": """
-        from torch.utils.data import DataLoader
+        from torch.utils.data import DataLoader, Dataset
 
-        def main(dataset, workers, pin, options):
+        def main(dataset: Dataset, workers, pin, options):
             DataLoader(dataset, num_workers=workers, pin_memory=pin)
             DataLoader(dataset, **options)
             DataLoader(dataset, num_workers=workers)  # TPF505
@@ -46,13 +46,13 @@ LOADERS = {
             return nn.Linear(2, 2).to("cuda")
         """,
     "no accelerator in sight": """
-        from torch.utils.data import DataLoader
+        from torch.utils.data import DataLoader, Dataset
 
-        def main(dataset):
+        def main(dataset: Dataset):
             return DataLoader(dataset, batch_size=32)
         """,
     "data that lies in memory": """
-        from torch.utils.data import DataLoader, TensorDataset
+        from torch.utils.data import DataLoader, Dataset, TensorDataset
 
         def main(x: Tensor, y: Tensor):
             DataLoader(TensorDataset(x, y), batch_size=32)
@@ -60,8 +60,26 @@ LOADERS = {
             DataLoader(x, batch_size=32)
             return x.to("cuda")
         """,
-    "workers started in every epoch": """
+    "data of which nothing is known": """
         from torch.utils.data import DataLoader
+
+        def main(dataset, graph):
+            DataLoader(dataset, batch_size=32)
+            DataLoader(graph.train_mask.nonzero(), batch_size=32)
+            return nn.Linear(2, 2).to("cuda")
+        """,
+    "a data set of torchvision": """
+        from torch.utils.data import DataLoader, random_split
+        from torchvision import datasets
+
+        def main(root):
+            images = datasets.ImageFolder(root)
+            DataLoader(images, batch_size=32)  # TPF505
+            DataLoader(datasets.MNIST(root), batch_size=32)  # TPF505
+            return nn.Linear(2, 2).to("cuda")
+        """,
+    "workers started in every epoch": """
+        from torch.utils.data import DataLoader, Dataset
 
         def main(dataset, other):
             model = nn.Linear(2, 2).to("cuda")
@@ -87,9 +105,9 @@ def test_loaders_that_starve_a_device(code: str) -> None:
 
 def test_the_advice_names_what_is_missing() -> None:
     code = """
-        from torch.utils.data import DataLoader
+        from torch.utils.data import DataLoader, Dataset
 
-        def main(dataset):
+        def main(dataset: Dataset):
             DataLoader(dataset)
             DataLoader(dataset, pin_memory=True)
             loader = DataLoader(dataset, num_workers=2)
@@ -106,9 +124,9 @@ def test_the_advice_names_what_is_missing() -> None:
 
 def test_test_code_may_do_with_less(tmp_path: Path) -> None:
     code = """
-        from torch.utils.data import DataLoader
+        from torch.utils.data import DataLoader, Dataset
 
-        def run(dataset):
+        def run(dataset: Dataset):
             for batch in DataLoader(dataset):
                 batch.to("cuda")
         """

@@ -24,6 +24,7 @@ from flake8_torchperf.interpret.values import (
     UNKNOWN,
     Closure,
     External,
+    Instance,
     Mapping_,
     Opaque,
     Reason,
@@ -321,6 +322,8 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
             return classes.cast(arguments, ctx)
         case "collections" | "itertools" | "functools":
             return containers.call_library(name, arguments, env, ctx)
+        case "torchvision" if rest.startswith("datasets."):
+            return Instance(name)
     return LIBRARY_RESULTS.get(name, UNKNOWN)
 
 

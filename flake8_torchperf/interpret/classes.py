@@ -92,6 +92,8 @@ def kind_of_instance(owner: Instance, machine: Machine) -> str:
     """The torch kind of an object's class."""
     if owner.info is not None:
         return torch_kind(owner.info, machine)
+    if owner.name.startswith("torchvision.datasets."):
+        return "dataset"
     found = machine.table.klass(owner.name)
     return "" if found is None else found.kind
 
@@ -290,7 +292,9 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         return Sequence("list", element_of(arguments.value(0, "modules")))
     made = instance_of(found.qualified, reason)
     if found.qualified == training.LOADER and isinstance(made, Instance):
-        return training.loader(made, arguments, ctx)
+        data = arguments.value(0, "dataset")
+        kind = kind_of_instance(data, ctx.machine) if isinstance(data, Instance) else ""
+        return training.loader(made, arguments, ctx, kind)
     if found.kind == "optimizer":
         training.optimizer(arguments, ctx)
     return made

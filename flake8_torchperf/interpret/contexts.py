@@ -68,9 +68,26 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
         case ast.Compare(left=ast.BinOp(op=ast.Mod()) as every, ops=[ast.Eq()]):
             if _counts_steps(every):
                 return "once in several steps", True
-        case ast.Compare(left=left, ops=[ast.Eq()]):
-            if _counted(left, ctx):
-                return "in one round of its loop", True
+        case ast.Compare(left=left, ops=[ast.Eq()]) if _counted(left, ctx):
+            return "in one round of its loop", True
+    return _on_host(test)
+
+
+# Why a branch for a machine without a device costs nothing.
+NO_DEVICE = "where there is no device"
+
+
+def _on_host(test: ast.expr) -> tuple[str, bool] | None:
+    """``device.type == "cuda"``, ``x.is_cuda``: one of the branches runs on the host alone."""
+    match test:
+        case ast.Compare(ops=[op], comparators=[ast.Constant(value=str(text))]):
+            kind = text.partition(":")[0]
+            if kind in ("cpu", "cuda") and isinstance(op, (ast.Eq, ast.NotEq)):
+                return NO_DEVICE, (kind == "cpu") == isinstance(op, ast.Eq)
+        case ast.Attribute(attr="is_cuda" | "is_cpu" as name):
+            return NO_DEVICE, name == "is_cpu"
+        case ast.Call(func=func) if dotted_name(func) == "torch.cuda.is_available":
+            return NO_DEVICE, False
     return None
 
 

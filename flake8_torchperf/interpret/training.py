@@ -16,7 +16,6 @@ from flake8_torchperf.interpret.values import (
     NoneValue,
     Scalar,
     Sequence,
-    Tensor,
     Value,
     tensor_of,
 )
@@ -36,8 +35,12 @@ IN_MEMORY = ("torch.utils.data.TensorDataset",)
 ACCELERATORS = ("cuda", "xpu", "mps", "hpu", "npu")
 
 
-def loader(made: Instance, arguments: Arguments, ctx: Context) -> Instance:
-    """``DataLoader(...)``: what its batches lie in, and whether it can keep a device busy."""
+def loader(made: Instance, arguments: Arguments, ctx: Context, data_kind: str) -> Instance:
+    """``DataLoader(...)``: what its batches lie in, and whether it can keep a device busy.
+
+    ``data_kind`` is the torch kind of what it loads from: nothing is said of data not known to be a
+    data set, which may be numbers in a list.
+    """
     workers, pins = _workers(arguments), _flag(arguments, "pin_memory")
     facts: set[str] = set()
     if pins is not None:
@@ -46,7 +49,7 @@ def loader(made: Instance, arguments: Arguments, ctx: Context) -> Instance:
         facts.add(TRANSIENT)
     lacks = [name for name, lacking in (("no-workers", workers == 0), ("no-pin", pins is False))
              if lacking]  # fmt: skip
-    if lacks and _feeds_device(arguments, ctx):
+    if lacks and data_kind == "dataset" and _in_a_step(ctx) and not _in_memory(arguments):
         operation = lacks[0] if len(lacks) == 1 else "DataLoader"
         emit(ctx, SiteKind.DATA_LOADER, operation, arguments.node, traits=lacks)
     return Instance(made.name, made.info, frozenset(facts))
@@ -87,13 +90,9 @@ def _flag(arguments: Arguments, name: str) -> bool | None:
 MAX_POSITIONAL = 6
 
 
-def _feeds_device(arguments: Arguments, ctx: Context) -> bool:
+def _in_memory(arguments: Arguments) -> bool:
     data = arguments.value(0, "dataset")
-    if isinstance(data, (Sequence, Tensor)):
-        return False
-    if isinstance(data, Instance) and data.name in IN_MEMORY:
-        return False
-    return _in_a_step(ctx)
+    return isinstance(data, Instance) and data.name in IN_MEMORY
 
 
 def _in_a_step(ctx: Context) -> bool:

@@ -96,7 +96,7 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Un
     except RecursionError:
         # Blocks nested deeper than Python's own stack: nothing is known of such a function.
         sites.clear()
-    if sites and not place.base_stays_cold:
+    if sites and place.base is heat and not place.base_stays_cold:
         sites = _by_calls(sites, info, heat, machine, names)
     return Unit(snippet, tuple(sites))
 

@@ -133,7 +133,7 @@ def _is_entry_point(info: FunctionInfo) -> bool:
     if info.name != "__call__" or info.owner is None:
         return False
     lineage = (info.owner.name, *info.owner.bases)
-    return any(name.endswith("Pipeline") for name in lineage) or bool(
+    return any("Pipeline" in name.rpartition(".")[2] for name in lineage) or bool(
         info.nodes.of_any(ast.For, ast.While)
     )
 
@@ -217,11 +217,12 @@ def _made_hot(
             if site.loop:
                 return Heat(Level.HOT, f"in {info.name}, called in a loop at line {site.line}")
             continue
-        if settled(caller) and own(caller).level is Level.COLD:
+        stepping = site.loop and _holds_program(caller)
+        if not stepping and settled(caller) and own(caller).level is Level.COLD:
             continue
         if (
             site.loop
-            or own(caller).level is Level.HOT
+            or _runs_every_step(own(caller))
             or _made_hot(caller, calls, own, settled, seen | {caller.key})
         ):
             called = f"called from `{caller.name}` at line {site.line}"
@@ -238,10 +239,12 @@ def _only_set_up(
 ) -> bool:
     """Do all its calls stand where things are set up, saved or shown, outside any loop?
 
-    Only of a private function are all calls in its module.
+    Only of a private method, or a private function of a script, are all calls in its module.
     """
     sites = calls.of(info)
     if not sites or not info.name.startswith("_") or info.name in calls.loose:
+        return False
+    if info.owner is None and info.module.package:
         return False
     outside = [site for site in sites if site.caller is None or site.caller.key not in seen]
     return bool(outside) and all(_sets_up(site, calls, own, settled, seen) for site in outside)
@@ -256,7 +259,7 @@ def _sets_up(
 ) -> bool:
     """Does a call stand in set-up code, or before the loop of a program's main function?"""
     caller = site.caller
-    if caller is None or caller.name in PREAMBLES:
+    if caller is None or _holds_program(caller):
         return not site.loop
     if settled(caller):
         return own(caller).level is Level.COLD
@@ -265,8 +268,19 @@ def _sets_up(
     return _only_set_up(caller, calls, own, settled, seen | {caller.key})
 
 
-# Functions that hold a whole program: what they do outside loops they do once.
+def _holds_program(info: FunctionInfo) -> bool:
+    """Does a function hold a whole program, so that what it does outside loops it does once?"""
+    return info.name in PREAMBLES or _is_entry_point(info)
+
+
 PREAMBLES = ("main", "_main", "cli")
+
+
+def _runs_every_step(heat: Heat) -> bool:
+    """A function that is only known to be given tensors says nothing of those that it calls."""
+    return heat.level is Level.HOT and GIVEN not in heat.because
+
+
 GIVEN = "which computes on the tensors it is given"
 SET_UP = "which only set-up code calls"
 

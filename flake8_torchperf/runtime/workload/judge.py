@@ -29,7 +29,9 @@ VERDICTS = (CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED)
 
 # Counted for a whole run, not for a line; `torchperf confirm` runs a snippet alone.
 _NOT_BY_LINE = frozenset({"graph_breaks"})
-_READS_ONLY = frozenset({"host_reads", "transfers", "synchronisations", "device_syncs"})
+_READS_ONLY = frozenset(
+    {"host_reads", "transfers", "copies_to_device", "synchronisations", "device_syncs"}
+)
 _EVERY = frozenset(Counts.__dataclass_fields__)
 
 
