@@ -26,7 +26,7 @@ HOT_PLACES = {
     "compiled": """
         @torch.compile
         def work(n: int):
-            return torch.ones(n, device="cuda").item()  # TPF101
+            return torch.ones(n, device="cuda").item()  # TPF602
         """,
     "a loop in a cold function": """
         def main():
