@@ -5,17 +5,18 @@ Enters a dotted name; leaves the module map that holds it. Must not know what th
 
 from __future__ import annotations
 
-import ast
 import io
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.digest import digest
-from flake8_torchperf.suspects.modulemap import ModuleMap, read_module
+from flake8_torchperf.suspects.outline import read_outline
 
 if TYPE_CHECKING:
     from os import stat_result
+
+    from flake8_torchperf.suspects.modulemap import ModuleMap
 
 # A module longer than this is generated; mapping it costs more than it tells.
 MAX_BYTES = 2_000_000
@@ -93,11 +94,9 @@ def _read_file(path: Path, stamp: tuple[int, int]) -> tuple[ModuleMap | None, st
     if stamp[1] > MAX_BYTES:
         return None, content
     try:
-        tree = ast.parse(text)
-        lines = split_lines(text.decode("utf-8-sig"))
+        return read_outline(text.decode("utf-8-sig"), path), content
     except (SyntaxError, ValueError, RecursionError):
         return None, content  # flake8 reports the file itself when it is linted
-    return read_module(tree, lines, path), content
 
 
 def split_lines(text: str) -> tuple[str, ...]:

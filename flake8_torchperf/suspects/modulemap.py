@@ -97,7 +97,7 @@ class ModuleMap:
     name: str
     package: str
     lines: tuple[str, ...]
-    tree: ast.Module
+    parsed: ast.Module | None
     path: Path | None
     imports: dict[str, str] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
@@ -107,6 +107,11 @@ class ModuleMap:
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     defined: list[FunctionInfo] = field(default_factory=list)
     _nodes: dict[int, Nodes] = field(default_factory=dict)
+
+    @property
+    def tree(self) -> ast.Module:
+        """All of the module; parsed again each time where its map is only an outline."""
+        return self.parsed or ast.parse("".join(self.lines))
 
     def nodes(self, node: ast.AST) -> Nodes:
         """The nodes in a piece of the module, walked once however many ask."""
@@ -136,7 +141,7 @@ def read_module(tree: ast.Module, lines: tuple[str, ...], path: Path | None) -> 
     """Map a module; ``path`` (None for text without a file) decides its dotted name."""
     name, package = module_name(path)
     module = ModuleMap(name, package, lines, tree, path)
-    _read_block(tree.body, module)
+    read_block(tree.body, module)
     return module
 
 
@@ -196,7 +201,8 @@ def is_static(node: FunctionNode) -> bool:
     return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
 
 
-def _read_block(body: list[ast.stmt], module: ModuleMap) -> None:
+def read_block(body: list[ast.stmt], module: ModuleMap) -> None:
+    """Add to a module's map what statements at its top level define."""
     for statement in body:
         match statement:
             case ast.Import() | ast.ImportFrom():
@@ -218,9 +224,9 @@ def _read_block(body: list[ast.stmt], module: ModuleMap) -> None:
                     module.constants.setdefault(variable, []).append(given)
             case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
                 for block in ("body", "orelse", "finalbody"):
-                    _read_block(getattr(statement, block, []), module)
+                    read_block(getattr(statement, block, []), module)
                 for handler in getattr(statement, "handlers", []):
-                    _read_block(handler.body, module)
+                    read_block(handler.body, module)
             case _:
                 pass
 
