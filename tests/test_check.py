@@ -292,3 +292,24 @@ def test_a_reader_that_has_seen_enough(tree: Path) -> None:
     assert started.stderr is not None
     assert started.stderr.read() == b""
     started.wait(timeout=60)
+
+
+def test_inside_a_package_as_from_above_it(tmp_path: Path) -> None:
+    """Where the command is typed decides neither a module's name nor what it imports."""
+    package = tmp_path / "pkg"
+    (package / "deep").mkdir(parents=True)
+    helper = "import torch\n\n\ndef make(n) -> torch.Tensor:\n    return torch.ones(n)\n"
+    user = "import torch\nfrom ..helper import make\n\n\ndef report(n):\n"
+    user += "    return [make(i).to('cuda').item() for i in range(n)]\n"
+    for name, text in {
+        "helper": helper,
+        "deep/user": user,
+        "__init__": "",
+        "deep/__init__": "",
+    }.items():
+        (package / f"{name}.py").write_text(text, encoding="utf-8")
+    above = check("pkg/deep/user.py", "--format=%(row)d %(code)s %(text)s", cwd=tmp_path)
+    assert "TPF101" in above.output
+    for folder, path in ((package, "deep/user.py"), (package / "deep", "user.py")):
+        found = check(path, "--format=%(row)d %(code)s %(text)s", cwd=folder)
+        assert found.output == above.output

@@ -21,7 +21,7 @@ from flake8_torchperf.digest import digest
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Some forty times what all of transformers needs.
+# Some twenty-five times what all of transformers 5.23 needs.
 LIMIT_BYTES = 256 * 1024 * 1024
 # After a sweep the cache is this full, so that the next entry does not call for another one.
 _KEPT_SHARE = 0.8

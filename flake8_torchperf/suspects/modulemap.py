@@ -7,6 +7,7 @@ ast node. Must not know torch's table or what any expression evaluates to.
 from __future__ import annotations
 
 import ast
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -148,12 +149,12 @@ def read_module(tree: ast.Module, lines: tuple[str, ...], path: Path | None) -> 
 def module_name(path: Path | None) -> tuple[str, str]:
     """The dotted name of the module in a file and of the package it lies in.
 
-    A folder is a package where it holds an ``__init__.py``.
+    A folder is a package where it holds an ``__init__.py``, the current one and those above it too.
     """
     if path is None:
         return "", ""
     parts = [] if path.stem == "__init__" else [path.stem]
-    folder = path.parent
+    folder = Path(os.path.abspath(path)).parent
     for _ in range(MAX_PACKAGE_DEPTH):
         if not (folder / "__init__.py").is_file():
             break
