@@ -143,7 +143,17 @@ HOST_DATA = {
         """,
     "nothing to copy": """
         def step(x: Tensor):
-            return torch.tensor([], device=x.device), x.new_tensor([])
+            a = torch.tensor([], device=x.device), x.new_tensor([])
+            return a, torch.Tensor([]).to(x.device), torch.tensor([]).cuda()
+        """,
+    "moved once, and kept there": """
+        class Scheduler:
+            def __init__(self, n: int):
+                self.betas = torch.linspace(0, 1, n)
+
+            def step(self, x: Tensor):
+                self.betas = self.betas.to(x.device)
+                return x * self.betas
         """,
     "kept on the host, moved in every step": """
         class Scheduler:
@@ -332,3 +342,58 @@ def test_nothing_is_reported_of_what_is_known_to_be_on_the_host() -> None:
             return y, z, torch.repeat_interleave(x, x.long()), x.to("cpu"), x.float().to(torch.long)
         """
     assert findings(program(code), ALL) == []
+
+
+ACCELERATORS = {
+    "a conditional expression": """
+        DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+
+        def step(n: int):
+            return torch.ones(n, device=DEVICE).item()  # TPF101
+        """,
+    "a torch.device of one": """
+        PLACE = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+
+        def step(n: int):
+            return torch.ones(n).to(PLACE).item()  # TPF501, TPF101
+        """,
+    "assigned in branches": """
+        def step(n: int, gpu: bool):
+            where = "cpu"
+            if gpu:
+                where = "cuda"
+            elif n > 3:
+                where = "mps"
+            return torch.ones(n, device=where).item()  # TPF101
+        """,
+    "the host alone": """
+        DEVICE = "cpu"
+        PLACE = torch.device("cpu")
+
+        def step(n: int, gpu: bool):
+            a = torch.ones(n, device=DEVICE).item()
+            return a + torch.ones(n, device=PLACE).item() + torch.ones(n).to(DEVICE).item()
+        """,
+    "a batch before it is moved": """
+        from torch.utils.data import DataLoader
+
+        def train(loader: DataLoader, device: torch.device):
+            for x, y in loader:
+                count = x[x > 0].unique().item() + int(y.nonzero().sum())
+                x = x.to(device)
+                count += x.sum().item()  # TPF206
+            return count
+        """,
+    "a default device": """
+        torch.set_default_device("cuda")
+
+        def step(n: int):
+            x = torch.ones(n)
+            return x[x > 0].sum().item()  # TPF402, TPF101
+        """,
+}
+
+
+@table(ACCELERATORS)
+def test_where_a_value_lies(code: str) -> None:
+    check(code)

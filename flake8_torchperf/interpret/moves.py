@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 # What is made of numbers alone can as well be made on the device; data has to be copied.
 FACTORY, PYTHON, NUMPY = "factory", "python", "numpy"
+EMPTY = "empty"  # no elements: there is nothing to make or to copy
 PINNED, PAGEABLE = "pinned", "pageable"
 # The trait of sites in a `with device:` block, where factories make their tensors there.
 ELSEWHERE = "default-device"
@@ -130,7 +131,7 @@ def data_origin(data: Value, short: str) -> str:
     if isinstance(data, NDArray):
         return NUMPY
     if isinstance(data, Sequence) and data.items == ():
-        return FACTORY  # nothing to copy
+        return EMPTY
     if isinstance(data, Sequence) and isinstance(data.element, NDArray):
         return NUMPY
     # torch.tensor takes data; of a tensor it warns that a copy was hardly meant.
@@ -145,6 +146,8 @@ def to_device(
     ctx: Context,
 ) -> None:
     """A copy from the host to a device."""
+    if tensor.origin == EMPTY or _kept_there(arguments.node, owner, ctx):
+        return
     traits = {"to-device"}
     if tensor.origin:
         traits.add(f"from-{tensor.origin}")
@@ -158,6 +161,19 @@ def to_device(
     if tensor.memory and queued is not None:
         traits.add(tensor.memory)
     emit(ctx, SiteKind.TRANSFER, name, arguments.node, tensor, operand_node=owner, traits=traits)
+
+
+def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
+    """``self.alpha = self.alpha.to(x.device)``: from the second call on nothing is moved."""
+    path = path_of(owner) if isinstance(owner, ast.Attribute) else None
+    if path is None or ctx.node is None:
+        return False
+    return any(
+        isinstance(inner, ast.Assign)
+        and inner.value is node
+        and any(path_of(target) == path for target in inner.targets)
+        for inner in ast.walk(ctx.node)
+    )
 
 
 def _head(node: ast.expr) -> str | None:

@@ -218,8 +218,7 @@ def _new_tensor(tensor: Tensor, arguments: Arguments, ctx: Context) -> Value:
     made = torch_special.of_data(data, "new_tensor", reason, arguments)
     if device == "host":
         return made
-    if made.origin != moves.FACTORY:
-        moves.to_device(made, "new_tensor", arguments, None, ctx)
+    moves.to_device(made, "new_tensor", arguments, None, ctx)
     return on_device(replace(made, dtype=tensor.dtype), device)
 
 

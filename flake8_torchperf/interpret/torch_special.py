@@ -59,7 +59,7 @@ def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     if device == "host":
         return torch_calls.with_dtype(made, arguments)
     if device is not None:
-        if made.origin not in ("", moves.FACTORY):
+        if made.origin:
             moves.to_device(made, short, arguments, None, ctx)
         made = tensor_calls.on_device(made, device)
     elif not made.origin or moves.factory_device(ctx) != "host":

@@ -319,6 +319,13 @@ def join(a: Value, b: Value) -> Value:
             return replace(weaken(t), origin="", memory="", arrives=0)
         case (UnknownValue(), _) | (_, UnknownValue()):
             return _tensor_or_unknown(a, b)
+        case (Scalar(kind="str"), Scalar(kind="str")) if _names_devices(a, b):
+            return Device("device")
+        case (Device(kind="device"), Scalar(kind="str") as s) | (
+            Scalar(kind="str") as s,
+            Device(kind="device"),
+        ) if _is_device_name(s):
+            return Device("device")
         case Scalar(), Scalar():
             return _join_scalars(a, b)
         case Sequence(), Sequence():
@@ -436,6 +443,19 @@ def _tensor_or_unknown(a: Value, b: Value) -> Value:
     if tensor is not None and tensor.reason.strength >= Strength.INFERRED:
         return tensor
     return UNKNOWN
+
+
+# Names that torch gives to places of computation; "cpu" is the host.
+DEVICE_NAMES = frozenset(("cpu", "cuda", "mps", "xpu", "npu", "hpu", "mtia", "xla"))
+
+
+def _is_device_name(a: Scalar) -> bool:
+    return isinstance(a.value, str) and a.value.partition(":")[0] in DEVICE_NAMES
+
+
+def _names_devices(a: Scalar, b: Scalar) -> bool:
+    """ "cuda" on one path and "cpu" on the other: where there is a device, it is meant."""
+    return a.value != b.value and _is_device_name(a) and _is_device_name(b)
 
 
 def _join_scalars(a: Scalar, b: Scalar) -> Scalar:
