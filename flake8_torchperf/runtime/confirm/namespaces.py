@@ -26,8 +26,8 @@ LARGEST_FOLDER = b"size=256m,nr_inodes=20000,mode=700"
 # Shared memory is how data loader workers hand over tensors; this one is empty and small.
 SHARED_MEMORY = b"size=64m"
 # The devices that programs need; a terminal's and a disk's could be written to past all mounts.
-DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd")
-ACCELERATORS = "nvidia"
+DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "dxg")
+ACCELERATORS = ("nvidia", "nvhost", "nvmap")
 # Sockets in these folders lead to services that act for whoever connects: a desktop's, Docker's.
 SERVICES = ("/run", "/var/run", "/tmp/.X11-unix", "/tmp/.ICE-unix")
 

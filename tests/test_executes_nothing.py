@@ -1,0 +1,368 @@
+"""Linting executes nothing of what it lints: a project that would leave a mark wherever it is run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+DRIVER = Path(__file__).with_name("audited.py")
+PAGES = Path(__file__).resolve().parent.parent / "rules"
+# A statement that leaves a mark; the file's name says which place was run.
+MARK = "open({place!r}, 'w').close()"
+
+# Every expression in it is evaluated by one who imports or calls this; none by one who reads it.
+MODEL = '''\
+# -*- coding: utf-8 -*-
+"""A module that marks whatever is evaluated. >>> {doctest}"""
+from __future__ import annotations
+
+import json as helper_json
+import torch
+from helper import scaled, Registry, LIMIT
+from package.inner import Layer
+from package import *
+
+
+def mark(place, value=None):
+    open({marks!r} + "/" + place, "w").close()
+    return value
+
+
+mark("import")
+RATE = mark("constant", 0.5)
+KNOWN: torch.Tensor = mark("annotated-constant", torch.ones(3))
+if mark("condition", True) and __name__ != "other":
+    mark("branch")
+
+
+@mark("decorator", lambda f: f)
+def step(x: torch.Tensor, rate=mark("default"), *, k: mark("annotation") = mark("keyword")) -> "mark('returns')":
+    """x (torch.Tensor): {doctest}"""
+    total = 0.0
+    for row in x:
+        total += row.sum().item()
+        if row.isnan().any():
+            print(f"{{mark('f-string')}} {{row}}")
+    return total + scaled(x).item() * RATE + (lambda: mark("lambda"))()
+
+
+class Meta(type):
+    def __new__(cls, name, bases, space):
+        mark("metaclass")
+        return super().__new__(cls, name, bases, space)
+
+    def __getattr__(cls, name):
+        return mark("class-getattr")
+
+
+class Net(Layer, torch.nn.Module, metaclass=mark("class-keyword", Meta)):
+    mark("class-body")
+    field: "mark('string-annotation')" = mark("class-default")
+    __slots__ = mark("slots", ())
+
+    def __init_subclass__(cls, **more):
+        mark("init-subclass")
+
+    def __class_getitem__(cls, item):
+        return mark("class-getitem")
+
+    @property
+    def scale(self):
+        return mark("property", torch.ones(1))
+
+    def __del__(self):
+        mark("finaliser")
+
+    def forward(self, x: torch.Tensor):
+        while x.sum() > 1:
+            x = x * self.scale.item() * Registry.find("scale").item()
+        match x:
+            case Net(field=y):
+                return y.item()
+        return eval("mark('eval')") + exec("mark('exec')") + LIMIT.item()
+
+
+def __getattr__(name):
+    return mark("module-getattr")
+'''
+HELPER = """\
+import torch
+{mark}
+
+
+class Registry:
+    {mark}
+    items: dict[str, torch.Tensor] = {{}}
+
+    @classmethod
+    def find(cls, name: str) -> torch.Tensor:
+        {mark}
+        return cls.items[name]
+
+
+LIMIT = torch.ones(1).cuda() if not {mark} else None
+
+
+def scaled(x: torch.Tensor, by={mark}) -> torch.Tensor:
+    {mark}
+    return x * 2
+"""
+# Found by whoever starts Python or a test in this folder, or has it on the path.
+PASSED_BY = (
+    "conftest.py", "sitecustomize.py", "usercustomize.py", "setup.py", "noxfile.py", "torch.py",
+    "json.py", "tomllib.py", "tomli.py", "numpy.py", "rich.py", "difflib.py", "flake8_torchperf.py",
+    "pyflakes.py", "__main__.py", "__init__.py", "ast.py", "tests/conftest.py",
+)  # fmt: skip
+PAGE = """\
++++
+code = "TPF701"
+name = "read-of-ours"
+family = "host reads"
+scope = "hot"
+message = "{expression} reads"
+
+[instead]
+default = "nothing"
+
+[[match]]
+kind = "HostRead"
+operations = ["item"]
++++
+
+`{{cycler.__init__.__globals__.os.system('touch MARKS/page')}}`
+<script>__import__("os").system("touch MARKS/page")</script>
+
+```python
+open("MARKS/page-example", "w").close()
+```
+"""
+CONFIGURATION = """\
+[flake8]
+extend-select = TPF
+torchperf-scope = all
+torchperf-hot = step, *_mark
+torchperf-explain = true
+torchperf-rules = ./pages
+torchperf-confirm = true
+torchperf-run = model.py
+confirm = model.py
+run = model.py
+harness = model.py
+
+[torchperf]
+confirm = model.py
+run = model.py
+
+[torchperf:confirm]
+inputs = x=open('MARKS/inputs', 'w')
+"""
+VARIABLES = ("CONFIRM", "RUN", "HARNESS", "INPUTS", "RULES", "SCRIPT", "OPTIONS")
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The project's folder; beside it lies the folder for marks."""
+    folder, marks = tmp_path / "project", tmp_path / "marks"
+    marks.mkdir()
+    for name in ("package", "pages", "tests"):
+        (folder / name).mkdir(parents=True)
+
+    def mark(place: str) -> str:
+        return MARK.format(place=str(marks / place))
+
+    doctest = mark("doctest").replace('"', "'")
+    (folder / "model.py").write_text(MODEL.format(marks=str(marks), doctest=doctest))
+    (folder / "helper.py").write_text(HELPER.format(mark=mark("helper")))
+    (folder / "package" / "__init__.py").write_text(f"{mark('package')}\n__all__ = ['x']\n")
+    (folder / "package" / "inner.py").write_text(
+        f"import torch\n{mark('inner')}\nclass Layer:\n    {mark('inner-class')}\n"
+    )
+    for name in PASSED_BY:
+        (folder / name).write_text(f"import torch\n{mark(name.replace('/', '-'))}\n")
+    (folder / "startup.pth").write_text(f"import os; {mark('pth')}\n")
+    page = PAGE.replace("MARKS", str(marks))
+    (folder / "pages" / "TPF701-read-of-ours.md").write_text(page)
+    (folder / "pages" / "conftest.py").write_text(mark("pages-conftest"))
+    (folder / "setup.cfg").write_text(CONFIGURATION.replace("MARKS", str(marks)))
+    (folder / "pyproject.toml").write_text("[tool.torchperf]\nconfirm = true\nrun = 'model.py'\n")
+    return folder
+
+
+def marks_of(project: Path) -> list[str]:
+    return sorted(one.name for one in (project.parent / "marks").iterdir())
+
+
+def environment() -> dict[str, str]:
+    ours = {f"TORCHPERF_{name}": "model.py" for name in VARIABLES}
+    return {**os.environ, **ours, "TORCHPERF_DEBUG": "1"}
+
+
+def script(name: str) -> str:
+    """The installed command: unlike ``python -m``, it does not put the folder on the path."""
+    found = shutil.which(name, path=str(Path(sys.executable).parent))
+    assert found, f"{name} is not installed beside {sys.executable}"
+    return found
+
+
+def run(project: Path, *command: str, text: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=project, env=environment(), input=text, capture_output=True, text=True,
+        timeout=240, check=False,
+    )  # fmt: skip
+
+
+def test_the_marks_work(project: Path) -> None:
+    """Were it run, it would show: so the absence of marks means something."""
+    done = run(project, sys.executable, "-c", "import helper, package.inner")
+    assert done.returncode != 0 or marks_of(project)
+    assert {"package", "inner", "inner-class"} & set(marks_of(project)) or "torch.py" in marks_of(
+        project
+    )
+
+
+LINTING = {
+    "a file": ["model.py"],
+    "the folder": ["."],
+    "the folder by eight": ["-j8", "."],
+    "cold code too": ["--torchperf-scope=all", "--torchperf-explain", "model.py", "helper.py"],
+    "with flake8's own checks": ["--select=E,F,W,C,TPF", "--doctests", "--max-complexity=3", "."],
+    "with the source": ["--show-source", "--statistics", "--benchmark", "."],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", list(LINTING.values()), ids=list(LINTING))
+def test_flake8_leaves_no_mark(project: Path, arguments: list[str]) -> None:
+    done = run(project, script("flake8"), *arguments)
+    assert done.returncode == 1
+    assert "model.py" in done.stdout
+    assert "TPF" in done.stdout
+    assert "TPF701" in done.stdout, "the project's own page was read"
+    assert marks_of(project) == []
+
+
+def test_flake8_on_standard_input_leaves_no_mark(project: Path) -> None:
+    text = (project / "model.py").read_text()
+    done = run(project, script("flake8"), "--stdin-display-name=model.py", "-", text=text)
+    assert "TPF" in done.stdout
+    assert marks_of(project) == []
+
+
+TELLING = {
+    "explain": ["explain", "TPF203"],
+    "explain as json": ["explain", "TPF203", "--format", "json"],
+    "rules": ["rules"],
+    "rules as json": ["rules", "--format", "json"],
+    "help": ["--help"],
+    "an unknown command": ["chekc", "model.py"],
+    "confirm without a path": ["confirm"],
+    "run without a script": ["run"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("arguments", list(TELLING.values()), ids=list(TELLING))
+def test_torchperf_leaves_no_mark(project: Path, arguments: list[str]) -> None:
+    done = run(project, script("torchperf"), *arguments)
+    assert done.stdout or done.stderr
+    assert "Traceback" not in done.stderr
+    assert marks_of(project) == []
+
+
+def audited(project: Path, *command: str) -> dict[str, object]:
+    report = project.parent / "report.json"
+    done = run(project, sys.executable, str(DRIVER), str(project), str(report), *command)
+    assert report.exists(), done.stderr
+    found: dict[str, object] = json.loads(report.read_text())
+    assert "Traceback" not in done.stderr, done.stderr
+    return found
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["flake8", "-j1", "."],
+        ["flake8", "-j1", "--torchperf-scope=all", "--torchperf-explain", "model.py"],
+        ["torchperf", "explain", "TPF203"],
+        ["torchperf", "rules"],
+        ["torchperf", "confirm"],
+        ["torchperf", "run"],
+    ],
+    ids=" ".join,
+)
+def test_no_process_no_socket_no_file_written(project: Path, command: list[str]) -> None:
+    found = audited(project, *command)
+    assert found["events"] == []
+    assert found["loaded"] == [], "neither torch nor anything of the project is imported"
+    assert marks_of(project) == []
+
+
+def test_the_audit_sees_what_it_looks_for(project: Path) -> None:
+    """`confirm` with a path starts a process: that this shows is what makes the rest worth it."""
+    if find_spec("torch") is None:
+        pytest.skip("confirm needs torch")
+    (project / "cold.py").write_text("import torch\n\n\ndef step(x: torch.Tensor):\n    x.item()\n")
+    found = audited(project, "torchperf", "confirm", "cold.py")
+    assert "subprocess.Popen" in str(found["events"])
+
+
+def test_an_editor_leaves_no_mark(project: Path) -> None:
+    """python-lsp-server, over standard input and output, on a buffer that is not saved."""
+    pytest.importorskip("pylsp")
+    path = project / "model.py"
+    uri, text = path.as_uri(), path.read_text()
+    plugins = {
+        "flake8": {"enabled": True, "executable": script("flake8")},
+        **{name: {"enabled": False} for name in ("pycodestyle", "pyflakes", "mccabe", "jedi")},
+    }
+    messages = [
+        {"id": 1, "method": "initialize", "params": {"rootUri": project.as_uri(), "capabilities": {}}},
+        {"method": "initialized", "params": {}},
+        {"method": "workspace/didChangeConfiguration",
+         "params": {"settings": {"pylsp": {"plugins": plugins, "configurationSources": ["flake8"]}}}},
+        {"method": "textDocument/didOpen", "params": {"textDocument": {
+            "uri": uri, "languageId": "python", "version": 1, "text": text}}},
+    ]  # fmt: skip
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "pylsp"] if sys.version_info >= (3, 11) else [script("pylsp")],
+        cwd=project, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as server:  # fmt: skip
+        assert server.stdin is not None
+        assert server.stdout is not None
+        for message in messages:
+            body = json.dumps({"jsonrpc": "2.0", **message}).encode()
+            server.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+        server.stdin.flush()
+        limit = threading.Timer(60, server.kill)  # a server that says nothing would be waited for
+        limit.start()
+        diagnostics = _diagnostics(server.stdout)
+        limit.cancel()
+        server.kill()
+    assert any(str(one.get("code", "")).startswith("TPF") for one in diagnostics)
+    assert marks_of(project) == []
+
+
+def _diagnostics(stream: object) -> list[dict[str, object]]:
+    """What the first published list of diagnostics with anything in it says."""
+    assert hasattr(stream, "readline")
+    assert hasattr(stream, "read")
+    while True:
+        length = 0
+        while line := stream.readline().strip():
+            name, _, value = line.partition(b":")
+            if name.lower() == b"content-length":
+                length = int(value)
+        if not length:
+            return []
+        message = json.loads(stream.read(length))
+        if message.get("method") == "textDocument/publishDiagnostics":
+            found: list[dict[str, object]] = message["params"]["diagnostics"]
+            if found:
+                return found
