@@ -54,6 +54,10 @@ def step(x: torch.Tensor, rate=mark("default"), *, k: mark("annotation") = mark(
     return total + scaled(x).item() * RATE + (lambda: mark("lambda"))()
 
 
+def other_step(x: torch.Tensor):
+    return x.item()
+
+
 class Meta(type):
     def __new__(cls, name, bases, space):
         mark("metaclass")
@@ -127,6 +131,7 @@ code = "TPF701"
 name = "read-of-ours"
 family = "host reads"
 scope = "hot"
+priority = 100
 message = "{expression} reads"
 
 [instead]
@@ -136,13 +141,36 @@ default = "nothing"
 kind = "HostRead"
 operations = ["item"]
 +++
+# read-of-ours (TPF701)
+
+## What it does
 
 `{{cycler.__init__.__globals__.os.system('touch MARKS/page')}}`
 <script>__import__("os").system("touch MARKS/page")</script>
 
+## Why it is slow
+
+It is not.
+
+## Bad
+
 ```python
-open("MARKS/page-example", "w").close()
+open("MARKS/page-bad", "w").close()
 ```
+
+## Good
+
+```python
+open("MARKS/page-good", "w").close()
+```
+
+## When to ignore it
+
+Always.
+
+## References
+
+- None.
 """
 CONFIGURATION = """\
 [flake8]
@@ -284,6 +312,13 @@ def audited(project: Path, *command: str) -> dict[str, object]:
     return found
 
 
+# Findings, pages, and a command line without what there is to run.
+STATUS = {
+    "flake8 -j1": 1, "torchperf explain": 0, "torchperf rules": 0, "torchperf confirm": 2,
+    "torchperf run": 2,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "command",
     [
@@ -298,6 +333,7 @@ def audited(project: Path, *command: str) -> dict[str, object]:
 )
 def test_no_process_no_socket_no_file_written(project: Path, command: list[str]) -> None:
     found = audited(project, *command)
+    assert found["status"] == STATUS[" ".join(command[:2])]
     assert found["events"] == []
     assert found["loaded"] == [], "neither torch nor anything of the project is imported"
     assert marks_of(project) == []
