@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionNode, ModuleMap
 
 # Expressions evaluated for one function, callees included, before the rest counts as Unknown.
-STEPS_PER_FUNCTION = 40_000
+STEPS_PER_FUNCTION = 20_000
 # How deep expressions may stand in one another (callees' included) before they count as Unknown:
 # each costs some six Python frames, and flake8 has used up to a hundred of the thousand there are.
 MAX_EXPRESSION_DEPTH = 110
