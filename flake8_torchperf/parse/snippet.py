@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import warnings
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -30,12 +31,15 @@ class UnreadableError(Exception):
 class Snippet:
     """One function, or the statements at module level, in the lines of its file."""
 
-    __slots__ = ("_parents", "lines", "nodes")
+    __slots__ = ("_codes", "_edges", "_parents", "lines", "nodes")
 
     def __init__(self, lines: Sequence[str], nodes: Sequence[ast.AST]) -> None:
         self.lines = lines
         self.nodes = nodes
         self._parents: dict[int, ast.AST | None] | None = None
+        # Kept by node: one loop may hold thousands of findings, one chain of `and` as many.
+        self._codes: dict[int, str] = {}
+        self._edges: dict[int, tuple[list[Point], list[Point]]] = {}
 
     @property
     def start(self) -> Place:
@@ -67,6 +71,13 @@ class Snippet:
 
         Runs of white space become one space.
         """
+        if id(node) not in self._family():
+            return self._code(node)
+        if id(node) not in self._codes:
+            self._codes[id(node)] = self._code(node)
+        return self._codes[id(node)]
+
+    def _code(self, node: ast.AST) -> str:
         if id(node) not in self._family() or not _has_place(node) or not self._is_there(node):
             return " ".join(ast.unparse(node).split())
         text = texts.without_comments(texts.between(self.lines, *_extent(node)))
@@ -153,18 +164,25 @@ class Snippet:
         if isinstance(parent, ast.Call):
             high = (high[0], high[1] - 1)
         if not isinstance(parent, ast.FormattedValue):
-            for other in _placed_children(parent):
-                other_start, other_end = _extent(other)
-                if other_end <= start:
-                    low = max(low, other_end)
-                elif other_start >= end:
-                    high = min(high, other_start)
+            starts, ends = self._children(parent)
+            if nearest := bisect_right(ends, start):
+                low = max(low, ends[nearest - 1])
+            if (nearest := bisect_left(starts, end)) < len(starts):
+                high = min(high, starts[nearest])
         before = texts.between(self.lines, low, start)
         after = texts.between(self.lines, end, high)
         if isinstance(parent, ast.FormattedValue):
             # Before Python 3.12 its place is that of the whole string.
             return before[before.rfind("{") + 1 :], after.partition("}")[0]
         return before, after
+
+    def _children(self, parent: ast.AST) -> tuple[list[Point], list[Point]]:
+        """Where the nodes right below one start, and where they end, each in order."""
+        if id(parent) not in self._edges:
+            extents = [_extent(child) for child in _placed_children(parent)]
+            starts, ends = sorted(one[0] for one in extents), sorted(one[1] for one in extents)
+            self._edges[id(parent)] = (starts, ends)
+        return self._edges[id(parent)]
 
     def _in_characters(self, start: Point, end: Point) -> Place:
         first, last = self.lines[start[0] - 1], self.lines[end[0] - 1]

@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from flake8_torchperf.suspects.walk import Nodes
 
@@ -137,6 +137,10 @@ def host_annotation(node: ast.expr) -> bool:
 
 def surely_host(node: ast.expr, names: frozenset[str]) -> bool:
     """Is the value of an expression on the host, and asking it for its truth free?"""
+    return all(_host_part(part, names) for part in _parts(node))
+
+
+def _host_part(node: ast.expr, names: frozenset[str]) -> bool:
     match node:
         case ast.Constant() | ast.JoinedStr():
             return True
@@ -146,30 +150,29 @@ def surely_host(node: ast.expr, names: frozenset[str]) -> bool:
             return attr in HOST_ATTRIBUTES or _is_dtype(node)
         case ast.Compare():
             return _host_comparison(node, names)
-        case ast.BoolOp(values=parts) | ast.Tuple(elts=parts) | ast.List(elts=parts):
-            return _all(parts, names)
-        case ast.UnaryOp(operand=operand):
-            return surely_host(operand, names)
-        case ast.BinOp():
-            return _all(_operands(node), names)
-        case ast.IfExp(body=body, orelse=orelse):
-            return surely_host(body, names) and surely_host(orelse, names)
-        case ast.Subscript(value=value):
-            return surely_host(value, names)
         case ast.Call(args=args):
             return _host_call(node, args, names)
     return False
 
 
-def _operands(node: ast.BinOp) -> Iterable[ast.expr]:
-    """The operands of operators in a row: a sum of thousands is nested as deep."""
-    waiting: list[ast.expr] = [node]
+def _parts(node: ast.expr) -> Iterator[ast.expr]:
+    """The expressions of which each must be on the host for the whole to be, from the left.
+
+    Not by recursion: a sum of thousands is nested as deep.
+    """
+    waiting = [node]
     while waiting:
-        one = waiting.pop()
-        if isinstance(one, ast.BinOp):
-            waiting += (one.right, one.left)
-        else:
-            yield one
+        match waiting.pop():
+            case ast.BinOp(left=left, right=right):
+                waiting += (right, left)
+            case ast.IfExp(body=body, orelse=orelse):
+                waiting += (orelse, body)
+            case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
+                waiting.append(inner)
+            case ast.BoolOp(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
+                waiting += reversed(values)
+            case part:
+                yield part
 
 
 def _all(nodes: Iterable[ast.expr], names: frozenset[str]) -> bool:
