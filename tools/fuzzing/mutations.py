@@ -130,6 +130,7 @@ def tree_mutation(source: str, other: str, rng: random.Random) -> str | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             tree, donor = ast.parse(source), ast.parse(other)
+            _type(tree, rng)
             for _ in range(rng.choice((1, 2, 4, 8))):
                 _graft(tree, donor, rng)
             made = ast.unparse(ast.fix_missing_locations(tree))
@@ -137,6 +138,13 @@ def tree_mutation(source: str, other: str, rng: random.Random) -> str | None:
     except (SyntaxError, ValueError, RecursionError, AttributeError, TypeError, KeyError):
         return None  # a tree that is no program, such as a call where a name must stand
     return made
+
+
+def _type(tree: ast.Module, rng: random.Random) -> None:
+    """Call some parameters tensors: of values about which nothing is known nothing is said."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.arg) and node.arg not in ("self", "cls") and rng.random() < 0.4:
+            node.annotation = ast.parse(rng.choice(TYPES), mode="eval").body
 
 
 def _graft(tree: ast.Module, donor: ast.Module, rng: random.Random) -> None:
@@ -178,6 +186,7 @@ def _copied(node: ast.AST) -> ast.AST:
     return made
 
 
+TYPES = ("torch.Tensor", "torch.Tensor", "list[torch.Tensor]", "torch.nn.Module", "'Tensor | None'")
 EXPRESSIONS = (
     "lambda: _", "lambda *a, k=_: (_, a)", "[_ for y in _ if _]", "{_: _ for y in range(3)}",
     "{**_, 'k': _}", "[*_, _]", "f'{_!r:>{_}} {_=}'", "(y := _)", "_ if _ else _", "not _", "-_",
