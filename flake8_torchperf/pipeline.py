@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import gc
 import io
+import os
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,12 +48,23 @@ def lint_tree(
     it held.
     """
     path = Path(filename)
-    module = read_module(tree, tuple(lines), path if path.is_file() else None)
+    module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
     compiled = find_compiled(module, assume=options.assume_compiled)
     suspects = with_compiled(nominate(module, _called(options)), module, compiled)
     if not suspects:
         return []
     return _interpret(module, suspects, compiled, options, {} if reads is None else reads)
+
+
+def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
+    """The lines as Python counts them.
+
+    Where flake8 reads standard input, a lone carriage return ends a line for Python's parser and
+    none for flake8.
+    """
+    if not any("\r" in line for line in lines):
+        return tuple(lines)
+    return tuple(io.StringIO("".join(lines), newline="").readlines())
 
 
 def _called(options: Options) -> frozenset[str]:

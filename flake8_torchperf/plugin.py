@@ -109,9 +109,11 @@ class TorchPerfPlugin:
 
 def internal_error(error: Exception) -> str:
     """Say in one line what went wrong inside the plugin, where, and what to do about it."""
+    from flake8_torchperf.findings.message import printable
+
     frame = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{os.path.basename(frame.filename)}:{frame.lineno}"
-    reason = " ".join(f"{type(error).__name__}: {error}".split())
+    reason = printable(" ".join(f"{type(error).__name__}: {error}".split()))
     return (
         f"{INTERNAL_ERROR} this file was not analysed, by a mistake of flake8-torchperf: {reason} "
         f"({place}); please report it to {REPORT_TO}, TORCHPERF_DEBUG=1 shows the traceback"

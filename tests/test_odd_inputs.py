@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import sys
 from pathlib import Path
 
@@ -80,7 +81,7 @@ def rows(source: str) -> list[tuple[int, int, str]]:
         ),
         pytest.param(
             HEAD
-            + "class A:\n    @property\n    def step(self): return torch.ones(3).cuda().item()\n",
+            + "class A:\n    @property\n    def step(self): return torch.ones(3, device=d).item()\n",
             4,
             27,
             id="a decorated method on one line",
@@ -289,3 +290,54 @@ ODD = {
 def test_odd_syntax(source: str) -> None:
     parse(HEAD + source)
     assert {f.code for f in survive(HEAD + source, ALL)} <= {"TPF101", "TPF900"}
+
+
+def test_names_that_no_file_can_have(tmp_path: Path) -> None:
+    long = "a" * 300
+    path = tmp_path / "model.py"
+    path.write_text(
+        f"{HEAD}from {long} import b\nimport {'.'.join(['c'] * 3000)}\nfrom .{long}.d import e\n{READ}"
+        f"def other_step(x):\n    return b(e(c.c.c(x))).item()\n"
+    )
+    assert [f.code for f in lint(path.read_text(), str(path), HOT)] == ["TPF101"]
+    for name in (f"{long}.py", "/".join(["a"] * 3000), "a\0b", "", "-", "stdin", "\udcff.py"):
+        assert [f.code for f in lint(HEAD + READ, name, HOT)] == ["TPF101"]
+
+
+def test_neighbours_that_never_end(tmp_path: Path) -> None:
+    """A link to a device, a pipe without a writer, a link to itself, a file as long as a disk."""
+    (tmp_path / "endless.py").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "pipe.py")
+    (tmp_path / "loop.py").symlink_to(tmp_path / "loop.py")
+    with open(tmp_path / "huge.py", "wb") as file:
+        file.truncate(10**11)
+    path = tmp_path / "model.py"
+    path.write_text(
+        f"{HEAD}from endless import a\nfrom pipe import b\nfrom loop import c\nfrom huge import d\n{READ}"
+        "def other_step(x):\n    return a(b(c(d(x)))).item()\n"
+    )
+    for _ in range(2):
+        run = flake8("--select=TPF", path)
+        assert run.codes == ["TPF101"]
+
+
+def test_a_neighbour_in_latin_1(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_bytes(
+        "# coding: latin-1\n# äöü\nimport torch\ndef made() -> torch.Tensor: ...\n".encode(
+            "latin-1"
+        )
+    )
+    path = tmp_path / "model.py"
+    path.write_text(
+        "import torch\nfrom helper import made\ndef step():\n    return made().item()\n"
+    )
+    assert [f.code for f in lint(path.read_text(), str(path), HOT)] == ["TPF101"]
+
+
+def test_a_message_cannot_draw_on_the_terminal() -> None:
+    source = (
+        HEAD
+        + 'def step(x: dict[str, torch.Tensor]):\n    return x["\x1b[2J\x07\u202e\x9b"].item()\n'
+    )
+    (found,) = lint(source, "model.py", HOT)
+    assert found.message.isprintable()

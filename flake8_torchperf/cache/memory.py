@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flake8_torchperf.digest import digest, digest_of
+from flake8_torchperf.digest import digest_of, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +22,6 @@ Row: TypeAlias = "tuple[str | int | None, ...]"
 # Path of a module that was looked for -> digest of what it held, "" where there was no file.
 Reads: TypeAlias = "Mapping[str, str]"
 
-NO_FILE = ""
 # As in suspects/modulemap.py: how far above a file its packages are looked for.
 MAX_PACKAGE_DEPTH = 12
 
@@ -111,11 +110,7 @@ class Memory:
 
 def held(path: str) -> str:
     """The digest of what a file holds; NO_FILE where there is none, or none that can be read."""
-    try:
-        with open(path, "rb") as file:
-            return digest(file.read())
-    except OSError:
-        return NO_FILE
+    return read_file(path)[1]
 
 
 def packages(folder: str) -> int:

@@ -29,12 +29,19 @@ def format_message(rule: Rule, site: Site, snippet: Snippet) -> str:
         "compiled": site.compiled,
     }
     fields["instead"] = rule.advice(site.operation, site.traits).format_map(fields)
-    return _tidy(rule.message.format_map(fields))
+    return printable(_tidy(rule.message.format_map(fields)))
 
 
 def with_reason(message: str, reason: str) -> str:
     """``message`` with why the operand is believed to be a tensor (``--torchperf-explain``)."""
-    return f"{message} (reason: {' '.join(reason.split())})" if reason else message
+    return f"{message} (reason: {printable(' '.join(reason.split()))})" if reason else message
+
+
+def printable(text: str) -> str:
+    """``text`` without what a terminal would obey: a source's words stay words."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def shorten(text: str, longest: int = LONGEST_EXPRESSION) -> str:

@@ -6,11 +6,13 @@ Enters a dotted name; leaves the module map that holds it. Must not know what th
 from __future__ import annotations
 
 import io
+import os
+import tokenize
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.digest import digest
+from flake8_torchperf import digest
 from flake8_torchperf.suspects.outline import read_outline
 
 if TYPE_CHECKING:
@@ -18,12 +20,8 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.suspects.modulemap import ModuleMap
 
-# A module longer than this is generated; mapping it costs more than it tells.
-MAX_BYTES = 2_000_000
 # Modules read for one linted file.
 MAX_MODULES = 400
-# Stands for the digest of a file that is not there, or cannot be read.
-NO_FILE = ""
 
 
 class Project:
@@ -46,11 +44,11 @@ class Project:
             return None
         base = self._root.joinpath(*name.split("."))
         for path in (base.with_suffix(".py"), base / "__init__.py"):
-            if path.is_file():
+            if os.path.isfile(path):  # False for a name that no file can have
                 self._read += 1
                 self._modules[name], self._reads[str(path)] = read_file(path)
                 break
-            self._reads[str(path)] = NO_FILE
+            self._reads[str(path)] = digest.NO_FILE
         return self._modules[name]
 
     def find(self, qualified: str) -> tuple[ModuleMap, tuple[str, ...]] | None:
@@ -79,7 +77,7 @@ def read_file(path: Path) -> tuple[ModuleMap | None, str]:
     try:
         return _read_file(path, _stamp(path.stat()))
     except OSError:
-        return None, NO_FILE
+        return None, digest.NO_FILE
 
 
 def files_read() -> int:
@@ -89,13 +87,13 @@ def files_read() -> int:
 
 @lru_cache(maxsize=512)
 def _read_file(path: Path, stamp: tuple[int, int]) -> tuple[ModuleMap | None, str]:
-    text = path.read_bytes()
-    content = digest(text)
-    if stamp[1] > MAX_BYTES:
+    data, content = digest.read_file(str(path))
+    if data is None:
         return None, content
     try:
-        return read_outline(text.decode("utf-8-sig"), path), content
-    except (SyntaxError, ValueError, RecursionError):
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        return read_outline(data.decode(encoding), path), content
+    except (SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
         return None, content  # flake8 reports the file itself when it is linted
 
 

@@ -21,6 +21,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from flake8_torchperf.findings.message import printable
+
 # Importing torch from a cold disk; not part of a snippet's own time.
 START_SECONDS = 120.0
 # Handed to the child: what finding libraries and devices needs, and nothing that could be a secret.
@@ -208,7 +210,7 @@ def _printable(value: Any) -> Any:
     """The same data without what a terminal would obey: texts hold the snippet's own words."""
     match value:
         case str():
-            return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in value)
+            return printable(value)
         case list():
             return [_printable(one) for one in value]
         case dict():
