@@ -92,7 +92,8 @@ def _read_file(path: Path, stamp: tuple[int, int]) -> tuple[ModuleMap | None, st
         return None, content
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return read_outline(data.decode(encoding), path), content
+        text = io.TextIOWrapper(io.BytesIO(data), encoding).read()  # every line ends in \n
+        return read_outline(text, path), content
     except (SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
         return None, content  # flake8 reports the file itself when it is linted
 
