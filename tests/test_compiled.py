@@ -178,6 +178,20 @@ NOT_COMPILED = {
             print("a")
             return x
         """,
+    "a warning of misuse": """
+        @torch.compile
+        def f(x: Tensor, scale=None):
+            if scale is not None:
+                warnings.warn("scale is ignored")
+            return x
+        """,
+    "after a guard": """
+        @torch.compile
+        def f(x: Tensor):
+            if not torch.compiler.is_compiling() and x.sum() > 0:
+                x = x + 1
+            return x
+        """,
     "under a guard": """
         @torch.compile
         def f(x: Tensor):

@@ -22,6 +22,7 @@ from flake8_torchperf.interpret.values import (
 )
 from flake8_torchperf.knowledge.graph_breaks import breaking_calls
 from flake8_torchperf.sites.model import Heat, Level, SiteKind
+from flake8_torchperf.suspects.compiled import guarded
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.arguments import Arguments
@@ -43,6 +44,8 @@ SWITCHED_OFF = {
     "backward": ("trace_autograd_ops",),
     "rnn": ("allow_rnn",),
 }
+# Texts that a branch of their own marks as told seldom: of print and debugging output it says less.
+ADVICE = frozenset(("warn", "logger"))
 RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
 FACTORIES = frozenset((
     "torch.ones", "torch.zeros", "torch.empty", "torch.full", "torch.rand", "torch.randn",
@@ -83,6 +86,13 @@ def entered(place: Context, node: ast.AST, *, keep_cold: bool = False) -> Contex
     name = getattr(node, "name", "a lambda")
     heat = Heat(Level.HOT, f"in {name}, which is compiled")
     return replace(place, base=heat, base_stays_cold=False)
+
+
+def after(value: ast.expr, ctx: Context, *, conjunction: bool) -> Context:
+    """The place after ``value`` in ``value and ...``: compiled code may never come there."""
+    if not ctx.compiled or guarded(value) is not (not conjunction):
+        return ctx
+    return replace(ctx, compiled="", traits=ctx.traits - OWN_TRAITS)
 
 
 def note_call(callee: Value, arguments: Arguments, ctx: Context) -> None:
@@ -138,6 +148,8 @@ def _breaking(callee: Value, arguments: Arguments, ctx: Context) -> None:
     operation, operand = _operation(callee, arguments)
     if not operation or not ctx.traits.isdisjoint(SWITCHED_OFF.get(operation, ())):
         return
+    if operation in ADVICE and id(arguments.node) in ctx.machine.compiled.advice:
+        ctx = ctx.demote("where misuse is told")
     covers = tuple(argument.node for argument in arguments.all())
     node = arguments.node
     emit(ctx, SiteKind.GRAPH_BREAK, operation, node, operand, operand_node=node, covers=covers)

@@ -77,10 +77,12 @@ def _truths(node: ast.BoolOp, env: Env, ctx: Context, operation: str) -> None:
     """``a and b``: each is asked for its truth after those before it held (failed, for ``or``)."""
     truth(node.values[0], env, ctx, operation)
     inner = env
+    conjunction = isinstance(node.op, ast.And)
     for before, value in pairwise(node.values):
-        after = narrow(before, inner, ctx, isinstance(node.op, ast.And))
+        after = narrow(before, inner, ctx, conjunction)
         if after is None:
             return
+        ctx = compiled.after(before, ctx, conjunction=conjunction)
         truth(value, after, ctx, operation)
         _keep_walrus(after, env)
         inner = after

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+import unittest.mock
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -71,6 +72,26 @@ def explain(
         except dynamo.exc.TorchDynamoException as error:
             return Explained(0, tuple(found), " ".join(str(error).split())[:300])
     return Explained(int(told.graph_count), tuple(found))
+
+
+@contextlib.contextmanager
+def uncompiled() -> Iterator[None]:
+    """Let ``torch.compile`` hand back what it is given: `explain` traces that itself.
+
+    Code loaded under this can be run line by line, and needs no C++ compiler.
+    """
+
+    def hand_back(model: Any = None, **options: Any) -> Any:
+        return model if model is not None else lambda given: given
+
+    def stay(self: torch.nn.Module, *args: Any, **options: Any) -> None:
+        return None
+
+    with (
+        unittest.mock.patch.object(torch, "compile", hand_back),
+        unittest.mock.patch.object(torch.nn.Module, "compile", stay),
+    ):
+        yield
 
 
 @contextlib.contextmanager

@@ -88,13 +88,17 @@ class Wrap:
 
 @dataclass(slots=True, eq=False)
 class CompiledCode:
-    """What is known of one module; functions and calls are held by the identity of their nodes."""
+    """What is known of one module; functions and calls are held by the identity of their nodes.
+
+    ``advice`` holds the warnings that stand alone in a branch.
+    """
 
     functions: dict[int, Compilation] = field(default_factory=dict)
     transformed: dict[int, str] = field(default_factory=dict)
     wraps: dict[int, Wrap] = field(default_factory=dict)
     switches: frozenset[str] = frozenset()
     marks: dict[int, Mark] = field(default_factory=dict)
+    advice: set[int] = field(default_factory=set)
 
     def __bool__(self) -> bool:
         return bool(self.functions or self.transformed or self.marks)
@@ -307,8 +311,9 @@ class Search:
                 continue
             how = self.found.functions[id(caller)]
             for inner in traced(body_of(caller)):
-                scope = place
-                for callee in self._run_by(inner, scope):
+                if isinstance(inner, ast.If):
+                    self.found.advice.update(_advice(inner))
+                for callee in self._run_by(inner, place):
                     if id(callee) in self.found.functions or not_traced(callee, self._module):
                         continue
                     name = "a lambda" if isinstance(callee, ast.Lambda) else callee.name
@@ -327,6 +332,22 @@ class Search:
                     if not (isinstance(f, ast.FunctionDef) and f.name == "__init__")
                 ]
         return []
+
+
+# Methods and functions that tell of misuse.
+_WARNING = frozenset(("warn", "warning", "error", "critical", "exception", "warning_once"))
+
+
+def _advice(node: ast.If) -> Iterator[int]:
+    """The warnings that are all a branch does: what is told there is told to who does it wrong."""
+    for block in (node.body, node.orelse):
+        for statement in block:
+            match statement:
+                case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) if name in _WARNING:
+                    continue
+            break
+        else:
+            yield from (id(s.value) for s in block if isinstance(s, ast.Expr))
 
 
 def _stated(call: ast.Call, before: Settings) -> Settings | None:

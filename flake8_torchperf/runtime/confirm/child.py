@@ -8,6 +8,7 @@ fork is the first process in them and waits, and a third, without any privilege,
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import secrets
@@ -71,6 +72,9 @@ def _try_isolation() -> dict[str, str]:
 
 def _serve(job: dict[str, Any], outgoing: Any, measure: Any) -> dict[str, Any]:
     """Fork for one job, wait for it, and hand on what it said and how it ended."""
+    if job["explain"]:
+        # Imported once for all forks that trace: it takes longer than most of what they do.
+        importlib.import_module("torch._dynamo.backends.debugging")
     secret = secrets.token_hex(16)
     read, write = os.pipe()
     child = os.fork()

@@ -6,6 +6,7 @@ the flagged lines run, then calls at each size once under the counter and once w
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from typing import Any
@@ -19,6 +20,7 @@ from flake8_torchperf.runtime.confirm.search import Assignment, Score, Search, c
 from flake8_torchperf.runtime.confirm.subject import Subject, SubjectError
 from flake8_torchperf.runtime.counter import DispatchCounter
 from flake8_torchperf.runtime.evidence import Evidence
+from flake8_torchperf.runtime.graph_breaks import explain, uncompiled
 from flake8_torchperf.runtime.stand_in import standing_in
 
 # How much of a snippet's time the search for inputs may take; the rest is for the probes.
@@ -34,7 +36,7 @@ MOST_POLISHING = 60
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
     """Load, find inputs, probe. The result's "failed" says which stage did not work, and why."""
-    with standing_in():
+    with standing_in(), uncompiled() if job["explain"] else contextlib.nullcontext():
         return _execute(job)
 
 
@@ -173,14 +175,43 @@ def probe_all(
 ) -> list[dict[str, Any]]:
     """Probe at every size; sizes for which no time is left are not in the result."""
     probes: list[dict[str, Any]] = []
+    broken = _broken(job, calls, end) if job["explain"] else {}
     for n in job["sizes"]:
         left = end - time.monotonic()
         if left <= 0:
             break
         made = _probe(subject, job, calls, int(n), left)
         if made is not None:
+            for target, kinds in broken.items():
+                if made["counted"]:
+                    made["regions"][target]["graph_breaks"] = len(kinds)
             probes.append(made)
     return probes
+
+
+def _broken(
+    job: dict[str, Any], calls: Callable[[int], Callable[[], None]], end: float
+) -> dict[str, list[str]]:
+    """The graph breaks of one call whose user stack names a target's lines, traced once.
+
+    They are the same at every size: shapes that the tracer meets again become symbols.
+    """
+    try:
+        with time_limit(max(end - time.monotonic(), 0.01)):
+            found = explain(calls(int(job["sizes"][0])), (), {})
+    except (Exception, SystemExit, TooLate):
+        # What the call itself raises, the probes tell with the words for it.
+        return {}
+    return {
+        target["id"]: sorted(
+            {
+                one.kind
+                for first, last in target["regions"]
+                for one in found.at(job["path"], first, last)
+            }
+        )
+        for target in job["targets"]
+    }
 
 
 def _probe(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import tokenize
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,7 +141,7 @@ def _read(path: Path) -> str:
 def _findings(path: Path, source: str, line: int, settings: Settings) -> list[Finding]:
     options = settings.options
     if line:
-        options = Options(Level.COLD, options.hot, options.cold, rules=options.rules)
+        options = replace(options, scope=Level.COLD)
     try:
         found = lint(source, str(path), options)
     except (SyntaxError, ValueError) as error:
@@ -202,6 +202,7 @@ def _group(
         "harness": str(settings.harness.resolve()) if settings.harness else "",
         "sizes": list(settings.sizes),
         "device": settings.device,
+        "explain": any(one.evidence and one.evidence.counter == "graph_breaks" for one in targets),
         "targets": [
             {
                 "id": one.id,

@@ -1,0 +1,61 @@
+"""`torchperf confirm` on compiled code: a break is confirmed where torch's tracer names the line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from flake8_torchperf.outputs.cli import main
+
+COMPILED = """
+import torch
+
+
+@torch.compile
+def normalise(x: torch.Tensor) -> torch.Tensor:
+    centred = x - x.mean(dim=0)
+    print("shape", centred.shape)  # confirmed
+    if centred.sum() > 0:  # confirmed
+        centred = -centred
+    largest = centred.abs().max().item()  # confirmed
+    return kept(centred / largest)
+
+
+def kept(x):
+    return x[x > 0]  # confirmed
+
+
+@torch.compile
+def leaf(x: torch.Tensor) -> torch.Tensor:
+    y = x.detach()
+    y.requires_grad_()  # refuted
+    return x * 2
+
+
+seen = []
+
+
+@torch.compile
+def grows(x: torch.Tensor) -> torch.Tensor:
+    seen.append(1)  # inconclusive
+    return x * 2
+"""
+
+
+def test_verdicts_follow_the_tracer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Lines that break, a line that does not, and evidence that takes more than one call."""
+    path = tmp_path / "compiled.py"
+    path.write_text(COMPILED)
+    main(["confirm", "--json", str(path)])
+    told = json.loads(capsys.readouterr().out)
+    found = {one["line"]: one["verdict"] for one in told["findings"]}
+    wanted = {
+        number: line.rpartition("# ")[2]
+        for number, line in enumerate(COMPILED.splitlines(), start=1)
+        if "# " in line
+    }
+    assert found == wanted
