@@ -112,8 +112,10 @@ def _findings(
 ) -> list[Finding]:
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.findings.report import report
+    from flake8_torchperf.interpret.heats import Heats
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.interpret.project import Project
+    from flake8_torchperf.interpret.reach import reachable
     from flake8_torchperf.interpret.unit import (
         Names,
         interpret_function,
@@ -127,8 +129,10 @@ def _findings(
     machine = Machine(load(), Project(module, reads), module_constant, called, compiled)
     names = Names(options.hot + catalogue.hot, options.cold)
     findings: list[Finding] = []
-    for info in callers_first(suspects.functions):
-        unit = interpret_function(info, machine, names)
+    heats = Heats(machine, names)
+    chosen = reachable(suspects.functions, machine, names, heats, catalogue, options.scope)
+    for info in callers_first(chosen):
+        unit = interpret_function(info, machine, names, heats)
         findings.extend(report(unit, catalogue, options))
     if suspects.module_level:
         findings.extend(report(interpret_module(module, machine), catalogue, options))

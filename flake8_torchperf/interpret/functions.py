@@ -92,7 +92,7 @@ def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> 
         return Summary(UNKNOWN if stated is None else stated)
     if _is_abstract(info):
         return Summary(UNKNOWN if stated is None else stated)
-    env, _ = entry(info, function.bound, arguments, ctx)
+    env = entry(info, function.bound, arguments, ctx)
     key = ("summary", info.key, tuple(sorted(env.items(), key=lambda item: item[0])))
     cached = ctx.machine.summaries.get(key)
     if isinstance(cached, Summary):
@@ -210,10 +210,9 @@ def self_name(info: FunctionInfo) -> str:
 
 def entry(
     info: FunctionInfo, bound: Value | None, arguments: Arguments | None, ctx: Context
-) -> tuple[Env, bool]:
-    """The environment at the start of a function, and whether it is given tensors."""
+) -> Env:
+    """The environment at the start of a function."""
     env = dict(declared_parameters(info, ctx.machine))
-    given = any(_has_tensor(value) for value in env.values())
     me = self_name(info)
     if me and info.owner is not None:
         if "classmethod" in info.decorators or info.name in ("__new__", "__init_subclass__"):
@@ -222,7 +221,7 @@ def entry(
             env[me] = bound if isinstance(bound, Instance) else Instance(info.owner.key, info.owner)
     if arguments is not None:
         _bind(info, env, arguments, skip=bool(me) and bound is not None)
-    return env, given
+    return env
 
 
 def given_tensors(info: FunctionInfo, machine: Machine) -> bool:

@@ -22,11 +22,8 @@ from flake8_torchperf.interpret.values import (
     join_all,
 )
 from flake8_torchperf.parse.snippet import Snippet
-from flake8_torchperf.sites.callers import Calls, calls_in
 from flake8_torchperf.sites.hotness import (
     MODULE_HEAT,
-    called_heat,
-    decided,
     function_heat,
     is_kernel,
     named_heat,
@@ -37,6 +34,7 @@ from flake8_torchperf.suspects.modulemap import FunctionInfo
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.environment import Env
+    from flake8_torchperf.interpret.heats import Heats
     from flake8_torchperf.sites.model import Heat
     from flake8_torchperf.suspects.modulemap import ModuleMap
 
@@ -61,7 +59,7 @@ class Names:
     cold: tuple[str, ...] = ()
 
 
-def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Unit:
+def interpret_function(info: FunctionInfo, machine: Machine, names: Names, heats: Heats) -> Unit:
     """Interpret one function."""
     snippet = Snippet(info.module.lines, [info.node])
     if is_kernel(info):
@@ -84,10 +82,10 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Un
         writes={},
         pending=pending,
     )
-    env, given = functions.entry(info, None, None, place)
+    env = functions.entry(info, None, None, place)
     if info.name.startswith("_") or UNKNOWN in env.values():
         functions.fill_from_calls(env, machine, info.key)
-    heat = function_heat(info, given, names.hot, names.cold)
+    heat = heats.own(info)
     place = _at(place, info, heat, names)
     place = _compiled(place, info, names)
     try:
@@ -97,7 +95,7 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names) -> Un
         # Blocks nested deeper than Python's own stack: nothing is known of such a function.
         sites.clear()
     if sites and place.base is heat and not place.base_stays_cold:
-        sites = _by_calls(sites, info, heat, machine, names)
+        sites = _by_calls(sites, info, heats)
     return Unit(snippet, tuple(sites))
 
 
@@ -113,30 +111,14 @@ def interpret_module(module: ModuleMap, machine: Machine) -> Unit:
     return Unit(Snippet(module.lines, body), tuple(sites))
 
 
-def _by_calls(
-    sites: list[Site], info: FunctionInfo, heat: Heat, machine: Machine, names: Names
-) -> list[Site]:
+def _by_calls(sites: list[Site], info: FunctionInfo, heats: Heats) -> list[Site]:
     """The sites of a function as hot as the calls in its module make it.
 
     Asked only where there are sites: most functions have none, and the calls need not be known.
     """
-
-    def own(other: FunctionInfo) -> Heat:
-        if other is info:
-            return heat
-        given = functions.given_tensors(other, machine)
-        return function_heat(other, given, names.hot, names.cold)
-
-    def settled(other: FunctionInfo) -> bool:
-        return decided(other, names.hot, names.cold)
-
-    if settled(info):
+    if heats.settled(info):
         return sites
-    key = ("calls", id(info.module))
-    calls = machine.summaries.get(key)
-    if not isinstance(calls, Calls):
-        calls = machine.summaries[key] = calls_in(info.module)
-    called = called_heat(info, calls, own, settled)
+    heat, called = heats.own(info), heats.called(info)
     if called is heat:
         return sites
     if called.level is Level.COLD:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.sites.model import Heat, Level
@@ -138,6 +139,7 @@ def _is_entry_point(info: FunctionInfo) -> bool:
     )
 
 
+@lru_cache(maxsize=8192)
 def named_heat(name: str, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat | None:
     """The heat that a function's name alone decides; what the user names goes first."""
     for glob in hot:

@@ -1,0 +1,51 @@
+"""The heat of a module's functions: by themselves, and by the calls that lead to them.
+
+Enters functions of the linted module; leaves heats, worked out once. Must not know sites.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret import functions
+from flake8_torchperf.sites.callers import Calls, calls_in
+from flake8_torchperf.sites.hotness import called_heat, decided, function_heat
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.machine import Machine
+    from flake8_torchperf.interpret.unit import Names
+    from flake8_torchperf.sites.model import Heat
+    from flake8_torchperf.suspects.modulemap import FunctionInfo
+
+
+class Heats:
+    """What is known of how often functions run; asked again and again, so kept."""
+
+    def __init__(self, machine: Machine, names: Names) -> None:
+        self._machine = machine
+        self._names = names
+        self._own: dict[str, Heat] = {}
+        self._settled: dict[str, bool] = {}
+        self._calls: Calls | None = None
+
+    def own(self, info: FunctionInfo) -> Heat:
+        """The heat of a function by its name, its decorators and its parameters."""
+        found = self._own.get(info.key)
+        if found is None:
+            given = functions.given_tensors(info, self._machine)
+            found = function_heat(info, given, self._names.hot, self._names.cold)
+            self._own[info.key] = found
+        return found
+
+    def settled(self, info: FunctionInfo) -> bool:
+        """Does nobody who calls it change its heat?"""
+        found = self._settled.get(info.key)
+        if found is None:
+            found = self._settled[info.key] = decided(info, self._names.hot, self._names.cold)
+        return found
+
+    def called(self, info: FunctionInfo) -> Heat:
+        """The heat of a function by itself and by the calls in its module."""
+        if self._calls is None:
+            self._calls = calls_in(info.module)
+        return called_heat(info, self._calls, self.own, self.settled)
