@@ -13,6 +13,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.suspects.walk import children, walk
+
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
 
@@ -22,9 +24,8 @@ TELLING = (
     ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp,
     ast.If, ast.ExceptHandler, ast.Raise,
 )  # fmt: skip
-# Leaves of the tree that name and call nothing.
-MARKS = (ast.expr_context, ast.operator, ast.cmpop, ast.unaryop, ast.boolop, ast.Constant)
-NOTHING: frozenset[int] = frozenset()
+# Leaves of the tree; what names tell is told before.
+LEAVES = (ast.Name, ast.Constant)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,33 +81,34 @@ def calls_in(module: ModuleMap) -> Calls:
     waiting: _Waiting = [(module.tree, _Place())]
     while waiting:
         node, place = waiting.pop()
-        if isinstance(node, FUNCTIONS):
-            info = known.get(id(node))
-            waiting.extend((d, place) for d in (*node.decorator_list, node.args))
-            inner = _Place(place.info if info is None else info)
-            waiting.extend((statement, inner) for statement in node.body)
-        elif isinstance(node, ast.Call):
+        if isinstance(node, (ast.Name, ast.Attribute)):
+            _loosen(node, calls)
+        if isinstance(node, ast.Call):
             _record(node, place, module, methods, calls)
-            waiting.extend((one, place) for one in (*node.args, *node.keywords))
+            waiting.extend([(one, place) for one in (*node.args, *node.keywords)])
             if isinstance(node.func, ast.Attribute):
                 waiting.append((node.func.value, place))
             elif not isinstance(node.func, ast.Name):
                 waiting.append((node.func, place))
-        else:
-            _loosen(node, calls)
-            waiting.extend(_children(node, place))
+        elif isinstance(node, FUNCTIONS):
+            info = known.get(id(node))
+            waiting.extend((d, place) for d in (*node.decorator_list, node.args))
+            inner = _Place(place.info if info is None else info)
+            waiting.extend((statement, inner) for statement in node.body)
+        elif isinstance(node, TELLING):
+            waiting.extend(_parted(node, place))
+        elif not isinstance(node, LEAVES):
+            waiting.extend([(child, place) for child in children(node)])
     return calls
 
 
-def _children(node: ast.AST, place: _Place) -> Iterable[tuple[ast.AST, _Place]]:
+def _parted(node: ast.AST, place: _Place) -> Iterable[tuple[ast.AST, _Place]]:
     """What stands in a node, each with how often it runs."""
-    repeated, seldom = _parts(node) if isinstance(node, TELLING) else (NOTHING, NOTHING)
+    repeated, seldom = _parts(node)
     if not repeated and not seldom:
-        for child in ast.iter_child_nodes(node):
-            if not isinstance(child, MARKS):
-                yield child, place
+        yield from ((child, place) for child in children(node))
         return
-    for child in ast.iter_child_nodes(node):
+    for child in children(node):
         yield child, place.inside(loop=id(child) in repeated, seldom=id(child) in seldom)
 
 
@@ -131,13 +133,12 @@ def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
 
 
 def _every_so_often(test: ast.expr) -> bool:
-    return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in ast.walk(test))
+    return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in walk([test]))
 
 
-def _loosen(node: ast.AST, calls: Calls) -> None:
-    match node:
-        case ast.Name(id=name, ctx=ast.Load()) | ast.Attribute(attr=name, ctx=ast.Load()):
-            calls.loose.add(name)
+def _loosen(node: ast.Name | ast.Attribute, calls: Calls) -> None:
+    if isinstance(node.ctx, ast.Load):
+        calls.loose.add(node.id if isinstance(node, ast.Name) else node.attr)
 
 
 def _methods(module: ModuleMap) -> dict[str, list[ClassInfo]]:

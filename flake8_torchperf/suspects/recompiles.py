@@ -14,6 +14,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.scopes import TRANSFORMS, Callable_, Resolver, Scope
+from flake8_torchperf.suspects.walk import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +42,7 @@ class Mark:
 class _Place:
     """Where a node stands in its function: loops around it, and the statement it belongs to."""
 
-    node: ast.AST
+    node: ast.Call
     loops: tuple[ast.AST, ...]
     statement: ast.stmt
     parent: ast.AST
@@ -197,8 +198,6 @@ def _wrapping(
     hot = any(fnmatchcase(name, glob) for glob in EVERY_STEP)
     for place in _places(body):
         call = place.node
-        if not isinstance(call, ast.Call):
-            continue
         wrap = search.found.wraps.get(id(call))
         if wrap is None:
             if place.loops and _changing_number(call, place, scope, search):
@@ -237,7 +236,7 @@ def _stored(place: _Place) -> bool:
 
 
 def _places(body: list[ast.stmt]) -> Iterator[_Place]:
-    """Every expression of a function's own statements, with the loops around it."""
+    """Every call in a function's own statements, with the loops around it."""
     waiting: list[tuple[ast.AST, tuple[ast.AST, ...], ast.stmt | None, ast.AST | None, bool]]
     waiting = [(s, (), None, None, False) for s in reversed(body)]
     while waiting:
@@ -246,7 +245,7 @@ def _places(body: list[ast.stmt]) -> Iterator[_Place]:
             continue
         if isinstance(node, ast.stmt):
             statement = node
-        if statement is not None and parent is not None:
+        if isinstance(node, ast.Call) and statement is not None and parent is not None:
             yield _Place(node, loops, statement, parent, once)
         if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
             inner = (*loops, node)
@@ -256,8 +255,7 @@ def _places(body: list[ast.stmt]) -> Iterator[_Place]:
             waiting.extend((x, loops, statement, node, once) for x in reversed(node.orelse))
             continue
         below = once or isinstance(node, (ast.If, ast.IfExp, ast.Try))
-        children = reversed(list(ast.iter_child_nodes(node)))
-        waiting.extend((x, loops, statement, node, below) for x in children)
+        waiting.extend([(x, loops, statement, node, below) for x in reversed(children(node))])
 
 
 def _bound_in(loops: tuple[ast.AST, ...], call: ast.Call) -> bool:

@@ -11,6 +11,8 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.suspects.walk import children, walk
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -91,6 +93,10 @@ def read_scopes(module: ModuleMap) -> Scopes:
     return scopes
 
 
+# Leaves, which call and bind nothing.
+PLAIN = (ast.Name, ast.Constant)
+
+
 def _read(
     nodes: list[ast.stmt],
     scope: Scope,
@@ -103,6 +109,8 @@ def _read(
     waiting.reverse()
     while waiting:
         node, place, klass = waiting.pop()
+        if isinstance(node, PLAIN):
+            continue
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 if klass is None:
@@ -127,10 +135,10 @@ def _read(
                 continue
             case ast.Call():
                 scopes.calls.append((node, place))
-        if klass is None:
+        if klass is None and isinstance(node, BINDING):
             _bind(node, place)
         inherited = klass if isinstance(node, ast.stmt) else None
-        waiting.extend((x, place, inherited) for x in reversed(list(ast.iter_child_nodes(node))))
+        waiting.extend([(x, place, inherited) for x in reversed(children(node))])
 
 
 def _kw_defaults(args: ast.arguments) -> list[ast.expr]:
@@ -152,6 +160,9 @@ def _function_scope(node: Callable_, outer: Scope, klass: ClassInfo | None) -> S
     if klass is None and me in names:
         me = ""  # shadowed
     return Scope(outer.module, node, outer, owner, me, {}, names)
+
+
+BINDING = (ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For, ast.comprehension, ast.withitem)
 
 
 def _bind(node: ast.AST, scope: Scope) -> None:
@@ -189,7 +200,7 @@ def _bind_elements(target: ast.expr, source: ast.expr, scope: Scope) -> None:
 
 
 def _unknown(target: ast.AST, scope: Scope) -> None:
-    for inner in ast.walk(target):
+    for inner in walk([target]):
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
             scope.names.setdefault(inner.id, []).append(inner)
 

@@ -26,6 +26,19 @@ def fields(kind: type[ast.AST]) -> tuple[str, ...]:
     return found
 
 
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes right below one, in the order of its fields; operators and contexts left out."""
+    kind = type(node)
+    found: list[ast.AST] = []
+    for name in _FIELDS[kind] if kind in _FIELDS else fields(kind):
+        inner = getattr(node, name, None)
+        if type(inner) is list:
+            found.extend([one for one in inner if isinstance(one, ast.AST)])
+        elif isinstance(inner, ast.AST):
+            found.append(inner)
+    return found
+
+
 def walk(roots: Sequence[ast.AST]) -> list[ast.AST]:
     """The nodes themselves and all below them, operators and contexts left out, nearest first."""
     found = list(roots)
