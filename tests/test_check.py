@@ -61,6 +61,8 @@ FILES: dict[str, bytes] = {
     "form_feed.py": READS.replace("\n\n\n", "\n\x0c\n").encode(),
     "continued.py": READS.encode() + b"x = 1 \\\n",
 }
+if sys.version_info < (3, 11, 4):
+    del FILES["nulls.py"]  # flake8 itself ends in a ValueError there
 
 
 @pytest.fixture(scope="module")
