@@ -164,6 +164,9 @@ OPTIMIZERS = {
             for name, p in model.named_parameters():
                 b.append(torch.optim.Adam([p], lr=0.1))  # TPF506
             c = [torch.optim.SGD(m.parameters(), lr=0.1) for m in model.children()]
+            for i in range(3):  # one problem after the other
+                v = nn.Parameter(torch.randn(3))
+                c.append(torch.optim.LBFGS([v], lr=1))
             return a, b, c, torch.optim.SGD([model.weight], lr=0.1)
         """,
     "stepping inside backward": """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpret.arguments import Argument
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.moves import PAGEABLE, PINNED
 from flake8_torchperf.interpret.values import (
@@ -128,12 +129,26 @@ def optimizer(arguments: Arguments, ctx: Context) -> None:
             if value is False:
                 emit(ctx, SiteKind.OPTIMIZER_OPTION, name, arguments.node, traits=("option",))
                 return
-    given = arguments.value(0, "params")
-    one = isinstance(given, Sequence) and given.items is not None and len(given.items) == 1
-    if one and ctx.loops and not hooked:
-        held = tensor_of(given.items[0]) if isinstance(given, Sequence) and given.items else None
-        if held is not None and held.role == "parameter":
-            emit(ctx, SiteKind.OPTIMIZER_OPTION, "per-parameter", arguments.node)
+    if ctx.loops and not hooked and _steps_one(arguments.get(0, "params"), ctx):
+        emit(ctx, SiteKind.OPTIMIZER_OPTION, "per-parameter", arguments.node)
+
+
+def _steps_one(given: Argument | None, ctx: Context) -> bool:
+    """``SGD([p])`` with ``p`` what a loop over parameters gives."""
+    match given:
+        case Argument(node=ast.List(elts=[ast.Name(id=name)]), value=Sequence(items=(item,))):
+            held = tensor_of(item)
+            parameter = held is not None and held.role == "parameter"
+            return parameter and name in _given_by(ctx.loops[-1].node)
+    return False
+
+
+def _given_by(loop: ast.AST) -> set[str]:
+    """The names that a loop or a comprehension binds in each round."""
+    targets = [n.target for n in ast.walk(loop) if isinstance(n, ast.comprehension)]
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        targets = [loop.target]
+    return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
 
 
 def zero_grad(arguments: Arguments, ctx: Context) -> None:
