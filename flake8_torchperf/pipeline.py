@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.compiled import find_compiled
+from flake8_torchperf.suspects.guards import speaks_of_compiling
 from flake8_torchperf.suspects.modulemap import read_module
 from flake8_torchperf.suspects.nominate import nominate, with_compiled
 from flake8_torchperf.suspects.order import callers_first
@@ -49,7 +49,7 @@ def lint_tree(
     """
     path = Path(filename)
     module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
-    compiled = find_compiled(module, assume=options.assume_compiled)
+    compiled = _compiled(module, options)
     suspects = with_compiled(nominate(module, _called(options)), module, compiled)
     if not suspects:
         return []
@@ -67,6 +67,15 @@ def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(io.StringIO("".join(lines), newline="").readlines())
 
 
+def _compiled(module: ModuleMap, options: Options) -> CompiledCode | None:
+    """What the module compiles; most speak of nothing of the kind."""
+    if not options.assume_compiled and not speaks_of_compiling(module.lines):
+        return None
+    from flake8_torchperf.suspects.compiled import find_compiled
+
+    return find_compiled(module, assume=options.assume_compiled)
+
+
 def _called(options: Options) -> frozenset[str]:
     """The functions that pages of the user's own ask for; ours ask for none."""
     if not options.rules:
@@ -79,7 +88,7 @@ def _called(options: Options) -> frozenset[str]:
 def _interpret(
     module: ModuleMap,
     suspects: Suspects,
-    compiled: CompiledCode,
+    compiled: CompiledCode | None,
     options: Options,
     reads: dict[str, str],
 ) -> list[Finding]:
@@ -106,7 +115,7 @@ def _collection_paused() -> Iterator[None]:
 def _findings(
     module: ModuleMap,
     suspects: Suspects,
-    compiled: CompiledCode,
+    compiled: CompiledCode | None,
     options: Options,
     reads: dict[str, str],
 ) -> list[Finding]:

@@ -62,7 +62,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     callee = expressions.evaluate(node.func, env, ctx)
     arguments = evaluate_arguments(node, env, ctx)
     _named_call(callee, node, ctx)
-    if ctx.sink is not None and ctx.machine.compiled:
+    if ctx.sink is not None and ctx.machine.compiled is not None:
         compiled.note_call(callee, arguments, ctx)
     told_by_use(node, arguments, env)
     opaque = isinstance(callee, OPAQUE)

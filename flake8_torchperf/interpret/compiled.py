@@ -22,12 +22,11 @@ from flake8_torchperf.interpret.values import (
 )
 from flake8_torchperf.knowledge.graph_breaks import breaking_calls
 from flake8_torchperf.sites.model import Heat, Level, SiteKind
-from flake8_torchperf.suspects.compiled import guarded
+from flake8_torchperf.suspects.guards import guarded
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.arguments import Arguments
     from flake8_torchperf.interpret.machine import Context
-    from flake8_torchperf.suspects.recompiles import Mark
 
 # The traits that say how a site's function comes to be run; a nested function has its own.
 OWN_TRAITS = frozenset(("compiled", "fullgraph", "vmap"))
@@ -66,7 +65,7 @@ UNANSWERED_COMPILED = frozenset(
 def entered(place: Context, node: ast.AST, *, keep_cold: bool = False) -> Context:
     """The place inside a function: what is compiled is hot, and its sites say so."""
     code = place.machine.compiled
-    if not code:
+    if code is None:
         return place
     compilation = code.functions.get(id(node))
     transform = code.transformed.get(id(node), "")
@@ -97,9 +96,7 @@ def after(value: ast.expr, ctx: Context, *, conjunction: bool) -> Context:
 
 def note_call(callee: Value, arguments: Arguments, ctx: Context) -> None:
     """A call in a module that compiles something."""
-    mark = ctx.machine.compiled.marks.get(id(arguments.node))
-    if mark is not None:
-        _marked(mark, arguments.node, ctx)
+    _note_mark(arguments.node, ctx)
     if "vmap" in ctx.traits and isinstance(callee, BoundMethod):
         _under_vmap(callee, arguments, ctx)
     if ctx.compiled:
@@ -108,9 +105,7 @@ def note_call(callee: Value, arguments: Arguments, ctx: Context) -> None:
 
 def note_statement(node: ast.stmt, ctx: Context) -> None:
     """An assignment in a module that compiles something."""
-    mark = ctx.machine.compiled.marks.get(id(node))
-    if mark is not None:
-        _marked(mark, node, ctx)
+    _note_mark(node, ctx)
 
 
 def note_attribute(node: ast.Assign, target: ast.Attribute, owner: Value, ctx: Context) -> None:
@@ -123,7 +118,11 @@ def note_attribute(node: ast.Assign, target: ast.Attribute, owner: Value, ctx: C
         emit(ctx, SiteKind.GRAPH_BREAK, "requires_grad", node, tensor, operand_node=target.value)
 
 
-def _marked(mark: Mark, node: ast.AST, ctx: Context) -> None:
+def _note_mark(node: ast.AST, ctx: Context) -> None:
+    code = ctx.machine.compiled
+    mark = None if code is None else code.marks.get(id(node))
+    if mark is None:
+        return
     kind = SiteKind.TRANSFORM if mark.operation == "over-compiled" else SiteKind.RECOMPILE
     emit(ctx, kind, mark.operation, node, traits=(mark.operation,))
 
@@ -148,7 +147,8 @@ def _breaking(callee: Value, arguments: Arguments, ctx: Context) -> None:
     operation, operand = _operation(callee, arguments)
     if not operation or not ctx.traits.isdisjoint(SWITCHED_OFF.get(operation, ())):
         return
-    if operation in ADVICE and id(arguments.node) in ctx.machine.compiled.advice:
+    code = ctx.machine.compiled
+    if operation in ADVICE and code is not None and id(arguments.node) in code.advice:
         ctx = ctx.demote("where misuse is told")
     covers = tuple(argument.node for argument in arguments.all())
     node = arguments.node

@@ -16,7 +16,6 @@ from flake8_torchperf.interpret.values import (
     Function,
     Value,
 )
-from flake8_torchperf.suspects.compiled import NOTHING, CompiledCode
 
 if TYPE_CHECKING:
     import ast
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.project import Project
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.sites.model import Heat, Site
+    from flake8_torchperf.suspects.compiled import CompiledCode
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionNode, ModuleMap
 
 # Expressions evaluated for one function, callees included, before the rest counts as Unknown.
@@ -65,7 +65,7 @@ class Machine:
     project: Project
     constant: Callable[[Machine, ModuleMap, str], Value]
     called: frozenset[str] = frozenset()
-    compiled: CompiledCode = NOTHING
+    compiled: CompiledCode | None = None
     _names: dict[tuple[str, str], Value] = field(default_factory=dict)
     summaries: dict[object, object] = field(default_factory=dict)
     # parameters as the calls seen so far gave them: function or closure -> name -> value

@@ -137,7 +137,7 @@ def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
             _running_total(target, node, value, ctx)
         if ctx.loops and isinstance(node.value, ast.BinOp):
             accumulation.added(node, target, value, ctx)
-    if ctx.sink is not None and ctx.machine.compiled:
+    if ctx.sink is not None and ctx.machine.compiled is not None:
         _in_compiled(node, env, ctx)
     sized = loops.sizes(node.value, value, env, ctx)
     for target in node.targets:
@@ -200,7 +200,7 @@ def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
     left = expressions.evaluate(node.target, env, ctx)
     right = expressions.evaluate(node.value, env, ctx)
     value = operators.binary(node.op, left, right, node, ctx)
-    if ctx.sink is not None and ctx.machine.compiled:
+    if ctx.sink is not None and ctx.machine.compiled is not None:
         compiled.note_statement(node, ctx)
     if isinstance(node.op, ast.Add) and isinstance(right, Scalar) and right.read:
         _accumulation(node, right, ctx)

@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.suspects.guards import guarded
 from flake8_torchperf.suspects.recompiles import Mark, find_marks
 from flake8_torchperf.suspects.scopes import (
     PARTIAL,
@@ -39,10 +40,6 @@ NOT_TRACED = frozenset((
     "register_fake", "script", "jit", "autotune", "heuristics", "kernel", "register_kernel",
     "contextmanager", "asynccontextmanager", "skip",
 ))  # fmt: skip
-GUARDS = frozenset((
-    "is_compiling", "is_dynamo_compiling", "is_exporting", "is_torchdynamo_compiling",
-    "is_fx_symbolic_tracing", "is_scripting", "is_tracing",
-))  # fmt: skip
 # Switches of torch._dynamo.config with which a cause breaks no graph, as words of a module's text.
 SWITCHES = frozenset((
     "capture_scalar_outputs", "capture_dynamic_output_shape_ops", "reorderable_logging_functions",
@@ -50,11 +47,9 @@ SWITCHES = frozenset((
     "allow_unspec_int_on_nn_module",
 ))  # fmt: skip
 _SPEAKS = re.compile(
-    r"torch\.compile|import[^\n#]*\bcompile\b|\b_dynamo\b|(?<!\bre)\.compile\(|\bvmap\b|functorch"
-    r"|torch\.func\b"
+    r"torch\.compile\b|import[^\n#]*\bcompile\b|_dynamo(?:\.optimize| import)|(?<!\bre)\.compile\("
+    r"|\bvmap\b|functorch|torch\.func\b"
 )
-
-
 _WORDS = frozenset(("compile", "_dynamo", "vmap", "functorch"))
 
 
@@ -112,17 +107,14 @@ class CompiledCode:
         return key in self.functions or key in self.transformed or key in self.marks
 
 
-NOTHING = CompiledCode()
-
-
-def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode:
-    """The compiled and transformed functions of a module.
+def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode | None:
+    """The compiled and transformed functions of a module; None where it has none.
 
     ``assume`` counts every ``forward`` of a class with a base as compiled.
     """
     text = "".join(module.lines)
-    if not assume and not (_says(text) and _names(module)):
-        return NOTHING
+    if not assume and not (_SPEAKS.search(text) and _names(module)):
+        return None
     scopes = read_scopes(module)
     search = Search(scopes)
     search.decorators()
@@ -133,13 +125,7 @@ def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode:
     found = search.found
     found.switches = frozenset(word for word in SWITCHES if word in text)
     found.marks = find_marks(search)
-    return found if found else NOTHING
-
-
-def _says(text: str) -> bool:
-    """The words alone are found much faster than the pattern."""
-    spoken = "torch.func" in text or any(word in text for word in _WORDS)
-    return spoken and _SPEAKS.search(text) is not None
+    return found if found else None
 
 
 def _names(module: ModuleMap) -> bool:
@@ -437,20 +423,3 @@ def traced(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
         if isinstance(node, (ast.Raise, ast.ExceptHandler)):
             continue
         waiting.extend(reversed(list(ast.iter_child_nodes(node))))
-
-
-def guarded(test: ast.expr) -> bool | None:
-    """For a test that asks whether code is being compiled: which outcome compiled code takes."""
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            side = guarded(inner)
-            return None if side is None else not side
-        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-            if name in GUARDS:
-                return name not in ("is_scripting", "is_tracing", "is_fx_symbolic_tracing")
-        case ast.BoolOp(op=op, values=values):
-            # `a and not is_compiling()` never holds; `is_compiling() or a` always does.
-            decisive = isinstance(op, ast.Or)
-            if any(guarded(value) is decisive for value in values):
-                return decisive
-    return None

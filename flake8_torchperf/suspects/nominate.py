@@ -102,9 +102,9 @@ def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspect
     return Suspects(functions, _module_level(module, names))
 
 
-def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode) -> Suspects:
+def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode | None) -> Suspects:
     """The suspects, and what holds compiled code or calls that compile."""
-    if not compiled:
+    if compiled is None:
         return suspects
     known = {id(info) for info in suspects.functions}
     functions = tuple(
