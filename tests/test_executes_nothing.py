@@ -283,6 +283,26 @@ def test_flake8_on_standard_input_leaves_no_mark(project: Path) -> None:
     assert marks_of(project) == []
 
 
+CHECKING = {
+    "once": ["."],
+    "with four processes": ["-j4", "."],
+    "cold code too": ["--torchperf-scope=all", "--torchperf-explain", "."],
+    "without memory": ["--no-cache", "model.py"],
+}
+
+
+@pytest.mark.parametrize("arguments", list(CHECKING.values()), ids=list(CHECKING))
+def test_torchperf_check_leaves_no_mark(project: Path, arguments: list[str]) -> None:
+    """Twice: the second time from what is remembered."""
+    folder = project.parent / "memory"
+    memory = [] if "--no-cache" in arguments else ["--cache-dir", str(folder)]
+    first, second = (run(project, script("torchperf"), "check", *memory, *arguments) for _ in "12")
+    assert "TPF701" in first.stdout
+    assert (first.stdout, first.returncode) == (second.stdout, second.returncode)
+    assert marks_of(project) == []
+    assert folder.exists() == bool(memory)
+
+
 TELLING = {
     "explain": ["explain", "TPF203"],
     "explain as json": ["explain", "TPF203", "--format", "json"],
@@ -315,7 +335,7 @@ def audited(project: Path, *command: str) -> dict[str, object]:
 # Findings, pages, and a command line without what there is to run.
 STATUS = {
     "flake8 -j1": 1, "torchperf explain": 0, "torchperf rules": 0, "torchperf confirm": 2,
-    "torchperf run": 2,
+    "torchperf run": 2, "torchperf check": 1,
 }  # fmt: skip
 
 
@@ -324,6 +344,7 @@ STATUS = {
     [
         ["flake8", "-j1", "."],
         ["flake8", "-j1", "--torchperf-scope=all", "--torchperf-explain", "model.py"],
+        ["torchperf", "check", "--no-cache", "-j1", "."],
         ["torchperf", "explain", "TPF203"],
         ["torchperf", "rules"],
         ["torchperf", "confirm"],
