@@ -247,6 +247,8 @@ BREAKS = {
         @torch.compile(fullgraph=True)
         def f(x: Tensor):
             d = math.sqrt(x.sum())  # TPF602
+            e = x.float().tolist()  # TPF602
+            sizes = x.long().tolist()
             return x.nonzero() + float(x.sum()) + x.mean().item()
         """,
     "what the file switches on is captured": """
