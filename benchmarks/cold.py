@@ -1,8 +1,9 @@
-"""Times flake8 with and without the plugin on a tree: one core, a new process each, in turn.
+"""Times flake8 with and without the plugin: one core, a new process each, in turn.
 
-    python benchmarks/cold.py PATH [--rounds 5] [--against torchfix]
+    python benchmarks/cold.py PATH... [--rounds 5] [--against torchfix] [--stdin]
 
-Run it with the Python of an environment in which flake8-torchperf is installed.
+Run it with the Python of an environment in which flake8-torchperf is installed. Figures are user
+CPU time, which other work on the machine hardly changes, and wall-clock time beside it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -33,6 +35,17 @@ sys.exit(main())
 OURS, THEIRS = "flake8-torchperf", "torchfix"
 # flake8's own exit statuses for "nothing found" and "something found".
 _FINE = (0, 1)
+# Of a few thousand files flake8 is given so many at once: a command line has an end.
+_MOST_ARGUMENTS = 2000
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of flake8 took."""
+
+    cpu: float
+    wall: float
+    results: int
 
 
 @dataclass(frozen=True)
@@ -42,18 +55,27 @@ class Way:
     name: str
     hidden: tuple[str, ...]
 
-    def run(self, path: Path) -> tuple[float, int]:
-        """Lint once in a new process; return wall-clock seconds and the number of results."""
+    def run(self, paths: Sequence[Path], *, stdin: bool) -> Run:
+        """Lint once in a new process."""
         hidden = ",".join(self.hidden) or "-"
         # Selecting both plugins' codes leaves flake8's own checks to run and their output out.
-        options = ["--isolated", "-j1", "--select=TPF,TOR", str(path)]
+        options = ["--isolated", "-j1", "--select=TPF,TOR"]
+        if stdin:
+            options += [f"--stdin-display-name={paths[0]}", "-"]
+        else:
+            options += map(str, paths)
         command = [sys.executable, "-c", _WITHOUT, hidden, *options]
+        text = paths[0].read_bytes() if stdin else b""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         start = time.perf_counter()
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        seconds = time.perf_counter() - start
+        done = subprocess.run(command, input=text, capture_output=True, check=False)
+        wall = time.perf_counter() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
         if done.returncode not in _FINE or done.stderr:
-            raise RuntimeError(f"flake8 failed, {self.name}:\n{done.stdout}{done.stderr}")
-        return seconds, len(done.stdout.splitlines())
+            told = (done.stdout + done.stderr).decode(errors="replace")
+            raise RuntimeError(f"flake8 failed, {self.name}:\n{told}")
+        cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+        return Run(cpu, wall, len(done.stdout.splitlines()))
 
 
 def one_core() -> None:
@@ -62,56 +84,89 @@ def one_core() -> None:
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 
-def lines_of_python(path: Path) -> int:
-    """Lines of the Python files under ``path``."""
-    files = path.rglob("*.py") if path.is_dir() else [path]
+def python_files(paths: Sequence[Path], every: int) -> list[Path]:
+    """The Python files under the paths, or every n-th of them."""
+    found = [f for path in paths for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+    return found[::every]
+
+
+def lines_of_python(files: Sequence[Path]) -> int:
+    """Lines of the files."""
     return sum(file.read_bytes().count(b"\n") for file in files)
 
 
-def measure(ways: Sequence[Way], path: Path, rounds: int) -> dict[Way, list[tuple[float, int]]]:
+def measure(
+    ways: Sequence[Way], paths: Sequence[Path], rounds: int, *, stdin: bool
+) -> dict[Way, list[Run]]:
     """Run every way once to fill the disk's cache, then in turn, so that drift hits all alike."""
     for way in ways:
-        way.run(path)
-    taken: dict[Way, list[tuple[float, int]]] = {way: [] for way in ways}
+        way.run(paths, stdin=stdin)
+    taken: dict[Way, list[Run]] = {way: [] for way in ways}
     for _ in range(rounds):
         for way in ways:
-            taken[way].append(way.run(path))
+            taken[way].append(way.run(paths, stdin=stdin))
     return taken
 
 
-def report(taken: dict[Way, list[tuple[float, int]]]) -> None:
-    """Print the median, the fastest and the slowest run of each, and the ratio of the medians."""
-    medians = {way: statistics.median(s for s, _ in runs) for way, runs in taken.items()}
-    base = next(iter(medians.values()))
-    print(f"{'':28}{'median s':>10}{'min':>8}{'max':>8}{'ratio':>8}{'results':>9}")
+def report(taken: dict[Way, list[Run]], *, stdin: bool) -> None:
+    """Print the median, the fastest and the slowest run of each, and what it adds to flake8."""
+    cpu = {way: statistics.median(run.cpu for run in runs) for way, runs in taken.items()}
+    wall = {way: statistics.median(run.wall for run in runs) for way, runs in taken.items()}
+    first = next(iter(cpu))
+    added = "+ ms CPU" if stdin else "x CPU"
+    print(
+        f"{'':24}{'CPU s':>8}{'min':>8}{'max':>8}{added:>10}"
+        f"{'wall s':>9}{'+ ms' if stdin else 'x':>8}{'results':>9}"
+    )
     for way, runs in taken.items():
-        seconds = [s for s, _ in runs]
+        seconds = [run.cpu for run in runs]
+        if stdin:
+            ratios = (1000 * (cpu[way] - cpu[first]), 1000 * (wall[way] - wall[first]))
+            told = (f"{ratios[0]:10.0f}", f"{ratios[1]:8.0f}")
+        else:
+            told = (f"{cpu[way] / cpu[first]:10.2f}", f"{wall[way] / wall[first]:8.2f}")
         print(
-            f"{way.name:28}{medians[way]:10.2f}{min(seconds):8.2f}{max(seconds):8.2f}"
-            f"{medians[way] / base:8.2f}{runs[0][1]:9d}"
+            f"{way.name:24}{cpu[way]:8.2f}{min(seconds):8.2f}{max(seconds):8.2f}{told[0]}"
+            f"{wall[way]:9.2f}{told[1]}{runs[0].results:9d}"
         )
+    if len(cpu) > 2:
+        ours, theirs = (cpu[way] - cpu[first] for way in list(cpu)[1:3])
+        print(f"{THEIRS} adds {theirs / ours:.1f} times the CPU time that torchperf adds")
 
 
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("path", type=Path, help="a file or a tree")
+    parser.add_argument("paths", type=Path, nargs="+", help="files or trees")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each (default: 5)")
+    parser.add_argument("--every", type=int, default=1, help="take every n-th file (default: 1)")
+    parser.add_argument(
+        "--stdin", action="store_true", help="one file on standard input, as editors do"
+    )
     parser.add_argument("--against", choices=[THEIRS], help="time this plugin too")
     arguments = parser.parse_args()
-    if not arguments.path.exists():
-        parser.error(f"there is no {arguments.path}")
-    if arguments.rounds < 1:
-        parser.error("--rounds must be at least 1")
+    for path in arguments.paths:
+        if not path.exists():
+            parser.error(f"there is no {path}")
+    if arguments.rounds < 1 or arguments.every < 1:
+        parser.error("--rounds and --every must be at least 1")
+    if arguments.stdin and (len(arguments.paths) > 1 or not arguments.paths[0].is_file()):
+        parser.error("--stdin takes one file")
     ways = [Way("flake8", (OURS, THEIRS)), Way("flake8 + torchperf", (THEIRS,))]
     if arguments.against:
         if importlib.util.find_spec(THEIRS) is None:
             parser.error(f"{THEIRS} is not installed here: pip install {THEIRS}")
         ways.append(Way(f"flake8 + {THEIRS}", (OURS,)))
     one_core()
-    lines = lines_of_python(arguments.path)
-    print(f"{arguments.path}: {lines} lines, {arguments.rounds} runs each, one core, in turn")
-    report(measure(ways, arguments.path, arguments.rounds))
+    files = python_files(arguments.paths, arguments.every)
+    paths = files if arguments.every > 1 else arguments.paths
+    if len(paths) > _MOST_ARGUMENTS:
+        parser.error(f"{len(paths)} files are too many for one command: use a larger --every")
+    print(
+        f"{', '.join(map(str, arguments.paths))}: {len(files)} files, "
+        f"{lines_of_python(files)} lines, {arguments.rounds} runs each, one core, in turn"
+    )
+    report(measure(ways, paths, arguments.rounds, stdin=arguments.stdin), stdin=arguments.stdin)
     return 0
 
 

@@ -1,0 +1,162 @@
+"""Where the linter's time goes: CPU seconds per stage, in total and for the dearest files.
+
+    python benchmarks/stages.py PATH... [--every N] [--scope hot] [--files 10]
+
+Every file is linted in this one process, without flake8; building the file's own tree, which flake8
+does in any case, is not counted. A stage's time does not include that of a stage inside it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+# The functions that a stage starts in, by module.
+STAGES = {
+    "suspects": [
+        ("flake8_torchperf.pipeline", "read_module"),
+        ("flake8_torchperf.pipeline", "find_compiled"),
+        ("flake8_torchperf.pipeline", "nominate"),
+        ("flake8_torchperf.pipeline", "with_compiled"),
+        ("flake8_torchperf.interpret.reach", "reachable"),
+        ("flake8_torchperf.pipeline", "callers_first"),
+    ],
+    "parse": [
+        ("flake8_torchperf.suspects.outline", "_parsed"),
+        ("flake8_torchperf.interpret.annotations", "parse_expression_text"),
+    ],
+    "index": [("flake8_torchperf.interpret.project", "_read_file")],
+    "interpret": [
+        ("flake8_torchperf.interpret.unit", "interpret_function"),
+        ("flake8_torchperf.interpret.unit", "interpret_module"),
+    ],
+    "positions": [
+        ("flake8_torchperf.findings.report", "locate"),
+        ("flake8_torchperf.findings.report", "format_message"),
+    ],
+    "rules": [("flake8_torchperf.findings.report", "report")],
+    "start": [
+        ("flake8_torchperf.findings.catalogue", "load_catalogue"),
+        ("flake8_torchperf.knowledge.table", "load"),
+    ],
+}
+REST = "rest"
+
+
+@dataclass
+class Clock:
+    """CPU seconds per stage; the innermost stage that runs gets the time."""
+
+    spent: Counter[str] = field(default_factory=Counter)
+    running: list[str] = field(default_factory=lambda: [REST])
+    since: float = field(default_factory=time.process_time)
+
+    def turn(self) -> None:
+        """Give the time since the last turn to the stage that ran."""
+        now = time.process_time()
+        self.spent[self.running[-1]] += now - self.since
+        self.since = now
+
+    def timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, its time counted for a stage."""
+
+        @wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            self.turn()
+            self.running.append(stage)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.turn()
+                self.running.pop()
+
+        return wrapper
+
+
+def install(clock: Clock) -> None:
+    """Put the clock around the functions that stages start in."""
+    for stage, places in STAGES.items():
+        for module_name, name in places:
+            module = importlib.import_module(module_name)
+            setattr(module, name, clock.timed(stage, getattr(module, name)))
+
+
+def python_files(paths: Sequence[Path], every: int) -> Iterator[Path]:
+    """The Python files under the paths, or every n-th of them."""
+    found = [f for path in paths for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+    yield from found[::every]
+
+
+def run(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path, Counter[str]], int]:
+    """Lint every file; the time per file and stage, and the number of findings."""
+    from flake8_torchperf import pipeline
+    from flake8_torchperf.interpret.project import split_lines
+    from flake8_torchperf.options import SCOPES, Options
+
+    install(clock)
+    options = Options(scope=SCOPES[scope])
+    taken: dict[Path, Counter[str]] = {}
+    findings = 0
+    for file in files:
+        text = file.read_bytes().decode("utf-8-sig", errors="replace")
+        lines = split_lines(text)
+        try:
+            tree = ast.parse(text)
+        except (SyntaxError, ValueError):
+            continue
+        clock.spent, clock.since = Counter(), time.process_time()
+        if any("torch" in line for line in lines):
+            findings += len(pipeline.lint_tree(tree, lines, str(file), options))
+        clock.turn()
+        taken[file] = clock.spent
+    return taken, findings
+
+
+def report(taken: dict[Path, Counter[str]], findings: int, shown: int) -> None:
+    """Print a line per stage, and one for each of the dearest files."""
+    total: Counter[str] = Counter()
+    for spent in taken.values():
+        total.update(spent)
+    whole = sum(total.values())
+    lines = sum(file.read_bytes().count(b"\n") for file in taken)
+    print(f"{len(taken)} files, {lines} lines, {findings} findings, {whole:.2f} CPU s")
+    for stage in (*STAGES, REST):
+        share, each = total[stage] / whole, 1e6 * total[stage] / max(1, lines)
+        print(f"  {stage:12}{total[stage]:8.3f} s {share:6.1%} {each:8.1f} us a line")
+    print(f"the {shown} dearest files, CPU ms:")
+    dearest = sorted(taken, key=lambda file: -sum(taken[file].values()))[:shown]
+    print("  " + "".join(f"{stage:>11}" for stage in ("all", *STAGES, REST)))
+    for file in dearest:
+        spent = taken[file]
+        cells = (sum(spent.values()), *(spent[stage] for stage in (*STAGES, REST)))
+        print("  " + "".join(f"{1000 * cell:11.1f}" for cell in cells), f" {file}")
+
+
+def main() -> int:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("paths", type=Path, nargs="+", help="files or trees")
+    parser.add_argument("--every", type=int, default=1, help="take every n-th file (default: 1)")
+    parser.add_argument("--scope", choices=("loop", "hot", "all"), default="hot")
+    parser.add_argument("--files", type=int, default=10, help="dearest files shown (default: 10)")
+    arguments = parser.parse_args()
+    for path in arguments.paths:
+        if not path.exists():
+            parser.error(f"there is no {path}")
+    files = list(python_files(arguments.paths, arguments.every))
+    taken, findings = run(files, arguments.scope, Clock())
+    report(taken, findings, arguments.files)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
