@@ -6,8 +6,7 @@ Enters a call; leaves argument values with their nodes. Must not know what is ca
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.interpret import expressions
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
@@ -31,16 +30,14 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Argument:
+class Argument(NamedTuple):
     """One argument: its expression and value."""
 
     node: ast.expr
     value: Value
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Arguments:
+class Arguments(NamedTuple):
     """All arguments of one call; ``open`` where ``*args`` or ``**kwargs`` hide some."""
 
     node: ast.Call

@@ -225,7 +225,7 @@ def annotation_of(node: ast.expr, info: ClassInfo, name: str, machine: Machine) 
 
 
 def _evaluate(node: ast.expr, info: ClassInfo, ctx: Context) -> Value:
-    place = replace(ctx.silent(), module=info.module, writes=None)
+    place = ctx.but(sink=None, module=info.module, writes=None)
     return expressions.evaluate(node, {}, place)
 
 

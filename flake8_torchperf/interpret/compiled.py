@@ -7,7 +7,6 @@ to start again, or is not used at all. Must not know rules.
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.emit import emit
@@ -73,25 +72,25 @@ def entered(place: Context, node: ast.AST, *, keep_cold: bool = False) -> Contex
     if compilation is None:
         if transform == "vmap":
             traits |= {"vmap"}
-        return replace(place, compiled="", traits=traits)
+        return place.but(compiled="", traits=traits)
     traits |= {"compiled", *code.switches}
     if compilation.settings.fullgraph:
         traits |= {"fullgraph"}
     if transform == "vmap":
         traits |= {"vmap"}
-    place = replace(place, compiled=compilation.words, traits=traits)
+    place = place.but(compiled=compilation.words, traits=traits)
     if keep_cold:
         return place
     name = getattr(node, "name", "a lambda")
     heat = Heat(Level.HOT, f"in {name}, which is compiled")
-    return replace(place, base=heat, base_stays_cold=False)
+    return place.but(base=heat, base_stays_cold=False)
 
 
 def after(value: ast.expr, ctx: Context, *, conjunction: bool) -> Context:
     """The place after ``value`` in ``value and ...``: compiled code may never come there."""
     if not ctx.compiled or guarded(value) is not (not conjunction):
         return ctx
-    return replace(ctx, compiled="", traits=ctx.traits - OWN_TRAITS)
+    return ctx.but(compiled="", traits=ctx.traits - OWN_TRAITS)
 
 
 def note_call(callee: Value, arguments: Arguments, ctx: Context) -> None:

@@ -134,8 +134,7 @@ def _is_abstract(info: FunctionInfo) -> bool:
 def _interpret(info: FunctionInfo, env: Env, ctx: Context) -> Summary:
     returns: list[Value] = []
     writes: dict[str, Value] = {}
-    place = replace(
-        ctx,
+    place = ctx.but(
         module=info.module,
         sink=None,
         function=info.qualname,
@@ -335,14 +334,14 @@ def call_closure(closure: Closure, arguments: Arguments, ctx: Context) -> Value:
     this = (closure.key, given)
     if this in ctx.calls:
         return UNKNOWN  # it calls itself with what it was given: nothing new comes of that
-    deeper = replace(
-        ctx, depth=ctx.depth + 1, module=closure.module, pending=None, calls=(*ctx.calls, this)
+    deeper = ctx.but(
+        depth=ctx.depth + 1, module=closure.module, pending=None, calls=(*ctx.calls, this)
     )
     if isinstance(closure.node, ast.Lambda):
         return expressions.evaluate(closure.node.body, env, deeper)
     returns: list[Value] = []
     flow = statements.block(
-        closure.node.body, env, replace(deeper, sink=None, loops=(), returns=returns)
+        closure.node.body, env, deeper.but(sink=None, loops=(), returns=returns)
     )
     _write_outer(closure.node.body, closure, flow.env or env)
     return join_all(returns) if returns else NONE

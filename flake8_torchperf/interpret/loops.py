@@ -45,7 +45,7 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     """``for target in iter``."""
     ahead: list[Site] = []
     quiet = ctx.sink is None
-    iterated = expressions.evaluate(node.iter, env, ctx if quiet else replace(ctx, sink=ahead))
+    iterated = expressions.evaluate(node.iter, env, ctx if quiet else ctx.but(sink=ahead))
     training.loader_iterated(_enumerated(node.iter, iterated, env, ctx), node.iter, ctx)
     index, measured = _index_loop(node, iterated, env, ctx)
     place = ctx.within(LoopPlace(node, "for", node.iter, iterated, index, measured))
@@ -56,7 +56,7 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
 
     before = ctx.budget.opaque_calls
     seen: list[Site] = []
-    flow = _fixed_point(body, env, place if quiet else replace(place, sink=seen))
+    flow = _fixed_point(body, env, place if quiet else place.but(sink=seen))
     traits = ("opaque-body",) if ctx.budget.opaque_calls > before else ()
     unpack_reads(iterated, "for", node.iter, ctx, traits)
     if ctx.sink is not None:
@@ -115,7 +115,7 @@ def _fixed_point(body: Callable[[Env, Context], Flow], env: Env, place: Context)
     for turn in range(MAX_PASSES):
         sites = None if place.sink is None else list[Site]()
         waiting = None if place.pending is None else list[Pending]()
-        inner = replace(place, sink=sites, pending=waiting)
+        inner = place.but(sink=sites, pending=waiting)
         flow = body(dict(entry), inner)
         again = merge((flow.env, *flow.continues))
         widened = entry if again is None else merge((entry, again)) or entry
@@ -195,7 +195,7 @@ def element_access(node: ast.Subscript, tensor: Tensor, ctx: Context) -> None:
         if not place.index or place.measures != path or place.over is None:
             continue
         if any(_mentions(index, place.index) for index in first):
-            outside = replace(ctx, loops=ctx.loops[: ctx.loops.index(place) + 1])
+            outside = ctx.but(loops=ctx.loops[: ctx.loops.index(place) + 1])
             emit(
                 outside,
                 SiteKind.ELEMENT_ACCESS,

@@ -7,8 +7,7 @@ flow out of it. Must not know rules.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flake8_torchperf.interpret import (
     accumulation,
@@ -59,8 +58,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionNode
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Flow:
+class Flow(NamedTuple):
     """What leaves a statement: by falling through (None: never), by break and by continue."""
 
     env: Env | None

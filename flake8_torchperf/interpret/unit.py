@@ -130,11 +130,9 @@ def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context
     """The place at the start of a function; where name or file say cold, its loops are cold too."""
     elsewhere = place_heat(info.module)
     if elsewhere is not None and not any(fnmatchcase(info.name, glob) for glob in names.hot):
-        return replace(place, base=elsewhere, base_stays_cold=True)
+        return place.but(base=elsewhere, base_stays_cold=True)
     named = named_heat(info.name, names.hot, names.cold)
-    return replace(
-        place, base=heat, base_stays_cold=named is not None and named.level is Level.COLD
-    )
+    return place.but(base=heat, base_stays_cold=named is not None and named.level is Level.COLD)
 
 
 def _compiled(place: Context, info: FunctionInfo, names: Names) -> Context:
@@ -161,7 +159,7 @@ def _run_pending(
             continue
         seen.add(id(item.node))
         # A loop's last pass has its own list of sites, already handed on: these go to the unit's.
-        place = replace(item.context, sink=sites, pending=pending)
+        place = item.context.but(sink=sites, pending=pending)
         _run_nested(Pending(item.node, item.env, place), module, machine, names)
 
 
@@ -172,9 +170,9 @@ def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names
     declared = declared_parameters(inner, machine)
     given = any(isinstance(value, Tensor) for value in declared.values())
     heat = function_heat(inner, given, names.hot, names.cold)
-    place = replace(outer, function=qualname, node=node, returns=[])
+    place = outer.but(function=qualname, node=node, returns=[])
     if heat.level is Level.COLD and named_heat(inner.name, names.hot, names.cold) is None:
-        place = replace(place, base=outer.base, base_stays_cold=outer.base_stays_cold)
+        place = place.but(base=outer.base, base_stays_cold=outer.base_stays_cold)
     else:
         place = _at(place, inner, heat, names)
     place = _compiled(place, inner, names)

@@ -216,6 +216,7 @@ class TorchTable:
         self._classes: Mapping[str, Any] = data["classes"]
         self._aliases: Mapping[str, str] = data["aliases"]
         self._ops: dict[str, Op | None] = {}
+        self._made: dict[str, TorchClass | None] = {}
 
     def canonical(self, qualified: str) -> str:
         """The name under which the table describes it: `torch.nn.modules.Linear` is
@@ -264,17 +265,17 @@ class TorchTable:
     def klass(self, qualified: str) -> TorchClass | None:
         """The class of that qualified name."""
         name = self.canonical(qualified)
-        entry = self._classes.get(name)
-        if entry is None:
-            return None
-        return TorchClass(
-            name,
-            entry["kind"],
-            tuple(entry.get("b", ())),
-            entry.get("m", {}),
-            entry.get("a", {}),
-            self,
-        )
+        if name not in self._made:
+            entry = self._classes.get(name)
+            self._made[name] = entry and TorchClass(
+                name,
+                entry["kind"],
+                tuple(entry.get("b", ())),
+                entry.get("m", {}),
+                entry.get("a", {}),
+                self,
+            )
+        return self._made[name]
 
     def function_names(self) -> Collection[str]:
         """The qualified names of all functions that the table describes, aliases left out."""

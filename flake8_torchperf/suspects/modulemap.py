@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
@@ -23,7 +24,7 @@ FILLING = ("append", "add", "extend", "insert", "update", "setdefault", "appendl
 MAX_PACKAGE_DEPTH = 12
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class FunctionInfo:
     """A function or method: its node, the class it stands in, and the module that holds it."""
 
@@ -33,7 +34,7 @@ class FunctionInfo:
     owner: ClassInfo | None
     module: ModuleMap
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A name that is unique over all modules read in one run."""
         return f"{self.module.name}:{self.qualname}:{self.node.lineno}"
@@ -43,7 +44,7 @@ class FunctionInfo:
         """The nodes of the function, nested functions included."""
         return self.module.nodes(self.node)
 
-    @property
+    @cached_property
     def decorators(self) -> tuple[str, ...]:
         """Qualified names of the decorators, calls written without their arguments."""
         found = (
@@ -53,7 +54,7 @@ class FunctionInfo:
         return tuple(name for name in found if name)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ClassInfo:
     """A class: its bases by qualified name, its methods, and what its body declares."""
 
@@ -85,7 +86,7 @@ class ClassInfo:
                 _record_writes(method, *self._tables)
         return self._tables
 
-    @property
+    @cached_property
     def key(self) -> str:
         """A name that is unique over all modules read in one run."""
         return f"{self.module.name}:{self.name}:{self.node.lineno}"
