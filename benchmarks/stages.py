@@ -24,7 +24,7 @@ from typing import Any
 STAGES = {
     "suspects": [
         ("flake8_torchperf.pipeline", "read_module"),
-        ("flake8_torchperf.pipeline", "find_compiled"),
+        ("flake8_torchperf.pipeline", "_compiled"),
         ("flake8_torchperf.pipeline", "nominate"),
         ("flake8_torchperf.pipeline", "with_compiled"),
         ("flake8_torchperf.interpret.reach", "reachable"),

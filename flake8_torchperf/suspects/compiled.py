@@ -113,7 +113,7 @@ def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode | 
     ``assume`` counts every ``forward`` of a class with a base as compiled.
     """
     text = "".join(module.lines)
-    if not assume and not (_SPEAKS.search(text) and _names(module)):
+    if not assume and not (_names(module) and _SPEAKS.search(text)):
         return None
     scopes = read_scopes(module)
     search = Search(scopes)
