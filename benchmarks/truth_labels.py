@@ -1,7 +1,7 @@
 """Labels: which statements of a package ran, and which synchronised, in which way. Read, recorded.
 
 The form is that of the labels this project is measured with: `executed` {file: [line or [first,
-last]]}, then for each of sync, host, extra and iter {file: [{span, kinds, ops, numel}]}.
+last]]}, then for each of sync, host, extra, iter and fill {file: [{span, kinds, ops, numel}]}.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from flake8_torchperf.runtime.workload.launch import run_workload
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.runtime.workload.statements import Span, Statements
 
-CATEGORIES = ("sync", "host", "extra", "iter")
+CATEGORIES = ("sync", "host", "extra", "iter", "fill")
 
 Place: TypeAlias = "tuple[str, int, int]"
 """A statement: its file relative to the package, first line, last line."""

@@ -12,6 +12,7 @@ from truth_labels import Labels, Place
 
 from flake8_torchperf.runtime.workload.statements import Statements
 
+NEUTRAL = ("host", "extra", "iter", "fill")
 _LINE = re.compile(r"^(?P<path>.+?):(?P<row>\d+):(?P<column>\d+): (?P<code>[A-Z]+\d+)\b")
 
 
@@ -121,7 +122,7 @@ def read_flags(report: Iterable[str], folder: Path, codes: Sequence[str]) -> Fla
 def score(labels: Labels, flags: Flags) -> Score:
     """Compare; see the module `truth` for what counts."""
     positive = labels.places("sync")
-    neutral = {place for name in ("host", "extra", "iter") for place in labels.places(name)}
+    neutral = {place for name in NEUTRAL for place in labels.places(name)}
     neutral = (neutral | flags.maybe) - set(positive)
     flagged = set(flags.codes) & labels.executed_places()
     hits = flagged & set(positive)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from flake8.options.manager import OptionManager
 
 SCOPES = {"loop": Level.LOOP, "hot": Level.HOT, "all": Level.COLD}
+# How sure a reason must be, the surest first; `interpret.values.Strength` has the same names.
+CONFIDENCES = ("stated", "inferred", "assumed")
 
 # A glob over dotted names: what fnmatch understands and a Python name can hold.
 _NAME_GLOB = re.compile(r"[\w.*?\[\]!-]+")
@@ -37,13 +39,15 @@ class OptionError(ValueError):
 class Options:
     """What a person chose, checked.
 
-    ``scope`` is the coldest level that is still reported. ``hot`` and ``cold`` are globs over
+    ``scope`` is the coldest level that is still reported, ``confidence`` (one of `CONFIDENCES`) the
+    weakest reason that still supports a finding. ``hot`` and ``cold`` are globs over
     qualified function names; ``rules`` are existing folders with further rule pages, absolute.
     ``cache`` is None where nobody chose. ``assume_compiled`` counts every module's ``forward`` as
     compiled. Every field pickles, since flake8 may lint in other processes.
     """
 
     scope: Level = Level.HOT
+    confidence: str = "inferred"
     hot: tuple[str, ...] = ()
     cold: tuple[str, ...] = ()
     explain: bool = False
@@ -68,6 +72,15 @@ def add_options(parser: OptionManager) -> None:
         help="what to report: only inside loops; hot code, which is loops, functions that run "
         "every step and functions that compute on the tensors they are given; or cold code "
         "too (Default: hot)",
+    )
+    parser.add_option(
+        "--torchperf-confidence",
+        default="inferred",
+        metavar="{stated,inferred,assumed}",
+        parse_from_config=True,
+        help="why a value must be known to be a tensor: its type is stated by an annotation, a "
+        "docstring or torch itself; or inferred from how it is used too; or assumed by "
+        "convention too (Default: inferred)",
     )
     parser.add_option(
         "--torchperf-hot",
@@ -154,7 +167,8 @@ def from_namespace(namespace: argparse.Namespace) -> Options:
                 f"--torchperf-hot and --torchperf-cold both name {pattern!r}: keep it in one"
             )
     return Options(
-        scope=_scope(str(namespace.torchperf_scope)),
+        scope=SCOPES[_word("--torchperf-scope", namespace.torchperf_scope, SCOPES)],
+        confidence=_word("--torchperf-confidence", namespace.torchperf_confidence, CONFIDENCES),
         hot=hot,
         cold=cold,
         explain=_switch("--torchperf-explain", namespace.torchperf_explain),
@@ -165,15 +179,16 @@ def from_namespace(namespace: argparse.Namespace) -> Options:
     )
 
 
-def _scope(text: str) -> Level:
-    level = SCOPES.get(text.strip())
-    if level is None:
+def _word(option: str, value: object, known: Iterable[str]) -> str:
+    """One of the known words."""
+    text, words = str(value), list(known)
+    if text.strip() not in words:
         import difflib  # only where there is a mistake to report
 
-        near = difflib.get_close_matches(text.strip().lower(), SCOPES, n=1)
+        near = difflib.get_close_matches(text.strip().lower(), words, n=1)
         hint = f", did you mean {near[0]!r}?" if near else ""
-        raise OptionError(f"--torchperf-scope: {text!r} is not one of loop, hot, all{hint}")
-    return level
+        raise OptionError(f"{option}: {text!r} is not one of {', '.join(words)}{hint}")
+    return text.strip()
 
 
 def _globs(option: str, patterns: Iterable[str]) -> tuple[str, ...]:

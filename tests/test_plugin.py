@@ -93,6 +93,36 @@ def test_scope(file: Path) -> None:
     assert flake8("--select=TPF", "--torchperf-scope=all", file).codes == ["TPF101"]
 
 
+STATED_INFERRED_ASSUMED = """\
+import torch
+from torch import nn
+
+
+def total(values: torch.Tensor):
+    return [values.sum().item() for _ in range(3)]
+
+
+def biggest(values):
+    return [values.detach().max().item() for _ in range(3)]
+
+
+class Model(nn.Module):
+    def forward(self, inputs):
+        return [float(value) for value in (inputs * 2, inputs + 1)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("confidence", "lines"),
+    [("stated", [6]), ("inferred", [6, 10]), ("assumed", [6, 10, 15]), (None, [6, 10])],
+)
+def test_confidence(file: Path, confidence: str | None, lines: list[int]) -> None:
+    file.write_text(STATED_INFERRED_ASSUMED, encoding="utf-8")
+    asked = [] if confidence is None else [f"--torchperf-confidence={confidence}"]
+    run = flake8("--select=TPF", *asked, file)
+    assert [(r.line, r.code) for r in run.results] == [(line, "TPF101") for line in lines]
+
+
 def test_names_the_user_declares_hot_and_cold(file: Path) -> None:
     source = 'import torch\n\nSTATE = torch.zeros((), device="cuda")\n\n\ndef execute_model():\n'
     source += "    return STATE.item()\n"
@@ -138,6 +168,8 @@ def test_a_repository_adds_its_own_pages(file: Path) -> None:
 BAD_OPTIONS = [
     ("torchperf-scope = hit", "'hit' is not one of loop, hot, all, did you mean 'hot'?"),
     ("torchperf-scope = everything", "'everything' is not one of loop, hot, all"),
+    ("torchperf-confidence = sure", "'sure' is not one of stated, inferred, assumed"),
+    ("torchperf-confidence = stat", "assumed, did you mean 'stated'?"),
     ("torchperf-hot = step()", "'step()' is not a function name or glob"),
     ("torchperf-cold = step,;", "';' is not a function name or glob"),
     ("torchperf-explain = perhaps", "'perhaps' is neither true nor false"),

@@ -36,14 +36,22 @@ def plain(x):
     for row in x:
         row = row + 1
     return x.float()
+
+
+def fills(x, number):
+    x[x > 2] = 0
+    x[:, x[0] > number] = number
+    x[x > 1] = x.sum()
+    x[x[:, 0] > 1, [0]] = number
 """
 USE = """\
 import torch
-from library.core import host, plain, positive
+from library.core import fills, host, plain, positive
 
 positive(torch.arange(4.0))
 host()
 plain(torch.ones(2, 2))
+fills(torch.ones(2, 2), 0.5)
 """
 
 
@@ -76,10 +84,21 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, 
 def test_labels_hold_what_ran_and_how_it_waited(recorded):
     labels = recorded[1]
     assert (labels["package"], labels["version"]) == ("library", "1.0")
-    assert labels["executed"] == {"core.py": [5, 6, 8, 9, 10, 14, 15, 19, 20, 21]}
+    assert labels["executed"] == {"core.py": [5, 6, 8, 9, 10, 14, 15, 19, 20, 21, 25, 26, 27, 28]}
     assert [(row["span"], row["kinds"]) for row in labels["sync"]["core.py"]] == [
         ([5, 5], {"mask-index": 1}),
         ([8, 8], {"bool": 1}),
+        ([27, 27], {"mask-assign": 1}),
+        ([28, 28], {"mask-assign": 1}),
+    ]
+
+
+def test_a_number_filled_in_through_one_mask_is_neutral(recorded):
+    """torch does it by masked_fill_, which needs no indices; a tensor, or more indices, need them."""
+    rows = recorded[1]["fill"]["core.py"]
+    assert [(row["span"], row["kinds"]) for row in rows] == [
+        ([25, 25], {"mask-fill": 1}),
+        ([26, 26], {"mask-fill": 1}),
     ]
 
 
@@ -101,8 +120,8 @@ def test_a_report_is_scored_by_statement(recorded):
     (folder / "report.txt").write_text("\n".join(lines))
     result = json.loads(truth(folder, "labels.json", "library", "--report", "report.txt", "--json"))
     assert (result["hits"], result["false"], result["neutral"]) == (1, 1, 1)
-    assert (result["recall"], result["precision"]) == (0.5, 0.5)
-    assert result["by_kind"] == {"mask-index": [0, 1], "bool": [1, 1]}
+    assert (result["recall"], result["precision"]) == (0.25, 0.5)
+    assert result["by_kind"] == {"mask-index": [0, 1], "bool": [1, 1], "mask-assign": [0, 2]}
     assert result["by_rule"] == {"TPF101": [0, 1, 0], "TPF301": [1, 1, 1]}
 
 
@@ -115,7 +134,7 @@ def test_the_text_lists_misses_and_false_alarms(recorded):
 
 def test_a_recording_agrees_with_itself(recorded):
     text = truth(recorded[0], "--compare", "labels.json", "labels.json")
-    assert "sync: 2 and 2, 2 in both (1.00 of either), 2 with the same kinds" in text
+    assert "sync: 4 and 4, 4 in both (1.00 of either), 4 with the same kinds" in text
     assert "only" not in text
 
 
@@ -124,7 +143,7 @@ def test_the_labels_that_are_kept_here_are_whole_and_small(path):
     labels = json.loads(path.read_text())
     assert path.name == f"{labels['package']}-{labels['version']}.json"
     assert path.stat().st_size < 200_000
-    for category in ("sync", "host", "extra", "iter"):
+    for category in ("sync", "host", "extra", "iter", "fill"):
         for file, rows in labels[category].items():
             executed = [
                 one if isinstance(one, list) else [one, one] for one in labels["executed"][file]

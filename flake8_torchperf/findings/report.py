@@ -27,15 +27,16 @@ if TYPE_CHECKING:
 
 def report(unit: Unit, catalogue: Catalogue, options: Options) -> list[Finding]:
     """The findings among the sites of a unit; positions are computed only if there are any."""
-    believed = [site for site in unit.sites if _believed(site)]
+    needed = Strength[options.confidence.upper()]
+    believed = [site for site in unit.sites if _believed(site, needed)]
     raws = find(believed, catalogue, options.scope)
     return [_finding(raw, unit.snippet, options) for raw in _one_loop_one_finding(raws)]
 
 
-def _believed(site: Site) -> bool:
-    """A reason that is no more than a convention supports no finding."""
+def _believed(site: Site, needed: Strength) -> bool:
+    """Whether the reason is strong enough; what needs no tensor needs no reason."""
     tensor = tensor_of(site.operand) if site.operand is not None else None
-    return tensor is None or tensor.reason.strength >= Strength.INFERRED
+    return tensor is None or tensor.reason.strength >= needed
 
 
 # A loop with more operations per parameter than this is an update rule, not a lone operation.

@@ -7,6 +7,7 @@ Python reaches those, since a recorder of statements sees calls.
 
 from __future__ import annotations
 
+from numbers import Number
 from typing import Any
 
 import torch
@@ -60,6 +61,16 @@ IN_KERNEL: dict[str, str] = {
 }
 """Calls that check or copy something inside their kernel; also every `linalg_...`."""
 
+MASK_FILL = "mask-fill"
+"""A Python number assigned through one mask: no wait, though `__setitem__` with a mask is called.
+
+`__setitem__` makes a number a CPU tensor where the target is on CUDA (torch 2.13,
+torch/csrc/autograd/python_variable_indexing.cpp, THPVariable_setitem: `value = valueToTensor(
+self_.options(), py_value, at::Device(kCPU))`), and `index_put_` hands one CPU element and one mask
+to `masked_fill_` (aten/src/ATen/native/TensorAdvancedIndexing.cpp, canDispatchToMaskedFill). On
+this machine's CPU a 0-d tensor of the device looks the same by then, so Python's argument decides.
+"""
+
 KERNEL_KINDS = frozenset(IN_KERNEL.values())
 """Kinds that no rewriting of the caller avoids."""
 
@@ -107,7 +118,16 @@ def _read_index(args: tuple[Any, ...], kwargs: Any) -> str:
 
 
 def _assigned_index(args: tuple[Any, ...], kwargs: Any) -> str:
-    return "mask-assign" if len(args) > 1 and _has_mask(args[1]) else ""
+    if len(args) < 2 or not _has_mask(args[1]):
+        return ""
+    fills = len(args) > 2 and isinstance(args[2], Number) and _alone(args[1])
+    return MASK_FILL if fills else "mask-assign"
+
+
+def _alone(index: Any) -> bool:
+    """Whether a mask is the only tensor, list or array among the indices."""
+    parts = index if isinstance(index, tuple) else (index,)
+    return sum(isinstance(one, list) or hasattr(one, "__array__") for one in parts) == 1
 
 
 def _has_mask(index: Any) -> bool:

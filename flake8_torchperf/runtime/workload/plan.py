@@ -44,8 +44,8 @@ def load_plan(path: Path) -> Plan:
 class SyncRow:
     """One way in which one line synchronised (or would on an accelerator).
 
-    ``category`` is "sync", "host" (the tensor was made on the host), "extra" (inside a kernel) or
-    "iter"; ``kind`` is for instance "item" or "mask-index", ``operation`` the function called.
+    ``category`` is "sync", "host" (the tensor was made on the host), "extra" (inside a kernel),
+    "iter" or "fill" (a number assigned through a mask); ``kind`` is for instance "item" or "mask-index", ``operation`` the function called.
     """
 
     path: str

@@ -19,7 +19,7 @@ from torch.overrides import TorchFunctionMode
 from flake8_torchperf.runtime import modes
 from flake8_torchperf.runtime.places import lines_of
 from flake8_torchperf.runtime.recorder import Recorder
-from flake8_torchperf.runtime.workload.kinds import DIRECT, KERNEL_KINDS, waiting_kind
+from flake8_torchperf.runtime.workload.kinds import DIRECT, KERNEL_KINDS, MASK_FILL, waiting_kind
 from flake8_torchperf.runtime.workload.origins import FACTORIES, Origins, tensors_in
 from flake8_torchperf.runtime.workload.plan import SyncRow
 
@@ -168,7 +168,7 @@ class Witness(TorchFunctionMode):
                 return
         if not kind or not operands:
             return
-        category = "iter" if kind == "iter" else "extra" if kind in KERNEL_KINDS else "sync"
+        category = _CATEGORY.get(kind, "extra" if kind in KERNEL_KINDS else "sync")
         if kind == "copy-to-host":
             down = is_host(operands[0], firmly=True) and not is_host(operands[-1])
             category = "sync" if down else ""
@@ -197,6 +197,8 @@ class Witness(TorchFunctionMode):
             total[1] = max(total[1], numel)
         return tuple(SyncRow(*key, *counts) for key, counts in sorted(merged.items()))
 
+
+_CATEGORY = {"iter": "iter", MASK_FILL: "fill"}
 
 DIRECT_BY_CALL = {
     "__getitem__": "scalar-index",
