@@ -47,7 +47,6 @@ class Options:
     """
 
     scope: Level = Level.HOT
-    confidence: str = "inferred"
     hot: tuple[str, ...] = ()
     cold: tuple[str, ...] = ()
     explain: bool = False
@@ -55,6 +54,7 @@ class Options:
     cache: bool | None = None
     cache_folder: Path | None = None
     assume_compiled: bool = False
+    confidence: str = "inferred"
 
 
 def add_options(parser: OptionManager) -> None:

@@ -170,7 +170,7 @@ NOT_TORCH = {
         import torch
 
         def step(torch, x):
-            return torch.relu(x).item()
+            return int(torch.relu(x))
         """,
     "pandas and PIL": """
         import pandas as pd

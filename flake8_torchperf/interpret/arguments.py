@@ -38,20 +38,29 @@ class Argument(NamedTuple):
 
 
 class Arguments(NamedTuple):
-    """All arguments of one call; ``open`` where ``*args`` or ``**kwargs`` hide some."""
+    """All arguments of one call; ``open`` where ``*args`` or ``**kwargs`` hide some.
+
+    ``counted`` is how many of the positional ones stand where they are written: what comes after
+    the first of a ``*args`` of unknown length may be anywhere.
+    """
 
     node: ast.Call
     positional: tuple[Argument, ...]
     keywords: dict[str, Argument]
     open: bool = False
+    counted: int | None = None
 
     def get(self, position: int, keyword: str = "") -> Argument | None:
         """The argument at a position or under a keyword."""
         if keyword and keyword in self.keywords:
             return self.keywords[keyword]
-        if 0 <= position < len(self.positional):
+        if 0 <= position < len(self.placed()):
             return self.positional[position]
         return None
+
+    def placed(self) -> tuple[Argument, ...]:
+        """The positional arguments whose position is known."""
+        return self.positional if self.counted is None else self.positional[: self.counted]
 
     def value(self, position: int, keyword: str = "") -> Value:
         """The value of the argument at a position or under a keyword; Unknown where absent."""
@@ -77,7 +86,8 @@ class Arguments(NamedTuple):
 
     def rest(self) -> Arguments:
         """The arguments after the first, for a function called as a method."""
-        return Arguments(self.node, self.positional[1:], self.keywords, self.open)
+        counted = None if self.counted is None else max(0, self.counted - 1)
+        return Arguments(self.node, self.positional[1:], self.keywords, self.open, counted)
 
 
 def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:
@@ -85,10 +95,14 @@ def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:
     positional: list[Argument] = []
     keywords: dict[str, Argument] = {}
     hidden = False
+    counted: int | None = None
     for argument in node.args:
         if isinstance(argument, ast.Starred):
             value = expressions.evaluate(argument.value, env, ctx)
-            hidden = _starred(argument.value, value, positional, ctx) or hidden
+            before = len(positional)
+            if _starred(argument.value, value, positional, ctx):
+                hidden = True
+                counted = before + 1 if counted is None else counted
         else:
             positional.append(Argument(argument, expressions.evaluate(argument, env, ctx)))
     for keyword in node.keywords:
@@ -100,7 +114,7 @@ def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:
         if isinstance(value, Mapping_):
             for key, item in value.items:
                 keywords.setdefault(key, Argument(keyword.value, item))
-    return Arguments(node, tuple(positional), keywords, hidden)
+    return Arguments(node, tuple(positional), keywords, hidden, counted)
 
 
 def _starred(node: ast.expr, value: Value, positional: list[Argument], ctx: Context) -> bool:

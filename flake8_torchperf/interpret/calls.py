@@ -25,7 +25,9 @@ from flake8_torchperf.interpret import (
 from flake8_torchperf.interpret.arguments import Arguments, evaluate_arguments
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import path_of
+from flake8_torchperf.interpret.telling import knows_arrays, told_by_call
 from flake8_torchperf.interpret.values import (
+    COMPARED,
     HOST_BATCH,
     UNKNOWN,
     BoundMethod,
@@ -77,7 +79,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
         # A tokenizer or processor: what it makes of text or images lies on the host.
         return HOST_BATCH
     if value == UNKNOWN and isinstance(node.func, ast.Attribute):
-        return unknown_method(node.func, arguments, env, ctx)
+        return unknown_method(node, node.func, arguments, env, ctx)
     return value
 
 
@@ -164,14 +166,27 @@ def _method(
     return UNKNOWN
 
 
-def unknown_method(func: ast.Attribute, arguments: Arguments, env: Env, ctx: Context) -> Value:
+def unknown_method(
+    node: ast.Call, func: ast.Attribute, arguments: Arguments, env: Env, ctx: Context
+) -> Value:
     """A method of an owner of which nothing is known, where the method itself tells."""
     owner = expressions.evaluate(func.value, env, ctx.silent())
-    if owner != UNKNOWN:
+    if owner not in (UNKNOWN, COMPARED):
         return UNKNOWN
     name = func.attr
     if name == "zero_grad" and "set_to_none" in arguments.keywords:
         training.zero_grad(arguments, ctx)  # only torch's optimizers and modules take it
+    told = told_by_call(node, ctx.module, ctx.machine.table)
+    if not told and owner == COMPARED and ctx.machine.table.method(name) is not None:
+        told = "" if knows_arrays(ctx.module) else f"a comparison is asked for `.{name}`"
+    if told:
+        reason = Reason(told, node, None, Strength.INFERRED)
+        dtype = "bool" if owner == COMPARED or name in ("any", "all") else "unknown"
+        tensor = Tensor(reason, dtype)
+        path = path_of(func.value)
+        if path is not None and path in env:
+            env[path] = tensor
+        return tensor_calls.call_method(tensor, func.value, name, arguments, ctx)
     if name in ("named_parameters", "named_buffers", "parameters", "buffers"):
         return classes.module_iteration(name, func)
     if name == "isoformat" or name in STRING_METHODS:

@@ -25,6 +25,7 @@ from flake8_torchperf.interpret.values import (
     Instance,
     Mapping_,
     NoneValue,
+    Partial,
     Reason,
     Scalar,
     Sequence,
@@ -243,9 +244,20 @@ def class_member(info: ClassInfo, name: str, ctx: Context) -> Value:
     if name == "apply" and any(
         isinstance(b, str) and b.endswith("autograd.Function") for b in lineage(info, ctx.machine)
     ):
-        forward = find_method(info, "forward", ctx.machine)
-        return UNKNOWN if forward is None else forward
+        return _apply(info, ctx)
     return UNKNOWN
+
+
+def _apply(info: ClassInfo, ctx: Context) -> Value:
+    """``apply`` of an autograd function: its ``forward``, whose context is given by autograd.
+
+    With a ``setup_context`` beside it, ``forward`` takes none.
+    """
+    forward = find_method(info, "forward", ctx.machine)
+    if forward is None:
+        return UNKNOWN
+    separate = find_method(info, "setup_context", ctx.machine) is not None
+    return forward if separate else Partial(forward, (UNKNOWN,), ())
 
 
 def super_instance(ctx: Context) -> Value:

@@ -65,6 +65,7 @@ def completed(partial: Partial, arguments: Arguments) -> Arguments:
         held.positional + arguments.positional,
         {**keywords, **arguments.keywords},
         arguments.open,
+        None if arguments.counted is None else len(held.positional) + arguments.counted,
     )
 
 

@@ -145,19 +145,12 @@ def first_call(node: ast.If) -> tuple[str, bool] | None:
             path = dotted_name(made)
         case _:
             return None
-    if not stands_below(node):
-        return None
     for statement in node.body:
         if isinstance(statement, ast.Assign) and any(
             dotted_name(target) == path for target in statement.targets
         ):
             return "on the first call", True
     return None
-
-
-def stands_below(node: ast.If) -> bool:
-    """Does the body stand on lines of its own, not behind the colon?"""
-    return node.body[0].lineno > (node.test.end_lineno or node.lineno)
 
 
 def branch_context(

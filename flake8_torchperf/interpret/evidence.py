@@ -1,8 +1,9 @@
-"""What a function's own body tells of its unannotated parameters: use as evidence.
+"""What a function's own body tells of its names: use as evidence.
 
-Enters an ast function and torch's table; leaves, per parameter and per element of it, how it is
-used. ``tensor`` in ``for grad in grads: for tensor in grad: torch.isinf(tensor)`` is a tensor, so
-``grad`` is one too where it is asked for its ``.device``, and ``grads`` holds tensors. Must not
+Enters an ast function and torch's table; leaves, per parameter, per assignment to a name, and per
+element of either, how it is used. ``tensor`` in ``for grad in grads: for tensor in grad:
+torch.isinf(tensor)`` is a tensor, so ``grad`` is one too where it is asked for its ``.device``, and
+``grads`` holds tensors. What is used only where a test of its type holds tells nothing. Must not
 know environments or sites.
 """
 
@@ -10,50 +11,45 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.interpret.telling import TELLING, foreign, told_by_call, told_by_cast
 from flake8_torchperf.interpret.values import (
+    NONE,
     UNKNOWN,
     Reason,
     Sequence,
     Strength,
     Tensor,
     Value,
+    union,
 )
-from flake8_torchperf.suspects.walk import walk_backwards
+from flake8_torchperf.knowledge.returns import TensorReturn
 
 if TYPE_CHECKING:
-    from flake8_torchperf.knowledge.table import TorchTable
-    from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
-    from flake8_torchperf.suspects.walk import Nodes
+    from collections.abc import Iterable
 
-# Attributes that of all objects met beside torch only tensors have, or that only a tensor is asked
-# for: torch/_C/__init__.pyi lists them; no class of Python, numpy, pandas or torch.nn has them.
-TELLING = {
-    "requires_grad", "grad_fn", "is_cuda", "is_sparse", "retain_grad", "detach", "detach_",
-    "numel", "unsqueeze", "unsqueeze_", "masked_fill", "masked_fill_", "contiguous", "expand_as",
-    "view_as", "index_select", "scatter_", "scatter_add_", "new_zeros", "new_ones", "new_full",
-    "new_empty", "new_tensor", "softmax", "log_softmax", "bmm", "data_ptr", "masked_select",
-    "logsumexp", "addcmul_", "addcdiv_", "index_add_", "index_copy_", "mul_", "add_", "sub_",
-    "div_", "zero_", "fill_", "clamp_", "permute", "is_contiguous",
-    "element_size", "untyped_storage", "bernoulli_", "lerp_", "sqrt_", "type_as", "tolist_",
-    "masked_scatter", "scatter_reduce", "scatter_reduce_", "grad",
-}  # fmt: skip
-CASTS = {"float", "double", "half", "bfloat16"}
-MODULE_METHODS = {"to", "cpu", "cuda", "type", "apply", "requires_grad_", "eval", "train"}
+    from flake8_torchperf.knowledge.table import Op, TorchTable
+    from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
+
 # Together, or on something whose elements are tensors, these tell as well.
 HINTING = {"device", "dtype", "data", "shape", "ndim"}
-# Methods whose call with an integer only tensors answer (an array's `size` is no method).
-SIZED = {"size", "stride"}
 SHARED_OWNERS = {"self", "cls"}
+# Calls that ask for a type: what stands in the branches they decide says nothing of the others.
+TYPE_TESTS = {
+    "isinstance", "issubclass", "hasattr", "type", "callable", "is_tensor", "is_tensor_like",
+}  # fmt: skip
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+ERRORS_OF_TYPE = {"AttributeError", "TypeError", "Exception"}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Use:
-    """How one place (a parameter, or what iterating or indexing it gives) is used."""
+    """How one value (a parameter's, an assignment's, or an element of such) is used."""
 
     told: str = ""
-    strong: bool = False
+    mask: bool = False
+    foreign: bool = False
     hints: set[str] = field(default_factory=set)
     method: str = ""
     element: Use | None = None
@@ -65,24 +61,37 @@ class Use:
         return self.element
 
 
+# The values that a name may have at one point: one for each assignment that may have been last.
+Uses: TypeAlias = "tuple[Use, ...]"
+Aliases: TypeAlias = "dict[str, Uses]"
+
+
 @dataclass(frozen=True, slots=True)
 class Knowledge:
     """What tells a torch function from any other: the module's imports and torch's table."""
 
     module: ModuleMap
     table: TorchTable
+    targets: dict[int, Use]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The uses of all parameters of one function."""
+    """The uses of all parameters of one function, and of the names assigned in it."""
 
     uses: dict[str, Use]
+    targets: dict[int, Use]
 
-    def value_of(self, name: str, node: ast.AST | None) -> Value:
+    def value_of(self, name: str, node: ast.AST | None, *, optional: bool = False) -> Value:
         """What the uses of a parameter make of it."""
         use = self.uses.get(name)
-        return UNKNOWN if use is None else _value(use, name, node)
+        value = UNKNOWN if use is None else _value(use, name, node)
+        return union((value, NONE)) if optional and value != UNKNOWN else value
+
+    def value_at(self, target: ast.Name) -> Value:
+        """What the uses of a name make of what an assignment gave it."""
+        use = self.targets.get(id(target))
+        return UNKNOWN if use is None else _value(use, target.id, target)
 
     def asked(self, name: str) -> str:
         """A tensor method that a parameter is asked for, though others have it too; "" if none."""
@@ -91,15 +100,18 @@ class Evidence:
 
 
 def _value(use: Use, name: str, node: ast.AST | None) -> Value:
+    if use.foreign:
+        return UNKNOWN  # it answers as a tensor does, and is asked for what no tensor has
     inner = UNKNOWN if use.element is None else _value(use.element, f"element of {name}", node)
     told = use.told
     if not told and {"device", "dtype"} <= use.hints:
-        told = "it is asked for `.device` and `.dtype`"
+        told = "`.device` and `.dtype` are asked for"
     if not told and "device" in use.hints and isinstance(inner, Tensor):
-        told = "it is asked for `.device` and its elements are tensors"
+        told = "`.device` is asked for, and its elements are tensors"
     if told:
         subject = f"`{name}`" if name.isidentifier() else name
-        return Tensor(Reason(f"{subject}: {told}", node, None, Strength.INFERRED))
+        reason = Reason(f"{subject}: {told}", node, None, Strength.INFERRED)
+        return Tensor(reason, "bool" if use.mask else "unknown")
     return UNKNOWN if inner == UNKNOWN else Sequence("sequence", inner)
 
 
@@ -110,68 +122,128 @@ def used_as(node: FunctionNode, module: ModuleMap, table: TorchTable) -> Evidenc
     if spec.vararg is not None:
         names.append(spec.vararg.arg)
     uses = {name: Use() for name in names if name not in SHARED_OWNERS}
-    rebound = _rebound(module.nodes(node), uses)
-    aliases: dict[str, Use] = {n: u for n, u in uses.items() if n not in rebound}
-    _walk(node.body, aliases, Knowledge(module, table))
-    return Evidence(uses)
+    known = Knowledge(module, table, {})
+    _walk(node.body, {name: (use,) for name, use in uses.items()}, known)
+    return Evidence(uses, known.targets)
 
 
-def _rebound(nodes: Nodes, uses: dict[str, Use]) -> set[str]:
-    """Parameters that stand for something else after the first lines: their later uses tell less.
-
-    ``x = list(x)`` and ``x = [x]`` turn what is said of ``x`` into something about another value.
-    """
-    found: set[str] = set()
-    for statement in nodes.of(ast.Assign):
-        if len(statement.targets) == 1:
-            target = statement.targets[0]
-            if isinstance(target, ast.Name) and target.id in uses:
-                found.add(target.id)
-    return found
-
-
-def _walk(body: list[ast.stmt], aliases: dict[str, Use], known: Knowledge) -> None:
+def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
     for statement in body:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        if isinstance(statement, FUNCTIONS):
             continue
         nodes = _expressions(statement)
-        _bind(statement, nodes, aliases)
+        asked = _asked_for_type(nodes)
+        seen = _without(aliases, asked)
         for node in nodes:
-            if isinstance(node, LOOKED_AT):
-                _look(node, aliases, known)
-        for block in ("body", "orelse", "finalbody"):
-            _walk(getattr(statement, block, []), aliases, known)
-        for handler in getattr(statement, "handlers", []):
-            _walk(handler.body, aliases, known)
+            if isinstance(node, ast.comprehension):
+                _bind_loop(node.target, node.iter, seen, known)
+        for node in nodes:
+            _look(node, seen, known)
+        _bind(statement, aliases, known)
+        _blocks(statement, aliases, asked, known)
+
+
+def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowledge) -> None:
+    """The blocks inside a statement; after it a name may have what any of them gave it."""
+    blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+    handlers = getattr(statement, "handlers", [])
+    if isinstance(statement, ast.Match):
+        blocks += [case.body for case in statement.cases]
+    if not any(blocks):
+        return
+    hidden = set(aliases) if any(map(_catches_types, handlers)) else asked
+    ends = [aliases]
+    for block in (*blocks, *(handler.body for handler in handlers)):
+        inner = _without(aliases, hidden)
+        if block:
+            _walk(block, inner, known)
+            ends.append(inner)
+    for name in {name for end in ends for name in end}:
+        found = dict.fromkeys(use for end in ends for use in end.get(name, ()))
+        aliases[name] = tuple(found)[:MAX_ALIASES]
+
+
+# A name with more assignments than this that may have been last tells of the first ones only.
+MAX_ALIASES = 8
+
+
+def _without(aliases: Aliases, names: set[str]) -> Aliases:
+    return {name: uses for name, uses in aliases.items() if name not in names}
+
+
+def _catches_types(handler: ast.ExceptHandler) -> bool:
+    """``except AttributeError:`` says that the body only tries what the value can do."""
+    caught = handler.type
+    kinds = caught.elts if isinstance(caught, ast.Tuple) else [caught]
+    return any(k is None or (isinstance(k, ast.Name) and k.id in ERRORS_OF_TYPE) for k in kinds)
+
+
+def _asked_for_type(nodes: Iterable[ast.AST]) -> set[str]:
+    """The names whose type an expression of a statement asks for."""
+    found: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.Call(func=(ast.Name(id=name) | ast.Attribute(attr=name)), args=[first, *_]):
+                if name in TYPE_TESTS:
+                    while isinstance(first, (ast.Attribute, ast.Subscript)):
+                        first = first.value
+                    if isinstance(first, ast.Name):
+                        found.add(first.id)
+    return found
 
 
 def _expressions(statement: ast.stmt) -> list[ast.AST]:
     """The expression nodes of a statement itself, without those of the blocks inside it."""
-    return walk_backwards(
-        [
-            child
-            for child in ast.iter_child_nodes(statement)
-            if isinstance(child, (ast.expr, ast.withitem))
-        ]
-    )
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = [
+        child
+        for child in ast.iter_child_nodes(statement)
+        if isinstance(child, (ast.expr, ast.withitem))
+    ]
+    while waiting:
+        node = waiting.pop()
+        found.append(node)
+        if not isinstance(node, ast.Lambda):
+            waiting.extend(ast.iter_child_nodes(node))
+    return found
 
 
-def _bind(statement: ast.stmt, nodes: list[ast.AST], aliases: dict[str, Use]) -> None:
+def _bind(statement: ast.stmt, aliases: Aliases, known: Knowledge) -> None:
     match statement:
-        case ast.For(target=target, iter=iterated):
-            _bind_loop(target, iterated, aliases)
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            use = _use_of(value, aliases)
-            if use is not None:
-                aliases[name] = use
-            else:
+        case ast.For(target=target, iter=iterated) | ast.AsyncFor(target=target, iter=iterated):
+            _bind_loop(target, iterated, aliases, known)
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                _assign(target, value, aliases, known)
+        case ast.AnnAssign(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
+            if isinstance(statement, ast.AnnAssign):
                 aliases.pop(name, None)
-    for node in nodes:
-        if isinstance(node, ast.comprehension):
-            _bind_loop(node.target, node.iter, aliases)
 
 
-def _bind_loop(target: ast.expr, iterated: ast.expr, aliases: dict[str, Use]) -> None:
+def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: Knowledge) -> None:
+    match target, value:
+        case ast.Name(id=name), _:
+            found = () if value is None else _use_of(value, aliases)
+            if not found:
+                found = (known.targets.setdefault(id(target), Use()),)
+            aliases[name] = found
+        case ((ast.Tuple(elts=parts) | ast.List(elts=parts)), (ast.Tuple(elts=values))):
+            if len(parts) == len(values):
+                for part, one in zip(parts, values, strict=True):
+                    _assign(part, one, aliases, known)
+                return
+            _unpack(parts, aliases, known)
+        case ((ast.Tuple(elts=parts) | ast.List(elts=parts)), _):
+            _unpack(parts, aliases, known)
+
+
+def _unpack(parts: list[ast.expr], aliases: Aliases, known: Knowledge) -> None:
+    """What is unpacked may be of several kinds: each part has a use of its own."""
+    for part in parts:
+        _assign(part.value if isinstance(part, ast.Starred) else part, None, aliases, known)
+
+
+def _bind_loop(target: ast.expr, iterated: ast.expr, aliases: Aliases, known: Knowledge) -> None:
     sources = [iterated]
     targets = [target]
     if isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name):
@@ -182,78 +254,99 @@ def _bind_loop(target: ast.expr, iterated: ast.expr, aliases: dict[str, Use]) ->
         elif iterated.func.id in ("list", "tuple", "reversed", "iter") and iterated.args:
             sources = [iterated.args[0]]
     for one, source in zip(targets, sources, strict=False):
-        use = _use_of(source, aliases)
-        if isinstance(one, ast.Name):
-            if use is not None:
-                aliases[one.id] = use.inside()
-            else:
-                aliases.pop(one.id, None)
+        uses = _use_of(source, aliases)
+        if isinstance(one, ast.Name) and uses:
+            aliases[one.id] = tuple(use.inside() for use in uses)
+        else:
+            _assign(one, None, aliases, known)
 
 
-def _use_of(node: ast.expr, aliases: dict[str, Use]) -> Use | None:
-    """The use that an expression stands for: a name, or an element by integer index."""
+def _use_of(node: ast.expr, aliases: Aliases) -> Uses:
+    """The uses that an expression stands for: a name, a part by slices, an element by integer."""
     match node:
         case ast.Name(id=name):
-            return aliases.get(name)
+            return aliases.get(name, ())
         case ast.Subscript(value=base, slice=ast.Constant(value=int())):
-            inner = _use_of(base, aliases)
-            return None if inner is None else inner.inside()
-    return None
+            return tuple(use.inside() for use in _use_of(base, aliases))
+        case ast.Subscript(value=base, slice=ast.Slice()):
+            return _use_of(base, aliases)
+    return ()
 
 
-LOOKED_AT = (ast.Attribute, ast.Call)
-
-
-def _look(node: ast.AST, aliases: dict[str, Use], known: Knowledge) -> None:
+def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
     match node:
-        case ast.Attribute(
-            value=ast.Call(func=ast.Attribute(value=base, attr=cast), args=[]), attr=attr
-        ) if cast in CASTS and attr not in MODULE_METHODS:
-            # `x.float().mean()`: a module's `.float()` is a module, which has no `.mean`.
-            use = _use_of(base, aliases)
-            if use is not None and not use.told and known.table.method(attr) is not None:
-                use.told = f"it is asked for `.{cast}().{attr}`"
-        case ast.Attribute(value=base, attr=attr):
-            use = _use_of(base, aliases)
-            if use is None:
+        case ast.Call(func=func):
+            if isinstance(func, ast.Attribute):
+                uses = _use_of(func.value, aliases)
+                told = told_by_call(node, known.module, known.table) if uses else ""
+                if told:
+                    _tell(uses, told, mask=func.attr in ("any", "all"))
+            _passed(func, node, aliases, known)
+        case ast.Attribute(ctx=ast.Load(), value=base, attr=attr):
+            if foreign(attr, known.table):
+                for use in (*_use_of(base, aliases), *_made_of(base, aliases, known)):
+                    use.foreign = True
                 return
-            if attr in TELLING and not use.told:
-                use.told = f"it is asked for `.{attr}`"
-            elif attr in HINTING:
-                use.hints.add(attr)
-            elif not use.method and known.table.method(attr) is not None:
-                use.method = attr
-        case ast.Call(func=ast.Attribute(value=base, attr=attr), args=args) if (
-            attr in SIZED and args
-        ):
-            use = _use_of(base, aliases)
-            if use is not None and not use.told:
-                use.told = f"its `.{attr}(...)` is called"
-        case ast.Call(func=func, args=args):
-            _passed(func, args, aliases, known)
+            cast = told_by_cast(node, known.table)
+            if cast is not None:
+                _tell(_use_of(cast[0], aliases), cast[1])
+            for use in _use_of(base, aliases):
+                if attr in TELLING:
+                    _tell((use,), f"`.{attr}` is asked for")
+                elif attr in HINTING:
+                    use.hints.add(attr)
+                elif not use.method and known.table.method(attr) is not None:
+                    use.method = attr
+        case ast.Subscript(slice=ast.UnaryOp(op=ast.Invert(), operand=mask)):
+            _tell(_use_of(mask, aliases), "its inverse is used as an index", mask=True)
 
 
-def _passed(
-    func: ast.expr, args: list[ast.expr], aliases: dict[str, Use], known: Knowledge
-) -> None:
+def _made_of(node: ast.expr, aliases: Aliases, known: Knowledge) -> Uses:
+    """The uses of ``x`` in ``x.cholesky()``: what that gives is a tensor if ``x`` is one."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=base, attr=attr)):
+            op = known.table.method(attr)
+            if op is not None and isinstance(op.resolve(()), TensorReturn):
+                return _use_of(base, aliases)
+    return ()
+
+
+def _tell(uses: Uses, told: str, *, mask: bool = False) -> None:
+    for use in uses:
+        use.told = use.told or told
+        use.mask = use.mask or mask
+
+
+def _passed(func: ast.expr, call: ast.Call, aliases: Aliases, known: Knowledge) -> None:
     """``torch.isinf(x)``: where every overload takes a tensor, ``x`` is one."""
     name = known.module.qualify(func)
     if not name.startswith("torch."):
         return
-    for position, argument in enumerate(args):
-        use = _use_of(argument, aliases)
-        if use is None or use.told:
-            continue
-        op = known.table.function(name)
-        if op is not None and _takes_tensor(op, position):
-            use.told = f"passed to `{name}`"
+    op = known.table.function(name)
+    if op is None:
+        return
+    for position, argument in enumerate(call.args):
+        _given(_use_of(argument, aliases), _types(op, position), name)
+    for keyword in call.keywords:
+        if keyword.arg in REQUIRED:
+            types = {p.type for o in op.overloads for p in o.params if p.name == keyword.arg}
+            _given(_use_of(keyword.value, aliases), types, name)
 
 
-def _takes_tensor(op: object, position: int) -> bool:
-    overloads = getattr(op, "overloads", ())
-    types = {
+# Parameters that torch's functions do not let be None.
+REQUIRED = {"input", "other", "target", "tensor", "tensors", "mat2", "condition", "src", "index"}
+
+
+def _given(uses: Uses, types: set[str], name: str) -> None:
+    if types == {"T"}:
+        _tell(uses, f"passed to `{name}`")
+    elif types == {"Tl"}:
+        _tell(tuple(use.inside() for use in uses), f"passed to `{name}`")
+
+
+def _types(op: Op, position: int) -> set[str]:
+    return {
         slots[position].type
-        for overload in overloads
+        for overload in op.overloads
         if position < len(slots := [p for p in overload.params if p.form == "positional"])
     }
-    return types == {"T"}

@@ -27,7 +27,9 @@ from flake8_torchperf.interpret.narrowing import narrow
 from flake8_torchperf.interpret.parameters import parameters_of
 from flake8_torchperf.interpret.values import (
     BOOL,
+    COMPARED,
     NONE,
+    NUMBER,
     STR,
     UNKNOWN,
     Closure,
@@ -257,6 +259,8 @@ def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
     tensor = tensor_of(value)
     if tensor is not None:
         return replace(tensor, role="")
+    if value == COMPARED:
+        return COMPARED if isinstance(node.op, ast.Invert) else NUMBER
     match value, node.op:
         case Scalar(kind=kind, value=(int() | float()) as number), ast.USub():
             return literal(kind, -number)

@@ -240,7 +240,7 @@ def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> 
     """Bind call arguments: what the caller knows adds to what the parameter declares."""
     spec = info.node.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)][1 if skip else 0 :]
-    for name, argument in zip(names, arguments.positional, strict=False):
+    for name, argument in zip(names, arguments.placed(), strict=False):
         env[name] = _combine(env.get(name, UNKNOWN), argument)
     known = {*names, *(a.arg for a in spec.kwonlyargs)}
     for name, argument in arguments.keywords.items():
@@ -322,7 +322,7 @@ def call_closure(closure: Closure, arguments: Arguments, ctx: Context) -> Value:
     given: Env = {}
     spec = closure.node.args
     names = [parameter.arg for parameter in (*spec.posonlyargs, *spec.args)]
-    for name, argument in zip(names, arguments.positional, strict=False):
+    for name, argument in zip(names, arguments.placed(), strict=False):
         given[name] = argument.value
     for name in names[len(arguments.positional) :]:
         env[name] = UNKNOWN

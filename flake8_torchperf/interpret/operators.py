@@ -15,6 +15,7 @@ from flake8_torchperf.interpret.emit import early, emit_read
 from flake8_torchperf.interpret.values import (
     BOOL,
     CHAIN_LENGTH,
+    COMPARED,
     NDARRAY,
     STR,
     UNKNOWN,
@@ -85,6 +86,8 @@ def binary(
             if tensor.arrives:
                 early(ctx, OPERATIONS[type(operator)], node, tensor, _side(node, tensor, left))
         return _arithmetic(operator, left, right, tensors)
+    if COMPARED in (left, right) and isinstance(operator, BITWISE):
+        return COMPARED
     match left, right:
         case (NDArray(), _) | (_, NDArray()):
             return NDARRAY
@@ -119,7 +122,9 @@ def _side(node: ast.expr | ast.stmt, tensor: Tensor, left: Value) -> ast.expr | 
 def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list[Tensor]) -> Value:
     strongest = max(tensors, key=lambda t: t.reason.strength)
     dtypes = {t.dtype for t in tensors}
-    if isinstance(operator, BITWISE):
+    if isinstance(operator, ast.Mult) and dtypes == {"bool"} and len(tensors) == 2:
+        dtype = "bool"
+    elif isinstance(operator, BITWISE):
         # A boolean tensor combined with one of unknown dtype is in practice another mask.
         dtype = "bool" if "bool" in dtypes and dtypes <= {"bool", "unknown"} else "unknown"
     elif isinstance(operator, ast.Div) or "float" in dtypes:
@@ -196,7 +201,10 @@ def _compare(
     if not tensors:
         if isinstance(left, NDArray) or isinstance(right, NDArray):
             return NDARRAY
-        return UNKNOWN if _may_overload(left) and _may_overload(right) else BOOL
+        sides = (left, right)
+        if any(map(_may_overload, sides)) and not any(map(_never_elementwise, sides)):
+            return COMPARED if all(map(_elementwise, sides)) else UNKNOWN
+        return BOOL
     if any(_never_elementwise(v) for v in (left, right)):
         return BOOL
     strongest = max(tensors, key=lambda t: t.reason.strength)
@@ -220,6 +228,11 @@ COMPARISONS: dict[type[ast.cmpop], str] = {
 
 def _may_overload(value: Value) -> bool:
     return isinstance(value, (UnknownValue, Union))
+
+
+def _elementwise(value: Value) -> bool:
+    """Values that tensors are compared with."""
+    return isinstance(value, UnknownValue) or (isinstance(value, Scalar) and value.kind != "str")
 
 
 def _never_elementwise(value: Value) -> bool:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.interpret.machine import Machine
-    from flake8_torchperf.suspects.modulemap import FunctionInfo
+    from flake8_torchperf.suspects.modulemap import FunctionInfo, FunctionNode, ModuleMap
 
 
 def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
@@ -57,7 +57,7 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
     docstring = ast.get_docstring(info.node, clean=True) or ""
     if info.name == "__init__" and info.owner is not None:
         docstring += "\n" + (ast.get_docstring(info.owner.node, clean=True) or "")
-    uses = cache(lambda: used_as(info.node, info.module, machine.table))
+    uses = cache(lambda: evidence_of(info.node, info.module, machine))
     for position, (parameter, default) in enumerate(parameters_of(spec)):
         if position == 0 and method:
             continue
@@ -69,7 +69,8 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
             # torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]
             value = replace(value, device="host")
         if value == UNKNOWN or _container_of_unknown(value):
-            used = uses().value_of(name, parameter)
+            optional = isinstance(default, ast.Constant) and default.value is None
+            used = uses().value_of(name, parameter, optional=optional)
             value = used if used != UNKNOWN else value
         found[name] = value
     if spec.vararg is not None:
@@ -83,6 +84,15 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
         found[spec.kwarg.arg] = Mapping_(Scalar("str"), inner)
     if _is_forward(info):
         _assume_forward(found, info, machine, uses)
+    return found
+
+
+def evidence_of(node: FunctionNode, module: ModuleMap, machine: Machine) -> Evidence:
+    """How a function uses its names; collected once."""
+    key = ("uses", id(node))
+    found = machine.summaries.get(key)
+    if not isinstance(found, Evidence):
+        found = machine.summaries[key] = used_as(node, module, machine.table)
     return found
 
 

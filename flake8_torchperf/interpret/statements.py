@@ -30,7 +30,6 @@ from flake8_torchperf.interpret.contexts import (
     first_call,
     gradients_off,
     guard_of,
-    stands_below,
 )
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import Env, bind, declaration, forget, merge, path_of
@@ -250,7 +249,7 @@ def _if(node: ast.If, env: Env, ctx: Context) -> Flow:
 
 
 def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
-    raising = ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND and stands_below(node)
+    raising = ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND
     expressions.truth(node.test, env, ctx, "if-raise" if raising else operation)
     guard = guard_of(node.test, env, ctx) or first_call(node)
     yes = narrow(node.test, env, ctx, True)

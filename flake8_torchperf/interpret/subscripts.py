@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret import attributes, classes, expressions, loops
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.environment import Env, path_of
+from flake8_torchperf.interpret.telling import knows_arrays
 from flake8_torchperf.interpret.values import (
     CHAIN_LENGTH,
+    COMPARED,
     NDARRAY,
     STR,
     UNKNOWN,
@@ -24,10 +26,13 @@ from flake8_torchperf.interpret.values import (
     NDArray,
     NoneValue,
     Opaque,
+    Reason,
     Scalar,
     Sequence,
+    Strength,
     Tensor,
     Union,
+    UnknownValue,
     Value,
     join_all,
     tensor_of,
@@ -80,7 +85,37 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
             return STR
         case Instance():
             return classes.container_item(base, ctx)
+        case UnknownValue():
+            return _masked_unknown(indices, node, ctx)
     return UNKNOWN
+
+
+def _masked_unknown(indices: list[Index], node: ast.Subscript, ctx: Context) -> Value:
+    """What is indexed by a mask that is a tensor is a tensor as well."""
+    for index in indices:
+        mask = _as_mask(index.value, None, ctx)
+        if mask is not None and index.node is not None:
+            reason = Reason("indexed by a mask", node, mask.reason, Strength.INFERRED)
+            base = Tensor(reason)
+            _tensor_reads(base, indices, node, ctx, "read")
+            return _tensor_item(base, indices)
+    return UNKNOWN
+
+
+def _as_mask(value: Value, base: Tensor | None, ctx: Context) -> Tensor | None:
+    """A boolean tensor used as an index; the result of a comparison that indexes a tensor is one.
+
+    What else is indexed by a comparison is an array, a tensor where the module imports no arrays.
+    """
+    tensor = tensor_of(value)
+    if tensor is not None:
+        return tensor if tensor.dtype == "bool" else None
+    if value == COMPARED and (base is not None or not knows_arrays(ctx.module)):
+        reason = Reason(
+            "the result of a comparison is used as an index", None, None, Strength.INFERRED
+        )
+        return Tensor(reason, "bool", "unknown" if base is None else base.device)
+    return None
 
 
 def assigned(node: ast.Subscript, base: Value, value: Value, env: Env, ctx: Context) -> None:
@@ -139,7 +174,7 @@ def _tensor_reads(
             isinstance(o, Sequence) for o in index.value.options
         ):
             continue
-        found = tensor_of(index.value)
+        found = tensor_of(index.value) or _as_mask(index.value, tensor, ctx)
         if found is not None:
             _tensor_index(tensor, found, index, node, ctx, operation)
         elif tensor.device != "host" and _list_of_numbers(index.value):
@@ -179,7 +214,10 @@ def _tensor_index(
 
 def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
     scalar: bool | None = None
-    masked = any(isinstance(i.value, Tensor) and i.value.dtype == "bool" for i in indices)
+    masked = any(
+        i.value == COMPARED or (isinstance(i.value, Tensor) and i.value.dtype == "bool")
+        for i in indices
+    )
     if (
         masked
         or any(i.is_slice for i in indices)

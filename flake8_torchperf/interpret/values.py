@@ -262,6 +262,11 @@ class UnknownValue:
     """Nothing is known; no finding may rest on it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What comparing values of which nothing is known gives: a bool, or a mask of tensors."""
+
+
 Value: TypeAlias = (
     Tensor
     | Scalar
@@ -282,10 +287,12 @@ Value: TypeAlias = (
     | Partial
     | Returning
     | Union
+    | Compared
     | UnknownValue
 )
 
 UNKNOWN = UnknownValue()
+COMPARED = Compared()
 NONE = NoneValue()
 NDARRAY = NDArray()
 BOOL = Scalar("bool")
@@ -311,6 +318,9 @@ def join(a: Value, b: Value) -> Value:
     """The least value that covers both: what a name may be where two paths meet."""
     if a is b or a == b:
         return _weaker(a, b)
+    if isinstance(a, Compared) or isinstance(b, Compared):
+        known = (UNKNOWN if isinstance(v, Compared) else v for v in (a, b))
+        return join(*known)
     match a, b:
         case Tensor(), Tensor():
             return join_tensors(a, b)
@@ -351,7 +361,7 @@ def union(values: Iterable[Value]) -> Value:
     flat: list[Value] = []
     for value in values:
         for option in value.options if isinstance(value, Union) else (value,):
-            if isinstance(option, UnknownValue):
+            if isinstance(option, (UnknownValue, Compared)):
                 return UNKNOWN
             _merge_into(flat, option)
     if len(flat) == 1:

@@ -62,7 +62,11 @@ class Assembler:
 
     def __init__(self) -> None:
         package = Path(torch.__file__).parent
-        self.catalogue: Catalogue = catalogue()
+        self.core = stubs.read_stub(package / "_C" / "__init__.pyi")
+        self.variable_functions = stubs.functions_of(
+            stubs.read_stub(package / "_C" / "_VariableFunctions.pyi").body
+        )
+        self.catalogue: Catalogue = catalogue(private=_private(self.variable_functions))
         tuples = (
             stubs.named_tuples(package / "_C" / "return_types.pyi")
             if (package / "_C" / "return_types.pyi").exists()
@@ -71,10 +75,6 @@ class Assembler:
         self.names = self.catalogue.class_names()
         self.reader = stubs.Reader(self.catalogue.annotation_names(), tuples)
         self.builder = Builder(Prober(self.names))
-        self.core = stubs.read_stub(package / "_C" / "__init__.pyi")
-        self.variable_functions = stubs.functions_of(
-            stubs.read_stub(package / "_C" / "_VariableFunctions.pyi").body
-        )
         self.nn = stubs.functions_of(stubs.read_stub(package / "_C" / "_nn.pyi").body)
         self.functional = stubs.functions_of(
             stubs.read_stub(package / "nn" / "functional.pyi").body
@@ -129,7 +129,7 @@ class Assembler:
         stubbed = stubs.functions_of(body)
         found: dict[str, Entry] = {}
         for name in sorted(set(dir(torch.Tensor)) - _PLUMBING):
-            if name.startswith("_") and not name.startswith("__"):
+            if name.startswith("_") and not name.startswith("__") and name not in _private(stubbed):
                 continue
             value = inspect.getattr_static(torch.Tensor, name)
             if isinstance(value, (property, classmethod, staticmethod)) or not callable(
@@ -188,6 +188,24 @@ class Assembler:
         bodies = {node.name: node for node in self.core.body if isinstance(node, ast.ClassDef)}
         reader = ClassReader(self.reader, self.catalogue.classes, bodies)
         return {name: reader.data(name) for name in self.catalogue.classes}
+
+
+def _private(stubbed: Iterable[str]) -> set[str]:
+    """The functions behind an underscore that a stub declares and that Python code calls.
+
+    Most are one step of a public function, or one backend's kernel, whose arguments no sample
+    fits: `_PRIVATE` says what is left.
+    """
+    return {name for name in stubbed if name.startswith(_PRIVATE)}
+
+
+# `_foreach_add_` and its kin, what distributions and optimizers ask, parts of sparse tensors
+_PRIVATE = (
+    "_foreach_", "_is_all_true", "_is_any_true", "_is_zerotensor", "_is_view", "_indices",
+    "_values", "_nnz", "_to_dense", "_to_sparse", "_coalesced_", "_conj", "_neg_view",
+    "_shape_as_tensor", "_dim", "_unique", "_weight_norm", "_amp_", "_sample_dirichlet",
+    "_standard_gamma", "_stack", "_log_softmax", "_softmax", "_masked_s", "_assert_async",
+)  # fmt: skip
 
 
 def _is_deprecated(signature: Signature) -> bool:

@@ -164,8 +164,12 @@ class Catalogue:
         return names
 
 
-def catalogue(modules: Iterable[str] = MODULES) -> Catalogue:
-    """Everything public in those modules; a module that this build of torch lacks is left out."""
+def catalogue(modules: Iterable[str] = MODULES, private: Iterable[str] = ()) -> Catalogue:
+    """Everything public in those modules; a module that this build of torch lacks is left out.
+
+    ``private`` names functions of torch that count as well, though they begin with an underscore.
+    """
+    kept = {("torch", name) for name in private}
     found = Catalogue()
     chosen: dict[int, str] = {}
     for module_name in modules:
@@ -174,7 +178,9 @@ def catalogue(modules: Iterable[str] = MODULES) -> Catalogue:
             continue
         for name in sorted(vars(module)):
             value = vars(module)[name]
-            if name.startswith("_") or not _is_torchs(value):
+            if name.startswith("_") and (module_name, name) not in kept:
+                continue
+            if not _is_torchs(value):
                 continue
             qualified = f"{module_name}.{name}"
             first = chosen.setdefault(_identity(value), qualified)

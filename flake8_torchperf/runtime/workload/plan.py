@@ -45,7 +45,8 @@ class SyncRow:
     """One way in which one line synchronised (or would on an accelerator).
 
     ``category`` is "sync", "host" (the tensor was made on the host), "extra" (inside a kernel),
-    "iter" or "fill" (a number assigned through a mask); ``kind`` is for instance "item" or "mask-index", ``operation`` the function called.
+    "iter" or "fill" (a number assigned through a mask); ``kind`` is for instance "item" or
+    "mask-index", ``operation`` the function called.
     """
 
     path: str

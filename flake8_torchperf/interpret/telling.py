@@ -1,0 +1,105 @@
+"""Which calls and attributes tell that their owner is a tensor, whatever else is known of it.
+
+Enters ast nodes and a module map; leaves words for a reason, or nothing. Must not know values.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flake8_torchperf.knowledge.table import TorchTable
+    from flake8_torchperf.suspects.modulemap import ModuleMap
+
+# Attributes that of all objects met beside torch only tensors have, or that only a tensor is asked
+# for: torch/_C/__init__.pyi lists them; no class of Python, numpy, pandas or torch.nn has them.
+TELLING = {
+    "requires_grad", "grad_fn", "is_cuda", "is_sparse", "retain_grad", "detach", "detach_",
+    "numel", "unsqueeze", "unsqueeze_", "masked_fill", "masked_fill_", "contiguous", "expand_as",
+    "view_as", "index_select", "scatter_", "scatter_add", "scatter_add_", "new_zeros", "new_ones",
+    "new_full", "new_empty", "new_tensor", "softmax", "log_softmax", "bmm", "data_ptr",
+    "masked_select", "logsumexp", "addcmul_", "addcdiv_", "index_add", "index_add_", "index_copy_",
+    "index_fill_", "mul_", "add_", "sub_", "div_", "pow_", "zero_", "fill_", "clamp_", "permute",
+    "is_contiguous", "element_size", "untyped_storage", "bernoulli_", "lerp_", "sqrt_", "type_as",
+    "masked_scatter", "masked_scatter_", "scatter_reduce", "scatter_reduce_", "grad",
+    "fill_diagonal_", "clamp_min", "clamp_max", "repeat_interleave", "logdet", "expm1", "log1p",
+    "lgamma", "digamma", "erf", "erfinv", "rsqrt", "amax", "amin", "count_nonzero", "argwhere",
+    "isnan", "isinf", "isfinite", "is_floating_point", "is_complex", "diag_embed", "new_empty_like",
+    "nan_to_num", "logical_not", "cholesky_solve", "baddbmm", "addmm", "kthvalue", "reshape_as",
+}  # fmt: skip
+# Methods that, called without arguments, tell as well: with arguments, others have them too
+# (`logger.log(...)`, `layer.relu(x)`), and a module's `float()` is a module.
+BARE = {
+    "exp", "log", "log2", "log10", "sqrt", "sigmoid", "tanh", "relu", "neg", "reciprocal", "cos",
+    "sin", "tan", "cosh", "sinh", "atan", "acos", "asin", "ceil", "floor", "frac", "sign", "long",
+    "int", "short", "byte", "char", "bool", "square",
+}  # fmt: skip
+# Methods that arrays and data frames have too. Where a module imports neither, they tell.
+OF_ARRAYS = {"any", "all", "item", "eq", "ne", "lt", "le", "gt", "ge", "pow", "dot", "mul", "div"}
+ARRAYS = {
+    "numpy", "pandas", "polars", "cupy", "jax", "scipy", "xarray", "sympy", "sqlalchemy", "cudf",
+    "dask", "pyarrow", "mlx", "tensorflow", "paddle", "datasets", "PIL", "sklearn", "numba",
+}  # fmt: skip
+CASTS = {"float", "double", "half", "bfloat16", "cpu", "cuda"}
+MODULE_METHODS = {
+    "to", "cpu", "cuda", "type", "apply", "requires_grad_", "eval", "train", "float", "double",
+    "half", "bfloat16", "parameters", "state_dict", "forward",
+}  # fmt: skip
+# Methods whose call with an integer only tensors answer (an array's `size` is no method).
+SIZED = {"size", "stride"}
+# Methods of reductions, whose axis torch alone calls by these names and gives as a number.
+DIMS = ("dim", "keepdim", "dims")
+
+
+def told_by_call(call: ast.Call, module: ModuleMap, table: TorchTable) -> str:
+    """Why the owner of a called method is a tensor; "" where the call does not tell."""
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return ""
+    name = func.attr
+    if name in TELLING:
+        return f"`.{name}` is asked for"
+    bare = not call.args and not call.keywords
+    if (bare and name in BARE) or (name in SIZED and call.args):
+        return f"`.{name}(...)` is called"
+    for keyword in call.keywords:
+        if keyword.arg in DIMS and _numeric(keyword.value) and table.method(name) is not None:
+            return f"`.{name}({keyword.arg}=...)` is called"
+        if keyword.arg == "memory_format" and name in ("clone", "contiguous"):
+            return f"`.{name}({keyword.arg}=...)` is called"
+    if name in OF_ARRAYS and bare == (name in BARE_ARRAYS) and not knows_arrays(module):
+        return f"`.{name}(...)` is called"
+    return ""
+
+
+BARE_ARRAYS = {"any", "all", "item"}
+
+
+def _numeric(node: ast.expr) -> bool:
+    return not (isinstance(node, ast.Constant) and isinstance(node.value, (str, type(None))))
+
+
+def told_by_cast(func: ast.Attribute, table: TorchTable) -> tuple[ast.expr, str] | None:
+    """``x.float().mean()``: a module's ``.float()`` is a module, which has no ``.mean``."""
+    match func.value:
+        case ast.Call(func=ast.Attribute(value=base, attr=cast), args=[], keywords=[]) if (
+            cast in CASTS and func.attr not in MODULE_METHODS and _has(table, func.attr)
+        ):
+            return base, f"`.{cast}().{func.attr}` is asked for"
+    return None
+
+
+def foreign(name: str, table: TorchTable) -> bool:
+    """Is this no attribute of a tensor?"""
+    return not (name.startswith("__") or _has(table, name))
+
+
+def _has(table: TorchTable, name: str) -> bool:
+    return table.method(name) is not None or table.attribute(name) is not None
+
+
+def knows_arrays(module: ModuleMap) -> bool:
+    """Does the module import a library whose arrays answer as tensors do, or torch not at all?"""
+    heads = {target.partition(".")[0] for target in module.imports.values()}
+    return not ARRAYS.isdisjoint(heads) or "torch" not in heads
