@@ -25,7 +25,7 @@ from flake8_torchperf.interpret import (
 from flake8_torchperf.interpret.arguments import Arguments, evaluate_arguments
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import path_of
-from flake8_torchperf.interpret.telling import knows_arrays, told_by_call
+from flake8_torchperf.interpret.telling import knows_arrays, told_by_call, told_by_cast
 from flake8_torchperf.interpret.values import (
     COMPARED,
     HOST_BATCH,
@@ -66,7 +66,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     _named_call(callee, node, ctx)
     if ctx.sink is not None and ctx.machine.compiled is not None:
         compiled.note_call(callee, arguments, ctx)
-    told_by_use(node, arguments, env)
+    told_by_use(node, arguments, env, ctx)
     opaque = isinstance(callee, OPAQUE)
     if opaque:
         ctx.budget.opaque_calls += 1
@@ -112,16 +112,21 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
 OPAQUE = (Function, Closure, Instance, Returning, UnknownValue)
 
 
-def told_by_use(node: ast.Call, arguments: Arguments, env: Env) -> None:
+def told_by_use(node: ast.Call, arguments: Arguments, env: Env, ctx: Context) -> None:
     """``loss.backward()`` and ``x.detach()``: from here on the name is known to be a tensor."""
     match node.func:
         case ast.Attribute(value=(ast.Name() | ast.Attribute()) as owner, attr=name):
             if name not in TOLD_BY_CALL or arguments.positional:
                 return
             path = path_of(owner)
-            if path is not None and env.get(path) == UNKNOWN:
+            if path is not None and env.get(path) == UNKNOWN and _told_here(owner, ctx):
                 reason = Reason(f"`.{name}()` is called on it", node, None, Strength.INFERRED)
                 env[path] = Tensor(reason)
+
+
+def _told_here(owner: ast.expr, ctx: Context) -> bool:
+    """Of a function's own names `evidence` knows more: whether a test guards the call, for one."""
+    return ctx.node is None or not isinstance(owner, ast.Name)
 
 
 # Called without arguments, these are methods of tensors alone.
@@ -184,14 +189,30 @@ def unknown_method(
         dtype = "bool" if owner == COMPARED or name in ("any", "all") else "unknown"
         tensor = Tensor(reason, dtype)
         path = path_of(func.value)
-        if path is not None and path in env:
+        if path is not None and _told_here(func.value, ctx):
             env[path] = tensor
         return tensor_calls.call_method(tensor, func.value, name, arguments, ctx)
+    cast = told_by_cast(func, ctx.machine.table)
+    if cast is not None and isinstance(func.value, ast.Call):
+        return _cast_and_asked(func.value, cast, func, arguments, ctx)
     if name in ("named_parameters", "named_buffers", "parameters", "buffers"):
         return classes.module_iteration(name, func)
     if name == "isoformat" or name in STRING_METHODS:
         return Scalar("str")
     return UNKNOWN
+
+
+def _cast_and_asked(
+    copied: ast.Call, cast: tuple[ast.expr, str], func: ast.Attribute, rest: Arguments, ctx: Context
+) -> Value:
+    """``x.cpu().numpy()``: both calls, with ``x`` a tensor."""
+    owner, told = cast
+    tensor = Tensor(Reason(told, copied, None, Strength.INFERRED))
+    name = copied.func.attr if isinstance(copied.func, ast.Attribute) else ""
+    value = tensor_calls.call_method(tensor, owner, name, Arguments(copied, (), {}), ctx)
+    if not isinstance(value, Tensor):
+        return UNKNOWN
+    return tensor_calls.call_method(value, func.value, func.attr, rest, ctx)
 
 
 # Methods of strings that no tensor and no array has.

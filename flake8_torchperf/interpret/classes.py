@@ -14,7 +14,7 @@ from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.arguments import Arguments, kinds
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.returned import value_of_return
-from flake8_torchperf.interpret.types import instance_of
+from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
     BOOL,
     NONE,
@@ -268,6 +268,8 @@ def super_instance(ctx: Context) -> Value:
     if not bases:
         return UNKNOWN
     first = bases[0]
+    if first in TENSOR_CLASSES:
+        return Tensor(Reason(f"`{ctx.owner.name}` is a tensor class"))
     return Instance(first) if isinstance(first, str) else Instance(first.key, first)
 
 

@@ -34,6 +34,8 @@ _GRADIENTS_OFF = {
 }  # fmt: skip
 # The trait of an assertion whose text has to be made: torch.compile takes only a literal.
 MADE_TEXT = "made-text"
+# The trait of the branch that only a traced or compiled run takes.
+TRACED = "traced"
 DEBUGGING = {"debug", "verbose", "debug_mode", "is_debug", "__debug__", "isEnabledFor", "DEBUG"}
 
 
@@ -94,15 +96,14 @@ def _on_host(test: ast.expr) -> tuple[str, bool] | None:
 def _joint_guard(
     operator: ast.boolop, guards: Sequence[tuple[str, bool] | None]
 ) -> tuple[str, bool] | None:
-    """The guard that several tests joined by ``and`` or ``or`` make."""
-    joint = guards[0]
-    for guard in guards[1:]:
-        found = joint or guard
-        if found is not None and joint != guard and isinstance(operator, ast.And) != found[1]:
-            # `a and guard`: the branch runs only with the guard. `a or guard`: it may without.
-            found = None
-        joint = found
-    return joint
+    """The guard that several tests joined by ``and`` or ``or`` make.
+
+    `a and guard`: the branch runs only with the guard. `a or guard`: it may without.
+    """
+    if len(set(guards)) == 1:
+        return guards[0]
+    decisive = isinstance(operator, ast.And)
+    return next((found for found in guards if found is not None and found[1] == decisive), None)
 
 
 def _counted(node: ast.expr, ctx: Context) -> bool:
@@ -161,7 +162,8 @@ def branch_context(
         why, seldom_when = guard
         if why == "under a compiling guard":
             # Neither side is the ordinary eager path: one is traced, the other says so.
-            return ctx.demote(why).mark("compiling-guard")
+            place = ctx.demote(why).mark("compiling-guard")
+            return place.mark(TRACED) if seldom_when == holds else place
         if seldom_when == holds:
             return ctx.demote(why)
     if body is not None and ends_in_raise(body):

@@ -13,7 +13,12 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.interpret.telling import TELLING, foreign, told_by_call, told_by_cast
+from flake8_torchperf.interpret.telling import (
+    foreign,
+    told_by_attribute,
+    told_by_call,
+    told_by_cast,
+)
 from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
@@ -27,8 +32,6 @@ from flake8_torchperf.interpret.values import (
 from flake8_torchperf.knowledge.returns import TensorReturn
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from flake8_torchperf.knowledge.table import Op, TorchTable
     from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
 
@@ -39,6 +42,7 @@ SHARED_OWNERS = {"self", "cls"}
 TYPE_TESTS = {
     "isinstance", "issubclass", "hasattr", "type", "callable", "is_tensor", "is_tensor_like",
 }  # fmt: skip
+NAMES = {"__name__", "__qualname__", "__module__"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 ERRORS_OF_TYPE = {"AttributeError", "TypeError", "Exception"}
 
@@ -178,11 +182,14 @@ def _catches_types(handler: ast.ExceptHandler) -> bool:
     return any(k is None or (isinstance(k, ast.Name) and k.id in ERRORS_OF_TYPE) for k in kinds)
 
 
-def _asked_for_type(nodes: Iterable[ast.AST]) -> set[str]:
+def _asked_for_type(nodes: list[ast.AST]) -> set[str]:
     """The names whose type an expression of a statement asks for."""
     found: set[str] = set()
+    named = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in NAMES}
     for node in nodes:
         match node:
+            case ast.Call() if id(node) in named:
+                continue  # `type(x).__name__` asks nothing
             case ast.Call(func=(ast.Name(id=name) | ast.Attribute(attr=name)), args=[first, *_]):
                 if name in TYPE_TESTS:
                     while isinstance(first, (ast.Attribute, ast.Subscript)):
@@ -291,7 +298,7 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
             if cast is not None:
                 _tell(_use_of(cast[0], aliases), cast[1])
             for use in _use_of(base, aliases):
-                if attr in TELLING:
+                if told_by_attribute(attr, known.module):
                     _tell((use,), f"`.{attr}` is asked for")
                 elif attr in HINTING:
                     use.hints.add(attr)

@@ -38,6 +38,7 @@ from flake8_torchperf.interpret.values import (
     Mapping_,
     Scalar,
     Sequence,
+    Union,
     Value,
     join,
     join_all,
@@ -115,8 +116,10 @@ def _constant(node: ast.Constant, env: Env, ctx: Context) -> Value:
 def _formatted(node: ast.JoinedStr, env: Env, ctx: Context) -> Value:
     for part in node.values:
         if isinstance(part, ast.FormattedValue):
-            value = evaluate(part.value, env, ctx)
-            operators.formatted(value, "f-string", part.value, ctx)
+            inside = part.value
+            parts = _branches(inside, env, ctx) if isinstance(inside, ast.IfExp) else None
+            for value in parts or [evaluate(inside, env, ctx)]:
+                operators.formatted(value, "f-string", inside, ctx)
             spec = part.format_spec
             for inner in spec.values if isinstance(spec, ast.JoinedStr) else ():
                 if isinstance(inner, ast.FormattedValue):
@@ -163,15 +166,19 @@ def _dict(node: ast.Dict, env: Env, ctx: Context) -> Value:
 
 
 def _conditional(node: ast.IfExp, env: Env, ctx: Context) -> Value:
+    return join_all(_branches(node, env, ctx))
+
+
+def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
+    """The values that ``a if test else b`` may have."""
     truth(node.test, env, ctx, "ifexp")
     yes = narrow(node.test, env, ctx, True)
     no = narrow(node.test, env, ctx, False)
-    branches = [
+    return [
         evaluate(branch, after, ctx)
         for branch, after in ((node.body, yes), (node.orelse, no))
         if after is not None
     ]
-    return join_all(branches)
 
 
 def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
@@ -194,7 +201,10 @@ def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
 def _either(operation: str, left: Value, right: Value) -> Value:
     if operation == "or" and left == NONE:
         return right
-    return join(operators.truthy(left) if operation == "or" else left, right)
+    joined = join(operators.truthy(left) if operation == "or" else left, right)
+    if isinstance(joined, Union) and isinstance(left, Scalar) and left.kind == "bool":
+        return replace(joined, met=False)  # the bool often decides alone
+    return joined
 
 
 def _walrus(node: ast.NamedExpr, env: Env, ctx: Context) -> Value:

@@ -32,6 +32,7 @@ from flake8_torchperf.interpret.values import (
     Sequence,
     Strength,
     Tensor,
+    Union,
     Value,
     join,
     join_all,
@@ -162,6 +163,11 @@ def _interpret(info: FunctionInfo, env: Env, ctx: Context) -> Summary:
 
 def _result(info: FunctionInfo, returns: list[Value]) -> Value:
     known = join_all(returns) if returns else NONE
+    if isinstance(known, Union) and any(
+        isinstance(o, Scalar) and o.kind == "bool" for o in known.options
+    ):
+        # A quick no or a tensor: which of them a call takes, the caller often knows.
+        known = replace(known, met=False)
     if any(d.rpartition(".")[2] in ("contextmanager", "asynccontextmanager")
            for d in info.decorators):  # fmt: skip
         return element_of(known)

@@ -25,6 +25,7 @@ from flake8_torchperf.interpret.contexts import (
     EXCEPT,
     MADE_TEXT,
     NO_GRADIENTS,
+    TRACED,
     branch_context,
     ends_in_raise,
     first_call,
@@ -102,7 +103,7 @@ def run(node: ast.stmt, env: Env, ctx: Context) -> Flow:
     match node:
         case ast.Return(value=value):
             result = NONE if value is None else expressions.evaluate(value, env, ctx)
-            if ctx.returns is not None:
+            if ctx.returns is not None and TRACED not in ctx.traits:
                 ctx.returns.append(result)
             return Flow(None)
         case ast.Raise():

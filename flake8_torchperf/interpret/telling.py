@@ -73,11 +73,18 @@ def told_by_call(call: ast.Call, module: ModuleMap, table: TorchTable) -> str:
     return ""
 
 
+# Attributes that arrays have too.
+SHAPES = {"shape", "ndim"}
 BARE_ARRAYS = {"any", "all", "item"}
 
 
 def _numeric(node: ast.expr) -> bool:
     return not (isinstance(node, ast.Constant) and isinstance(node.value, (str, type(None))))
+
+
+def told_by_attribute(name: str, module: ModuleMap) -> bool:
+    """Do tensors alone have this attribute, of what the module knows?"""
+    return name in TELLING or (name in SHAPES and not knows_arrays(module))
 
 
 def told_by_cast(func: ast.Attribute, table: TorchTable) -> tuple[ast.expr, str] | None:

@@ -17,6 +17,7 @@ from flake8_torchperf.interpret.values import (
     INT,
     NDARRAY,
     SHAPE,
+    STR,
     UNKNOWN,
     Device,
     DType,
@@ -83,6 +84,9 @@ def call_method(
             return _compare(tensor, owner, name, arguments, ctx)
         case "__len__" | "dim" | "numel" | "nelement" | "ndimension":
             return INT
+        case "__repr__" | "__str__" | "__format__":
+            emit_read(ctx, SiteKind.FORMAT, "repr", arguments.node, tensor, operand_node=owner)
+            return STR
         case "item_" | "backward":
             return NoneValue()
     if name in CASTS:

@@ -252,9 +252,14 @@ class Returning:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """One of several values, none of them a Union or Unknown."""
+    """One of several values, none of them a Union or Unknown.
+
+    ``met`` says that each is what some path through the code gives it; else a declaration alone
+    allows them all.
+    """
 
     options: tuple[Value, ...]
+    met: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +350,9 @@ def join(a: Value, b: Value) -> Value:
             return Mapping_(
                 join(a.key, b.key), join(a.element, b.element), _common_items(a, b), made
             )
-    return union((a, b))
+    met = all(not isinstance(v, Union) or v.met for v in (a, b))
+    result = union((a, b))
+    return replace(result, met=met) if isinstance(result, Union) else result
 
 
 def join_all(values: Iterable[Value]) -> Value:
@@ -403,7 +410,7 @@ def without(value: Value, *kinds: type[Any]) -> Value | None:
 def tensor_of(value: Value) -> Tensor | None:
     """The tensor that ``value`` is, or may be on some path.
 
-    A union counts where what stands beside the tensor is None or a number written in the source
+    A union counts where what stands beside the tensor is None or a number that some path gives
     (``total = 0`` before ``total += loss``); ``int | Tensor`` parameters count as assumed.
     """
     if isinstance(value, Tensor):
@@ -419,7 +426,7 @@ def tensor_of(value: Value) -> Tensor | None:
             case NoneValue():
                 pass
             case Scalar(known=known, kind=kind):
-                certain = certain and known and kind != "str"
+                certain = certain and (known or value.met) and kind != "str"
             case _:
                 certain = False
     if tensor is None:
@@ -482,14 +489,21 @@ def _join_scalars(a: Scalar, b: Scalar) -> Scalar:
 def _join_sequences(a: Sequence, b: Sequence) -> Value:
     kind = a.kind if a.kind == b.kind else "sequence"
     if a.items is not None and b.items is not None and len(a.items) == len(b.items):
-        items = tuple(join(x, y) for x, y in zip(a.items, b.items, strict=True))
+        items = tuple(_either_item(x, y) for x, y in zip(a.items, b.items, strict=True))
         return Sequence(kind, join_all(items), items, a.names if a.names == b.names else ())
     # An empty list says nothing about what will stand in it.
     if a.items == ():
         return Sequence(kind, b.element)
     if b.items == ():
         return Sequence(kind, a.element)
-    return Sequence(kind, join(a.element, b.element))
+    return Sequence(kind, _either_item(a.element, b.element))
+
+
+def _either_item(a: Value, b: Value) -> Value:
+    """An element of one list or of another: which list it is, a later test often knows."""
+    both = join(a, b)
+    mixed = isinstance(a, Union) or isinstance(b, Union)
+    return replace(both, met=False) if isinstance(both, Union) and not mixed else both
 
 
 def _common_items(a: Mapping_, b: Mapping_) -> tuple[tuple[str, Value], ...]:

@@ -23,14 +23,15 @@ if TYPE_CHECKING:
 # given: torch's own, with the reads that Python calls on its own.
 READING = {
     "item", "tolist", "cpu", "numpy", "nonzero", "unique", "unique_consecutive", "masked_select",
-    "equal", "allclose", "is_nonzero", "synchronize", "barrier", "monitored_barrier", "empty_cache",
-    "bincount", "repeat_interleave", "argwhere", "histogram", "histogramdd", "histc", "one_hot",
-    "__bool__", "__int__", "__float__", "__index__", "__complex__", "where", "combinations", "cov",
-    "corrcoef", "inv", "solve", "cholesky", "lstsq", "inverse", "pinverse", "pinv", "eig", "eigh",
-    "eigvals", "eigvalsh", "svdvals", "matrix_rank", "cond", "lu_factor", "ldl_factor", "inv_ex",
-    "solve_ex", "cholesky_ex", "lu_factor_ex", "ldl_factor_ex", "multinomial", "index_put",
-    "index_put_", "pad_packed_sequence", "pack_padded_sequence", "gaussian_nll_loss", "lobpcg",
-    "get_total_norm", "clip_grad_norm_", "normal", "asarray", "array",
+    "equal", "allclose", "is_nonzero", "synchronize", "barrier", "monitored_barrier",
+    "empty_cache", "bincount", "repeat_interleave", "argwhere", "histogram", "histogramdd",
+    "histc", "one_hot", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__repr__",
+    "where", "combinations", "cov", "corrcoef", "inv", "solve", "cholesky", "lstsq", "inverse",
+    "pinverse", "pinv", "eig", "eigh", "eigvals", "eigvalsh", "svdvals", "matrix_rank", "cond",
+    "lu_factor", "ldl_factor", "inv_ex", "solve_ex", "cholesky_ex", "lu_factor_ex",
+    "ldl_factor_ex", "multinomial", "index_put", "index_put_", "pad_packed_sequence",
+    "pack_padded_sequence", "gaussian_nll_loss", "lobpcg", "get_total_norm", "clip_grad_norm_",
+    "normal", "asarray", "array",
 }  # fmt: skip
 # Calls that read, format or iterate a tensor where they are given one.
 ASKING = {

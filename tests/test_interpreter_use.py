@@ -1,0 +1,281 @@
+"""Use as evidence: what a function does with a value tells whether it is a tensor or a mask."""
+
+from __future__ import annotations
+
+from linting import ALL, check, findings, program, table
+
+PLAIN = "import torch\n"
+WITH_NUMPY = "import numpy as np\nimport torch\n"
+
+
+@table({
+    "a method that only tensors have": """
+        def f(make):
+            return make().unsqueeze(0).item()  # TPF101
+        """,
+    "a method that, called bare, only tensors have": """
+        def f(make):
+            return float(make().sqrt())  # TPF101
+        """,
+    "with an argument others have it too": """
+        def f(layer, x):
+            return float(layer.relu(x))
+        """,
+    "a cast that modules have too, asked for a reduction": """
+        def f(x):
+            return int(x.float().sum())  # TPF101
+        """,
+    "a copy that modules have too, made an array": """
+        def f(make):
+            for i in range(3):
+                make(i).cpu().numpy()  # TPF102
+        """,
+    "a module moved tells nothing": """
+        def f(model):
+            return float(model.cpu())
+        """,
+    "torch's name for an axis": """
+        def f(x):
+            return x.mean(dim=0).tolist()  # TPF102
+        """,
+    "an axis by name is another library's": """
+        def f(x):
+            return x.mean(dim="time").tolist()
+        """,
+    "a clone in torch's words": """
+        def f(x):
+            return float(x.clone(memory_format=torch.contiguous_format))  # TPF101
+        """,
+    "a plain copy is anyone's": """
+        def f(x):
+            return float(x.clone())
+        """,
+    "item, where no arrays are about": """
+        def f(values):
+            return sum(v.item() for v in values)  # TPF101
+        """,
+})  # fmt: skip
+def test_methods(code):
+    check(code, ALL, prelude=PLAIN)
+
+
+@table({
+    "a name that is asked later": """
+        def f(a, b):
+            d = a - b
+            if d > 0:  # TPF301
+                return d.rsqrt()
+        """,
+    "a part of what was unpacked": """
+        def f(pairs):
+            a, b = pairs
+            if a > 0:
+                return b.unsqueeze(0)
+            if b > 0:  # TPF301
+                return b
+        """,
+    "what is assigned in both branches": """
+        def f(make, flag):
+            if flag:
+                x = make(1)
+            else:
+                x = make(2)
+            y = float(x)  # TPF101
+            return x.masked_fill(x.isnan(), y)
+        """,
+    "another value of the same name tells nothing": """
+        def f(make):
+            x = make()
+            y = float(x)
+            x = torch.zeros(y)
+            return x.unsqueeze(0)
+        """,
+    "passed where torch takes tensors only": """
+        def f(make):
+            x = make()
+            y = float(x)  # TPF101
+            return torch.isinf(x), y
+        """,
+    "concatenated": """
+        def f(pieces):
+            first = pieces[0]
+            return float(first), torch.cat(pieces)  # TPF101
+        """,
+    "a loop's variable": """
+        def f(rows):
+            for row in rows:
+                if row > 0:  # TPF301
+                    row.mul_(2)
+        """,
+    "a comprehension's variable": """
+        def f(rows):
+            return [float(row) for row in rows if row.requires_grad]  # TPF101
+        """,
+    "where its type is asked for, it may be anything": """
+        def f(x):
+            if isinstance(x, torch.Tensor):
+                x = x.detach()
+            return float(x)
+        """,
+    "in the same expression as well": """
+        def f(x):
+            y = x.detach() if torch.is_tensor(x) else x
+            return float(x)
+        """,
+    "where an attribute may be missing": """
+        def f(x):
+            try:
+                x.unsqueeze(0)
+            except AttributeError:
+                pass
+            return float(x)
+        """,
+    "what no tensor has": """
+        def f(x):
+            if x.size(0) > 2:
+                x.rebalance()
+            return float(x)
+        """,
+    "what no tensor's inverse has": """
+        def f(op, rhs):
+            if op.size(-1) > 2:
+                return op.cholesky().half_solve(rhs)
+        """,
+})  # fmt: skip
+def test_what_is_done_later_or_elsewhere(code):
+    check(code, ALL, prelude=PLAIN)
+
+
+@table({
+    "a comparison indexes a tensor": """
+        def f(x: torch.Tensor, low, high):
+            keep = low < high
+            return x[keep]  # TPF402
+        """,
+    "its inverse, its conjunction": """
+        def f(x: torch.Tensor, a, b):
+            return x[~(a > 0) & (b < 1)]  # TPF402
+        """,
+    "a comparison is asked whether it holds anywhere": """
+        def f(p, q):
+            if (p.count < q.count).any():  # TPF301
+                return 1
+        """,
+    "products of masks": """
+        def f(x: torch.Tensor):
+            return x[(x > 0) * (x < 1)]  # TPF402
+        """,
+    "the inverse of a parameter as an index": """
+        def f(x: torch.Tensor, skip):
+            return x[~skip], x[skip]  # TPF402, TPF402
+        """,
+    "an unknown value indexed by a mask": """
+        def f(values, x: torch.Tensor):
+            return values[x > 0]  # TPF402
+        """,
+    "a name asked whether it holds anywhere": """
+        def f(x, support):
+            bad = support(x)
+            if bad.any():  # TPF301
+                return x[bad]  # TPF402
+        """,
+    "numbers compared choose no rows": """
+        def f(rows, n):
+            big = n > 3
+            if big:
+                return rows[n]
+        """,
+    "strings compared": """
+        def f(x: torch.Tensor, mode):
+            return x[int(mode == "train")]
+        """,
+})  # fmt: skip
+def test_comparisons_are_masks(code):
+    check(code, ALL, prelude=PLAIN)
+
+
+@table({
+    "item": """
+        def f(values):
+            return sum(v.item() for v in values)
+        """,
+    "any": """
+        def f(a, b):
+            if (a > b).any():
+                return 1
+        """,
+    "a comparison as an index": """
+        def f(a):
+            return a[a > 0]
+        """,
+    "torch's own words tell all the same": """
+        def f(a):
+            return a.unsqueeze(0).item()  # TPF101
+        """,
+})  # fmt: skip
+def test_a_module_that_knows_other_arrays(code):
+    check(code, ALL, prelude=WITH_NUMPY)
+
+
+def test_a_module_without_torch_is_left_alone():
+    code = "def f(values):  # for torch\n    return [v.item() for v in values]\n"
+    assert findings(code, ALL) == []
+
+
+@table({
+    "an autograd function is given its context": """
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, flag, x):
+                if flag:
+                    x = x * 2
+                return x
+
+            @staticmethod
+            def backward(ctx, grad):
+                return Scale.apply(False, grad.unsqueeze(-1))
+        """,
+    "and none where it is set up apart": """
+        class Scale(torch.autograd.Function):
+            @staticmethod
+            def forward(x, flag):
+                return x * 2
+
+            @staticmethod
+            def setup_context(ctx, inputs, output):
+                pass
+
+        def f(x: torch.Tensor):
+            return Scale.apply(x, True).item()  # TPF101
+        """,
+    "nothing is known of the places after a star": """
+        def inner(*parts):
+            return parts
+
+        def outer(first, second, third):
+            return float(second), float(third)
+
+        def f(xs, y: torch.Tensor):
+            return outer(*xs, y)
+        """,
+    "a step of torch's behind an underscore": """
+        def f(x: torch.Tensor):
+            if not torch._is_all_true(x > 0):  # TPF301
+                raise ValueError
+            return torch._foreach_norm([x])[0].item()  # TPF101
+        """,
+    "the parts of a sparse tensor": """
+        def f(x: torch.Tensor):
+            return float(x._values()), int(x._nnz())  # TPF101
+        """,
+})  # fmt: skip
+def test_calls(code):
+    check(code, ALL, prelude=PLAIN)
+
+
+def test_a_raise_behind_the_colon_gets_the_same_advice():
+    one = "def f(t: torch.Tensor):\n    if t.any(): raise ValueError\n"
+    two = "def f(t: torch.Tensor):\n    if t.any():\n        raise ValueError\n"
+    first, second = (findings(program(code), ALL) for code in (one, two))
+    assert first == second
+    assert "torch._assert_async" in first[0]
