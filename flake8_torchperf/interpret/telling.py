@@ -33,7 +33,7 @@ TELLING = {
 BARE = {
     "exp", "log", "log2", "log10", "sqrt", "sigmoid", "tanh", "relu", "neg", "reciprocal", "cos",
     "sin", "tan", "cosh", "sinh", "atan", "acos", "asin", "ceil", "floor", "frac", "sign", "long",
-    "int", "short", "byte", "char", "bool", "square",
+    "int", "short", "byte", "char", "bool", "square", "backward",
 }  # fmt: skip
 # Methods that arrays and data frames have too. Where a module imports neither, they tell.
 OF_ARRAYS = {"any", "all", "item", "eq", "ne", "lt", "le", "gt", "ge", "pow", "dot", "mul", "div"}
