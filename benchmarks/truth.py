@@ -2,6 +2,7 @@
 
     python benchmarks/truth.py LABELS [FOLDER]
         runs flake8 over the package (FOLDER, or where it is installed) and scores it
+        at --confidence stated, inferred (the default) or assumed
     python benchmarks/truth.py --record PACKAGE LABELS -- -m pytest tests
         runs a workload under `torchperf run`'s recorder and writes labels
     python benchmarks/truth.py --compare OTHER LABELS
@@ -30,6 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 from truth_labels import Labels, agreement, load_labels, package_folder, record
 from truth_score import Score, read_flags, score, single_line
+
+WAITS = "TPF1,TPF2,TPF3,TPF4"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -69,6 +72,7 @@ def _parser() -> argparse.ArgumentParser:
         default="TPF1,TPF2,TPF3,TPF4",
         help="only codes that start so (default: the families that labels can judge)",
     )
+    parser.add_argument("--confidence", default="inferred", help="as --torchperf-confidence")
     parser.add_argument("--misses", type=int, default=0, metavar="N", help="show N misses")
     parser.add_argument("--false", type=int, default=0, metavar="N", help="show N false alarms")
     parser.add_argument("--seed", type=int, help="draw those at random")
@@ -89,9 +93,8 @@ def _report(folder: Path, arguments: argparse.Namespace) -> list[str]:
         return Path(arguments.report).read_text(encoding="utf-8").splitlines()
     command = [sys.executable, "-m", "flake8", "--isolated", "--select", "TPF"]
     # flake8 leaves with 1 where it finds something; more is a failure of its own.
-    done = subprocess.run(
-        [*command, "--torchperf-scope=all", str(folder)], stdout=subprocess.PIPE, text=True
-    )
+    options = ["--torchperf-scope=all", f"--torchperf-confidence={arguments.confidence}"]
+    done = subprocess.run([*command, *options, str(folder)], stdout=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1):
         raise SystemExit(f"truth: flake8 failed with exit status {done.returncode}")
     return done.stdout.splitlines()
