@@ -272,7 +272,7 @@ DECORATORS = {
     "compiled code is hot": """
         @torch.compile
         def work(x: Tensor):
-            return x.item()  # TPF101
+            return x.item()  # TPF602
         """,
     "compiled with arguments": """
         @torch.compile(fullgraph=True)

@@ -57,7 +57,7 @@ MATCH_KEYS = (
     "dtype",
     "not_device",
 )
-LEVELS = {"cold": Level.COLD, "hot": Level.HOT, "loop": Level.LOOP}
+LEVELS = {"cold": Level.COLD, "hot": Level.HOT, "step": Level.STEP, "loop": Level.LOOP}
 KINDS = tuple(kind.value for kind in SiteKind)
 DTYPES = ("bool", "int", "float", "complex")
 DEVICES = ("host", "device")

@@ -101,7 +101,7 @@ def _may_report(
         return True
     if scope is Level.LOOP:
         return False
-    return heats.own(info).level is Level.HOT or heats.called(info).level is Level.HOT
+    return max(heats.own(info).level, heats.called(info).level) >= Level.HOT
 
 
 def _repeats(info: FunctionInfo) -> bool:

@@ -80,7 +80,7 @@ def waits_each_step(node: ast.AST | None, base: Heat) -> bool:
         for inner in ast.walk(node)
     ):
         return False
-    return GIVEN not in base.because
+    return base.level is not Level.HOT
 
 
 def place_heat(module: ModuleMap) -> Heat | None:
@@ -144,14 +144,14 @@ def named_heat(name: str, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat |
     """The heat that a function's name alone decides; what the user names goes first."""
     for glob in hot:
         if fnmatchcase(name, glob):
-            return Heat(Level.HOT, f"in {name}, which your settings name")
+            return Heat(Level.STEP, f"in {name}, which your settings name")
     for glob in cold:
         if fnmatchcase(name, glob):
             return Heat(Level.COLD, f"in {name}, which your settings name")
     if any(fnmatchcase(name, glob) for glob in COLD_NAMES):
         return Heat(Level.COLD, f"in {name}, which runs seldom")
     if any(fnmatchcase(name, glob) for glob in HOT_NAMES):
-        return Heat(Level.HOT, f"in {name}, which runs every step")
+        return Heat(Level.STEP, f"in {name}, which runs every step")
     return None
 
 
@@ -167,9 +167,9 @@ def function_heat(
     if _runs_seldom(info):
         return Heat(Level.COLD, f"in {info.name}, which runs seldom")
     if any(d in ("torch.compile", "torch.jit.script") for d in info.decorators):
-        return Heat(Level.HOT, f"in {info.name}, which is compiled")
+        return Heat(Level.STEP, f"in {info.name}, which is compiled")
     if given_tensors:
-        return Heat(Level.HOT, f"in {info.name}, {GIVEN}")
+        return Heat(Level.HOT, f"in {info.name}, which computes on the tensors it is given")
     return Heat(Level.COLD, f"in {info.name}")
 
 
@@ -196,10 +196,10 @@ def called_heat(
     heat = own(info)
     if settled(info):
         return heat
-    if heat.level is Level.COLD:
-        return _made_hot(info, calls, own, settled, {info.key}) or heat
-    if _only_set_up(info, calls, own, settled, {info.key}):
+    if heat.level is Level.HOT and _only_set_up(info, calls, own, settled, {info.key}):
         return Heat(Level.COLD, f"in {info.name}, {SET_UP}")
+    if heat.level < Level.STEP:
+        return _made_hot(info, calls, own, settled, {info.key}) or heat
     return heat
 
 
@@ -217,7 +217,7 @@ def _made_hot(
             continue
         if caller is None:
             if site.loop:
-                return Heat(Level.HOT, f"in {info.name}, called in a loop at line {site.line}")
+                return Heat(Level.STEP, f"in {info.name}, called in a loop at line {site.line}")
             continue
         stepping = site.loop and _holds_program(caller)
         if not stepping and settled(caller) and own(caller).level is Level.COLD:
@@ -228,7 +228,7 @@ def _made_hot(
             or _made_hot(caller, calls, own, settled, seen | {caller.key})
         ):
             called = f"called from `{caller.name}` at line {site.line}"
-            return Heat(Level.HOT, f"in {info.name}, {called}")
+            return Heat(Level.STEP, f"in {info.name}, {called}")
     return None
 
 
@@ -280,10 +280,9 @@ PREAMBLES = ("main", "_main", "cli")
 
 def _runs_every_step(heat: Heat) -> bool:
     """A function that is only known to be given tensors says nothing of those that it calls."""
-    return heat.level is Level.HOT and GIVEN not in heat.because
+    return heat.level is Level.STEP
 
 
-GIVEN = "which computes on the tensors it is given"
 SET_UP = "which only set-up code calls"
 
 

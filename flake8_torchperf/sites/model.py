@@ -46,11 +46,16 @@ class SiteKind(str, Enum):
 
 
 class Level(IntEnum):
-    """How often a place runs, as far as source text shows; ordered, colder first."""
+    """How often a place runs, as far as source text shows; ordered, colder first.
+
+    HOT is what is only known to compute on the tensors it is given: such helpers are called from
+    hot code, once or in each step. STEP is known to run in each step, LOOP stands in a loop.
+    """
 
     COLD = 0
     HOT = 1
-    LOOP = 2
+    STEP = 2
+    LOOP = 3
 
 
 @dataclass(frozen=True, slots=True)
