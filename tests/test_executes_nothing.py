@@ -7,11 +7,11 @@ import os
 import shutil
 import subprocess
 import sys
-import threading
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from language_server import LanguageServer
 
 DRIVER = Path(__file__).with_name("audited.py")
 PAGES = Path(__file__).resolve().parent.parent / "rules"
@@ -369,57 +369,20 @@ def test_the_audit_sees_what_it_looks_for(project: Path) -> None:
     assert "subprocess.Popen" in str(found["events"])
 
 
-def test_an_editor_leaves_no_mark(project: Path) -> None:
+@pytest.mark.slow
+def test_an_editor_leaves_no_mark(project: Path, clients: Path) -> None:
     """python-lsp-server, over standard input and output, on a buffer that is not saved."""
-    pytest.importorskip("pylsp")
     path = project / "model.py"
-    uri, text = path.as_uri(), path.read_text()
     plugins = {
-        "flake8": {"enabled": True, "executable": script("flake8")},
+        "flake8": {"enabled": True, "executable": str(clients.parent / "flake8")},
         **{name: {"enabled": False} for name in ("pycodestyle", "pyflakes", "mccabe", "jedi")},
     }
-    messages = [
-        {"id": 1, "method": "initialize", "params": {"rootUri": project.as_uri(), "capabilities": {}}},
-        {"method": "initialized", "params": {}},
-        {"method": "workspace/didChangeConfiguration",
-         "params": {"settings": {"pylsp": {"plugins": plugins, "configurationSources": ["flake8"]}}}},
-        {"method": "textDocument/didOpen", "params": {"textDocument": {
-            "uri": uri, "languageId": "python", "version": 1, "text": text}}},
-    ]  # fmt: skip
-    with subprocess.Popen(
-        [sys.executable, "-P", "-m", "pylsp"] if sys.version_info >= (3, 11) else [script("pylsp")],
-        cwd=project, env=environment(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as server:  # fmt: skip
-        assert server.stdin is not None
-        assert server.stdout is not None
-        for message in messages:
-            body = json.dumps({"jsonrpc": "2.0", **message}).encode()
-            server.stdin.write(b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
-        server.stdin.flush()
-        limit = threading.Timer(60, server.kill)  # a server that says nothing would be waited for
-        limit.start()
-        diagnostics = _diagnostics(server.stdout)
-        limit.cancel()
-        server.kill()
-    assert any(str(one.get("code", "")).startswith("TPF") for one in diagnostics)
+    settings = {"pylsp": {"plugins": plugins, "configurationSources": ["flake8"]}}
+    with LanguageServer([clients.parent / "pylsp"], project, environment()) as server:
+        server.notify("workspace/didChangeConfiguration", {"settings": settings})
+        opened = {"uri": path.as_uri(), "languageId": "python", "version": 1}
+        document = {"textDocument": {**opened, "text": path.read_text(encoding="utf-8")}}
+        server.notify("textDocument/didOpen", document)
+        codes = {diagnostic["code"] for diagnostic in server.diagnostics(path.as_uri(), 1)}
+    assert any(code.startswith("TPF") for code in codes)
     assert marks_of(project) == []
-
-
-def _diagnostics(stream: object) -> list[dict[str, object]]:
-    """What the first published list of diagnostics with anything in it says."""
-    assert hasattr(stream, "readline")
-    assert hasattr(stream, "read")
-    while True:
-        length = 0
-        while line := stream.readline().strip():
-            name, _, value = line.partition(b":")
-            if name.lower() == b"content-length":
-                length = int(value)
-        if not length:
-            return []
-        message = json.loads(stream.read(length))
-        if message.get("method") == "textDocument/publishDiagnostics":
-            found: list[dict[str, object]] = message["params"]["diagnostics"]
-            if found:
-                return found

@@ -102,7 +102,12 @@ class FileChecker(checker.FileChecker):
         assert self.processor is not None
         wanted = self._needs.syntax or self._needs.counts
         if wanted or any(SUBJECT in line for line in self.processor.lines):
-            super().run_ast_checks()
+            try:
+                super().run_ast_checks()
+            except ValueError as error:
+                # Python before 3.11.4 says so of a null byte; from then on it is a syntax error,
+                # which flake8 itself turns into E999.
+                raise SyntaxError(str(error)) from error
 
     def process_tokens(self) -> None:
         """Go through the tokens only where their errors or their number count."""
