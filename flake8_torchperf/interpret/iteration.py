@@ -84,6 +84,9 @@ def values_of(value: Value, count: int) -> list[Value]:
         fitting = [o for o in options if len(o.items or ()) == count]
         if fitting:
             return [join_all((o.items or ())[i] for o in fitting) for i in range(count)]
+    if isinstance(value, Tensor):
+        # `x, y = points.T` gives rows more often than numbers.
+        return [element_of_tensor(value)] * count
     return [element_of(value)] * count
 
 

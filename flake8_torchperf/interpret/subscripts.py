@@ -206,10 +206,17 @@ def _tensor_index(
         # python_variable_indexing.cpp, applySlicing: THPVariable_Check with dim 0).
         emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)
     elif index.scalar is not False and (
-        (index.role == "iterated" and index.dtype != "bool")
-        or (index.role == "element" and index.dtype == "int")
+        index.role == "iterated" or (index.dtype == "int" and _counted(place.node, ctx))
     ):
         emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)
+
+
+def _counted(node: ast.expr, ctx: Context) -> bool:
+    """``t[i]`` in ``for i in range(len(t))``: what is counted so has most often one dimension."""
+    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name):
+        return False
+    over = (node.slice.id, path_of(node.value))
+    return any((place.index, place.measures) == over for place in ctx.loops)
 
 
 def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
