@@ -130,6 +130,11 @@ def test_methods(code):
                 pass
             return float(x)
         """,
+    "what is given by position has each its own type": """
+        def f(*args):
+            x = args[0].unsqueeze(0)
+            return x, float(args[1])
+        """,
     "what no tensor has": """
         def f(x):
             if x.size(0) > 2:
@@ -271,6 +276,82 @@ def test_a_module_without_torch_is_left_alone():
 })  # fmt: skip
 def test_calls(code):
     check(code, ALL, prelude=PLAIN)
+
+
+@table({
+    "a number or a tensor, by the path taken": """
+        def f(x: torch.Tensor, scale: float, flag):
+            t = x.max() if flag else scale
+            x.add_(x, alpha=t)  # TPF107
+        """,
+    "a number or a tensor, as a declaration allows": """
+        def f(x: torch.Tensor, t: float | torch.Tensor):
+            x.add_(x, alpha=t)
+        """,
+    "a quick no, or a tensor": """
+        def empty(x):
+            if x.ndim == 0:
+                return x.ndim > 1
+            return x.sum() == 0
+
+        def f(x: torch.Tensor):
+            if empty(x):
+                return None
+        """,
+    "what only a traced run returns": """
+        def value(x):
+            if not torch.jit.is_scripting() and torch.compiler.is_compiling():
+                return x
+            return 1.0
+
+        def f(x: torch.Tensor):
+            return float(value(x))
+        """,
+    "each branch of what is formatted": """
+        def f(x: torch.Tensor, flag):
+            return f"{x if flag else 'none'}"  # TPF104
+        """,
+    "a tensor class asks its base for its text": """
+        class Mine(torch.Tensor):
+            def __repr__(self):
+                return "mine " + super().__repr__()  # TPF104
+        """,
+    "lengths of a packed sequence, or none": """
+        def f(x: torch.Tensor, batch_sizes: torch.Tensor | None):
+            return int(batch_sizes[0])
+        """,
+    "rows unpacked are no numbers": """
+        def f(x: torch.Tensor, points: torch.LongTensor):
+            i, j = points  # TPF201
+            return x[i, j], x[points[0]]
+        """,
+    "the next row of what the loop counts": """
+        def f(x: torch.Tensor, order: torch.LongTensor):
+            for i in range(len(order)):  # TPF202
+                x[order[i]].zero_()  # TPF107
+        """,
+})  # fmt: skip
+def test_paths_and_ranks(code):
+    check(code, ALL, prelude=PLAIN)
+
+
+GROWTH = """
+    def f(pieces, extra, flag):
+        out = None
+        for piece in pieces:
+            if flag:
+                {first}
+                if extra is not None:
+                    out = torch.cat([out, piece])
+        return out
+    """
+
+
+def test_a_tensor_made_anew_each_round_does_not_grow():
+    only = frozenset({"TPF205"})
+    check(GROWTH.format(first="out = extra"), ALL, prelude=PLAIN, only=only)
+    grows = GROWTH.replace("[out, piece])", "[out, piece])  # TPF205")
+    check(grows.format(first="piece = extra"), ALL, prelude=PLAIN, only=only)
 
 
 def test_a_raise_behind_the_colon_gets_the_same_advice():

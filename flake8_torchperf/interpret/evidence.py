@@ -49,11 +49,15 @@ ERRORS_OF_TYPE = {"AttributeError", "TypeError", "Exception"}
 
 @dataclass(slots=True, eq=False)
 class Use:
-    """How one value (a parameter's, an assignment's, or an element of such) is used."""
+    """How one value (a parameter's, an assignment's, or an element of such) is used.
+
+    ``mixed`` says that its elements have nothing in common: those of ``*args``.
+    """
 
     told: str = ""
     mask: bool = False
     foreign: bool = False
+    mixed: bool = False
     hints: set[str] = field(default_factory=set)
     method: str = ""
     element: Use | None = None
@@ -126,6 +130,8 @@ def used_as(node: FunctionNode, module: ModuleMap, table: TorchTable) -> Evidenc
     if spec.vararg is not None:
         names.append(spec.vararg.arg)
     uses = {name: Use() for name in names if name not in SHARED_OWNERS}
+    if spec.vararg is not None:
+        uses[spec.vararg.arg].mixed = True
     known = Knowledge(module, table, {})
     _walk(node.body, {name: (use,) for name, use in uses.items()}, known)
     return Evidence(uses, known.targets)
@@ -274,7 +280,7 @@ def _use_of(node: ast.expr, aliases: Aliases) -> Uses:
         case ast.Name(id=name):
             return aliases.get(name, ())
         case ast.Subscript(value=base, slice=ast.Constant(value=int())):
-            return tuple(use.inside() for use in _use_of(base, aliases))
+            return tuple(use.inside() for use in _use_of(base, aliases) if not use.mixed)
         case ast.Subscript(value=base, slice=ast.Slice()):
             return _use_of(base, aliases)
     return ()

@@ -248,13 +248,28 @@ def _carried(path: str, grown: ast.Call, loop: ast.AST) -> bool:
         return False
     if not isinstance(loop, ast.While) and path in targets.names(loop.target):
         return False
-    for statement in loop.body:
+    return not _reset(loop.body, path, grown)
+
+
+def _reset(body: list[ast.stmt], path: str, grown: ast.Call) -> bool:
+    """Is something else assigned beside the growing assignment, in any block around it?
+
+    The other branches of an ``if`` around it are not beside it.
+    """
+    for statement in body:
         inside = _assignments(statement)
         if any(value is grown for _, value in inside):
+            blocks = [getattr(statement, name, []) for name in ("body", "orelse")]
+            if any(_reset(b, path, grown) for b in blocks if _holds(b, grown) and len(b) > 1):
+                return True
             continue
         if any(path in targets.names(target) or path_of(target) == path for target, _ in inside):
-            return False
-    return True
+            return True
+    return False
+
+
+def _holds(body: list[ast.stmt], grown: ast.Call) -> bool:
+    return any(value is grown for statement in body for _, value in _assignments(statement))
 
 
 def _assignments(node: ast.stmt) -> list[tuple[ast.expr, ast.expr | None]]:

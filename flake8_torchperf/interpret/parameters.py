@@ -24,6 +24,7 @@ from flake8_torchperf.interpret.values import (
     Strength,
     Tensor,
     Value,
+    tensor_of,
     union,
 )
 
@@ -65,9 +66,9 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
         value = _of_parameter(parameter, default, info, docstring, machine)
         if "state_steps" in name:
             value = _step_counters(value)
-        elif name == "batch_sizes" and isinstance(value, Tensor):
+        elif name == "batch_sizes" and (lengths := tensor_of(value)) is not None:
             # torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]
-            value = replace(value, device="host")
+            value = replace(lengths, device="host")
         if value == UNKNOWN or _container_of_unknown(value):
             optional = isinstance(default, ast.Constant) and default.value is None
             used = uses().value_of(name, parameter, optional=optional)
