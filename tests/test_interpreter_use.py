@@ -50,9 +50,9 @@ WITH_NUMPY = "import numpy as np\nimport torch\n"
         def f(x):
             return float(x.clone())
         """,
-    "item, where no arrays are about": """
+    "item is asked of arrays too": """
         def f(values):
-            return sum(v.item() for v in values)  # TPF101
+            return sum(v.item() for v in values)
         """,
 })  # fmt: skip
 def test_methods(code):
@@ -262,6 +262,13 @@ def test_a_module_without_torch_is_left_alone():
 
         def f(xs, y: torch.Tensor):
             return outer(*xs, y)
+        """,
+    "a lambda is called with tensors": """
+        def each(apply, xs: list[torch.Tensor]):
+            return [apply(x) for x in xs]
+
+        def f(xs: list[torch.Tensor]):
+            return each(lambda t: t.cpu(), xs), each(lambda t: t.sum(), xs)  # TPF102
         """,
     "a step of torch's behind an underscore": """
         def f(x: torch.Tensor):

@@ -23,6 +23,7 @@ from flake8_torchperf.interpret import (
     training,
 )
 from flake8_torchperf.interpret.arguments import Arguments, evaluate_arguments
+from flake8_torchperf.interpret.contexts import LATER
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.telling import knows_arrays, told_by_call, told_by_cast
@@ -72,6 +73,8 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
         ctx.budget.opaque_calls += 1
         moves.waited(ctx)
     value = apply(callee, arguments, env, ctx)
+    if opaque and ctx.sink is not None:
+        _lambdas(arguments, ctx)
     moves.written_by(node, value, opaque, env)
     if ctx.loops:
         accumulation.appended(node, ctx)
@@ -106,6 +109,16 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
             results = [apply(o, arguments, env, ctx) for o in options if _callable(o)]
             return join_all(results)
     return UNKNOWN
+
+
+def _lambdas(arguments: Arguments, ctx: Context) -> None:
+    """``self._apply(lambda t: t.cpu())``: the body, with what it was seen to be given."""
+    for argument in arguments.all():
+        match argument.value:
+            case Closure(node=ast.Lambda(body=body), key=key, env=outer):
+                given = ctx.machine.observed.get(key, {})
+                if any(isinstance(value, Tensor) for value in given.values()):
+                    expressions.evaluate(body, {**outer, **given}, ctx.mark(LATER))
 
 
 # Callees whose work does not shrink to one tensor operation.
