@@ -95,7 +95,7 @@ CLIPPING = {
                     total += norm.item() ** norm_type  # TPF206
                 total = total ** (1.0 / norm_type)
             factor = max_norm / (total + 1e-6)
-            if factor < 1:
+            if factor < 1:  # TPF301
                 for p in parameters:
                     p.grad.data.mul_(factor)  # TPF204
             return total
