@@ -132,7 +132,7 @@ def _findings(
     from flake8_torchperf.interpret.heats import Heats
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.interpret.project import Project
-    from flake8_torchperf.interpret.reach import reachable
+    from flake8_torchperf.interpret.reach import Reach
     from flake8_torchperf.interpret.unit import (
         Names,
         interpret_function,
@@ -147,11 +147,11 @@ def _findings(
     names = Names(options.hot + catalogue.hot, options.cold)
     findings: list[Finding] = []
     heats = Heats(machine, names)
-    chosen = reachable(suspects.functions, machine, names, heats, catalogue, options.scope)
-    for info in callers_first(chosen):
+    reach = Reach(module, machine, names, heats, catalogue)
+    for info in callers_first(reach.chosen(suspects.functions, options.scope)):
         unit = interpret_function(info, machine, names, heats)
         findings.extend(report(unit, catalogue, options))
-    if suspects.module_level:
+    if suspects.module_level and reach.module_level(options.scope):
         findings.extend(report(interpret_module(module, machine), catalogue, options))
     findings.sort(key=lambda f: (f.line, f.column, f.code))
     return findings

@@ -9,7 +9,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.interpret import expressions, statements, targets, torch_calls, training
+from flake8_torchperf.interpret import expressions, statements, targets, training
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.environment import Env, merge, path_of
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
@@ -24,6 +24,7 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
 )
 from flake8_torchperf.sites.model import Site, SiteKind
+from flake8_torchperf.suspects.repeated import PER_PARAMETER
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -295,7 +296,7 @@ def in_place(node: ast.AugAssign, left: Value, ctx: Context) -> None:
     name = AUGMENTED.get(type(node.op), "")
     if tensor is None or tensor.role not in ("parameter", "gradient") or not ctx.loops:
         return
-    if name in torch_calls.PER_PARAMETER and ctx.loops[-1].kind == "for":
+    if name in PER_PARAMETER and ctx.loops[-1].kind == "for":
         emit(ctx, SiteKind.PARAMETER_LOOP, name, node, tensor, operand_node=node.target)
 
 

@@ -17,6 +17,13 @@ from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import UNKNOWN, Tensor
 from flake8_torchperf.sites.hotness import named_heat, place_heat
 from flake8_torchperf.sites.model import Level, SiteKind
+from flake8_torchperf.suspects.nominate import (
+    called_name,
+    for_training,
+    module_level,
+    names_that_nominate,
+)
+from flake8_torchperf.suspects.repeated import repeats, suspect_in_loops
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -25,18 +32,14 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.heats import Heats
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.interpret.unit import Names
-    from flake8_torchperf.suspects.modulemap import FunctionInfo
+    from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
+    from flake8_torchperf.suspects.walk import Nodes
 
-LOOPS = (ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp,
-         ast.DictComp)  # fmt: skip
-# Calls that run what they are given once per element.
-REPEATING = {"map", "filter"}
 # Words without one of which a function has no site of that kind; of other kinds nothing is known.
 WORDS: dict[SiteKind, frozenset[str]] = {
     SiteKind.DATA_LOADER: frozenset(("DataLoader", "num_workers", "persistent_workers")),
-    SiteKind.OPTIMIZER_OPTION: frozenset(
-        ("foreach", "fused", "zero_grad", "set_to_none", "lr", "optim")
-    ),
+    # Beside these, the calls that `for_training` tells.
+    SiteKind.OPTIMIZER_OPTION: frozenset(("set_to_none",)),
     SiteKind.RACE: frozenset(("non_blocking",)),
     # Only at the places that `CompiledCode.concerns` tells: those are kept in any case.
     SiteKind.TRANSFORM: frozenset(),
@@ -44,29 +47,89 @@ WORDS: dict[SiteKind, frozenset[str]] = {
 }
 # The words of a loader: iterated in a loop, it need not be made where it is iterated.
 LOADING = WORDS[SiteKind.DATA_LOADER]
+# Options of optimizers, which may also stand in a dict.
+OPTIONS = ("foreach", "fused")
 # Methods that are called without being named.
 UNNAMED = {"forward", "__call__", "__getitem__"}
 
 
-def reachable(
-    suspects: Sequence[FunctionInfo],
-    machine: Machine,
-    names: Names,
-    heats: Heats,
-    catalogue: Catalogue,
-    scope: Level,
-) -> list[FunctionInfo]:
-    """The suspects that can have a site some rule objects to, and those that tell of them."""
-    spoken = _spoken_of_when_cold(catalogue)
-    if scope is Level.COLD or not spoken <= WORDS.keys():
-        return list(suspects)
-    words = frozenset(word for kind in spoken for word in WORDS[kind])
-    kept: list[FunctionInfo] = []
-    others: list[FunctionInfo] = []
-    for info in suspects:
-        wanted = _may_report(info, machine, names, heats, scope) or _holds(info, words)
-        (kept if wanted else others).append(info)
-    return _with_tellers(kept, others, suspects, machine)
+class Reach:
+    """Judges the suspects of one module."""
+
+    def __init__(
+        self, module: ModuleMap, machine: Machine, names: Names, heats: Heats, catalogue: Catalogue
+    ) -> None:
+        self._module = module
+        self._machine = machine
+        self._names = names
+        self._heats = heats
+        self._spoken = _spoken_of_when_cold(catalogue)
+        self._words = frozenset(word for kind in self._spoken for word in WORDS.get(kind, ()))
+        self._nominating = names_that_nominate(module, machine.called)
+
+    def chosen(self, suspects: Sequence[FunctionInfo], scope: Level) -> list[FunctionInfo]:
+        """The suspects that can have a site some rule objects to, and those that tell of them."""
+        if self._all_count(scope):
+            return list(suspects)
+        kept: list[FunctionInfo] = []
+        others: list[FunctionInfo] = []
+        for info in suspects:
+            wanted = self._may_report(info, scope) or self._holds(info.nodes)
+            (kept if wanted else others).append(info)
+        return _with_tellers(kept, others, suspects, self._machine)
+
+    def module_level(self, scope: Level) -> bool:
+        """Can the statements outside functions have such a site?"""
+        nodes = module_level(self._module)
+        return (
+            self._all_count(scope)
+            or self._is_compiled(nodes)
+            or self._holds(nodes)
+            or (repeats(nodes) and suspect_in_loops(None, nodes, self._nominating))
+        )
+
+    def _all_count(self, scope: Level) -> bool:
+        return scope is Level.COLD or not self._spoken <= WORDS.keys()
+
+    def _is_compiled(self, nodes: Nodes) -> bool:
+        code = self._machine.compiled
+        return code is not None and any(
+            code.concerns(node) for group in nodes.by_type().values() for node in group
+        )
+
+    def _may_report(self, info: FunctionInfo, scope: Level) -> bool:
+        """May a site in this function be warm enough?"""
+        if self._is_compiled(info.nodes):
+            return True
+        nested = len(info.nodes.of_any(ast.FunctionDef, ast.AsyncFunctionDef)) > 1
+        named_hot = any(fnmatchcase(info.name, glob) for glob in self._names.hot)
+        if place_heat(info.module) is not None and not named_hot:
+            return nested and bool(self._names.hot)
+        if nested:
+            return True
+        named = named_heat(info.name, self._names.hot, self._names.cold)
+        if named is not None and named.level is Level.COLD:
+            return False
+        if scope is not Level.LOOP and self._heats.own(info).level >= Level.HOT:
+            return True
+        if repeats(info.nodes) and suspect_in_loops(info.node.args, info.nodes, self._nominating):
+            return True
+        return scope is not Level.LOOP and self._heats.called(info).level >= Level.HOT
+
+    def _holds(self, nodes: Nodes) -> bool:
+        """Is there one of the words, or a loop in a loop over what may be a loader?"""
+        words = self._words
+        loaded = len(nodes.of_any(ast.For, ast.While)) > 1 and not words.isdisjoint(LOADING)
+        if loaded and any("num_workers" in line for line in self._module.lines):
+            return True
+        if SiteKind.OPTIMIZER_OPTION in self._spoken and _trains(nodes):
+            return True
+        return (
+            any(keyword.arg in words for keyword in nodes.of(ast.keyword))
+            or any(name.id in words for name in nodes.of(ast.Name))
+            or any(part.attr in words for part in nodes.of(ast.Attribute))
+            or any(isinstance(c.value, str) and c.value in words for c in nodes.of(ast.Constant))
+        )
 
 
 def _spoken_of_when_cold(catalogue: Catalogue) -> frozenset[SiteKind]:
@@ -80,51 +143,11 @@ def _spoken_of_when_cold(catalogue: Catalogue) -> frozenset[SiteKind]:
     )
 
 
-def _may_report(
-    info: FunctionInfo, machine: Machine, names: Names, heats: Heats, scope: Level
-) -> bool:
-    """May a site in this function be warm enough?"""
-    if machine.compiled and any(
-        machine.compiled.concerns(node) for nodes in info.nodes.by_type().values() for node in nodes
-    ):
-        return True
-    nested = len(info.nodes.of_any(ast.FunctionDef, ast.AsyncFunctionDef)) > 1
-    named_hot = any(fnmatchcase(info.name, glob) for glob in names.hot)
-    if place_heat(info.module) is not None and not named_hot:
-        return nested and bool(names.hot)
-    if nested:
-        return True
-    named = named_heat(info.name, names.hot, names.cold)
-    if named is not None and named.level is Level.COLD:
-        return False
-    if _repeats(info):
-        return True
-    if scope is Level.LOOP:
-        return False
-    return max(heats.own(info).level, heats.called(info).level) >= Level.HOT
-
-
-def _repeats(info: FunctionInfo) -> bool:
-    nodes = info.nodes
-    return (
-        bool(nodes.of_any(*LOOPS))
-        or any(name.id in REPEATING for name in nodes.of(ast.Name))
-        or any(part.attr in REPEATING for part in nodes.of(ast.Attribute))
-    )
-
-
-def _holds(info: FunctionInfo, words: frozenset[str]) -> bool:
-    """Does a function name one of the words, or loop over what may be a loader inside a loop?"""
-    nodes = info.nodes
-    loaded = len(nodes.of_any(ast.For, ast.While)) > 1 and not words.isdisjoint(LOADING)
-    if loaded and any("num_workers" in line for line in info.module.lines):
-        return True
-    return (
-        any(keyword.arg in words for keyword in nodes.of(ast.keyword))
-        or any(name.id in words for name in nodes.of(ast.Name))
-        or any(part.attr in words for part in nodes.of(ast.Attribute))
-        or any(isinstance(c.value, str) and c.value in words for c in nodes.of(ast.Constant))
-    )
+def _trains(nodes: Nodes) -> bool:
+    return any(
+        for_training(call) or (call.args and called_name(call.func) == "zero_grad")
+        for call in nodes.of(ast.Call)
+    ) or any(constant.value in OPTIONS for constant in nodes.of(ast.Constant))
 
 
 def _with_tellers(

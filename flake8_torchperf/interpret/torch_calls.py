@@ -29,19 +29,13 @@ from flake8_torchperf.interpret.values import (
 )
 from flake8_torchperf.knowledge.returns import Return, UnknownReturn, common_return
 from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.suspects.repeated import PER_PARAMETER
 
 if TYPE_CHECKING:
     import ast
 
     from flake8_torchperf.interpret.machine import Context
     from flake8_torchperf.knowledge.table import Op
-
-# Operations that a `torch._foreach_*` twin or `torch.nn.utils.get_total_norm` does for all
-# parameters in one call (torch/_C/_VariableFunctions.pyi lists the twins).
-PER_PARAMETER = {
-    "mul_", "add_", "sub_", "div_", "addcmul_", "addcdiv_", "lerp_", "zero_", "copy_", "clamp_",
-    "norm", "neg_", "abs_", "sqrt_", "pow_", "clamp_min_", "clamp_max_", "vector_norm",
-}  # fmt: skip
 
 # The table's flags of what makes the host wait: reads, dynamic shapes, known synchronisations.
 COSTLY = frozenset("hys")

@@ -87,6 +87,17 @@ def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspect
     """
     if not any("torch" in line for line in module.lines):
         return Suspects((), module_level=False)
+    names = names_that_nominate(module, called)
+    functions = tuple(
+        info
+        for info in module.defined
+        if suspect(info.nodes, host_names(info.node.args, info.nodes), names)
+    )
+    return Suspects(functions, _module_level(module, names))
+
+
+def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
+    """The names that nominate in this module, what it imports under other names included."""
     extra = frozenset(name.rpartition(".")[2] for name in called)
     imported = frozenset(
         name for name, target in module.imports.items() if target.startswith(("math.", "numpy."))
@@ -94,13 +105,7 @@ def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspect
     modules = frozenset(
         name for name, target in module.imports.items() if target in ("math", "cmath", "numpy")
     )
-    names = Names(extra | READING, ASKING | imported, NUMERIC_MODULES | modules)
-    functions = tuple(
-        info
-        for info in module.defined
-        if _suspect(info.nodes, host_names(info.node.args, info.nodes), names)
-    )
-    return Suspects(functions, _module_level(module, names))
+    return Names(extra | READING, ASKING | imported, NUMERIC_MODULES | modules)
 
 
 def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode | None) -> Suspects:
@@ -132,28 +137,35 @@ class Names:
 
 
 def _module_level(module: ModuleMap, names: Names) -> bool:
+    level = module_level(module)
+    return suspect(level, host_names(None, level), names)
+
+
+def module_level(module: ModuleMap) -> Nodes:
+    """What stands outside functions: the module's own statements and those of its classes."""
     statements: list[ast.stmt] = []
     for statement in module.tree.body:
         inner = statement.body if isinstance(statement, ast.ClassDef) else [statement]
         statements.extend(s for s in inner if not isinstance(s, DEFINITIONS))
-    level = Nodes(statements)
-    return bool(statements) and _suspect(level, host_names(None, level), names)
+    return Nodes(statements)
 
 
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def _suspect(nodes: Nodes, hosts: frozenset[str], names: Names) -> bool:
+def suspect(nodes: Nodes, hosts: frozenset[str], names: Names) -> bool:
+    """Do any of the nodes hold what a rule could object to?"""
     by_type = nodes.by_type()
     for kind, objectionable in OBJECTIONABLE.items():
         if any(objectionable(node, hosts, names) for node in by_type.get(kind, ())):
             return True
-    called = {_name(node.func) for node in nodes.of(ast.Call)}
+    called = {called_name(node.func) for node in nodes.of(ast.Call)}
     # A tensor that lies on the host, and one that is moved: it may be the same.
     return not called.isdisjoint(HOST_MADE) and not called.isdisjoint(MOVING)
 
 
-def _name(func: ast.expr) -> str:
+def called_name(func: ast.expr) -> str:
+    """The last name of what is called; "" where it has none."""
     if isinstance(func, ast.Attribute):
         return func.attr
     return func.id if isinstance(func, ast.Name) else ""
@@ -181,11 +193,11 @@ def _comprehension(node: ast.comprehension, hosts: frozenset[str], names: Names)
 
 
 def _loop(node: ast.For | ast.AsyncFor, hosts: frozenset[str], names: Names) -> bool:
-    return not surely_host(node.iter, hosts) or _measures(node.iter)
+    return not surely_host(node.iter, hosts) or measures(node.iter)
 
 
 def _yield_from(node: ast.YieldFrom, hosts: frozenset[str], names: Names) -> bool:
-    return not surely_host(node.value, hosts) or _measures(node.value)
+    return not surely_host(node.value, hosts) or measures(node.value)
 
 
 def _subscript(node: ast.Subscript, hosts: frozenset[str], names: Names) -> bool:
@@ -232,7 +244,7 @@ def _call(node: ast.Call, hosts: frozenset[str], names: Names) -> bool:
             module = ""
         case _:
             return False
-    if name in names.reading or name in TRAINING or _for_training(node):
+    if name in names.reading or name in TRAINING or for_training(node):
         return True
     if name in COPYING and any(keyword.arg == "device" for keyword in node.keywords):
         return True
@@ -268,7 +280,7 @@ def _may_name_device(node: ast.expr) -> bool:
     return False
 
 
-def _for_training(node: ast.Call) -> bool:
+def for_training(node: ast.Call) -> bool:
     """A tensor of a legacy CUDA type, an option switched off, an optimizer for one parameter."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="cuda"), attr=name)):
@@ -320,7 +332,7 @@ def _may_be_host_device(node: ast.expr) -> bool:
     return True
 
 
-def _measures(source: ast.expr) -> bool:
+def measures(source: ast.expr) -> bool:
     """``for i in range(len(t))``: a loop over positions."""
     return isinstance(source, ast.Call) and any(
         (isinstance(inner, ast.Attribute) and inner.attr in ("shape", "size", "numel", "nelement"))

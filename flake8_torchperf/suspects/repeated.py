@@ -1,0 +1,119 @@
+"""What of a function runs in its loops, and whether a rule could object to anything there.
+
+Enters the nodes of a function or of the module level; leaves a judgement, over-approximate. Asked
+of code that is cold outside its loops. Must not know torch's table.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.suspects.host import host_names, surely_host
+from flake8_torchperf.suspects.nominate import (
+    MOVING,
+    called_name,
+    measures,
+    suspect,
+)
+from flake8_torchperf.suspects.walk import Nodes, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flake8_torchperf.suspects.nominate import Names
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+LOOPS = (ast.For, ast.AsyncFor, ast.While, *COMPREHENSIONS)
+# Calls that run what they are given once per element.
+REPEATING = {"map", "filter"}
+# Operations that a `torch._foreach_*` twin or `torch.nn.utils.get_total_norm` does for all
+# parameters in one call (torch/_C/_VariableFunctions.pyi lists the twins).
+PER_PARAMETER = {
+    "mul_", "add_", "sub_", "div_", "addcmul_", "addcdiv_", "lerp_", "zero_", "copy_", "clamp_",
+    "norm", "neg_", "abs_", "sqrt_", "pow_", "clamp_min_", "clamp_max_", "vector_norm",
+}  # fmt: skip
+
+
+def repeats(nodes: Nodes) -> bool:
+    """Is there any loop?"""
+    return bool(nodes.of_any(*LOOPS)) or _maps(nodes)
+
+
+def suspect_in_loops(args: ast.arguments | None, nodes: Nodes, names: Names) -> bool:
+    """Could a rule object to something that runs in a loop?"""
+    if _maps(nodes):
+        return True
+    hosts = host_names(args, nodes)
+    if any(_head_repeats(loop, hosts) for loop in nodes.of_any(*LOOPS)):
+        return True
+    inside = Nodes(_bodies(nodes))
+    if suspect(inside, hosts, names):
+        return True
+    called = {called_name(node.func) for node in inside.of(ast.Call)}
+    if not called.isdisjoint(PER_PARAMETER) or not called.isdisjoint(MOVING):
+        return True
+    totals = any(isinstance(node.value, ast.BinOp) for node in inside.of(ast.Assign))
+    return totals or bool(inside.of(ast.AugAssign))
+
+
+def _maps(nodes: Nodes) -> bool:
+    return any(name.id in REPEATING for name in nodes.of(ast.Name)) or any(
+        part.attr in REPEATING for part in nodes.of(ast.Attribute)
+    )
+
+
+def _head_repeats(loop: ast.AST, hosts: frozenset[str]) -> bool:
+    """Does the head of a loop hold what each round asks, or count the positions of something?"""
+    if isinstance(loop, ast.While):
+        return not surely_host(loop.test, hosts)
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        return measures(loop.iter) or _indexes(loop)
+    generators = loop.generators if isinstance(loop, COMPREHENSIONS) else []
+    return any(not surely_host(test, hosts) for part in generators for test in part.ifs)
+
+
+def _indexes(loop: ast.For | ast.AsyncFor) -> bool:
+    """``for i in range(n): ... t[i] ...``, where ``n`` may be the length of ``t``."""
+    if not isinstance(loop.target, ast.Name) or not isinstance(loop.iter, ast.Call):
+        return False
+    index = loop.target.id
+    return any(
+        isinstance(node, ast.Subscript)
+        and any(isinstance(n, ast.Name) and n.id == index for n in walk([node.slice]))
+        for node in walk(loop.body)
+    )
+
+
+def _bodies(nodes: Nodes) -> list[ast.AST]:
+    """What runs once per round, each piece once: a loop inside a loop is in the outer one's."""
+    found: list[ast.AST] = []
+    seen: set[int] = set()
+    for loop in (*nodes.of_any(ast.For, ast.AsyncFor, ast.While), *nodes.of_any(*COMPREHENSIONS)):
+        if id(loop) not in seen:
+            pieces = list(_body(loop))
+            seen.update(map(id, walk(pieces)))
+            found.extend(pieces)
+    # A lambda runs where it is called, which may be in a loop.
+    found.extend(one.body for one in nodes.of(ast.Lambda) if id(one) not in seen)
+    return found
+
+
+def _body(loop: ast.AST) -> Iterable[ast.AST]:
+    if isinstance(loop, ast.While):
+        yield loop.test
+    if isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
+        yield from loop.body
+        return
+    if isinstance(loop, ast.DictComp):
+        yield loop.key
+        yield loop.value
+    elif isinstance(loop, (ast.ListComp, ast.SetComp, ast.GeneratorExp)):
+        yield loop.elt
+    if isinstance(loop, COMPREHENSIONS):
+        for number, part in enumerate(loop.generators):
+            yield from part.ifs
+            if number:
+                yield part.iter
+                # The iteration itself is repeated too.
+                yield ast.For(part.target, part.iter, [], [])
