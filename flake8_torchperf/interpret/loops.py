@@ -24,7 +24,7 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
 )
 from flake8_torchperf.sites.model import Site, SiteKind
-from flake8_torchperf.suspects.repeated import PER_PARAMETER
+from flake8_torchperf.suspects.nominate import PER_PARAMETER
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,7 +29,7 @@ from flake8_torchperf.interpret.values import (
 )
 from flake8_torchperf.knowledge.returns import Return, UnknownReturn, common_return
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.suspects.repeated import PER_PARAMETER
+from flake8_torchperf.suspects.nominate import PER_PARAMETER
 
 if TYPE_CHECKING:
     import ast

@@ -52,6 +52,13 @@ HOST_METHODS = {
     "is_tensor", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
     "bit_length", "isdigit", "isidentifier", "get_default_dtype", "device_count", "current_device",
 }  # fmt: skip
+# Of those, the ones that are functions as well, called without an owner.
+HOST_FUNCTIONS = {
+    "is_available", "get_rank", "get_world_size", "is_initialized", "is_scripting", "is_tracing",
+    "is_compiling", "is_dynamo_compiling", "is_grad_enabled", "is_autocast_enabled",
+    "is_tensor", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
+    "get_default_dtype", "device_count", "current_device", "is_floating_point", "is_complex",
+}  # fmt: skip
 # Rounds over the assignments of a function until no further name turns out to be on the host.
 MAX_ROUNDS = 4
 
@@ -71,9 +78,9 @@ def host_names(args: ast.arguments | None, nodes: Nodes) -> frozenset[str]:
         if id(other) not in own:
             bound.setdefault(other.arg, []).append(None)
     _collect(nodes, bound)
-    found: frozenset[str] = frozenset()
+    found = held = _holders(args, bound)
     for _ in range(MAX_ROUNDS):
-        more = frozenset(
+        more = held | frozenset(
             name
             for name, values in bound.items()
             if all(value is not None and surely_host(value, found) for value in values)
@@ -82,6 +89,51 @@ def host_names(args: ast.arguments | None, nodes: Nodes) -> frozenset[str]:
             break
         found = more
     return found
+
+
+def _holders(args: ast.arguments | None, bound: dict[str, list[ast.expr | None]]) -> frozenset[str]:
+    """The names that are bound to lists, tuples, dicts and iterators alone, marked by a star.
+
+    What they hold may be tensors; going through them asks no tensor for its elements.
+    """
+    found = {
+        f"*{name}"
+        for name, values in bound.items()
+        if all(value is not None and _is_holder(value) for value in values)
+    }
+    for argument in () if args is None else (args.vararg, args.kwarg):
+        if argument is not None and bound[argument.arg] == [None]:
+            found.add(f"*{argument.arg}")
+    return frozenset(found)
+
+
+def holder(node: ast.expr, names: frozenset[str]) -> bool:
+    """Is a value surely a container or an iterator, whatever it holds?"""
+    if isinstance(node, ast.Name):
+        return f"*{node.id}" in names
+    return _is_holder(node)
+
+
+def _is_holder(node: ast.expr) -> bool:
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Name):
+            return node.func.id in GOING_THROUGH
+        return not node.args and _called(node) in GIVING
+    return isinstance(node, DISPLAYS)
+
+
+DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp,
+            ast.GeneratorExp)  # fmt: skip
+# What these are given may be a tensor that they iterate; what they give is none.
+GOING_THROUGH = {
+    "enumerate", "zip", "list", "tuple", "set", "frozenset", "dict", "sorted", "reversed", "iter",
+    "range",
+}  # fmt: skip
+# Methods that, called without arguments, give what is no tensor.
+GIVING = {
+    "items", "keys", "parameters", "named_parameters", "buffers", "named_buffers", "modules",
+    "named_modules", "children", "named_children",
+}  # fmt: skip
 
 
 def _collect(nodes: Nodes, bound: dict[str, list[ast.expr | None]]) -> None:
@@ -110,7 +162,9 @@ def _bind(
     elif isinstance(target, (ast.Tuple, ast.List)):
         for element in target.elts:
             inner = element.value if isinstance(element, ast.Starred) else element
-            _bind(inner, value, bound)
+            # One of what the value holds, which is as much on the host as all of it.
+            part = value and ast.Subscript(value, ast.Constant(0), ast.Load())
+            _bind(inner, part, bound)
 
 
 def host_annotation(node: ast.expr) -> bool:
@@ -208,7 +262,7 @@ def _texts(node: ast.Tuple | ast.List | ast.Set) -> bool:
 def _host_call(node: ast.Call, args: list[ast.expr], names: frozenset[str]) -> bool:
     called = _called(node)
     if isinstance(node.func, ast.Name):
-        if called in HOST_CALLS:
+        if called in HOST_CALLS or called in HOST_FUNCTIONS:
             return True
         return called in HOST_RESULTS and _all(args, names)
     if called in HOST_METHODS:

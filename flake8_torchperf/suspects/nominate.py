@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.suspects.host import host_names, surely_host
+from flake8_torchperf.suspects.host import GOING_THROUGH, holder, host_names, surely_host
 from flake8_torchperf.suspects.walk import Nodes
 
 if TYPE_CHECKING:
@@ -65,6 +65,16 @@ MOVING = {"to", "cuda", "xpu", "hpu", "npu", "mps", "type_as", "type"}
 COPYING = {"tensor", "as_tensor", "asarray"}
 # Calls that decide how training feeds the device and steps.
 TRAINING = {"DataLoader", "backward", "zero_grad", "manual_backward", "new_tensor"}
+# Operations on two tensors, where only a factor beside them is taken as a number.
+PAIRING = {"add", "sub", "add_", "sub_", "mul_"}
+# Operations that a `torch._foreach_*` twin or `torch.nn.utils.get_total_norm` does for all
+# parameters in one call (torch/_C/_VariableFunctions.pyi lists the twins).
+PER_PARAMETER = {
+    "mul_", "add_", "sub_", "div_", "addcmul_", "addcdiv_", "lerp_", "zero_", "copy_", "clamp_",
+    "norm", "neg_", "abs_", "sqrt_", "pow_", "clamp_min_", "clamp_max_", "vector_norm",
+}  # fmt: skip
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+LOOPS = (ast.For, ast.AsyncFor, ast.While, *COMPREHENSIONS)
 GROWING = {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack"}
 NUMERIC_MODULES = {"math", "cmath", "np", "numpy", "operator"}
 
@@ -160,6 +170,8 @@ def suspect(nodes: Nodes, hosts: frozenset[str], names: Names) -> bool:
         if any(objectionable(node, hosts, names) for node in by_type.get(kind, ())):
             return True
     called = {called_name(node.func) for node in nodes.of(ast.Call)}
+    if nodes.of_any(*LOOPS) and (nodes.of(ast.AugAssign) or not called.isdisjoint(PER_PARAMETER)):
+        return True
     # A tensor that lies on the host, and one that is moved: it may be the same.
     return not called.isdisjoint(HOST_MADE) and not called.isdisjoint(MOVING)
 
@@ -188,12 +200,16 @@ def _comparison(node: ast.Compare, hosts: frozenset[str], names: Names) -> bool:
     return asks and not surely_host(node, hosts)
 
 
+def _iterates_tensor(node: ast.expr, hosts: frozenset[str]) -> bool:
+    return not holder(node, hosts) and not surely_host(node, hosts)
+
+
 def _comprehension(node: ast.comprehension, hosts: frozenset[str], names: Names) -> bool:
-    return not surely_host(node.iter, hosts) or _any_tensor(node.ifs, hosts)
+    return _iterates_tensor(node.iter, hosts) or _any_tensor(node.ifs, hosts)
 
 
 def _loop(node: ast.For | ast.AsyncFor, hosts: frozenset[str], names: Names) -> bool:
-    return not surely_host(node.iter, hosts) or measures(node.iter)
+    return _iterates_tensor(node.iter, hosts) or measures(node.iter)
 
 
 def _yield_from(node: ast.YieldFrom, hosts: frozenset[str], names: Names) -> bool:
@@ -209,7 +225,7 @@ def _formatted(node: ast.FormattedValue, hosts: frozenset[str], names: Names) ->
 
 
 def _starred(node: ast.Starred, hosts: frozenset[str], names: Names) -> bool:
-    return isinstance(node.ctx, ast.Load) and not surely_host(node.value, hosts)
+    return isinstance(node.ctx, ast.Load) and _iterates_tensor(node.value, hosts)
 
 
 def _percent(node: ast.BinOp, hosts: frozenset[str], names: Names) -> bool:
@@ -219,7 +235,7 @@ def _percent(node: ast.BinOp, hosts: frozenset[str], names: Names) -> bool:
 
 def _unpacking(node: ast.Assign, hosts: frozenset[str], names: Names) -> bool:
     several = len(node.targets) == 1 and isinstance(node.targets[0], (ast.Tuple, ast.List))
-    return several and not surely_host(node.value, hosts)
+    return several and _iterates_tensor(node.value, hosts)
 
 
 def _match(node: ast.Match, hosts: frozenset[str], names: Names) -> bool:
@@ -253,6 +269,10 @@ def _call(node: ast.Call, hosts: frozenset[str], names: Names) -> bool:
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
     if name == "to":
         return any(_may_be_host_device(argument) for argument in given)
+    if name in GOING_THROUGH and isinstance(node.func, ast.Name):
+        return any(_iterates_tensor(argument, hosts) for argument in given)
+    if (name in PAIRING and len(given) == 1 and not node.keywords) or _asks_type(node):
+        return False
     if name in names.asking or name in SIZED or module in names.modules:
         return _any_tensor(given, hosts)
     if name in GROWING:
@@ -260,6 +280,10 @@ def _call(node: ast.Call, hosts: frozenset[str], names: Names) -> bool:
     return any(
         k.arg in ("alpha", "value") and not surely_host(k.value, hosts) for k in node.keywords
     )
+
+
+def _asks_type(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "type"
 
 
 def _kept(node: ast.Call) -> bool:

@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.host import host_names, surely_host
 from flake8_torchperf.suspects.nominate import (
+    COMPREHENSIONS,
+    LOOPS,
     MOVING,
+    PER_PARAMETER,
     called_name,
     measures,
     suspect,
@@ -23,16 +26,8 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.suspects.nominate import Names
 
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
-LOOPS = (ast.For, ast.AsyncFor, ast.While, *COMPREHENSIONS)
 # Calls that run what they are given once per element.
 REPEATING = {"map", "filter"}
-# Operations that a `torch._foreach_*` twin or `torch.nn.utils.get_total_norm` does for all
-# parameters in one call (torch/_C/_VariableFunctions.pyi lists the twins).
-PER_PARAMETER = {
-    "mul_", "add_", "sub_", "div_", "addcmul_", "addcdiv_", "lerp_", "zero_", "copy_", "clamp_",
-    "norm", "neg_", "abs_", "sqrt_", "pow_", "clamp_min_", "clamp_max_", "vector_norm",
-}  # fmt: skip
 
 
 def repeats(nodes: Nodes) -> bool:

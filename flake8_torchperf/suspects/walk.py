@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
     Node = TypeVar("Node", bound=ast.AST)
 
-# Fields that hold no expression or statement worth visiting: names, numbers, operators, contexts.
-LEAVES = frozenset(("ctx", "op", "ops", "id", "attr", "arg", "name", "kind", "type_comment"))
+# Fields that hold nothing that is evaluated: names, operators, contexts and annotations.
+LEAVES = frozenset((
+    "ctx", "op", "ops", "id", "attr", "arg", "name", "kind", "type_comment", "annotation",
+    "returns", "type_params",
+))  # fmt: skip
 _FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: (), ast.Name: ()}
 
 
@@ -27,7 +30,7 @@ def fields(kind: type[ast.AST]) -> tuple[str, ...]:
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below one, in the order of its fields; operators and contexts left out."""
+    """The nodes right below one, in the order of its fields: those that are evaluated."""
     kind = type(node)
     found: list[ast.AST] = []
     for name in _FIELDS[kind] if kind in _FIELDS else fields(kind):
@@ -40,7 +43,7 @@ def children(node: ast.AST) -> list[ast.AST]:
 
 
 def walk(roots: Sequence[ast.AST]) -> list[ast.AST]:
-    """The nodes themselves and all below them, operators and contexts left out, nearest first."""
+    """The nodes themselves and all below them that are evaluated, nearest first."""
     found = list(roots)
     put = found.append
     known = _FIELDS
