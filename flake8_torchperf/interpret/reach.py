@@ -65,6 +65,7 @@ class Reach:
         self._heats = heats
         self._spoken = _spoken_of_when_cold(catalogue)
         self._words = frozenset(word for kind in self._spoken for word in WORDS.get(kind, ()))
+        self._calls: frozenset[str] | None = None
         self._nominating = names_that_nominate(module, machine.called)
 
     def chosen(self, suspects: Sequence[FunctionInfo], scope: Level) -> list[FunctionInfo]:
@@ -114,7 +115,20 @@ class Reach:
             return True
         if repeats(info.nodes) and suspect_in_loops(info.node.args, info.nodes, self._nominating):
             return True
-        return scope is not Level.LOOP and self._heats.called(info).level >= Level.HOT
+        if scope is Level.LOOP or info.name not in self._called():
+            return False
+        return self._heats.called(info).level >= Level.HOT
+
+    def _called(self) -> frozenset[str]:
+        """The names of all that is called in the module."""
+        if self._calls is None:
+            code = [info.nodes for info in self._module.defined]
+            self._calls = frozenset(
+                called_name(call.func)
+                for nodes in (*code, module_level(self._module))
+                for call in nodes.of(ast.Call)
+            )
+        return self._calls
 
     def _holds(self, nodes: Nodes) -> bool:
         """Is there one of the words, or a loop in a loop over what may be a loader?"""
@@ -124,11 +138,8 @@ class Reach:
             return True
         if SiteKind.OPTIMIZER_OPTION in self._spoken and _trains(nodes):
             return True
-        return (
-            any(keyword.arg in words for keyword in nodes.of(ast.keyword))
-            or any(name.id in words for name in nodes.of(ast.Name))
-            or any(part.attr in words for part in nodes.of(ast.Attribute))
-            or any(isinstance(c.value, str) and c.value in words for c in nodes.of(ast.Constant))
+        return not words.isdisjoint(nodes.words()) or any(
+            isinstance(c.value, str) and c.value in words for c in nodes.of(ast.Constant)
         )
 
 
@@ -177,10 +188,7 @@ def _asks(info: FunctionInfo, machine: Machine) -> bool:
 
 def _calls(info: FunctionInfo, names: Iterable[str]) -> bool:
     """May this function call one of that name, or hand it on?"""
-    nodes = info.nodes
-    if any(name.id in names for name in nodes.of(ast.Name)):
-        return True
-    if any(part.attr in names for part in nodes.of(ast.Attribute)):
+    if not info.nodes.words().isdisjoint(names):
         return True
     return not UNNAMED.isdisjoint(names) and _calls_objects(info)
 

@@ -6,7 +6,8 @@ Enters a function's name and facts; leaves its heat. Must not know rules.
 from __future__ import annotations
 
 import ast
-from fnmatch import fnmatchcase
+import re
+from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -83,6 +84,7 @@ def waits_each_step(node: ast.AST | None, base: Heat) -> bool:
     return base.level is not Level.HOT
 
 
+@lru_cache(maxsize=2)  # of the module linted: asked for each of its functions
 def place_heat(module: ModuleMap) -> Heat | None:
     """Tests and export code are cold, whatever their functions are called."""
     if any(target.startswith(COMPILERS) for target in module.imports.values()):
@@ -139,6 +141,11 @@ def _is_entry_point(info: FunctionInfo) -> bool:
     )
 
 
+@lru_cache(maxsize=8)
+def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(map(translate, globs)))
+
+
 @lru_cache(maxsize=8192)
 def named_heat(name: str, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat | None:
     """The heat that a function's name alone decides; what the user names goes first."""
@@ -148,9 +155,9 @@ def named_heat(name: str, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat |
     for glob in cold:
         if fnmatchcase(name, glob):
             return Heat(Level.COLD, f"in {name}, which your settings name")
-    if any(fnmatchcase(name, glob) for glob in COLD_NAMES):
+    if _any_of(COLD_NAMES).match(name):
         return Heat(Level.COLD, f"in {name}, which runs seldom")
-    if any(fnmatchcase(name, glob) for glob in HOT_NAMES):
+    if _any_of(HOT_NAMES).match(name):
         return Heat(Level.STEP, f"in {name}, which runs every step")
     return None
 

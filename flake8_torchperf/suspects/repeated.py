@@ -53,9 +53,7 @@ def suspect_in_loops(args: ast.arguments | None, nodes: Nodes, names: Names) -> 
 
 
 def _maps(nodes: Nodes) -> bool:
-    return any(name.id in REPEATING for name in nodes.of(ast.Name)) or any(
-        part.attr in REPEATING for part in nodes.of(ast.Attribute)
-    )
+    return not REPEATING.isdisjoint(nodes.words())
 
 
 def _head_repeats(loop: ast.AST, hosts: frozenset[str]) -> bool:

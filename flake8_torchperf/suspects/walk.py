@@ -13,12 +13,15 @@ if TYPE_CHECKING:
 
     Node = TypeVar("Node", bound=ast.AST)
 
-# Fields that hold nothing that is evaluated: names, operators, contexts and annotations.
+# Fields that hold nothing that is evaluated: names, numbers, operators, contexts, annotations.
 LEAVES = frozenset((
     "ctx", "op", "ops", "id", "attr", "arg", "name", "kind", "type_comment", "annotation",
-    "returns", "type_params",
+    "returns", "type_params", "conversion", "is_async", "level", "module", "simple", "rest",
+    "kwd_attrs", "str", "tag", "type_ignores", "asname",
 ))  # fmt: skip
-_FIELDS: dict[type[ast.AST], tuple[str, ...]] = {ast.Constant: (), ast.Name: ()}
+# Types without any node below that is evaluated.
+PLAIN = frozenset((ast.Constant, ast.Name, ast.Global, ast.Nonlocal, ast.MatchSingleton))
+_FIELDS: dict[type[ast.AST], tuple[str, ...]] = dict.fromkeys(PLAIN, ())
 
 
 def fields(kind: type[ast.AST]) -> tuple[str, ...]:
@@ -31,32 +34,17 @@ def fields(kind: type[ast.AST]) -> tuple[str, ...]:
 
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below one, in the order of its fields: those that are evaluated."""
-    kind = type(node)
     found: list[ast.AST] = []
-    for name in _FIELDS[kind] if kind in _FIELDS else fields(kind):
-        inner = getattr(node, name, None)
-        if type(inner) is list:
-            found.extend([one for one in inner if isinstance(one, ast.AST)])
-        elif isinstance(inner, ast.AST):
-            found.append(inner)
+    _put_children(node, found)
     return found
 
 
 def walk(roots: Sequence[ast.AST]) -> list[ast.AST]:
     """The nodes themselves and all below them that are evaluated, nearest first."""
     found = list(roots)
-    put = found.append
-    known = _FIELDS
     for node in found:  # grows while it is read
-        kind = type(node)
-        for name in known[kind] if kind in known else fields(kind):
-            inner = getattr(node, name, None)
-            if type(inner) is list:
-                for one in inner:
-                    if isinstance(one, ast.AST):
-                        put(one)
-            elif isinstance(inner, ast.AST):
-                put(inner)
+        if type(node) not in PLAIN:
+            _put_children(node, found)
     return found
 
 
@@ -67,23 +55,33 @@ def walk_backwards(roots: Sequence[ast.AST]) -> list[ast.AST]:
     while waiting:
         node = waiting.pop()
         found.append(node)
-        for name in fields(type(node)):
-            inner = getattr(node, name, None)
-            if type(inner) is list:
-                waiting.extend(one for one in inner if isinstance(one, ast.AST))
-            elif isinstance(inner, ast.AST):
-                waiting.append(inner)
+        _put_children(node, waiting)
     return found
+
+
+def _put_children(node: ast.AST, found: list[ast.AST]) -> None:
+    kind = type(node)
+    for name in _FIELDS[kind] if kind in _FIELDS else fields(kind):
+        inner = getattr(node, name, None)
+        if inner is None:
+            continue
+        if type(inner) is not list:
+            found.append(inner)
+        elif None in inner:  # the key of ``**other`` in a dict, a parameter without default
+            found.extend([one for one in inner if one is not None])
+        else:
+            found.extend(inner)
 
 
 class Nodes:
     """The nodes of one piece of code by their type; walked when first asked."""
 
-    __slots__ = ("_by_type", "_roots")
+    __slots__ = ("_by_type", "_roots", "_words")
 
     def __init__(self, roots: Sequence[ast.AST]) -> None:
         self._roots = roots
         self._by_type: dict[type[ast.AST], list[Any]] | None = None
+        self._words: frozenset[str] | None = None
 
     def by_type(self) -> dict[type[ast.AST], list[Any]]:
         """All nodes, per exact type, nearest first."""
@@ -106,3 +104,12 @@ class Nodes:
         """The nodes of several types, one type after the other."""
         table = self.by_type()
         return [node for kind in kinds for node in table.get(kind, ())]
+
+    def words(self) -> frozenset[str]:
+        """Every name, attribute and keyword that stands in the code."""
+        if self._words is None:
+            found = {name.id for name in self.of(ast.Name)}
+            found.update([part.attr for part in self.of(ast.Attribute)])
+            found.update([keyword.arg or "" for keyword in self.of(ast.keyword)])
+            self._words = frozenset(found)
+        return self._words
