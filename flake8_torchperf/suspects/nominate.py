@@ -170,10 +170,26 @@ def suspect(nodes: Nodes, hosts: frozenset[str], names: Names) -> bool:
         if any(objectionable(node, hosts, names) for node in by_type.get(kind, ())):
             return True
     called = {called_name(node.func) for node in nodes.of(ast.Call)}
+    if steps_by_index(nodes):
+        return True
     if nodes.of_any(*LOOPS) and (nodes.of(ast.AugAssign) or not called.isdisjoint(PER_PARAMETER)):
         return True
     # A tensor that lies on the host, and one that is moved: it may be the same.
     return not called.isdisjoint(HOST_MADE) and not called.isdisjoint(MOVING)
+
+
+def steps_by_index(nodes: Nodes) -> bool:
+    """``for i in range(n): ... t[i] ...``, where ``n`` may be the length of ``t``."""
+    counters = {
+        loop.target.id
+        for loop in nodes.of_any(ast.For, ast.AsyncFor)
+        if isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call)
+    }
+    return bool(counters) and any(
+        isinstance(index, ast.Name) and index.id in counters
+        for node in nodes.of(ast.Subscript)
+        for index in (node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,))
+    )
 
 
 def called_name(func: ast.expr) -> str:

@@ -17,6 +17,7 @@ from flake8_torchperf.suspects.nominate import (
     PER_PARAMETER,
     called_name,
     measures,
+    steps_by_index,
     suspect,
 )
 from flake8_torchperf.suspects.walk import Nodes, walk
@@ -37,7 +38,7 @@ def repeats(nodes: Nodes) -> bool:
 
 def suspect_in_loops(args: ast.arguments | None, nodes: Nodes, names: Names) -> bool:
     """Could a rule object to something that runs in a loop?"""
-    if _maps(nodes):
+    if _maps(nodes) or steps_by_index(nodes):
         return True
     hosts = host_names(args, nodes)
     if any(_head_repeats(loop, hosts) for loop in nodes.of_any(*LOOPS)):
@@ -61,21 +62,9 @@ def _head_repeats(loop: ast.AST, hosts: frozenset[str]) -> bool:
     if isinstance(loop, ast.While):
         return not surely_host(loop.test, hosts)
     if isinstance(loop, (ast.For, ast.AsyncFor)):
-        return measures(loop.iter) or _indexes(loop)
+        return measures(loop.iter)
     generators = loop.generators if isinstance(loop, COMPREHENSIONS) else []
     return any(not surely_host(test, hosts) for part in generators for test in part.ifs)
-
-
-def _indexes(loop: ast.For | ast.AsyncFor) -> bool:
-    """``for i in range(n): ... t[i] ...``, where ``n`` may be the length of ``t``."""
-    if not isinstance(loop.target, ast.Name) or not isinstance(loop.iter, ast.Call):
-        return False
-    index = loop.target.id
-    return any(
-        isinstance(node, ast.Subscript)
-        and any(isinstance(n, ast.Name) and n.id == index for n in walk([node.slice]))
-        for node in walk(loop.body)
-    )
 
 
 def _bodies(nodes: Nodes) -> list[ast.AST]:
