@@ -146,6 +146,15 @@ HOST_DATA = {
             a = torch.tensor([], device=x.device), x.new_tensor([])
             return a, torch.Tensor([]).to(x.device), torch.tensor([]).cuda()
         """,
+    "each moved once, and kept there": """
+        class Rotary:
+            def __init__(self, n: int):
+                self.tables = [torch.linspace(0, 1, n), torch.linspace(0, 2, n)]
+
+            def forward(self, x: Tensor):
+                self.tables = [table.to(x.device) for table in self.tables]
+                return x * self.tables[0]
+        """,
     "moved once, and kept there": """
         class Scheduler:
             def __init__(self, n: int):

@@ -164,16 +164,29 @@ def to_device(
 
 
 def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
-    """``self.alpha = self.alpha.to(x.device)``: from the second call on nothing is moved."""
-    path = path_of(owner) if isinstance(owner, ast.Attribute) else None
-    if path is None or ctx.node is None:
+    """``self.alpha = self.alpha.to(x.device)``: from the second call on nothing is moved.
+
+    The same of ``self.tables = [table.to(x.device) for table in self.tables]``.
+    """
+    if owner is None or ctx.node is None:
         return False
     return any(
         isinstance(inner, ast.Assign)
-        and inner.value is node
+        and (path := _moved(inner.value, node, owner)) is not None
         and any(path_of(target) == path for target in inner.targets)
         for inner in ast.walk(ctx.node)
     )
+
+
+def _moved(value: ast.expr, node: ast.Call, owner: ast.expr) -> str | None:
+    """The attribute whose tensor, or whose every tensor, ``value`` moves by the call ``node``."""
+    match value:
+        case ast.Call() if value is node and isinstance(owner, ast.Attribute):
+            return path_of(owner)
+        case ast.ListComp(elt=elt, generators=[ast.comprehension(target=target, iter=source)]):
+            each = elt is node and path_of(target) == path_of(owner)
+            return path_of(source) if each and isinstance(source, ast.Attribute) else None
+    return None
 
 
 def _head(node: ast.expr) -> str | None:
