@@ -329,7 +329,7 @@ def test_calls(code):
         """,
     "rows unpacked are no numbers": """
         def f(x: torch.Tensor, points: torch.LongTensor):
-            i, j = points  # TPF201
+            i, j = points.flip(0)  # TPF201
             return x[i, j], x[points[0]]
         """,
     "the next row of what the loop counts": """
@@ -340,6 +340,39 @@ def test_calls(code):
 })  # fmt: skip
 def test_paths_and_ranks(code):
     check(code, ALL, prelude=PLAIN)
+
+
+@table({
+    "another library works on the host": """
+        def f(x: torch.Tensor, i):
+            y = ndimage.spread(x.cpu().numpy() * 2)
+            return y, torch.save(x.cpu(), "f")  # TPF102
+        """,
+    "in a loop as well, but there they can be collected": """
+        def f(xs: list[torch.Tensor]):
+            return [ndimage.spread(x.cpu().numpy()) for x in xs]  # TPF102
+        """,
+    "the caller asks for the copy": """
+        def f(x: torch.Tensor, to_cpu, cpu_offload):
+            if to_cpu:
+                x = x.cpu()
+            return x.cpu() if not cpu_offload else x  # TPF102
+        """,
+    "a dict has values too": """
+        class Loss(torch.nn.Module):
+            def forward(self, outputs, targets):
+                for value in outputs.values():
+                    pass
+                if "extra" in outputs:
+                    return outputs["extra"]
+        """,
+    "the type of a comprehension's variable": """
+        def f(params):
+            return {k: str(v) if hasattr(v, "ndim") and v.ndim > 1 else v for k, v in params}
+        """,
+})  # fmt: skip
+def test_wanted_copies_and_other_types(code):
+    check(code, prelude="import torch\nfrom scipy import ndimage\n")
 
 
 GROWTH = """

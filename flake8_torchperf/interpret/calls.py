@@ -23,7 +23,7 @@ from flake8_torchperf.interpret import (
     training,
 )
 from flake8_torchperf.interpret.arguments import Arguments, evaluate_arguments
-from flake8_torchperf.interpret.contexts import LATER
+from flake8_torchperf.interpret.contexts import GIVEN_AWAY, LATER
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.telling import knows_arrays, told_by_call, told_by_cast
@@ -63,7 +63,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     if isinstance(node.func, ast.Name) and node.func.id == "super" and "super" not in env:
         return classes.super_instance(ctx)
     callee = expressions.evaluate(node.func, env, ctx)
-    arguments = evaluate_arguments(node, env, ctx)
+    arguments = evaluate_arguments(node, env, _for_arguments(callee, ctx))
     _named_call(callee, node, ctx)
     if ctx.sink is not None and ctx.machine.compiled is not None:
         compiled.note_call(callee, arguments, ctx)
@@ -121,6 +121,31 @@ def _lambdas(arguments: Arguments, ctx: Context) -> None:
                     expressions.evaluate(body, {**outer, **given}, ctx.mark(LATER))
 
 
+def _for_arguments(callee: Value, ctx: Context) -> Context:
+    """The place of a call's arguments: another library needs what it is given on the host.
+
+    numpy's functions take tensors as well, by a copy that is reported as theirs.
+    """
+    if isinstance(callee, External) and callee.name.partition(".")[0] not in OURS:
+        return ctx.mark(GIVEN_AWAY)
+    return ctx.unmark(GIVEN_AWAY) if GIVEN_AWAY in ctx.traits else ctx
+
+
+OURS = (
+    "torch",
+    "builtins",
+    "numpy",
+    "math",
+    "cmath",
+    "operator",
+    "functools",
+    "itertools",
+    "collections",
+    "copy",
+    "logging",
+    "warnings",
+    "typing",
+)
 # Callees whose work does not shrink to one tensor operation.
 OPAQUE = (Function, Closure, Instance, Returning, UnknownValue)
 

@@ -34,6 +34,10 @@ _GRADIENTS_OFF = {
 }  # fmt: skip
 # The trait of an assertion whose text has to be made: torch.compile takes only a literal.
 MADE_TEXT = "made-text"
+# Words in the name of a flag by which a caller asks for tensors on the host.
+MOVING = frozenset(("cpu", "offload"))
+# The trait of what is given to a function of another library, which works on the host.
+GIVEN_AWAY = "given-away"
 # The trait of the branch that only a traced or compiled run takes.
 TRACED = "traced"
 DEBUGGING = {"debug", "verbose", "debug_mode", "is_debug", "__debug__", "isEnabledFor", "DEBUG"}
@@ -65,8 +69,11 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
             if last in DEBUGGING:
                 return "under a debugging switch", True
         case ast.Name() | ast.Attribute():
-            if dotted_name(test).rpartition(".")[2].lstrip("_") in DEBUGGING:
+            last = dotted_name(test).rpartition(".")[2].lstrip("_")
+            if last in DEBUGGING:
                 return "under a debugging switch", True
+            if not MOVING.isdisjoint(last.split("_")):
+                return "where a copy to the host is asked for", True
         case ast.Compare(left=ast.BinOp(op=ast.Mod()) as every, ops=[ast.Eq()]):
             if _counts_steps(every):
                 return "once in several steps", True

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret.contexts import EXCEPT, LATER
+from flake8_torchperf.interpret.contexts import EXCEPT, GIVEN_AWAY, LATER
 from flake8_torchperf.interpret.values import Tensor, Value, tensor_of
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
@@ -42,6 +42,8 @@ def emit(
         return
     if kind is SiteKind.FORMAT and not ctx.traits.isdisjoint((EXCEPT, LATER)):
         ctx = ctx.demote("in the text of an error")
+    if kind is SiteKind.TRANSFER and GIVEN_AWAY in ctx.traits and not ctx.loops:
+        ctx = ctx.demote("for a library that works on the host")
     if kind is SiteKind.SYNCHRONIZE and not waits_each_step(ctx.node, ctx.base):
         ctx = ctx.demote("where waiting is the purpose")
     sink.append(

@@ -42,6 +42,8 @@ SHARED_OWNERS = {"self", "cls"}
 TYPE_TESTS = {
     "isinstance", "issubclass", "hasattr", "type", "callable", "is_tensor", "is_tensor_like",
 }  # fmt: skip
+# Methods that dicts, lists and strings have as well.
+OF_CONTAINERS = frozenset(name for kind in (dict, list, set, str) for name in dir(kind))
 NAMES = {"__name__", "__qualname__", "__module__"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 ERRORS_OF_TYPE = {"AttributeError", "TypeError", "Exception"}
@@ -147,6 +149,8 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
         for node in nodes:
             if isinstance(node, ast.comprehension):
                 _bind_loop(node.target, node.iter, seen, known)
+        for name in asked:
+            seen.pop(name, None)  # a comprehension's own variable too
         for node in nodes:
             _look(node, seen, known)
         _bind(statement, aliases, known)
@@ -308,7 +312,11 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
                     _tell((use,), f"`.{attr}` is asked for")
                 elif attr in HINTING:
                     use.hints.add(attr)
-                elif not use.method and known.table.method(attr) is not None:
+                elif (
+                    not use.method
+                    and attr not in OF_CONTAINERS
+                    and known.table.method(attr) is not None
+                ):
                     use.method = attr
         case ast.Subscript(slice=ast.UnaryOp(op=ast.Invert(), operand=mask)):
             _tell(_use_of(mask, aliases), "its inverse is used as an index", mask=True)

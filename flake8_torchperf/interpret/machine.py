@@ -199,6 +199,10 @@ class Context:
         """The same place with one more trait on its sites."""
         return self.but(traits=self.traits | {trait})
 
+    def unmark(self, trait: str) -> Context:
+        """The same place without a trait on its sites."""
+        return self.but(traits=self.traits - {trait})
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopPlace:
