@@ -358,6 +358,11 @@ def test_paths_and_ranks(code):
                 x = x.cpu()
             return x.cpu() if not cpu_offload else x  # TPF102
         """,
+    "a generator's state lies on the host": """
+        def f(state):
+            torch.set_rng_state(state)
+            return state.cpu()
+        """,
     "a dict has values too": """
         class Loss(torch.nn.Module):
             def forward(self, outputs, targets):

@@ -45,8 +45,10 @@ COLD_NAMES = (
 
 
 # Parts of a module's dotted name that say: run by a test runner, or once to export a model.
-COLD_PLACES = frozenset(("test", "tests", "testing", "test_utils", "conftest", "onnx", "export",
-                         "exporter", "benchmark", "benchmarks"))  # fmt: skip
+COLD_PLACES = frozenset((
+    "init", "initialization", "test", "tests", "testing", "test_utils", "conftest", "onnx",
+    "export", "exporter", "benchmark", "benchmarks",
+))  # fmt: skip
 # Decorators of functions that a kernel compiler takes; Python never runs them on tensors.
 KERNEL_DECORATORS = ("jit", "kernel", "autotune", "heuristics")
 
