@@ -14,6 +14,7 @@ from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.types import DTYPES
 from flake8_torchperf.interpret.values import (
     BOOL,
+    NONE,
     SHAPE,
     UNKNOWN,
     BoundMethod,
@@ -48,11 +49,16 @@ NDARRAY_FACTS: dict[str, Value] = {"shape": SHAPE, "ndim": Scalar("int"), "size"
 
 def attribute(node: ast.Attribute, env: Env, ctx: Context) -> Value:
     """``owner.name``: what is known of the path, else of the owner."""
+    return with_owner(node, env, ctx)[0]
+
+
+def with_owner(node: ast.Attribute, env: Env, ctx: Context) -> tuple[Value, Value | None]:
+    """``owner.name``, and the owner where it had to be asked."""
     path = path_of(node)
     if path is not None and path in env:
-        return env[path]
+        return env[path], None
     owner = expressions.evaluate(node.value, env, ctx)
-    return attribute_of(owner, node.attr, node, ctx)
+    return attribute_of(owner, node.attr, node, ctx), owner
 
 
 def attribute_of(owner: Value, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
@@ -139,9 +145,9 @@ def _of_external(qualified: str, name: str, ctx: Context) -> Value:
 EXTERNAL_CONSTANTS: dict[str, Value] = {
     "math.inf": Scalar("float"), "math.nan": Scalar("float"), "math.pi": Scalar("float"),
     "math.e": Scalar("float"), "torch.inf": Scalar("float"), "torch.nan": Scalar("float"),
-    "torch.pi": Scalar("float"), "torch.e": Scalar("float"), "torch.newaxis": NoneValue(),
+    "torch.pi": Scalar("float"), "torch.e": Scalar("float"), "torch.newaxis": NONE,
     "numpy.inf": Scalar("float"), "numpy.nan": Scalar("float"), "numpy.pi": Scalar("float"),
-    "sys.maxsize": Scalar("int"), "numpy.newaxis": NoneValue(),
+    "sys.maxsize": Scalar("int"), "numpy.newaxis": NONE,
 }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import (
     accumulation,
+    attributes,
     builtin_calls,
     classes,
     compiled,
@@ -62,7 +63,11 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     """The value of a call expression."""
     if isinstance(node.func, ast.Name) and node.func.id == "super" and "super" not in env:
         return classes.super_instance(ctx)
-    callee = expressions.evaluate(node.func, env, ctx)
+    owner: Value | None = None
+    if isinstance(node.func, ast.Attribute):
+        callee, owner = attributes.with_owner(node.func, env, ctx)
+    else:
+        callee = expressions.evaluate(node.func, env, ctx)
     arguments = evaluate_arguments(node, env, _for_arguments(callee, ctx))
     _named_call(callee, node, ctx)
     if ctx.sink is not None and ctx.machine.compiled is not None:
@@ -82,7 +87,9 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
         # A tokenizer or processor: what it makes of text or images lies on the host.
         return HOST_BATCH
     if value == UNKNOWN and isinstance(node.func, ast.Attribute):
-        return unknown_method(node, node.func, arguments, env, ctx)
+        if owner is None:
+            owner = expressions.evaluate(node.func.value, env, ctx.silent())
+        return unknown_method(node, node.func, owner, arguments, env, ctx)
     return value
 
 
@@ -210,10 +217,14 @@ def _method(
 
 
 def unknown_method(
-    node: ast.Call, func: ast.Attribute, arguments: Arguments, env: Env, ctx: Context
+    node: ast.Call,
+    func: ast.Attribute,
+    owner: Value,
+    arguments: Arguments,
+    env: Env,
+    ctx: Context,
 ) -> Value:
     """A method of an owner of which nothing is known, where the method itself tells."""
-    owner = expressions.evaluate(func.value, env, ctx.silent())
     if owner not in (UNKNOWN, COMPARED):
         return UNKNOWN
     name = func.attr

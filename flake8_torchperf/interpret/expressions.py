@@ -71,9 +71,20 @@ def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
         truth(node.operand, env, ctx, operation)
     elif isinstance(node, ast.BoolOp):
         _truths(node, env, ctx, operation)
+    elif ctx.sink is None and _changes_nothing(node):
+        return
     else:
         value = evaluate(node, env, ctx)
         emit_read(ctx, SiteKind.BRANCH, operation, node, value, operand_node=node)
+
+
+def _changes_nothing(node: ast.expr) -> bool:
+    """Does evaluating it do no more than give a value? Calls may change what they are given."""
+    if isinstance(node, ast.Attribute):
+        return _changes_nothing(node.value)
+    if isinstance(node, ast.Compare):
+        return _changes_nothing(node.left) and all(map(_changes_nothing, node.comparators))
+    return isinstance(node, (ast.Name, ast.Constant))
 
 
 def _truths(node: ast.BoolOp, env: Env, ctx: Context, operation: str) -> None:

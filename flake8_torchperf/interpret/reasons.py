@@ -5,9 +5,10 @@ Enters facts and the nodes they were read from; leaves chains of them. Must not 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret.record import record
 
 if TYPE_CHECKING:
     import ast
@@ -22,7 +23,7 @@ class Strength(IntEnum):
     STATED = 3
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reason:
     """Why a value is a tensor: one fact, the node it was read from, and the fact before it."""
 

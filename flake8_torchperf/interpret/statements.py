@@ -118,13 +118,16 @@ def run(node: ast.stmt, env: Env, ctx: Context) -> Flow:
 
 def _raise(node: ast.Raise, env: Env, ctx: Context) -> None:
     """The text of an error is made only once, on the way out."""
+    if ctx.sink is None:
+        return  # nothing comes after it
     place = ctx.demote("in the text of an error").mark("error-message")
     if node.exc is not None:
         expressions.evaluate(node.exc, env, place)
 
 
 def _expression(node: ast.Expr, env: Env, ctx: Context) -> None:
-    expressions.evaluate(node.value, env, ctx)
+    if not isinstance(node.value, ast.Constant):  # a docstring
+        expressions.evaluate(node.value, env, ctx)
 
 
 def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
@@ -217,7 +220,7 @@ def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
 def _assert(node: ast.Assert, env: Env, ctx: Context) -> None:
     made = node.msg is not None and not isinstance(node.msg, ast.Constant)
     expressions.truth(node.test, env, ctx.mark(MADE_TEXT) if made else ctx, "assert")
-    if node.msg is not None:
+    if node.msg is not None and ctx.sink is not None:
         after = narrow(node.test, env, ctx, False)
         place = ctx.demote("in the text of an error").mark("error-message")
         expressions.evaluate(node.msg, dict(env) if after is None else after, place)

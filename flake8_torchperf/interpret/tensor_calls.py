@@ -16,13 +16,13 @@ from flake8_torchperf.interpret.values import (
     BOOL,
     INT,
     NDARRAY,
+    NONE,
     SHAPE,
     STR,
     UNKNOWN,
     Device,
     DType,
     External,
-    NoneValue,
     Reason,
     Scalar,
     Sequence,
@@ -88,7 +88,7 @@ def call_method(
             emit_read(ctx, SiteKind.FORMAT, "repr", arguments.node, tensor, operand_node=owner)
             return STR
         case "item_" | "backward":
-            return NoneValue()
+            return NONE
     if name in CASTS:
         early(ctx, name, arguments.node, tensor, owner)
         return moves.cast(replace(tensor, dtype=CASTS[name], arrives=0))

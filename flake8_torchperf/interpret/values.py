@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.interpret.reasons import Reason as Reason
 from flake8_torchperf.interpret.reasons import Strength as Strength
+from flake8_torchperf.interpret.record import record
 
 if TYPE_CHECKING:
     import ast
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 CHAIN_LENGTH = 4
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tensor:
     """A ``torch.Tensor``.
 
@@ -49,7 +50,7 @@ class Tensor:
     arrives: int = field(default=0, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scalar:
     """A Python number, string or bytes on the host.
 
@@ -66,24 +67,24 @@ class Scalar:
     size_of: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NoneValue:
     """``None``."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class NDArray:
     """A numpy array or numpy scalar: on the host, reads are free."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Opaque:
     """Known not to be a tensor, and nothing more: a shape, a dtype, a range, a logger."""
 
     what: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Device:
     """A ``torch.device``: ``kind`` is "host", "device" or "unknown".
 
@@ -95,14 +96,14 @@ class Device:
     stated: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DType:
     """A ``torch.dtype`` of class "bool", "int", "float", "complex" or "unknown"."""
 
     kind: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Sequence:
     """A list, tuple, set, generator or iterator.
 
@@ -116,7 +117,7 @@ class Sequence:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Mapping_:
     """A dict: ``items`` the values under known string keys, ``element`` what any other may be.
 
@@ -137,21 +138,21 @@ class Mapping_:
         return join_all([*known, self.element])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class External:
     """Something imported or built in, by its qualified name: ``torch.isinf``, ``builtins.len``."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Imported:
     """A name that an import inside a function binds, looked up when it is used."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Function:
     """A function of the module linted or of a module beside it; ``bound`` is its ``self``."""
 
@@ -160,7 +161,7 @@ class Function:
     bound: Value | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Closure:
     """A nested function or lambda with the environment it was defined in."""
 
@@ -170,7 +171,7 @@ class Closure:
     module: ModuleMap = field(compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClassValue:
     """A class of the module linted or of a module beside it."""
 
@@ -178,7 +179,7 @@ class ClassValue:
     key: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Instance:
     """An object of a class: one we can read (``info``) or one of torch's (``name`` alone).
 
@@ -190,7 +191,7 @@ class Instance:
     facts: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BoundMethod:
     """A method looked up on a value that is no class of ours: ``x.sum`` before the call."""
 
@@ -199,7 +200,7 @@ class BoundMethod:
     node: ast.expr | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Partial:
     """``functools.partial(callee, *positional, **keywords)``."""
 
@@ -208,14 +209,14 @@ class Partial:
     keywords: tuple[tuple[str, Value], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Returning:
     """A callable known only by what it returns, e.g. annotated ``Callable[..., Tensor]``."""
 
     value: Value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Union:
     """One of several values, none of them a Union or Unknown.
 
@@ -227,12 +228,12 @@ class Union:
     met: bool = field(default=False, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class UnknownValue:
     """Nothing is known; no finding may rest on it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Compared:
     """What comparing values of which nothing is known gives: a bool, or a mask of tensors."""
 

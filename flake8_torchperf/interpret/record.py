@@ -1,0 +1,30 @@
+"""How the interpreter's values are declared.
+
+Enters a class with fields; leaves a dataclass with slots, equality and a hash. Must not know any of
+them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeVar
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_options):
+        """Only type checkers ask."""
+        return lambda decorator: decorator
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def record(kind: type[T]) -> type[T]:
+    """A dataclass that nobody changes once it is made.
+
+    mypy takes it for a frozen one. Freezing it at run time would double the time that each takes to
+    make, and a large file makes a hundred thousand.
+    """
+    return dataclass(slots=True, unsafe_hash=True)(kind)
