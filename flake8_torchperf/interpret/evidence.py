@@ -30,6 +30,7 @@ from flake8_torchperf.interpret.values import (
     union,
 )
 from flake8_torchperf.knowledge.returns import TensorReturn
+from flake8_torchperf.suspects.walk import children
 
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import Op, TorchTable
@@ -145,10 +146,10 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
             continue
         nodes = _expressions(statement)
         asked = _asked_for_type(nodes)
-        seen = _without(aliases, asked)
-        for node in nodes:
-            if isinstance(node, ast.comprehension):
-                _bind_loop(node.target, node.iter, seen, known)
+        clauses = [node for node in nodes if isinstance(node, ast.comprehension)]
+        seen = _without(aliases, asked) if asked or clauses else aliases
+        for clause in clauses:
+            _bind_loop(clause.target, clause.iter, seen, known)
         for name in asked:
             seen.pop(name, None)  # a comprehension's own variable too
         for node in nodes:
@@ -159,6 +160,8 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
 
 def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowledge) -> None:
     """The blocks inside a statement; after it a name may have what any of them gave it."""
+    if isinstance(statement, SIMPLE):
+        return
     blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
     handlers = getattr(statement, "handlers", [])
     if isinstance(statement, ast.Match):
@@ -177,6 +180,8 @@ def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowl
         aliases[name] = tuple(found)[:MAX_ALIASES]
 
 
+# Statements without blocks, which most are.
+SIMPLE = (ast.Expr, ast.Assign, ast.Return, ast.AugAssign, ast.AnnAssign, ast.Raise, ast.Assert)
 # A name with more assignments than this that may have been last tells of the first ones only.
 MAX_ALIASES = 8
 
@@ -213,16 +218,20 @@ def _expressions(statement: ast.stmt) -> list[ast.AST]:
     """The expression nodes of a statement itself, without those of the blocks inside it."""
     found: list[ast.AST] = []
     waiting: list[ast.AST] = [
-        child
-        for child in ast.iter_child_nodes(statement)
-        if isinstance(child, (ast.expr, ast.withitem))
+        one for one in children(statement) if isinstance(one, (ast.expr, ast.withitem))
     ]
     while waiting:
         node = waiting.pop()
+        if isinstance(node, LEAVES):
+            continue
         found.append(node)
         if not isinstance(node, ast.Lambda):
-            waiting.extend(ast.iter_child_nodes(node))
+            waiting.extend(children(node))
     return found
+
+
+# Expressions without any other inside, of which nothing is asked.
+LEAVES = (ast.Name, ast.Constant)
 
 
 def _bind(statement: ast.stmt, aliases: Aliases, known: Knowledge) -> None:

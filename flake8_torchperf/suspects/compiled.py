@@ -50,7 +50,8 @@ _SPEAKS = re.compile(
     r"torch\.compile\b|import[^\n#]*\bcompile\b|_dynamo(?:\.optimize| import)|(?<!\bre)\.compile\("
     r"|\bvmap\b|functorch|torch\.func\b"
 )
-_WORDS = frozenset(("compile", "_dynamo", "vmap", "functorch"))
+# What code must name: torch._dynamo alone compiles nothing, torch._dynamo.optimize does.
+_WORDS = frozenset(("compile", "optimize", "vmap", "functorch"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,10 @@ def _is_word(part: ast.Attribute) -> bool:
 
 
 def _imports(name: str) -> bool:
-    return name.startswith("torch.func") or not _WORDS.isdisjoint(name.split("."))
+    return name.startswith("torch.func") or not IMPORTED.isdisjoint(name.split("."))
+
+
+IMPORTED = _WORDS | {"_dynamo"}
 
 
 class Search:
