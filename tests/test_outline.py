@@ -38,7 +38,9 @@ TRICKY = {
 
 def described(module: ModuleMap) -> dict[str, object]:
     """All that a map says, expressions and definitions as text with their lines."""
-    names = sorted({n.name for n in ast.walk(module.tree) if hasattr(n, "name") and n.name})
+    named = [n.name for n in ast.walk(module.tree) if hasattr(n, "name") and n.name]
+    # A type alias of Python 3.12 has a node for its name.
+    names = sorted({name for name in named if isinstance(name, str)})
     return {
         "imports": module.imports,
         "stars": module.stars,

@@ -56,17 +56,12 @@ def names(target: ast.expr) -> set[str]:
     return set()
 
 
-# What a value is known by with which nothing was done since it was declared: as likely as a tensor,
-# what is unpacked then is a tuple of tensors.
-DECLARED = "annotation of parameter"
-
-
 def _unpack(target: ast.Tuple | ast.List, value: Value, env: Env, ctx: Context) -> None:
     tensor = tensor_of(value)
     if tensor is not None and tensor.reason.fact.startswith("return annotation"):
         # More likely the annotation leaves out that a tuple is returned.
         value = Sequence("tuple", UNKNOWN)
-    elif tensor is not None and (tensor.chain or not tensor.reason.fact.startswith(DECLARED)):
+    elif tensor is not None:
         unpack_reads(value, "unpack", target, ctx)
     starred = [isinstance(e, ast.Starred) for e in target.elts]
     places = [e.value if isinstance(e, ast.Starred) else e for e in target.elts]
