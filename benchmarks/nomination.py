@@ -23,7 +23,7 @@ from flake8_torchperf.interpret.project import split_lines
 from flake8_torchperf.options import Options
 from flake8_torchperf.sites.model import Level
 from flake8_torchperf.suspects.modulemap import ModuleMap, read_module
-from flake8_torchperf.suspects.nominate import Suspects, nominate
+from flake8_torchperf.suspects.nominate import Suspects, nominate, with_compiled
 
 # Lost findings printed for one path.
 MAX_SHOWN = 20
@@ -70,6 +70,7 @@ def compare(file: Path, tree: ast.Module, lines: tuple[str, ...], tally: Tally) 
     start = time.process_time()
     module = _map(tree, lines, file)
     mapped = time.process_time()
+    defined = len(module.defined)
     suspects = nominate(module)
     nominated = time.process_time()
     sharp = _lint(module, suspects)
@@ -79,7 +80,7 @@ def compare(file: Path, tree: ast.Module, lines: tuple[str, ...], tally: Tally) 
     start = time.process_time()
     full = _lint(everything, Suspects(tuple(everything.defined), module_level=True))
     tally.spent("interpret, everything", time.process_time() - start)
-    tally.functions += len(module.defined)
+    tally.functions += defined
     tally.nominated += len(suspects.functions)
     tally.nominated_lines += sum(
         (f.node.end_lineno or 0) - f.node.lineno + 1 for f in suspects.functions
@@ -97,7 +98,10 @@ def _map(tree: ast.Module, lines: tuple[str, ...], file: Path) -> ModuleMap:
 def _lint(module: ModuleMap, suspects: Suspects) -> list[Finding]:
     if not suspects:
         return []
-    return pipeline._interpret(module, suspects, Options(scope=Level.COLD))
+    options = Options(scope=Level.COLD)
+    compiled = pipeline._compiled(module, options)
+    chosen = with_compiled(suspects, module, compiled)
+    return pipeline._interpret(module, chosen, compiled, options, {})
 
 
 def _places(findings: Iterable[Finding]) -> Counter[str]:

@@ -7,10 +7,12 @@ The interpreter, the torch table and the rule pages are imported only where a fi
 from __future__ import annotations
 
 import ast
+import atexit
 import gc
 import io
 import os
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -92,8 +94,18 @@ def _interpret(
     options: Options,
     reads: dict[str, str],
 ) -> list[Finding]:
+    _end_quickly()
     with _collection_paused():
-        return _findings(module, suspects, compiled, options, reads)
+        try:
+            return _findings(module, suspects, compiled, options, reads)
+        finally:
+            module.forget()
+
+
+@cache
+def _end_quickly() -> None:
+    """Let what ends with the process not be collected first, which takes as long as some files."""
+    atexit.register(gc.freeze)
 
 
 @contextmanager

@@ -122,6 +122,15 @@ class ModuleMap:
             found = self._nodes[id(node)] = Nodes((node,))
         return found
 
+    def forget(self) -> None:
+        """Let go of all that refers back to the map, so that it goes with its last user.
+
+        A tree that waits for the garbage collector is walked by it, and takes memory until then.
+        """
+        for table in (self.functions, self.classes, self._nodes):
+            table.clear()
+        self.defined.clear()
+
     def qualify(self, node: ast.expr) -> str:
         """The dotted name an expression stands for, imports resolved; "" for anything else."""
         parts: list[str] = []
