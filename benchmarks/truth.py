@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(agreement(load_labels(Path(arguments.compare)), labels))
         return 0
     folder = Path(arguments.rest[0]) if arguments.rest else package_folder(labels.package)
-    report = _report(folder, arguments)
+    report = _report(folder, sorted(labels.executed), arguments)
     result = score(labels, read_flags(report, folder, arguments.codes.split(",")))
     if arguments.json:
         print(json.dumps(result.as_data()))
@@ -88,13 +88,15 @@ def _record(package: str, path: Path, workload: Sequence[str]) -> int:
     return status
 
 
-def _report(folder: Path, arguments: argparse.Namespace) -> list[str]:
+def _report(folder: Path, files: Sequence[str], arguments: argparse.Namespace) -> list[str]:
+    # Only files with statements that ran can score; what they import is read all the same.
     if arguments.report:
         return Path(arguments.report).read_text(encoding="utf-8").splitlines()
     command = [sys.executable, "-m", "flake8", "--isolated", "--select", "TPF"]
     # flake8 leaves with 1 where it finds something; more is a failure of its own.
     options = ["--torchperf-scope=all", f"--torchperf-confidence={arguments.confidence}"]
-    done = subprocess.run([*command, *options, str(folder)], stdout=subprocess.PIPE, text=True)
+    paths = [str(folder / file) for file in files]
+    done = subprocess.run([*command, *options, *paths], stdout=subprocess.PIPE, text=True)
     if done.returncode not in (0, 1):
         raise SystemExit(f"truth: flake8 failed with exit status {done.returncode}")
     return done.stdout.splitlines()
