@@ -65,6 +65,12 @@ MADE_ON_THE_HOST = {
             fourth += torch.load("x.pt")
             return mask.to(x.device), other.to(x.device), third.to(x.device), fourth.to(x.device)
         """,
+    "memory of a size": """
+        def step(x: Tensor, n: int):
+            a = torch.FloatTensor(n, 4).to(x.device)  # TPF501
+            b = torch.Tensor(n).cuda()  # TPF501
+            return a, b, torch.LongTensor(n, 4).random_().cuda()  # TPF501
+        """,
     "written to by numbers alone": """
         def step(x: Tensor, n: int):
             a = torch.empty(n).uniform_(0, 1).to(x.device)  # TPF501
@@ -236,6 +242,17 @@ PINNED = {
                 batch.to(device, non_blocking=True)
                 batch.to(device)
         """,
+    "a batch that is a dict": """
+        from torch.utils.data import DataLoader
+
+        def train(dataset, device: torch.device):
+            loader = DataLoader(dataset, num_workers=4, pin_memory=True, persistent_workers=True)
+            for batch in loader:
+                a = batch["image"].to(device)  # TPF503
+                b = {k: v.to(device) for k, v in batch.items()}  # TPF503
+                c = {k: v.to(device, non_blocking=True) for k, v in batch.items()}
+                d = batch.get("label").cuda()  # TPF503
+        """,
     "tensors that are pinned": """
         def step(x: Tensor, n: int, device: torch.device, wait: bool):
             a = torch.empty(n, pin_memory=True)
@@ -278,6 +295,58 @@ RACES = {
     "as an array": """
         def step(x: Tensor):
             return x.to("cpu", non_blocking=True).numpy().sum()  # TPF504
+        """,
+    "collected, then read": """
+        def several(xs: list[Tensor], named: dict[str, Tensor]):
+            kept = []
+            for x in xs:
+                kept.append(x.sum().to("cpu", non_blocking=True))
+            mean = torch.stack(kept).mean()  # TPF504
+            made = [x.to("cpu", non_blocking=True) for x in xs]
+            state = {}
+            for name, x in named.items():
+                state[name] = x.to("cpu", non_blocking=True)
+            arrays = {name: x.numpy() for name, x in state.items()}  # TPF504
+            batch = {name: x.to("cpu", non_blocking=True) for name, x in named.items()}
+            return mean, arrays, batch["x"].sum(), sum(x.sum() for x in made)  # TPF504, TPF504
+        """,
+    "collected, waited for, then read": """
+        def several(xs: list[Tensor], named: dict[str, Tensor]):
+            state = {}
+            for name, x in named.items():
+                state[name] = x.to("cpu", non_blocking=True)
+            made = [x.to("cpu", non_blocking=True) for x in xs]
+            torch.cuda.synchronize()
+            return {name: x.numpy() for name, x in state.items()}, [x.tolist() for x in made]
+        """,
+    "read before a later wait": """
+        def several(x: Tensor, y: Tensor):
+            number = x.to("cpu", non_blocking=True).tolist()  # TPF504
+            array = y.to("cpu", non_blocking=True).numpy()
+            print(array)  # TPF504
+            total = array + 1, array.sum(), np.max(array)  # TPF504, TPF504, TPF504
+            torch.cuda.synchronize()
+            return number, total, array.mean()
+        """,
+    "saved half done": """
+        def save(x: Tensor):
+            copied = x.to("cpu", non_blocking=True)
+            torch.save(copied, "a")  # TPF504
+            torch.save({"x": copied}, "b")  # TPF504
+            torch.cuda.synchronize()
+            torch.save(copied, "c")
+        """,
+    "memory that is filled later": """
+        def fill(x: Tensor, y: Tensor):
+            kept = torch.empty(4, pin_memory=True)
+            kept.copy_(x, non_blocking=True)
+            early = kept.sum()  # TPF504
+            torch.cuda.synchronize()
+            other = torch.empty(4)
+            other.copy_(torch.ones(4), non_blocking=True)
+            third = torch.empty(4)
+            third.copy_(x)
+            return early, kept.sum(), other.sum(), third.sum()
         """,
     "in cold code too": """
         def save_summary(x: Tensor):
@@ -332,6 +401,11 @@ RACES = {
             return a.sum(), b.sum(), c.sum()
         """,
 }
+
+
+def test_the_message_of_a_race_names_the_copy() -> None:
+    found = findings(program(RACES["memory that is filled later"]))
+    assert any("TPF504 kept is a copy to the host" in one for one in found)
 
 
 @table(RACES)

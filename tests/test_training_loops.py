@@ -220,6 +220,46 @@ TOTALS = {
                 losses.append(loss)  # TPF507
             return torch.stack(losses).mean()
         """,
+    "a weight beside it, and a total that is added to twice": """
+        def train(model, loader, weight):
+            total = 0.0
+            for batch in loader:
+                loss = model(batch)
+                other = model(batch).mean()
+                (loss + other).backward()
+                total += weight * loss  # TPF507
+                total = total + other  # TPF507
+            return total
+        """,
+    "backward in some rounds, and let go there": """
+        def losses_of(model, loader, with_backward: bool):
+            losses = []
+            for batch in loader:
+                loss = model(batch)
+                if with_backward:
+                    loss.backward()
+                    loss = loss.detach()
+                losses.append(loss)
+            return sum(losses)
+
+        def total_of(model, loader, training: bool):
+            total = 0.0
+            for batch in loader:
+                loss = model(batch)
+                if training:
+                    loss.backward()
+                total += loss
+            return total
+
+        def given(model, loader, weights):
+            total = 0.0
+            for batch, weight in zip(loader, weights):
+                kept = model(batch)
+                for part in kept:
+                    part.backward(weight * part.grad)
+                total += weight * part.sum()
+            return total
+        """,
     "without the graph": """
         def train(model, loader):
             total, other, third, losses = 0.0, 0.0, 0.0, []

@@ -58,21 +58,24 @@ def _terms(node: ast.AugAssign | ast.Assign, total: str) -> Iterator[ast.expr]:
     """What is added to the total."""
     if isinstance(node, ast.AugAssign):
         if isinstance(node.op, ast.Add):
-            yield _factor(node.value)
+            yield from _factors(node.value)
         return
     match node.value:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             if path_of(left) == total:
-                yield _factor(right)
+                yield from _factors(right)
             elif path_of(right) == total:
-                yield _factor(left)
+                yield from _factors(left)
 
 
-def _factor(node: ast.expr) -> ast.expr:
-    """The ``loss`` of ``loss * size`` and ``loss / steps``."""
-    while isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Mult, ast.Div)):
-        node = node.left if path_of(node.left) is not None else node.right
-    return node
+def _factors(node: ast.expr) -> Iterator[ast.expr]:
+    """The ``loss`` of ``weight * loss`` and of ``loss / steps``, and what it is multiplied by."""
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
+            yield from _factors(left)
+            yield from _factors(right)
+        case _:
+            yield node
 
 
 def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> bool:
@@ -87,10 +90,12 @@ def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> 
     passes = list(_backward_calls(ctx.node if ctx.node is not None else loop))
     if any(id(one) not in within or _keeps_graph(one) for one in passes):
         return False
-    through = {path for one in passes for path in _paths(one)}
-    if added_path not in through or kept in through:
+    through = {path for one in passes for path in _paths(one, loop)}
+    if added_path not in through or kept in through or _let_go(added_path, loop):
         return False
-    return _made_in(added_path, loop) and not _made_in(kept, loop, but=reassigning)
+    if not all(_whenever(one, reassigning, loop) for one in passes):
+        return False
+    return _made_in(added_path, loop) and not _made_anew(kept, loop, but=reassigning)
 
 
 def _records_nothing(ctx: Context) -> bool:
@@ -110,27 +115,70 @@ def _keeps_graph(node: ast.Call) -> bool:
     return any(keyword.arg in KEEPING for keyword in node.keywords)
 
 
-def _paths(node: ast.Call) -> set[str]:
-    """Every name that a backward call starts from."""
+def _whenever(node: ast.Call, use: ast.AST, loop: ast.AST) -> bool:
+    """Does backward run in each round in which ``use`` does? Else ``use`` may be what needs it."""
+    for inner in ast.walk(loop):
+        if isinstance(inner, ast.If):
+            for branch in (inner.body, inner.orelse):
+                held = {id(one) for statement in branch for one in ast.walk(statement)}
+                if id(node) in held and id(use) not in held:
+                    return False
+    return True
+
+
+def _let_go(path: str, loop: ast.AST) -> bool:
+    """``loss = loss.detach()``: what is kept from there on holds no graph."""
+    return any(
+        isinstance(inner, ast.Assign)
+        and path in _assigned(inner)
+        and any(
+            isinstance(part, ast.Attribute)
+            and part.attr in ("detach", "item", "data")
+            and path_of(part.value) == path
+            for part in ast.walk(inner.value)
+        )
+        for inner in ast.walk(loop)
+    )
+
+
+def _paths(node: ast.Call, loop: ast.AST) -> set[str]:
+    """Every name that a backward call starts from.
+
+    Of ``accelerator.backward(loss)`` it is the argument, of ``loss.backward(gradient)`` it is not.
+    """
     assert isinstance(node.func, ast.Attribute)
-    roots = [node.func.value, *node.args]
+    owner = path_of(node.func.value)
+    roots = [node.func.value]
+    if owner is None or not _made_in(owner, loop):
+        roots += node.args
     inside = (inner for root in roots for inner in ast.walk(root) if isinstance(inner, ast.expr))
     return {path for path in map(path_of, inside) if path is not None}
 
 
-def _made_in(path: str, loop: ast.AST, but: ast.AST | None = None) -> bool:
-    """Is a name assigned in each round, other than by the statement itself?"""
-    for inner in ast.walk(loop):
-        if inner is but:
-            continue
-        found: list[ast.expr] = []
-        if isinstance(inner, ast.Assign):
-            found = inner.targets
-        elif isinstance(inner, (ast.AnnAssign, ast.AugAssign, ast.For, ast.NamedExpr)):
-            found = [inner.target]
-        if any(path_of(one) == path for target in found for one in _leaves(target)):
-            return True
-    return False
+def _made_in(path: str, loop: ast.AST) -> bool:
+    """Is a name assigned in each round?"""
+    return any(path in _assigned(inner) for inner in ast.walk(loop))
+
+
+def _made_anew(path: str, loop: ast.AST, but: ast.AST) -> bool:
+    """Is a name assigned in each round, by anything but ``but`` and what adds to it as well?"""
+    return any(
+        path in _assigned(inner)
+        for inner in ast.walk(loop)
+        if inner is not but
+        and not isinstance(inner, ast.AugAssign)
+        and not (isinstance(inner, ast.Assign) and any(_terms(inner, path)))
+    )
+
+
+def _assigned(node: ast.AST) -> set[str | None]:
+    """The names and attributes that a statement, or a walrus, assigns."""
+    found: list[ast.expr] = []
+    if isinstance(node, ast.Assign):
+        found = node.targets
+    elif isinstance(node, (ast.AnnAssign, ast.AugAssign, ast.For, ast.NamedExpr)):
+        found = [node.target]
+    return {path_of(one) for target in found for one in _leaves(target)}
 
 
 def _leaves(target: ast.expr) -> Iterator[ast.expr]:

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import classes, expressions
 from flake8_torchperf.interpret.environment import Env, path_of
+from flake8_torchperf.interpret.iteration import BATCH
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.types import DTYPES
 from flake8_torchperf.interpret.values import (
     BOOL,
     NONE,
     SHAPE,
+    STR,
     UNKNOWN,
     BoundMethod,
     ClassValue,
@@ -116,6 +118,8 @@ def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx:
             return tensor
         case "is_cuda" | "is_cpu" | "requires_grad" | "is_leaf":
             return BOOL
+    if name in ("items", "keys", "get") and tensor.reason.fact == BATCH:
+        return BoundMethod(Mapping_(STR, tensor), name)  # a batch that is a dict of tensors
     known = ctx.machine.table.attribute(name)
     if known is not None:
         return value_of_return(known, tensor.reason, [tensor])

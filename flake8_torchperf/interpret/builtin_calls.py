@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import calls, classes, containers
 from flake8_torchperf.interpret.attributes import attribute_of
-from flake8_torchperf.interpret.emit import emit, emit_read
+from flake8_torchperf.interpret.emit import emit, emit_read, looked_at
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
 from flake8_torchperf.interpret.operators import formatted, held_tensor
 from flake8_torchperf.interpret.values import (
@@ -372,6 +372,7 @@ def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
                 traits=("to-host",),
             )
             break
+        looked_at(argument.value, f"np.{rest}", arguments.node, ctx)
     return NDARRAY
 
 

@@ -25,7 +25,7 @@ from flake8_torchperf.interpret import (
 )
 from flake8_torchperf.interpret.arguments import Arguments, evaluate_arguments
 from flake8_torchperf.interpret.contexts import GIVEN_AWAY, LATER
-from flake8_torchperf.interpret.emit import emit
+from flake8_torchperf.interpret.emit import emit, looked_at
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.telling import knows_arrays, told_by_call, told_by_cast
 from flake8_torchperf.interpret.values import (
@@ -210,6 +210,7 @@ def _method(
         case Instance():
             return classes.call_torch_method(owner, name, arguments, ctx)
         case NDArray():
+            looked_at(owner, name, arguments.node, ctx)
             return container_calls.ndarray_method(name)
         case Function() if name == "apply":
             return UNKNOWN

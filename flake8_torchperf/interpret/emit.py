@@ -9,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.contexts import EXCEPT, GIVEN_AWAY, LATER
-from flake8_torchperf.interpret.values import Tensor, Value, tensor_of
+from flake8_torchperf.interpret.values import NDArray, Tensor, Value, tensor_of
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 
@@ -79,6 +79,7 @@ def emit_read(
     """
     tensor = tensor_of(operand)
     if tensor is None:
+        looked_at(operand, operation, node, ctx)
         return None
     if tensor.device == "host":
         if kind is not SiteKind.TENSOR_ITERATION:
@@ -97,8 +98,14 @@ def early(
     if not tensor.arrives or tensor.arrives != ctx.budget.waits:
         return
     if operation == "numpy" and _waits_somewhere(ctx.node):
-        return  # the array shares the memory: it may be made now and looked at after the wait
+        return  # the array shares the memory: it is read where something looks at it
     emit(ctx, SiteKind.RACE, operation, node, tensor, operand_node=operand_node)
+
+
+def looked_at(value: Value, operation: str, node: ast.AST, ctx: Context) -> None:
+    """An array is read: it may share the memory of a copy that has not arrived."""
+    if isinstance(value, NDArray) and value.late is not None and _waits_somewhere(ctx.node):
+        early(ctx, operation, node, value.late, node)
 
 
 def _waits_somewhere(node: ast.AST | None) -> bool:

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpret.machine import Context
 
+# Why a batch, or any part of one, is taken for a tensor.
+BATCH = "batch of a DataLoader"
 # torch.nn containers whose iteration yields modules or parameters
 PARAMETER_HOLDERS = {"torch.nn.ParameterList", "torch.nn.modules.container.ParameterList"}
 
@@ -57,7 +59,7 @@ def element_of(value: Value) -> Value:
             return Tensor(reason, role="parameter")
         case Instance(name="torch.utils.data.DataLoader", facts=facts):
             # A batch, or any part of one: loaded by workers, so on the host until it is moved.
-            reason = Reason("batch of a DataLoader", None, None, Strength.INFERRED)
+            reason = Reason(BATCH, None, None, Strength.INFERRED)
             memory = next((m for m in ("pinned", "pageable") if m in facts), "")
             return Tensor(reason, device="host", memory=memory)
         case Instance(name="torch.nn.Sequential" | "torch.nn.ModuleList"):

@@ -232,7 +232,12 @@ def written(node: ast.expr, env: Env) -> None:
 
 def written_by(node: ast.Call, value: Value, opaque: bool, env: Env) -> None:
     """A call that writes into what it is given: ``x.copy_(data)``, or a function that may."""
+    late = isinstance(value, Tensor) and value.arrives
     match node.func:
+        case ast.Attribute(value=owner, attr="copy_") if late:
+            path = path_of(owner)
+            if path is not None:
+                env[path] = value
         case ast.Attribute(value=owner, attr=name) if name.endswith("_") and name[0] != "_":
             if not isinstance(value, Tensor) or not value.origin:
                 written(owner, env)
@@ -249,17 +254,30 @@ def queued(tensor: Tensor, ctx: Context) -> Tensor:
     return replace(tensor, arrives=ctx.budget.waits)
 
 
+def fills_later(arguments: Arguments) -> bool:
+    """``buffer.copy_(x, non_blocking=True)`` with ``x`` not on the host."""
+    source = tensor_of(arguments.value(0, "src"))
+    return source is not None and source.device != "host" and not_waiting(arguments) is True
+
+
 def waited(ctx: Context) -> None:
     """Something waited for the device, or may have: whatever was on its way has arrived."""
     ctx.budget.waits += 1
 
 
-def used_by(op: Op, name: str, arguments: Arguments, tensors: list[Tensor], ctx: Context) -> None:
+def used_by(
+    op: Op,
+    name: str,
+    arguments: Arguments,
+    tensors: list[Tensor],
+    ctx: Context,
+    owner: ast.expr | None = None,
+) -> None:
     """An operation of torch on the host reads what it is given; a view of it reads nothing."""
     late = next((t for t in tensors if t.arrives), None)
     if late is None or op.view or op.like:
         return
     if op.in_place and tensors[0].device != "host":
         return  # the device fetches it, behind the copy that brings it
-    node = next((a.node for a in arguments.all() if tensor_of(a.value) is late), None)
+    node = next((a.node for a in arguments.all() if tensor_of(a.value) is late), owner)
     early(ctx, name, arguments.node, late, node)

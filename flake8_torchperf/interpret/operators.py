@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import expressions, moves
-from flake8_torchperf.interpret.emit import early, emit_read
+from flake8_torchperf.interpret.emit import early, emit_read, looked_at
 from flake8_torchperf.interpret.values import (
     BOOL,
     CHAIN_LENGTH,
@@ -90,6 +90,8 @@ def binary(
         return COMPARED
     match left, right:
         case (NDArray(), _) | (_, NDArray()):
+            for value in (left, right):
+                looked_at(value, OPERATIONS[type(operator)], node, ctx)
             return NDARRAY
         case Scalar(kind="str"), _:
             return STR
@@ -267,7 +269,9 @@ def _membership(
 def formatted(value: Value, operation: str, node: ast.expr, ctx: Context) -> None:
     """A value turned into text: a tensor in it is read, however deep."""
     tensor = held_tensor(value)
-    if tensor is not None:
+    if tensor is None:
+        looked_at(value, operation, node, ctx)
+    else:
         emit_read(ctx, SiteKind.FORMAT, operation, node, tensor, operand_node=node)
 
 

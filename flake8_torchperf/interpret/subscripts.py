@@ -36,6 +36,7 @@ from flake8_torchperf.interpret.values import (
     Value,
     join_all,
     tensor_of,
+    weaken,
 )
 from flake8_torchperf.sites.model import SiteKind
 
@@ -192,9 +193,12 @@ def _tensor_index(
     tensor: Tensor, index: Tensor, place: Index, node: ast.Subscript, ctx: Context, operation: str
 ) -> None:
     assert place.node is not None
-    if index.device == "host" and tensor.device == "device":
-        emit(ctx, SiteKind.LIST_INDEX, "host-tensor", place.node, tensor, operand_node=node)
-        return
+    if index.device == "host" and tensor.device != "host" and _several(index):
+        # Of an index without a device it is most often not known that what it indexes has one.
+        indexed = tensor if tensor.device == "device" else weaken(tensor, Strength.ASSUMED)
+        emit(ctx, SiteKind.LIST_INDEX, "host-tensor", place.node, indexed, operand_node=node)
+        if tensor.device == "device":
+            return
     if index.dtype == "bool":
         if tensor.device == "host" and index.device != "device":
             return
@@ -209,6 +213,11 @@ def _tensor_index(
         index.role == "iterated" or (index.dtype == "int" and _counted(place.node, ctx))
     ):
         emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)
+
+
+def _several(index: Tensor) -> bool:
+    """May it hold more than one number? One is taken from the host like a number of Python's."""
+    return index.scalar is not True and index.role not in ("iterated", "element")
 
 
 def _counted(node: ast.expr, ctx: Context) -> bool:

@@ -141,7 +141,7 @@ def put(mapping: Mapping_, key: str | None, value: Value) -> Mapping_:
     if key is not None:
         return replace(mapping, items=tuple({**dict(mapping.items), key: value}.items()))
     if mapping.made and mapping.element == UNKNOWN:
-        return replace(mapping, element=value)
+        return replace(mapping, element=value, made=value != UNKNOWN)
     if mapping.element == UNKNOWN:
         return mapping  # what else it holds is not known: one value tells nothing of the others
     return replace(mapping, element=join(mapping.element, value))

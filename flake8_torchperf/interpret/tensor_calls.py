@@ -23,6 +23,7 @@ from flake8_torchperf.interpret.values import (
     Device,
     DType,
     External,
+    NDArray,
     Reason,
     Scalar,
     Sequence,
@@ -116,7 +117,7 @@ def _copy(
         traits=("to-host",),
     )
     if name == "numpy":
-        return NDARRAY
+        return NDArray(tensor) if tensor.arrives else NDARRAY
     if name == "tolist":
         number = Scalar(
             {"int": "int", "bool": "bool"}.get(tensor.dtype, "number"),
@@ -277,7 +278,7 @@ def _by_table(
     tensors = [tensor, *others]
     torch_calls.sites_of(op, name, arguments, tensors, ctx, owner=owner)
     if any(late.arrives for late in tensors):
-        moves.used_by(op, name, arguments, tensors, ctx)
+        moves.used_by(op, name, arguments, tensors, ctx, owner)
     returned = torch_calls.resolve(op, arguments)
     reason = tensor.reason
     if reason.strength < max((t.reason.strength for t in others), default=reason.strength):
@@ -288,6 +289,8 @@ def _by_table(
         return value
     value = torch_calls.with_dtype(value, arguments)
     value = moves.computed(value, op, tensors, arguments)
+    if name == "copy_" and tensor.device == "host" and moves.fills_later(arguments):
+        return moves.queued(tensor, ctx)
     if op.in_place:
         torch_calls.parameter_operation(tensor, name, arguments, owner, ctx)
         return replace(value, role=tensor.role, scalar=tensor.scalar, dtype=tensor.dtype)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import classes, moves, torch_special
-from flake8_torchperf.interpret.arguments import Arguments, kinds
+from flake8_torchperf.interpret.arguments import Argument, Arguments, kind_of, kinds
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.operators import combine_device
 from flake8_torchperf.interpret.returned import value_of_return
@@ -61,6 +61,8 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     sites_of(op, _operation(name, short), arguments, tensors, ctx)
     if any(tensor.arrives for tensor in tensors):
         moves.used_by(op, short, arguments, tensors, ctx)
+    if short == "pack_padded_sequence":
+        _lengths(arguments, ctx)
     device = _device(op, arguments, tensors, ctx)
     reason = Reason(f"`{name}` returns it", arguments.node, _because(tensors))
     returned = resolve(op, arguments)
@@ -175,7 +177,7 @@ def sites_of(
     if not tensors or not COSTLY & op.flags:
         return
     flags = _certain_flags(op, arguments)
-    if name == "repeat_interleave" and len(tensors) < 2:
+    if name == "repeat_interleave" and len(tensors) < 2 and (owner or _several(arguments)):
         flags -= {"y"}  # aten/src/ATen/native/Repeat.cpp: a number of repeats needs no count
     operand = next((t for t in tensors[_counted(name, tensors) :] if t.device != "host"), None)
     if operand is None:
@@ -200,6 +202,24 @@ def sites_of(
         )
     elif "h" in flags:
         emit(ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=node)
+
+
+def _several(arguments: Arguments) -> bool:
+    """More than the repeats alone: of ``torch.repeat_interleave(repeats)`` they are the data."""
+    return len(arguments.positional) + len(arguments.keywords) > 1 or arguments.open
+
+
+def _lengths(arguments: Arguments, ctx: Context) -> None:
+    """``pack_padded_sequence(x, lengths)`` reads the lengths on the host.
+
+    Where they lie is mostly not known, and the host is where they belong; torch up to 1.6 copies
+    them from a device, newer ones refuse that.
+    """
+    given = arguments.get(1, "lengths")
+    lengths = None if given is None else tensor_of(given.value)
+    if given is not None and lengths is not None and lengths.device == "device":
+        name = "pack_padded_sequence"
+        emit(ctx, SiteKind.DYNAMIC_SHAPE, name, arguments.node, lengths, operand_node=given.node)
 
 
 def _masked_put(name: str, arguments: Arguments, ctx: Context) -> None:
@@ -232,6 +252,9 @@ def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
     ``repeat_interleave(x, n)`` has a dynamic shape where ``n`` is a tensor, and none for a number.
     """
     positional, keywords = kinds(arguments)
+    if op.unless:
+        positional = [_size(argument) for argument in arguments.positional]
+        keywords = {name: _size(argument) for name, argument in arguments.keywords.items()}
     flags = op.flags_for(positional, keywords)
     if "x" not in positional and "x" not in keywords.values():
         return flags
@@ -239,6 +262,12 @@ def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
         if overload.fit(positional, keywords) is not None:
             flags &= op.own_flags | overload.flags
     return flags
+
+
+def _size(argument: Argument) -> str:
+    """The kind of an argument; a size of -1 is none: torch is to look for it in the data."""
+    value = argument.value
+    return "-" if isinstance(value, Scalar) and value.value == -1 else kind_of(value)
 
 
 def _first_node(arguments: Arguments) -> ast.expr | None:

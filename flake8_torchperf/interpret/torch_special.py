@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import moves, tensor_calls, torch_calls
 from flake8_torchperf.interpret.arguments import Arguments, kind_of
-from flake8_torchperf.interpret.emit import emit, emit_read
+from flake8_torchperf.interpret.emit import early, emit, emit_read
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.operators import held_tensor
 from flake8_torchperf.interpret.returned import value_of_return
@@ -205,7 +205,11 @@ def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _save(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """Checkpointing: what it copies it has to copy."""
+    """Checkpointing: what it copies it has to copy. But a copy under way it saves half done."""
+    for argument in arguments.positional[:1]:
+        held = held_tensor(argument.value)
+        if held is not None and held.device == "host":
+            early(ctx, "save", arguments.node, held, argument.node)
     return NONE
 
 
@@ -246,6 +250,8 @@ def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     _tensor_of_tensors(data, arguments, ctx)
     sized = isinstance(data, Scalar) or (data == UNKNOWN and bool(arguments.positional))
     origin = "" if sized else moves.data_origin(data, "tensor")
+    if arguments.positional and all(isinstance(a.value, Scalar) for a in arguments.positional):
+        origin = moves.FACTORY  # memory of this size, with nothing in it yet
     made = Tensor(reason, dtype, "host", False, ("tensor",), origin=origin, memory=moves.PAGEABLE)
     if device == "host":
         return made

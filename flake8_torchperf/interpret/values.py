@@ -72,9 +72,14 @@ class NoneValue:
     """``None``."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@record
 class NDArray:
-    """A numpy array or numpy scalar: on the host, reads are free."""
+    """A numpy array or numpy scalar: on the host, reads are free.
+
+    ``late`` is the tensor whose memory it shares, where that may be a copy still under way.
+    """
+
+    late: Tensor | None = field(default=None, compare=False)
 
 
 @record
@@ -313,9 +318,7 @@ def join(a: Value, b: Value) -> Value:
             return _join_sequences(a, b)
         case Mapping_(), Mapping_():
             made = a.made and b.made
-            return Mapping_(
-                join(a.key, b.key), join(a.element, b.element), _common_items(a, b), made
-            )
+            return Mapping_(join(a.key, b.key), _mapped(a, b), _common_items(a, b), made)
     met = all(not isinstance(v, Union) or v.met for v in (a, b))
     result = union((a, b))
     return replace(result, met=met) if isinstance(result, Union) else result
@@ -463,6 +466,14 @@ def _join_sequences(a: Sequence, b: Sequence) -> Value:
     if b.items == ():
         return Sequence(kind, a.element)
     return Sequence(kind, _either_item(a.element, b.element))
+
+
+def _mapped(a: Mapping_, b: Mapping_) -> Value:
+    """What either dict holds; one made empty says nothing about what will stand in it."""
+    for empty, other in ((a, b), (b, a)):
+        if empty.made and empty.element == UNKNOWN:
+            return other.element
+    return join(a.element, b.element)
 
 
 def _either_item(a: Value, b: Value) -> Value:

@@ -283,6 +283,8 @@ def _call(node: ast.Call, hosts: frozenset[str], names: Names) -> bool:
     if name in ("to", "cuda", "type_as") and _kept(node):
         return True
     given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if name == "copy_" and len(given) > 1:
+        return True  # perhaps without waiting for what is then read
     if name == "to":
         return any(_may_be_host_device(argument) for argument in given)
     if name in GOING_THROUGH and isinstance(node.func, ast.Name):
