@@ -24,6 +24,16 @@ MISTAKES = [
         "torchperf explain: there is no option --formt; did you mean '--format'?",
     ),
     (
+        ["explain", "--formt"],
+        "torchperf explain: there is no option --formt; did you mean '--format'?",
+    ),
+    (
+        ["confirm", "--formt", "json"],
+        "torchperf confirm: there is no option --formt; torchperf confirm --help tells what can be used",
+    ),
+    (["explain", "TPF999"], "torchperf: there is no rule TPF999; torchperf rules lists them"),
+    (["explain", ""], "torchperf: there is no rule ''; torchperf rules lists them"),
+    (
         ["explain"],
         "torchperf explain: the following arguments are required: code; "
         "torchperf explain --help tells what can be used",

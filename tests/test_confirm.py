@@ -35,7 +35,7 @@ def guarded(x: torch.Tensor, strict: bool = False) -> torch.Tensor:
 
 def on_the_host(x: torch.Tensor) -> float:
     y = x.sum()
-    if isinstance(y, float):
+    if x.dim() > 9:
         return y.item()  # never
     return 0.0
 
@@ -110,7 +110,7 @@ def verdicts(many, request):
     lines = MANY.splitlines()
     found = {}
     with Sandbox(20, 1024) as sandbox:
-        for group in plan([Request(many)], Settings(DEFAULT_SIZES, "cpu")):
+        for group in plan([Request(many)], Settings(DEFAULT_SIZES, "cpu"), print):
             answer = sandbox.run(group.job)
             for target in group.targets:
                 comment = lines[target.finding.line - 1].rpartition("# ")[2]
@@ -212,13 +212,11 @@ def test_an_expression_behind_a_switch_is_reached(verdicts):
 
 
 def test_a_line_that_never_runs_is_inconclusive(verdicts):
-    found = verdicts.get("never")
-    assert found is None or (found.status == "inconclusive" and "not reached" in found.reason)
+    found = verdicts["never"]
+    assert (found.status, found.reason[:11]) == ("inconclusive", "not reached")
 
 
 @pytest.mark.parametrize("comment", ["method", "without init", "context", "coroutine", "nested"])
 def test_methods_contexts_coroutines_and_closures_are_run(verdicts, comment):
-    if comment not in verdicts:
-        pytest.skip("the linter reports nothing there")
     found = verdicts[comment]
     assert found.status == "confirmed", found.reason

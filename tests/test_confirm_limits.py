@@ -196,7 +196,7 @@ def groups(tmp_path_factory):
         source += f"\n\ndef {name}(x: torch.Tensor) -> float:\n{body.rstrip()}\n{READ}"
     path = tmp_path_factory.mktemp("limits") / "snippets.py"
     path.write_text(source)
-    found = plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"))
+    found = plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"), print)
     return {group.function: group for group in found}
 
 
@@ -338,7 +338,7 @@ def probe(**changed):
 def test_impossible_figures_are_no_verdict(tmp_path, changed):
     path = tmp_path / "one.py"
     path.write_text(f"import torch\n\n\ndef f(x: torch.Tensor) -> float:\n{READ}")
-    (group,) = plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"))
+    (group,) = plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"), print)
 
     def verdict(*probes):
         entry = {"reached": True, "inputs": {}, "error": "", "probes": probes}

@@ -35,7 +35,7 @@ def verdicts(path: Path) -> dict[int, tuple[str, str, str]]:
 
     found = {}
     with Sandbox(20, 1024) as sandbox:
-        for group in plan([Request(path)], Settings((16, 64), "cpu")):
+        for group in plan([Request(path)], Settings((16, 64), "cpu"), print):
             answer = sandbox.run(group.job)
             for target in group.targets:
                 verdict = judge(group, target, answer, 1000, "cpu")

@@ -79,7 +79,9 @@ def ran(tmp_path_factory, listener):
     found = {}
     os.environ["TORCHPERF_TEST_SECRET"] = "hunter2"
     try:
-        groups = {g.function: g for g in plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"))}
+        groups = {
+            g.function: g for g in plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"), print)
+        }
         others = [name for name in BODIES if name not in HANGING[:2]]
         for limit, names in ((TIMEOUT, HANGING), (AMPLE, others)):
             with Sandbox(limit, 512) as sandbox:
@@ -160,7 +162,7 @@ def test_there_is_no_network_where_it_can_be_dropped(ran):
 def test_a_malformed_report_is_no_verdict(tmp_path, result):
     path = tmp_path / "one.py"
     path.write_text(f"import torch\n\n\ndef f(x: torch.Tensor) -> float:\n{READ}")
-    (group,) = plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"))
+    (group,) = plan([Request(path)], Settings(DEFAULT_SIZES, "cpu"), print)
     verdict = judge(group, group.targets[0], Answer(result, "", 0.1), 1000, "cpu")
     assert verdict.status == "inconclusive"
 
@@ -206,21 +208,27 @@ def test_a_parameter_that_cannot_be_made_is_named(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        (["gone.py"], "there is no file gone.py"),
+        (["gone.py"], "there is no file or folder gone.py"),
+        ([""], "'' names no file: write . for this folder"),
         (["one.py:99"], "no finding at one.py:99; there are findings on lines 5"),
         (["one.py:x"], "'x' is not a line number: write one.py:12"),
         ([".:3"], ". is a folder, which has no line 3: name a file"),
-        (["broken.py"], "broken.py cannot be"),
+        (["broken.py"], "broken.py:1 cannot be parsed: invalid syntax"),
         (["one.py", "--sizes", "4,x"], "--sizes: '4,x' is not a list of sizes"),
         (["one.py", "--sizes", "4,8"], "--sizes: '4,8' has fewer than three sizes"),
         (["one.py", "--timeout", "0"], "--timeout: 0 is too small"),
         (["one.py", "--memory", "1"], "--memory: 1 is too small"),
-        (["one.py", "--inputs", "x="], "--inputs: 'x=' cannot be read"),
+        (["one.py", "--inputs", "x="], "--inputs: 'x=' is not of the form"),
         (["one.py", "--inputs", "torch.ones(3)"], "--inputs: 'torch.ones(3)' is not of the form"),
-        (["one.py", "--inputs", "z=1"], "--inputs: no function with a finding has a parameter z"),
+        (
+            ["one.py", "--inputs", "z=1"],
+            "--inputs: no function with a finding has a parameter z; they have x",
+        ),
         (["one.py", "--harness", "gone.py"], "--harness: gone.py cannot be read"),
         (["one.py", "--harness", "one.py"], "--harness: one.py defines no function inputs(n)"),
+        (["one.py", "--harness", "broken.py"], "--harness: broken.py:1 cannot be parsed: invalid"),
         (["one.py", "--html", "no/such/page.html"], "--html: there is no folder"),
+        (["one.py", "--html", "."], "--html: . is a folder; name a file"),
         (["one.py", "--rules", "no"], "--rules: there is no folder"),
         (["one.py", "--device", "cuda"], "--device cuda: torch finds no CUDA device here"),
     ],
@@ -241,6 +249,21 @@ def test_usage_errors_are_one_line(tmp_path, monkeypatch, capsys, arguments, pro
     assert captured.out == ""
     assert captured.err.startswith(f"torchperf: {problem}")
     assert captured.err.count("\n") == 1
+
+
+def test_a_file_that_cannot_be_linted_costs_none_of_its_folder(tmp_path, monkeypatch, capsys):
+    from flake8_torchperf.outputs.cli import main
+
+    (tmp_path / "one.py").write_text(f"import torch\n\n\ndef f(x: torch.Tensor) -> float:\n{READ}")
+    (tmp_path / "broken.py").write_text("def f(:\n")
+    (tmp_path / "codec.py").write_text("# -*- coding: klingon -*-\n")
+    monkeypatch.chdir(tmp_path)
+    assert main(["confirm", ".", "one.py", "./one.py"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.endswith("1 confirmed, 0 refuted, 0 inconclusive\n")
+    broken, codec, *_ = captured.err.splitlines()
+    assert broken == "torchperf: passed over: broken.py:1 cannot be parsed: invalid syntax"
+    assert codec.startswith("torchperf: passed over: codec.py cannot be read: unknown encoding")
 
 
 def test_missing_torch_is_one_line_with_the_command(monkeypatch, capsys):

@@ -275,6 +275,18 @@ class TestPytest:
 
 
 class TestMistakes:
+    def test_a_report_that_cannot_be_written_costs_none_of_the_others(self, tmp_path):
+        """The workload itself puts a folder where a report was to go."""
+        (tmp_path / "s.py").write_text("import os\nfor one in 'ah':\n    os.mkdir(one)\n")
+        options = ["--json", "r.json", "--html", "h", "--output", "a"]
+        done = torchperf(tmp_path, *options, "s.py")
+        assert done.returncode == 2
+        html, output, *report = done.stderr.splitlines()
+        assert html == "torchperf: run: --html: h cannot be written: Is a directory"
+        assert output == "torchperf: run: --output: a cannot be written: Is a directory"
+        assert report[-1].startswith("torchperf run: 0 confirmed, ")
+        assert json.loads((tmp_path / "r.json").read_text())["exit_status"] == 0
+
     @pytest.mark.parametrize(
         ("arguments", "problem"),
         [
@@ -282,7 +294,8 @@ class TestMistakes:
             (["."], "is a folder"),
             ([], "name a script, or a module after -m"),
             (["--owner", "no_such_package", "s.py"], "no file, folder or installed package"),
-            (["--json", "no/where/r.json", "s.py"], "there is no folder"),
+            (["--json", "no/where/r.json", "s.py"], "--json: there is no folder"),
+            (["--html", ".", "s.py"], "--html: . is a folder; name a file"),
         ],
     )
     def test_one_line_and_exit_status_2(self, tmp_path, arguments, problem):

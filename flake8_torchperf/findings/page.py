@@ -151,7 +151,7 @@ class PageText:
 def read_text(path: Path) -> str:
     """The page's text; a file that cannot be read is a `PageError` too."""
     try:
-        with open(path, encoding="utf-8") as file:
+        with open(path, encoding="utf-8-sig") as file:  # editors on Windows add a mark
             return file.read()
     except UnicodeDecodeError:
         raise PageError(path, 1, "not UTF-8 text; save the page as UTF-8") from None

@@ -40,14 +40,13 @@ def run(arguments: argparse.Namespace) -> int:
     store = Store(cache_folder(arguments.dir))
     if arguments.dir is not None and not arguments.dir.is_dir():
         return fail(f"cache: there is no folder {arguments.dir}")
-    if not arguments.clear:
-        print(f"{store.folder}: {_words(store.usage())}, at most {_size(store.limit)}")
-        return 0
     try:
-        removed = store.clear()
+        if arguments.clear:
+            print(f"{store.folder}: removed {_words(store.clear())}")
+        else:
+            print(f"{store.folder}: {_words(store.usage())}, at most {_size(store.limit)}")
     except OSError as error:
-        return fail(f"cache: {error}")
-    print(f"{store.folder}: removed {_words(removed)}")
+        return fail(f"cache: {error.filename}: {error.strerror}; --dir names another folder")
     return 0
 
 

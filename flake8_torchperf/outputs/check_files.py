@@ -23,7 +23,7 @@ from flake8_torchperf.plugin import INTERNAL_ERROR, SUBJECT, TorchPerfPlugin
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from multiprocessing.pool import Pool
 
     from flake8.plugins.finder import Checkers, LoadedPlugin
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 Result: TypeAlias = "tuple[str, list[Any], dict[str, int]]"
 
 STDIN = "-"
+# flake8's own codes for a file that can't be parsed, and for one that can't be read.
+UNREADABLE = ("E999", "E902")
 # As flake8: where the system has no semaphores left, one process does it all.
 _NO_POOL = frozenset({errno.ENOSPC})
 
@@ -56,10 +58,15 @@ class Needs:
     @classmethod
     def of(cls, options: argparse.Namespace, formatter: object) -> Needs:
         """What the options and the chosen formatter need."""
-        decide = style_guide.DecisionEngine(options).decision_for
-        syntax = any(decide(code) is style_guide.Decision.Selected for code in ("E999", "E902"))
         theirs = not type(formatter).__module__.startswith("flake8.")
-        return cls(syntax, bool(options.benchmark), theirs or bool(options.show_source))
+        lines = theirs or bool(options.show_source)
+        return cls(any(selected(options, UNREADABLE)), bool(options.benchmark), lines)
+
+
+def selected(options: argparse.Namespace, codes: Iterable[str]) -> list[str]:
+    """Those of the codes that are reported, as far as the options tell."""
+    decide = style_guide.DecisionEngine(options).decision_for
+    return [code for code in codes if decide(code) is style_guide.Decision.Selected]
 
 
 @dataclass(frozen=True)
@@ -226,7 +233,7 @@ def lint(filename: str, work: Work) -> tuple[Result, str]:
     try:
         work.memory.keep(key(work.memory, filename, before, work.options), rows, file.reads)
     except OSError as error:
-        return result, str(error)
+        return result, f"{error.filename}: {error.strerror}"
     return result, ""
 
 

@@ -12,8 +12,10 @@ tests/test_check.py holds the output against flake8's; tests/test_package.py doe
 from __future__ import annotations
 
 import configparser
+import errno
 import json
 import os
+import stat
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -30,6 +32,7 @@ from flake8_torchperf.cache.store import Store
 from flake8_torchperf.digest import digest
 from flake8_torchperf.outputs.check_files import (
     STDIN,
+    UNREADABLE,
     Needs,
     Work,
     cannot_have_findings,
@@ -38,12 +41,14 @@ from flake8_torchperf.outputs.check_files import (
     key,
     lint_all,
     recall,
+    selected,
 )
 from flake8_torchperf.outputs.check_options import parse
 from flake8_torchperf.outputs.cli import fail
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from flake8_torchperf.options import Options
@@ -63,10 +68,13 @@ class Manager(checker.Manager):
             raise exceptions.EarlyQuit("Early quit while running checks") from None
         self.results += results
         memory = self.work.memory
+        if memory is not None and unknown and not problem:
+            try:
+                memory.store.sweep()
+            except OSError as error:
+                problem = _words(error)
         if problem:
             _say_forgetful(problem)
-        elif memory is not None and unknown:
-            memory.store.sweep()
 
     def _recall(self, filename: str) -> bool:
         """Put a file's results in place if they are known without linting."""
@@ -100,10 +108,12 @@ class CheckApplication(Application):
         """Parse the command line and the configuration, and make the parts."""
         try:
             self.plugins, self.options = parse(argv)
-        except (ValueError, OSError, configparser.Error, exceptions.FailedToLoadPlugin) as error:
-            # Where flake8 itself ends with a traceback: a code in ``ignore`` that can't be one, a
-            # configuration file that can't be read.
-            raise SystemExit(fail(f"check: {error}")) from error
+            _check_places(self.options)
+        except (ValueError, OSError, configparser.Error, exceptions.Flake8Exception) as error:
+            # Where flake8 itself ends with a traceback or two lines: a code in ``ignore`` that
+            # can't be one, a configuration file or a report that can't be opened.
+            words = _words(error) if isinstance(error, OSError) else str(error)
+            raise SystemExit(fail(f"check: {words}")) from error
         if self.options.bug_report:
             information = debug.information(flake8.__version__, self.plugins)
             print(json.dumps(information, indent=2, sort_keys=True))
@@ -129,6 +139,48 @@ class CheckApplication(Application):
         manager.work = Work(self.plugins.checkers, self.options, ours, needs, memory)
         self.file_checker_manager = manager
 
+    def run_checks(self) -> None:
+        """Lint; standard input that is no text ends the run with one line."""
+        try:
+            super().run_checks()
+        except UnicodeDecodeError as error:
+            raise SystemExit(fail(f"check: standard input is no {error.encoding} text")) from error
+
+    def report(self) -> None:
+        """Report, and tell on standard error which files could not be analysed.
+
+        ``--select TPF`` would pass over them: E902 and E999 are not among its codes.
+        """
+        super().report()
+        assert self.options is not None
+        assert self.file_checker_manager is not None
+        silent = set(UNREADABLE).difference(selected(self.options, UNREADABLE))
+        said = {
+            f"torchperf: check: {f'{name}:{line}' if line else name}: not analysed: {text}": None
+            for name, rows, _ in self.file_checker_manager.results
+            for code, line, _, text, _ in rows
+            if code in silent
+        }
+        for words in said:
+            print(words, file=sys.stderr)
+
+
+def _check_places(options: argparse.Namespace) -> None:
+    """Raise OSError where a path that was named can't be linted, or no report can be written."""
+    for name in options.filenames:
+        if name == STDIN:
+            continue
+        if not os.path.lexists(name) and not selected(options, ("E902",)):
+            raise FileNotFoundError(errno.ENOENT, "there is no such file or folder", name)
+        if os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode):
+            # flake8 reads a file several times.
+            problem = "is a pipe; write torchperf check - and hand the text over on standard input"
+            raise OSError(errno.ESPIPE, problem, name)
+    if options.output_file:
+        os.makedirs(os.path.dirname(os.path.abspath(options.output_file)), exist_ok=True)
+        with open(options.output_file, "a"):
+            pass
+
 
 def _memory(options: Options, more: Sequence[str]) -> Memory | None:
     """What is remembered, unless a person wants none or there is no place for it."""
@@ -138,10 +190,16 @@ def _memory(options: Options, more: Sequence[str]) -> Memory | None:
     try:
         store.prepare()
     except OSError as error:
-        _say_forgetful(str(error))
+        _say_forgetful(_words(error))
         return None
     return Memory(store, conditions(options, more))
 
 
 def _say_forgetful(problem: str) -> None:
-    print(f"torchperf: check: findings can't be remembered: {problem}", file=sys.stderr)
+    advice = "name another folder with --cache-dir, or --no-cache"
+    print(f"torchperf: check: findings can't be remembered: {problem}; {advice}", file=sys.stderr)
+
+
+def _words(error: OSError) -> str:
+    """What went wrong, and with which file."""
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)

@@ -12,9 +12,10 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 
 from flake8_torchperf import __version__
-from flake8_torchperf.outputs.parser import USAGE_ERROR, Parser
+from flake8_torchperf.outputs.parser import USAGE_ERROR, Parser, complain
 
 CHECK = "check"
 COMMANDS = (
@@ -68,7 +69,7 @@ def _run(words: list[str]) -> int:
     parser = build_parser()
     arguments = parser.parse_args(words)
     if "run" not in arguments:
-        parser.error("name a command")
+        complain(parser, "name a command")
     try:
         status: int = arguments.run(arguments)
     except CatalogueError as error:
@@ -111,6 +112,18 @@ def fail(problem: str) -> int:
     """Say in one line what cannot be done; returns the exit status for it."""
     print(f"torchperf: {' '.join(problem.split())}", file=sys.stderr)
     return USAGE_ERROR
+
+
+def unwritable(path: Path) -> str:
+    """Why no report can be written there, as far as can be told before it is; "" where it can."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        return f"there is no folder {folder}"
+    if path.is_dir():
+        return f"{path} is a folder; name a file"
+    if not os.access(path if path.exists() else folder, os.W_OK):
+        return f"{path} cannot be written: Permission denied"
+    return ""
 
 
 if __name__ == "__main__":

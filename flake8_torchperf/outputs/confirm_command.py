@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.options import SCOPES, OptionError, Options
-from flake8_torchperf.outputs.cli import add_parser, fail
+from flake8_torchperf.outputs.cli import add_parser, fail, unwritable
 
 if TYPE_CHECKING:
     from flake8_torchperf.runtime.confirm.plan import Group, Settings
@@ -101,7 +101,8 @@ def confirm(arguments: argparse.Namespace) -> int:
 
     try:
         settings = _settings(arguments)
-        groups = plan([parse_request(text) for text in arguments.path], settings)
+        requests = [parse_request(text) for text in arguments.path]
+        groups = plan(requests, settings, lambda problem: fail(f"passed over: {problem}"))
         size = arguments.project or settings.sizes[-1] * PROJECTION
         judged, session = _run(groups, arguments, size)
     except (PlanError, OptionError, SandboxError) as error:
@@ -120,8 +121,8 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         given = getattr(arguments, name)
         if given is not None and not given >= least:
             raise OptionError(f"--{name}: {given:g} is too small, give {least} or more")
-    if arguments.html is not None and not arguments.html.absolute().parent.is_dir():
-        raise OptionError(f"--html: there is no folder {arguments.html.absolute().parent}")
+    if arguments.html is not None and (problem := unwritable(arguments.html)):
+        raise OptionError(f"--html: {problem}")
     rules = tuple(folder.resolve() for folder in arguments.rules)
     for folder in rules:
         if not folder.is_dir():
@@ -164,20 +165,22 @@ def parse_inputs(text: str) -> dict[str, str]:
         return {}
     try:
         call = ast.parse(f"f({text}\n)", mode="eval").body
-    except (SyntaxError, ValueError) as error:
-        raise OptionError(f"--inputs: {text!r} cannot be read: {error}") from error
+    except (SyntaxError, ValueError):
+        call = ast.Constant(text)  # no call: what follows says so
     if not isinstance(call, ast.Call) or call.args or not all(k.arg for k in call.keywords):
         raise OptionError(f'--inputs: {text!r} is not of the form "name=expression, ..."')
     return {str(one.arg): ast.unparse(one.value) for one in call.keywords}
 
 
 def _check_harness(path: Path) -> None:
+    from flake8_torchperf.runtime.confirm.plan import unparsable
+
     try:
         tree = ast.parse(path.read_bytes())
     except OSError as error:
         raise OptionError(f"--harness: {path} cannot be read: {error.strerror}") from error
     except (SyntaxError, ValueError) as error:
-        raise OptionError(f"--harness: {path} cannot be parsed: {error}") from error
+        raise OptionError(f"--harness: {unparsable(path, error)}") from error
     if not any(isinstance(one, ast.FunctionDef) and one.name == "inputs" for one in tree.body):
         raise OptionError(f"--harness: {path} defines no function inputs(n)")
 
@@ -247,6 +250,10 @@ def _report(judged: list[Judged], session: Session, arguments: argparse.Namespac
 
     for note in isolation_notes(session):
         print(f"torchperf: {note}", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(as_json(judged, session), indent=2))
+    else:
+        print(summary(judged))
     if arguments.html is not None:
         from flake8_torchperf.runtime.confirm.page import render
 
@@ -254,9 +261,5 @@ def _report(judged: list[Judged], session: Session, arguments: argparse.Namespac
             arguments.html.write_text(render(judged, session), encoding="utf-8")
         except OSError as error:
             return fail(f"--html: {arguments.html} cannot be written: {error.strerror}")
-    if arguments.json:
-        print(json.dumps(as_json(judged, session), indent=2))
-    else:
-        print(summary(judged))
     failing = arguments.fail_on is not None
     return int(failing and any(one.verdict.status == arguments.fail_on for one in judged))

@@ -74,7 +74,7 @@ def explain(
         if rule is None and code.upper() != RESERVED:
             known = [rule.code for rule in catalogue.rules]
             known += [rule.name for rule in catalogue.rules if "-" in code]
-            return fail(f"there is no rule {code}{_suggestion(code, known)}")
+            return fail(f"there is no rule {code or repr(code)}{_suggestion(code, known)}")
         pages.append(read_documentation(rule) if rule else None)
     if format == "json":
         data = [_as_data(page) if page else UNREADABLE for page in pages]

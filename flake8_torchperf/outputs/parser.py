@@ -7,11 +7,22 @@ in a single line what is unknown and what comes nearest. Must not know any comma
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+import re
+import sys
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NoReturn
 
 # What a shell reports for a command line that cannot be used; argparse exits with it too.
 USAGE_ERROR = 2
+# As argparse tells an option from a value: -5 is a number, "-x y" a text.
+_LIKE_AN_OPTION = re.compile(r"-[^\s\d][^\s]*$")
+_ALL_THAT_FOLLOWS = (argparse.PARSER, argparse.REMAINDER)
+# Less alike than this, by difflib's ratio, is no slip of the fingers: --bogus is not --verbose.
+_ALIKE = 0.65
+
+
+class _Unusable(Exception):
+    """What argparse complains of, on its way to where the whole command line is known."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,14 +35,21 @@ class Parser(argparse.ArgumentParser):
 
         argparse would carry it up to the main parser, which knows none of them.
         """
-        parsed, extra = super().parse_known_args(args, namespace)
+        words = sys.argv[1:] if args is None else list(args)
+        try:
+            parsed, extra = super().parse_known_args(words, namespace)
+        except _Unusable as problem:
+            # argparse looks for what is missing first, where a misspelt option may be the reason.
+            for word in self._unknown_options(words):
+                self._reject(word)
+            complain(self, str(problem))
         if extra:
             self._reject(extra[0])
         return parsed, extra
 
     def error(self, message: str) -> NoReturn:
-        """Say in one line what cannot be used, and leave with status 2."""
-        complain(self, message)
+        """Stop parsing; `parse_known_args` says why in one line, and leaves with status 2."""
+        raise _Unusable(message)
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is None or value in action.choices:
@@ -46,8 +64,19 @@ class Parser(argparse.ArgumentParser):
     def _reject(self, word: str) -> NoReturn:
         name = word.partition("=")[0]
         if not name.startswith("-"):
-            self.error(f"one argument too many: {word}")
-        self.error(f"there is no option {name}{near(name, self._options())}")
+            complain(self, f"one argument too many: {word}")
+        complain(self, f"there is no option {name}{near(name, self._options())}")
+
+    def _unknown_options(self, words: Sequence[str]) -> Iterator[str]:
+        """The words that look like options and begin none of ours; a script's own are not ours."""
+        options = self._options()
+        last = any(action.nargs in _ALL_THAT_FOLLOWS for action in self._actions)
+        for word in words:
+            name = word.partition("=")[0]
+            if word == "--" or (last and not word.startswith("-")):
+                return
+            if _LIKE_AN_OPTION.match(name) and not any(one.startswith(name) for one in options):
+                yield word
 
     def _options(self) -> list[str]:
         return [option for action in self._actions for option in action.option_strings]
@@ -62,7 +91,8 @@ def complain(parser: argparse.ArgumentParser, message: str) -> NoReturn:
 
 def near(word: str, known: Iterable[str]) -> str:
     """``"; did you mean 'x'?"`` where some known word is near, else nothing."""
-    from flake8_torchperf.findings.page import nearest  # only where there is a mistake
+    from difflib import get_close_matches  # only where there is a mistake
 
-    hint = nearest(word, known)
-    return hint if "did you mean" in hint else ""
+    bare = {name.lstrip("-"): name for name in known}
+    close = get_close_matches(word.lstrip("-"), bare, n=1, cutoff=_ALIKE)
+    return f"; did you mean {bare[close[0]]!r}?" if close else ""

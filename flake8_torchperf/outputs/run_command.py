@@ -9,13 +9,12 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
-from flake8_torchperf.outputs.cli import add_parser, fail
+from flake8_torchperf.outputs.cli import add_parser, fail, unwritable
 
 if TYPE_CHECKING:
     from flake8_torchperf.runtime.workload.launch import Outcome
@@ -87,24 +86,35 @@ def run(arguments: argparse.Namespace) -> int:
     if outcome.observed is None:
         fail(_no_results(outcome))
         return leave_like(outcome.returncode)
-    from flake8_torchperf.outputs.run_report import print_report
+    from flake8_torchperf.outputs.run_page import page
+    from flake8_torchperf.outputs.run_report import as_text, print_report
     from flake8_torchperf.runtime.workload.judge import judge
     from flake8_torchperf.runtime.workload.summary import as_data
 
     files = judge(outcome.observed)
     data = as_data(_command_line(arguments, command), outcome.returncode, outcome.observed, files)
-    if arguments.json:
-        Path(arguments.json).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-    if arguments.html:
-        from flake8_torchperf.outputs.run_page import page
+    metrics = not arguments.no_metrics
+    saved = [
+        _save("--json", arguments.json, lambda: json.dumps(data, indent=1) + "\n"),
+        _save("--html", arguments.html, lambda: page(data, files)),
+        _save("--output", arguments.output, lambda: as_text(data, metrics=metrics)),
+    ]
+    if not arguments.output or saved[-1]:
+        print_report(data, sys.stderr, metrics=metrics)
+    return leave_like(outcome.returncode) or max(saved)
 
-        Path(arguments.html).write_text(page(data, files), encoding="utf-8")
-    with ExitStack() as stack:
-        out: TextIO = sys.stderr
-        if arguments.output:
-            out = stack.enter_context(open(arguments.output, "w", encoding="utf-8"))
-        print_report(data, out, metrics=not arguments.no_metrics)
-    return leave_like(outcome.returncode)
+
+def _save(option: str, name: str | None, text: Callable[[], str]) -> int:
+    """Write a report where an option names a file for it; returns the exit status.
+
+    The workload may have run for hours: what cannot be written costs none of the other reports.
+    """
+    if name:
+        try:
+            Path(name).write_text(text(), encoding="utf-8")
+        except OSError as error:
+            return fail(f"run: {option}: {name} cannot be written: {error.strerror}")
+    return 0
 
 
 def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
@@ -123,8 +133,8 @@ def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
         return "run: --html needs jinja2: pip install flake8-torchperf[confirm]"
     for option in ("json", "html", "output"):
         name = getattr(arguments, option)
-        if name and not Path(name).absolute().parent.is_dir():
-            return f"run: --{option}: there is no folder {Path(name).absolute().parent}"
+        if name and (problem := unwritable(Path(name))):
+            return f"run: --{option}: {problem}"
     return _owner_problem(arguments.owners)
 
 

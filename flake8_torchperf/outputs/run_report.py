@@ -5,6 +5,7 @@ A terminal gets colours where rich is installed; a pipe or a file gets the same 
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
@@ -36,6 +37,13 @@ def print_report(data: Row, out: TextIO, *, metrics: bool = True) -> None:
     for note in data["notes"]:
         write(f"note: {note}", "yellow")
     write(f"\n{_summary(data)}", "bold")
+
+
+def as_text(data: Row, *, metrics: bool = True) -> str:
+    """What `print_report` prints, plain."""
+    out = io.StringIO()
+    print_report(data, out, metrics=metrics)
+    return out.getvalue()
 
 
 def _writer(out: TextIO) -> Any:

@@ -16,7 +16,6 @@ from typing import Any
 import torch
 
 from flake8_torchperf.runtime.confirm import recipes
-from flake8_torchperf.runtime.confirm.load import one_line
 from flake8_torchperf.runtime.confirm.names import by_name, pool
 from flake8_torchperf.runtime.confirm.recipes import Recipe, listing, simple, tensor
 
@@ -64,13 +63,10 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     target = vars(function).get("__init__", function) if isinstance(function, type) else function
     try:
         return typing.get_type_hints(inspect.unwrap(target))
-    except Exception as error:
-        # Names imported for type checkers only; the raw annotations are used instead.
-        _unresolved.append(one_line(error))
+    except Exception:
+        # Annotations are code of the module's own and may raise anything, above all NameError for
+        # names imported for type checkers only. The raw annotations are used instead.
         return {}
-
-
-_unresolved: list[str] = []
 
 
 def _beside(default: object) -> list[Recipe]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ast
 import tokenize
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +78,8 @@ class Group:
 
 def parse_request(text: str) -> Request:
     """``PATH`` or ``PATH:LINE``. Raises PlanError where there is no such file or line number."""
+    if not text:
+        raise PlanError("'' names no file: write . for this folder")
     path = Path(text)
     if path.exists():
         return Request(path)
@@ -88,15 +90,28 @@ def parse_request(text: str) -> Request:
         raise PlanError(f"{name} is a folder, which has no line {number}: name a file")
     if colon and Path(name).is_file():
         raise PlanError(f"{number!r} is not a line number: write {name}:12")
-    raise PlanError(f"there is no file {text}")
+    raise PlanError(f"there is no file or folder {text}")
 
 
-def plan(requests: Sequence[Request], settings: Settings) -> list[Group]:
-    """Lint what was asked for. Raises PlanError."""
-    groups: list[Group] = []
+def plan(
+    requests: Sequence[Request], settings: Settings, tell: Callable[[str], object]
+) -> list[Group]:
+    """Lint what was asked for. Raises PlanError.
+
+    ``tell`` gets a line for each file of a folder that cannot be linted; the others still are.
+    """
+    named: dict[tuple[Path, int], bool] = {}
     for request in requests:
         for path in _files(request.path):
-            groups += _plan_file(path, request.line, settings)
+            named.setdefault((path, request.line), path == request.path)
+    groups: list[Group] = []
+    for (path, line), itself in named.items():
+        try:
+            groups += _plan_file(path, line, settings)
+        except PlanError as error:
+            if itself:
+                raise
+            tell(str(error))
     _check_given(groups, settings.given)
     return groups
 
@@ -134,7 +149,9 @@ def _read(path: Path) -> str:
     try:
         with tokenize.open(path) as file:
             return file.read()
-    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise PlanError(f"{path} cannot be read: {error.strerror}") from error
+    except (SyntaxError, UnicodeDecodeError) as error:
         raise PlanError(f"{path} cannot be read: {error}") from error
 
 
@@ -145,7 +162,7 @@ def _findings(path: Path, source: str, line: int, settings: Settings) -> list[Fi
     try:
         found = lint(source, str(path), options)
     except (SyntaxError, ValueError) as error:
-        raise PlanError(f"{path} cannot be parsed: {error}") from error
+        raise PlanError(unparsable(path, error)) from error
     if not line:
         passed_over = allowed_lines(str(path))
         return [one for one in found if one.line not in passed_over]
@@ -155,6 +172,13 @@ def _findings(path: Path, source: str, line: int, settings: Settings) -> list[Fi
         others = f"there are findings on lines {where}" if where else "the file has none"
         raise PlanError(f"no finding at {path}:{line}; {others}")
     return chosen
+
+
+def unparsable(path: Path, error: SyntaxError | ValueError) -> str:
+    """One line that says where Python's parser stopped and why."""
+    if isinstance(error, SyntaxError) and error.lineno:
+        return f"{path}:{error.lineno} cannot be parsed: {error.msg}"
+    return f"{path} cannot be parsed: {error}"
 
 
 def _machine(module: ModuleMap, settings: Settings) -> Machine:
@@ -301,7 +325,6 @@ def _check_given(groups: list[Group], given: Mapping[str, str]) -> None:
     known = {name for group in groups for name in group.job["params"]} | {"self"}
     for name in given:
         if groups and name not in known:
-            names = ", ".join(sorted(known))
-            raise PlanError(
-                f"--inputs: no function with a finding has a parameter {name} ({names})"
-            )
+            names = ", ".join(sorted({name for group in groups for name in group.job["params"]}))
+            problem = f"--inputs: no function with a finding has a parameter {name}"
+            raise PlanError(f"{problem}; they have {names or 'none'}")

@@ -174,7 +174,10 @@ def watch(
         with time_limit(seconds), traced(path, lines, spots):
             call()
     except TooLate:
-        error, late = f"it did not come back within {seconds:.3g} s", True
+        error, late = (
+            f"a call did not come back within its share of --timeout, {seconds:.3g} s",
+            True,
+        )
     except (Exception, SystemExit, KeyboardInterrupt) as raised:
         error = one_line(raised)
     return Outcome(error, late, lines, spots.executions(lines))
