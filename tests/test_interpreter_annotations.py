@@ -167,6 +167,17 @@ ANNOTATIONS = {
             def step(self):
                 return self.fill().x.item()  # TPF101
         """,
+    "a method that numbers lack tells which of a declared union it is": """
+        def step(x: Tensor | float):
+            if x > 0:
+                return 0
+            if (2 * x + 1 > 0).all():  # TPF301
+                return (-x).item()  # TPF101
+        """,
+    "elements of a declared union": """
+        def step(shape: tuple[int, ...] | Tensor):
+            return [range(n) for n in shape]
+        """,
 }
 
 
@@ -367,6 +378,29 @@ DOCSTRINGS = {
         def step(x):
             """Turn x into something. The Tensor: a story. x is (not) a torch.Tensor."""
             return float(x)
+        ''',
+    "of the annotated tensor, that it is boolean": '''
+        def step(x: Tensor, mask: Tensor, ids: Tensor, keep: Tensor | None = None):
+            """Do it.
+
+            :param mask: A :obj:`torch.BoolTensor` containing the mask
+                to apply.
+            :param ids: which, a LongTensor or a boolean mask
+            :param keep: a boolean tensor
+            """
+            if keep is not None:
+                x = x[keep]  # TPF402
+            return x[mask] + x[ids]  # TPF402
+        ''',
+    "boolean is the flag, not the tensor": '''
+        def step(x: Tensor, weights: Tensor, flag: bool):
+            """Do it.
+
+            Args:
+                weights: of each row
+                flag: a boolean, not a tensor of bools
+            """
+            return x[weights]
         ''',
 }
 

@@ -142,6 +142,35 @@ ATTRIBUTES = {
             def step(self):
                 return self.x.item() + float(self.n)  # TPF101
         """,
+    "written by a method that asks for it through others": """
+        class Cache(nn.Module):
+            def __init__(self, rows: Tensor):
+                super().__init__()
+                self.limit = torch.tensor(3, device=rows.device)
+                self.last = None
+                self.fill(rows)
+
+            def fill(self, rows: Tensor):
+                self.last = self.larger(rows)
+
+            def larger(self, rows: Tensor):
+                if self.last is not None and rows.shape[0] > 3:
+                    return torch.maximum(self.last, self.limit * rows)
+                return self.limit * rows
+
+            def forward(self, x: Tensor):
+                return x * self.last.mean().item() + int(self.limit)  # TPF101, TPF101
+        """,
+    "a buffer of a mixin": """
+        class Limited:
+            def __init__(self, limit: int):
+                super().__init__()
+                self.register_buffer("limit", torch.tensor(limit))
+
+            def step(self, n: int):
+                if n > self.limit:  # TPF301
+                    return 0
+        """,
 }
 
 

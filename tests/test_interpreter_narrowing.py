@@ -91,6 +91,31 @@ ISINSTANCE = {
                 return x[0].item()  # TPF101
             return x.item()  # TPF101
         """,
+    "a test whose outcome has a name": """
+        def step(x):
+            several = isinstance(x, (tuple, list))
+            missing = x is None
+            if not missing and several:
+                return [part.detach() for part in x]
+            return x.detach().item()  # TPF101
+        """,
+    "such a name after what it was about has changed": """
+        def step(x: Tensor | list[float]):
+            several = not isinstance(x, Tensor)
+            if several:
+                return [float(part) for part in x]
+            y = x.item()  # TPF101
+            x = torch.stack([x, x])
+            if several:
+                return y
+            return x.item()  # TPF101
+        """,
+    "a test that leaves the type open": """
+        def step(x: Tensor | float):
+            if isinstance(x, Tensor) and x.ndim > 0:
+                return x.mean()
+            return float(x)
+        """,
 }
 
 

@@ -276,6 +276,10 @@ def test_a_module_without_torch_is_left_alone():
                 raise ValueError
             return torch._foreach_norm([x])[0].item()  # TPF101
         """,
+    "a size made of a count on the device": """
+        def f(x: torch.Tensor, mask: torch.Tensor):
+            return torch.Size((*x.shape[:-1], torch.count_nonzero(mask)))  # TPF107
+        """,
     "the parts of a sparse tensor": """
         def f(x: torch.Tensor):
             return float(x._values()), int(x._nnz())  # TPF101

@@ -314,6 +314,28 @@ def documented(docstring: str, name: str, reason: Reason) -> Value:
     return UNKNOWN
 
 
+# "mask (Tensor): a boolean mask", ":param mask: A :obj:`torch.BoolTensor`": its first lines.
+DOC_ENTRY = (
+    r"^[ \t]*(?::(?:param|type)[^:\n]*?[ \t])?\*{{0,2}}`{{0,2}}{name}`{{0,2}}[ \t]*"
+    r"(?P<text>[:(][^\n]+(?:\n[ \t]+(?![^\n]*?\w[ \t]*(?:\([^\n]*\))?[ \t]*:[ \t])[^\n]+)?)"
+)
+DOC_BOOLEAN = re.compile(
+    r"\bBoolTensor\b|\btorch\.bool\b|\bbool(?:ean)?[ -](?:valued )?(?:tensor|mask)\b"
+    r"|\b(?:tensor|mask) of (?:bool|boolean)s?\b",
+    re.I,
+)
+DOC_OTHER_DTYPE = re.compile(r"\b(?:Long|Float|Byte|Int)Tensor\b|\bfloat|\bint(?:eger)?s?\b", re.I)
+
+
+def documented_as_boolean(docstring: str, name: str) -> bool:
+    """Does a docstring say of a tensor that it is boolean, and of no other dtype?"""
+    entries = re.finditer(DOC_ENTRY.format(name=re.escape(name)), docstring, re.M)
+    texts = [DOC_ROLES.sub("", found["text"]) for found in entries]
+    if any(DOC_OTHER_DTYPE.search(text) for text in texts):
+        return False
+    return any(DOC_BOOLEAN.search(text) for text in texts)
+
+
 def _documented_type(text: str, reason: Reason) -> Value:
     text = DOC_ROLES.sub("", text).strip()
     tensor = DOC_TENSOR.match(text)

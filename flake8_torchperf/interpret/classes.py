@@ -39,7 +39,7 @@ from flake8_torchperf.interpret.values import (
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context, Machine
-    from flake8_torchperf.suspects.modulemap import ClassInfo
+    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo
 
 MAX_BASES = 100
 
@@ -127,7 +127,8 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
             inherited = _torch_attribute(owner, base, name, ctx)
             if inherited != UNKNOWN:
                 return inherited
-    return UNKNOWN
+    # A mixin of modules: nothing else has methods of these names.
+    return BoundMethod(Instance("torch.nn.Module"), name) if name in REGISTERING else UNKNOWN
 
 
 PROPERTIES = ("property", "cached_property", "lazy_property", "lazyproperty")
@@ -168,10 +169,19 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
     for base in lineage(info, machine):
         if not isinstance(base, str):
             found = _declared(base, name, info, ctx)
+            if any(functions.out_of_reach(method, ctx) for method in _writers(base, name)):
+                # Asked from inside a method that writes it: asked from elsewhere, more is known.
+                del machine.summaries[key]
+                return found
             if found is not None:
                 break
     machine.summaries[key] = found
     return found
+
+
+def _writers(base: ClassInfo, name: str) -> list[FunctionInfo]:
+    """The methods of a class that write an attribute, as far as they are looked at."""
+    return [*base.writers.get(name, ()), *base.setters.get(name, ())][:MAX_WRITERS]
 
 
 def _declared(base: ClassInfo, name: str, info: ClassInfo, ctx: Context) -> Value | None:
@@ -182,9 +192,7 @@ def _declared(base: ClassInfo, name: str, info: ClassInfo, ctx: Context) -> Valu
         if stated != UNKNOWN and not (isinstance(stated, Tensor) and stated.dtype == "unknown"):
             return stated
         written = None if stated == UNKNOWN else stated
-    writers = [*base.writers.get(name, ()), *base.setters.get(name, ())]
-    if len(writers) > MAX_WRITERS:
-        writers = writers[:MAX_WRITERS]
+    writers = _writers(base, name)
     values: list[Value] = []
     for method in writers:
         writes = functions.writes_of(method, Instance(info.key, info), ctx)

@@ -84,6 +84,7 @@ class Knowledge:
     module: ModuleMap
     table: TorchTable
     targets: dict[int, Use]
+    flags: dict[str, set[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def used_as(node: FunctionNode, module: ModuleMap, table: TorchTable) -> Evidenc
     uses = {name: Use() for name in names if name not in SHARED_OWNERS}
     if spec.vararg is not None:
         uses[spec.vararg.arg].mixed = True
-    known = Knowledge(module, table, {})
+    known = Knowledge(module, table, {}, {})
     _walk(node.body, {name: (use,) for name, use in uses.items()}, known)
     return Evidence(uses, known.targets)
 
@@ -146,6 +147,8 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
             continue
         nodes = _expressions(statement)
         asked = _asked_for_type(nodes)
+        if known.flags:
+            asked |= _asked_before(statement, known)
         clauses = [node for node in nodes if isinstance(node, ast.comprehension)]
         seen = _without(aliases, asked) if asked or clauses else aliases
         for clause in clauses:
@@ -154,6 +157,8 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
             seen.pop(name, None)  # a comprehension's own variable too
         for node in nodes:
             _look(node, seen, known)
+        if asked and isinstance(statement, ast.Assign) and isinstance(statement.value, ANSWERS):
+            known.flags.update(dict.fromkeys(_names(statement.targets), asked))
         _bind(statement, aliases, known)
         _blocks(statement, aliases, asked, known)
 
@@ -212,6 +217,22 @@ def _asked_for_type(nodes: list[ast.AST]) -> set[str]:
                     if isinstance(first, ast.Name):
                         found.add(first.id)
     return found
+
+
+# Expressions that give the answer to such a question itself.
+ANSWERS = (ast.Call, ast.BoolOp, ast.UnaryOp)
+
+
+def _names(targets: list[ast.expr]) -> list[str]:
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def _asked_before(statement: ast.stmt, known: Knowledge) -> set[str]:
+    """The names whose type a flag in the statement's test tells: ``if is_tuple: ...``."""
+    test = getattr(statement, "test", None)
+    flags = ast.walk(test) if isinstance(test, ast.expr) else ()
+    names = (flag.id for flag in flags if isinstance(flag, ast.Name))
+    return {asked for name in names for asked in known.flags.get(name, ())}
 
 
 def _expressions(statement: ast.stmt) -> list[ast.AST]:

@@ -279,7 +279,7 @@ def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
         return BOOL
     tensor = tensor_of(value)
     if tensor is not None:
-        return replace(tensor, role="")
+        return value if operators.may_be_number(value) else replace(tensor, role="")
     if value == COMPARED:
         return COMPARED if isinstance(node.op, ast.Invert) else NUMBER
     match value, node.op:

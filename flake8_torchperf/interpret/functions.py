@@ -89,7 +89,7 @@ def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> 
     if stated is not None and not _worth_interpreting(stated) and not _writes(info):
         return Summary(stated)
     length = (info.node.end_lineno or 0) - info.node.lineno
-    if ctx.depth >= MAX_CALL_DEPTH or info.key in ctx.calls or length > MAX_SUMMARY_LINES:
+    if out_of_reach(info, ctx) or length > MAX_SUMMARY_LINES:
         return Summary(UNKNOWN if stated is None else stated)
     if _is_abstract(info):
         return Summary(UNKNOWN if stated is None else stated)
@@ -102,6 +102,11 @@ def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> 
     summary = Summary(_reconcile(info, summary.value, stated), summary.writes)
     ctx.machine.summaries[key] = summary
     return summary
+
+
+def out_of_reach(info: FunctionInfo, ctx: Context) -> bool:
+    """Is the function running already, or are the calls too deep to follow one more?"""
+    return ctx.depth >= MAX_CALL_DEPTH or info.key in ctx.calls
 
 
 def _returns_self(info: FunctionInfo) -> bool:
@@ -291,6 +296,9 @@ def fill_from_calls(env: Env, machine: Machine, key: object) -> None:
     for name, value in machine.observed.get(key, {}).items():
         if _on_host(value) and isinstance(env.get(name), Tensor):
             env[name] = value  # whatever the annotation says, every call here gives host data
+        elif isinstance(own := env.get(name), Tensor) and isinstance(value, Tensor):
+            if own.dtype == "unknown":
+                env[name] = replace(own, dtype=value.dtype)
         elif env.get(name) == UNKNOWN and value != UNKNOWN:
             tensor = tensor_of(value)
             if tensor is None:

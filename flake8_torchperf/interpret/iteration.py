@@ -64,9 +64,11 @@ def element_of(value: Value) -> Value:
             return Tensor(reason, device="host", memory=memory)
         case Instance(name="torch.nn.Sequential" | "torch.nn.ModuleList"):
             return Instance("torch.nn.Module")
-        case Union(options=options):
+        case Union(options=options, met=met):
             tensors = [o for o in options if not isinstance(o, (NoneValue, Scalar))]
-            return join_all(element_of(o) for o in tensors)
+            elements = join_all(element_of(o) for o in tensors)
+            # Which of the declared options it is, nobody has seen: no more so of its elements.
+            return replace(elements, met=met) if isinstance(elements, Union) else elements
         case External() | ClassValue():
             return UNKNOWN
     return UNKNOWN

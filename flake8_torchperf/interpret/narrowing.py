@@ -29,6 +29,7 @@ from flake8_torchperf.interpret.values import (
     Scalar,
     Sequence,
     Tensor,
+    Told,
     Union,
     Value,
     union,
@@ -80,7 +81,15 @@ def _either(values: list[ast.expr], env: Env, ctx: Context, holds: bool) -> Env 
             break
         ends.append(narrow(value, between, ctx, holds))
         between = narrow(value, between, ctx, not holds)
-    return merge(ends)
+    merged = merge(ends)
+    if merged is None:
+        return None
+    for key, found in merged.items():
+        before = env.get(key)
+        if isinstance(found, Union) and isinstance(before, Union):
+            # Which of the declared options it is, the test has left open.
+            merged[key] = replace(found, met=before.met)
+    return merged
 
 
 def _constant(test: ast.Constant, env: Env, ctx: Context, holds: bool) -> Env | None:
@@ -92,7 +101,36 @@ def _constant(test: ast.Constant, env: Env, ctx: Context, holds: bool) -> Env | 
 def _name(test: ast.Name, env: Env, ctx: Context, holds: bool) -> Env | None:
     if test.id == "TYPE_CHECKING":
         return None if holds else dict(env)
+    told = env.get(outcome(test.id))
+    if isinstance(told, Told) and all(env.get(name) is value for name, value in told.names):
+        return narrow(told.test, env, ctx, holds)
     return _truthiness(test, env, ctx, holds)
+
+
+def outcome(name: str) -> str:
+    """The key under which the test is kept whose outcome a name holds; gone with the next one."""
+    return f"{name}.?"
+
+
+def note_outcome(target: ast.expr, test: ast.expr, env: Env) -> None:
+    """``sized = isinstance(x, Sized)``: what `sized` tells of ``x`` where it is asked later."""
+    if isinstance(target, ast.Name) and _tells(test):
+        names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)} - {target.id}
+        env[outcome(target.id)] = Told(test, tuple((name, env.get(name)) for name in names))
+
+
+def _tells(test: ast.expr) -> bool:
+    """Does an expression test types or None, and nothing but that?"""
+    match test:
+        case ast.Call(func=func):
+            return dotted_name(func).rpartition(".")[2] in ("isinstance", "is_tensor")
+        case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
+            return True
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            return _tells(inner)
+        case ast.BoolOp(values=values):
+            return all(map(_tells, values))
+    return False
 
 
 def _attribute(test: ast.Attribute, env: Env, ctx: Context, holds: bool) -> Env | None:

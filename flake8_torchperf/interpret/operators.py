@@ -17,6 +17,7 @@ from flake8_torchperf.interpret.values import (
     CHAIN_LENGTH,
     COMPARED,
     NDARRAY,
+    NUMBER,
     STR,
     UNKNOWN,
     Device,
@@ -32,6 +33,7 @@ from flake8_torchperf.interpret.values import (
     Value,
     join,
     tensor_of,
+    union,
     without,
 )
 from flake8_torchperf.sites.model import SiteKind
@@ -85,7 +87,8 @@ def binary(
         for tensor in tensors:
             if tensor.arrives:
                 early(ctx, OPERATIONS[type(operator)], node, tensor, _side(node, tensor, left))
-        return _arithmetic(operator, left, right, tensors)
+        made = _arithmetic(operator, left, right, tensors)
+        return _or_number(made, NUMBER, left, right)
     if COMPARED in (left, right) and isinstance(operator, BITWISE):
         return COMPARED
     match left, right:
@@ -121,7 +124,7 @@ def _side(node: ast.expr | ast.stmt, tensor: Tensor, left: Value) -> ast.expr | 
     return None
 
 
-def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list[Tensor]) -> Value:
+def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list[Tensor]) -> Tensor:
     strongest = max(tensors, key=lambda t: t.reason.strength)
     dtypes = {t.dtype for t in tensors}
     if isinstance(operator, ast.Mult) and dtypes == {"bool"} and len(tensors) == 2:
@@ -215,7 +218,25 @@ def _compare(
     scalar = combine_scalar(tensors)
     if len(tensors) == 1 and any(isinstance(v, UnknownValue) for v in (left, right)):
         scalar = None if scalar else scalar
-    return Tensor(strongest.reason, "bool", combine_device(tensors), scalar, chain)
+    mask = Tensor(strongest.reason, "bool", combine_device(tensors), scalar, chain)
+    return _or_number(mask, BOOL, left, right)
+
+
+def _or_number(made: Tensor, number: Scalar, left: Value, right: Value) -> Value:
+    """What ``float | Tensor`` gives: a number or a tensor, and which, a method asked for tells."""
+    if not (may_be_number(left) and may_be_number(right)):
+        return made
+    sides = [side for side in (left, right) if isinstance(side, Union)]
+    declared = [o for side in sides for o in side.options if isinstance(o, Tensor)]
+    strongest = max(declared, key=lambda t: t.reason.strength, default=made)
+    return union((replace(made, reason=strongest.reason), number))
+
+
+def may_be_number(value: Value) -> bool:
+    """Is it a number, or declared to be one or something else?"""
+    if isinstance(value, Union):
+        return not value.met and any(map(may_be_number, value.options))
+    return isinstance(value, Scalar) and value.kind != "str"
 
 
 COMPARISONS: dict[type[ast.cmpop], str] = {

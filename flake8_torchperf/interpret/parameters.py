@@ -11,7 +11,11 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret.annotations import annotated, documented
+from flake8_torchperf.interpret.annotations import (
+    annotated,
+    documented,
+    documented_as_boolean,
+)
 from flake8_torchperf.interpret.evidence import Evidence, used_as
 from flake8_torchperf.interpret.values import (
     NONE,
@@ -23,6 +27,7 @@ from flake8_torchperf.interpret.values import (
     Sequence,
     Strength,
     Tensor,
+    Union,
     Value,
     tensor_of,
     union,
@@ -120,8 +125,20 @@ def _of_parameter(
     if parameter.annotation is None and docstring and name in docstring:
         reason = Reason(f"docstring of parameter `{name}`", parameter)
         value = documented(docstring, name, reason)
+    if "bool" in docstring.lower() and documented_as_boolean(docstring, name):
+        value = _boolean(value)
     if isinstance(default, ast.Constant) and default.value is None and value != UNKNOWN:
         return union((value, NONE)) if not isinstance(value, NoneValue) else value
+    return value
+
+
+def _boolean(value: Value) -> Value:
+    """The value, with the tensor in it a boolean one where nothing else says of which dtype."""
+    match value:
+        case Tensor(dtype="unknown"):
+            return replace(value, dtype="bool")
+        case Union(options=options):
+            return replace(value, options=tuple(map(_boolean, options)))
     return value
 
 

@@ -35,7 +35,7 @@ from flake8_torchperf.interpret.contexts import (
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import Env, bind, declaration, forget, merge, path_of
 from flake8_torchperf.interpret.machine import Pending
-from flake8_torchperf.interpret.narrowing import narrow
+from flake8_torchperf.interpret.narrowing import narrow, note_outcome
 from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
@@ -143,6 +143,12 @@ def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
     sized = loops.sizes(node.value, value, env, ctx)
     for target in node.targets:
         targets.assign(target, sized, env, ctx)
+    if isinstance(node.value, TESTS):
+        note_outcome(node.targets[0], node.value, env)
+
+
+# Expressions that may be tests of types.
+TESTS = (ast.Call, ast.Compare, ast.BoolOp, ast.UnaryOp)
 
 
 def _in_compiled(node: ast.Assign, env: Env, ctx: Context) -> None:

@@ -18,6 +18,7 @@ from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.values import (
     BOOL,
     NONE,
+    SHAPE,
     UNKNOWN,
     Closure,
     Device,
@@ -237,6 +238,18 @@ def _unknown(name: str, arguments: Arguments, ctx: Context) -> Value:
     return UNKNOWN
 
 
+def _size(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``torch.Size((n, t))`` asks each length for its ``__index__``."""
+    given = arguments.value(0)
+    lengths = given.items or (given.element,) if isinstance(given, Sequence) else ()
+    for length in lengths:
+        if tensor_of(length) is not None:
+            node = arguments.positional[0].node
+            emit_read(ctx, SiteKind.NUMBER_USE, "size", node, length, operand_node=node)
+            break
+    return SHAPE
+
+
 def _is_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     return BOOL
 
@@ -291,6 +304,7 @@ SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.nn.Parameter": _parameter,
     "torch.nn.parameter.Parameter": _parameter,
     "torch.nn.Buffer": _parameter,
+    "torch.Size": _size,
     "torch.Tensor": _tensor_class,
     "torch.is_tensor": _is_tensor,
     "torch.save": _save,

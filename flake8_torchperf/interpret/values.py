@@ -144,6 +144,14 @@ class Mapping_:
 
 
 @record
+class Told:
+    """A test whose outcome a name holds, and what the names in it were worth when it was made."""
+
+    test: ast.expr
+    names: tuple[tuple[str, Value | None], ...] = field(compare=False)
+
+
+@record
 class External:
     """Something imported or built in, by its qualified name: ``torch.isinf``, ``builtins.len``."""
 
@@ -253,6 +261,7 @@ Value: TypeAlias = (
     | DType
     | Sequence
     | Mapping_
+    | Told
     | External
     | Imported
     | Function
@@ -319,7 +328,9 @@ def join(a: Value, b: Value) -> Value:
         case Mapping_(), Mapping_():
             made = a.made and b.made
             return Mapping_(join(a.key, b.key), _mapped(a, b), _common_items(a, b), made)
-    met = all(not isinstance(v, Union) or v.met for v in (a, b))
+    # A tensor on one of the paths is met, whatever a declaration allows on the other.
+    declared = any(isinstance(v, Union) and not v.met for v in (a, b))
+    met = not declared or isinstance(a, Tensor) or isinstance(b, Tensor)
     result = union((a, b))
     return replace(result, met=met) if isinstance(result, Union) else result
 

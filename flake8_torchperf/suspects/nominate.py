@@ -49,7 +49,7 @@ SIZED = {
     "expand", "repeat", "tile", "narrow", "roll", "split", "chunk", "topk", "pad", "unflatten",
     "unfold", "select", "interpolate", "tril", "triu", "diag", "kthvalue", "as_strided", "pow_",
     "clamp", "clamp_", "fill_", "add_", "sub_", "mul_", "addcmul_", "addcdiv_", "add", "sub",
-    "addcmul", "addcdiv", "slice_scatter", "select_scatter", "new_tensor", "full_like",
+    "addcmul", "addcdiv", "Size", "slice_scatter", "select_scatter", "new_tensor", "full_like",
 }  # fmt: skip
 # Calls that make a tensor on the host unless they are told a device, or say that one is there.
 HOST_MADE = {
