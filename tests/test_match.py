@@ -30,7 +30,6 @@ def rule(
         "scope": scope,
         "priority": priority,
         "message": "{expression} {where}: {instead}",
-        "fix": "",
         "instead": {"default": "do better"},
         "matches": matches,
         "hot": (),

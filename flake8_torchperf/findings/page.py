@@ -40,7 +40,6 @@ HEAD_KEYS = (
     "scope",
     "priority",
     "message",
-    "fix",
     "instead",
     "match",
     "hot",
@@ -162,7 +161,7 @@ def read_text(path: Path) -> str:
 def read_rule(text: PageText, own: bool) -> Rule:
     """Check the head of a page and make its `Rule`. Raises `PageError`.
 
-    ``own`` is False for a page of the user's repository: its code must then be in TPF701-TPF999.
+    ``own`` is False for a page of the user's repository: its code must then be in TPF700-TPF999.
     """
     data = text.toml(text.head, 2)
     check_keys(text, data, HEAD_KEYS)
@@ -176,7 +175,6 @@ def read_rule(text: PageText, own: bool) -> Rule:
         scope=choice(text, data, "scope", ("loop", "hot", "all")),
         priority=_priority(text, data),
         message=string(text, data, "message"),
-        fix=string(text, data, "fix") if "fix" in data else "",
         instead=_instead(text, data["instead"]),
         matches=_matches(text, data),
         hot=strings(text, data, "hot"),

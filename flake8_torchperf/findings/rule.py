@@ -55,7 +55,6 @@ class Rule:
     scope: str
     priority: int
     message: str
-    fix: str
     instead: Mapping[str, str] = field(hash=False)
     matches: tuple[Match, ...]
     hot: tuple[str, ...]

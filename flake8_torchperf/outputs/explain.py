@@ -158,7 +158,6 @@ def _as_data(page: Documentation) -> dict[str, Any]:
         "scope": rule.scope,
         "message": rule.message,
         "instead": dict(rule.instead),
-        "fix": rule.fix,
         "evidence": asdict(page.evidence) if page.evidence else None,
         "sections": dict(page.sections),
         "path": str(rule.path),
