@@ -1,7 +1,7 @@
 """flake8's face: a file's tree and lines enter, flake8 results leave.
 
 Must not know how anything is analysed, and must stay cheap to import: flake8 loads it for every
-run, and for a file that never says "torch" nothing else is imported.
+run, and for a file that says neither "torch" nor "Tensor" nothing else is imported.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from flake8_torchperf import __version__
+from flake8_torchperf.subject import concerns
 
 if TYPE_CHECKING:
     import argparse
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 REPORT_TO = "the flake8-torchperf issue tracker"
 INTERNAL_ERROR = "TPF900"
-# A file without this word has no findings, and nothing else is asked about it.
-SUBJECT = "torch"
 
 
 class TorchPerfPlugin:
@@ -80,7 +79,7 @@ class TorchPerfPlugin:
 
     def run(self) -> Iterator[tuple[int, int, str, type[TorchPerfPlugin]]]:
         """Yield line (from 1), column (from 0), message and class for every finding."""
-        if not any(SUBJECT in line for line in self._lines):
+        if not concerns(self._lines):
             return
         for line, column, message in self._findings():
             yield line, column, message, type(self)

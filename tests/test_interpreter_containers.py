@@ -52,6 +52,20 @@ LISTS = {
             for x in reversed(xs):
                 x.item()  # TPF101
         """,
+    "sorted in place by value": """
+        def step(xs: list[tuple[int, Tensor]]):
+            xs.sort(key=lambda x: x[1])  # TPF103
+            xs.sort(key=lambda x: x[0])
+        """,
+    "functools.reduce": """
+        import operator
+        from functools import reduce
+
+        def step(xs: list[Tensor], ns: list[int]):
+            if reduce(operator.add, ns) > 3:
+                total = reduce(operator.add, xs) + reduce(lambda a, b: a + b, xs)
+                return total.item(), reduce(torch.maximum, xs).item()  # TPF101, TPF101
+        """,
     "the truth of a list": """
         def step(xs: list[Tensor]):
             if xs and not len(xs) == 3:
@@ -148,6 +162,30 @@ DICTS = {
         def step(x: Tensor, cache: dict[str, Tensor]):
             return cache.setdefault("x", x).item()  # TPF101
         """,
+    "setdefault, filled at once": """
+        def step(xs: list[Tensor], names):
+            groups = {}
+            for x, name in zip(xs, names):
+                groups.setdefault(name, []).append(x)
+            return [x.item() for group in groups.values() for x in group]  # TPF101
+        """,
+    "lists in a list, filled by index": """
+        def step(x: Tensor, n: int):
+            grid = [[] for _ in range(n)]
+            grid[0].append(x)
+            return grid[1][0].item()  # TPF101
+        """,
+    "dict() of pairs": """
+        def step(names, xs: list[Tensor], n: int):
+            first = dict(zip(names, xs))
+            second = dict([("x", xs[0]), ("n", n)])
+            if second["n"] > 3:
+                return first["a"].item(), second["x"].item()  # TPF101, TPF101
+        """,
+    "the largest by value": """
+        def step(d: dict[str, Tensor], sizes: dict[str, int]):
+            return max(d, key=d.get), max(sizes, key=sizes.get)  # TPF103
+        """,
     "update and a union": """
         def step(a: dict[str, Tensor], b: dict[str, Tensor]):
             merged = {**a, **b}
@@ -212,6 +250,16 @@ ITERATION = {
         def step(xs: list[Tensor], ys: list[Tensor]):
             for x in itertools.chain(xs, ys):
                 x.item()  # TPF101
+        """,
+    "combinations, pairwise, accumulate": """
+        from itertools import accumulate, combinations, pairwise
+
+        def step(xs: list[Tensor], bounds: Tensor, x: Tensor):
+            for a, b in combinations(xs, 2):
+                b.item()  # TPF101
+            for total in accumulate(xs):
+                total.item()  # TPF101
+            return [x[a:b] for a, b in pairwise(bounds)]  # TPF107, TPF107, TPF201
         """,
     "an index loop": """
         def step(x: Tensor):

@@ -169,6 +169,37 @@ NESTED = {
             f = lambda n: float(n) + 1
             return f(x.numel())
         """,
+    "a list that a closure fills": """
+        def step(xs: list[Tensor]):
+            seen = []
+
+            def note(x):
+                seen.append(x.mean())
+
+            for x in xs:
+                note(x)
+            return [x.item() for x in seen]  # TPF101
+        """,
+    "a class in a function": """
+        def make(n: int, scale: Tensor):
+            class Inner(nn.Module):
+                def __init__(self):
+                    super().__init__()
+                    self.fc = nn.Linear(n, n)
+
+                def forward(self, x):
+                    y = self.fc(x) * scale
+                    if n > 3 and self.training:
+                        return y
+                    return y.sum().item()  # TPF101
+
+            return Inner()
+        """,
+    "a read under another name": """
+        def step(x: Tensor):
+            read, number, largest = x.item, float, max
+            return read(), number(x), largest(1, x)  # TPF101, TPF101, TPF103
+        """,
     "nonlocal": """
         def step(x: Tensor):
             total = 0.0

@@ -4,10 +4,13 @@ import pytest
 import test_interpreter_annotations
 import test_interpreter_classes
 import test_interpreter_containers
+import test_interpreter_docstrings
 import test_interpreter_flow
 import test_interpreter_functions
 import test_interpreter_host_values
+import test_interpreter_modules
 import test_interpreter_narrowing
+import test_interpreter_records
 from linting import ALL, check, findings, program, table
 
 from flake8_torchperf import pipeline
@@ -186,7 +189,9 @@ def test_module_level_is_cold_but_seen(code: str) -> None:
 
 TABLES = [
     test_interpreter_annotations.ANNOTATIONS, test_interpreter_annotations.ALIASES,
-    test_interpreter_annotations.DOCSTRINGS, test_interpreter_annotations.EVIDENCE,
+    test_interpreter_annotations.EVIDENCE, test_interpreter_docstrings.DOCSTRINGS,
+    test_interpreter_docstrings.RESULTS, test_interpreter_records.RECORDS,
+    test_interpreter_modules.HOLDERS,
     test_interpreter_classes.ATTRIBUTES, test_interpreter_classes.SUBMODULES,
     test_interpreter_classes.METHODS, test_interpreter_classes.BASES,
     test_interpreter_containers.LISTS, test_interpreter_containers.DICTS,
@@ -198,7 +203,7 @@ TABLES = [
 ]  # fmt: skip
 
 
-@table({name: code for programs in TABLES for name, code in programs.items()})
+@table({f"{i}, {name}": code for i, t in enumerate(TABLES) for name, code in t.items()})
 def test_no_function_with_a_finding_is_left_out(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     nominated = findings(program(code), ALL)
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""Type annotations, written out or in a docstring, to values.
+"""Type annotations to values.
 
 Enters an expression and the module it stands in; leaves the value an object of that type
 has. Must not know statements, calls or sites.
@@ -7,13 +7,12 @@ has. Must not know statements, calls or sites.
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpret.lineage import lineage
 from flake8_torchperf.interpret.types import JAXTYPING, TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
     NONE,
-    NUMBER,
     UNKNOWN,
     ClassValue,
     External,
@@ -50,7 +49,7 @@ MAPPINGS = {
 }  # fmt: skip
 WRAPPERS = {
     "Annotated", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "Awaitable",
-    "Coroutine", "InitVar",
+    "Coroutine", "InitVar", "Unpack",
 }  # fmt: skip
 HOST_HOLDERS = {"numpy.typing.NDArray", "numpy.typing.ArrayLike"}
 
@@ -140,7 +139,8 @@ def _named(
     match value:
         case External(name=qualified):
             short = qualified.rpartition(".")[2]
-            if short == "Tensor" and "." in name and not qualified.startswith("torch."):
+            foreign = short == "Tensor" and not qualified.startswith("torch.")
+            if foreign and ("." in name or not _says_torch(module, machine)):
                 return UNKNOWN  # another framework's, or a kernel language's
             if short in SEQUENCES:
                 return Sequence(SEQUENCES[short], UNKNOWN)
@@ -153,33 +153,54 @@ def _named(
             return instance_of(qualified, reason)
         case ClassValue(info=info):
             return _of_class(info, machine, reason, depth)
-    if name == "Tensor" and module.stars:
+    if name == "Tensor" and module.stars and _says_torch(module, machine):
         weaker = Reason(reason.fact, reason.node, reason.because, Strength.INFERRED)
         return instance_of("torch.Tensor", weaker)
     return _alias(name, module, machine, reason, depth)
 
 
-def _of_class(info: ClassInfo, machine: Machine, reason: Reason, depth: int) -> Value:
-    """An object of a class of the project."""
-    from flake8_torchperf.interpret.classes import lineage
+def _says_torch(module: ModuleMap, machine: Machine) -> bool:
+    """Does the module name torch? A `Tensor` of one that does not may be anyone's."""
+    key = ("says torch", id(module))
+    if key not in machine.summaries:
+        machine.summaries[key] = any("torch" in line for line in module.lines)
+    return bool(machine.summaries[key])
 
+
+def _of_class(info: ClassInfo, machine: Machine, reason: Reason, depth: int = 0) -> Value:
+    """An object of a class of the project."""
     if any(base in TENSOR_CLASSES for base in lineage(info, machine)):
         return Tensor(reason)
     return record(info, machine, reason, depth) or Instance(info.key, info)
 
 
-def record(info: ClassInfo, machine: Machine, reason: Reason, depth: int) -> Value | None:
+def record(info: ClassInfo, machine: Machine, reason: Reason, depth: int = 0) -> Value | None:
     """A NamedTuple or TypedDict by its declared fields; None for other classes."""
-    kinds = {base.rpartition(".")[2] for base in info.bases}
-    if not kinds & {"NamedTuple", "TypedDict"} or depth > MAX_DEPTH:
+    kind = record_kind(info, machine)
+    if not kind or depth > MAX_DEPTH:
         return None
     fields: dict[str, Value] = {}
-    for name, node in info.annotations.items():
-        stated = Reason(f"annotation of `{info.name}.{name}`", None, reason)
-        fields[name] = annotated(node, info.module, machine, stated, depth + 1)
-    if "TypedDict" in kinds:
+    for name, (home, node) in record_fields(info, machine).items():
+        stated = Reason(f"annotation of `{home.name}.{name}`", None, reason)
+        fields[name] = annotated(node, home.module, machine, stated, depth + 1)
+    if kind == "TypedDict":
         return Mapping_(UNKNOWN, UNKNOWN, tuple(fields.items()))
-    return Sequence("tuple", UNKNOWN, tuple(fields.values()), tuple(fields))
+    return Sequence("tuple", UNKNOWN, tuple(fields.values()), tuple(fields), info)
+
+
+def record_kind(info: ClassInfo, machine: Machine) -> str:
+    """ "NamedTuple", "TypedDict" or "", be the class one itself or by its bases."""
+    names = {b.rpartition(".")[2] for b in lineage(info, machine) if isinstance(b, str)}
+    return next((kind for kind in ("NamedTuple", "TypedDict") if kind in names), "")
+
+
+def record_fields(info: ClassInfo, machine: Machine) -> dict[str, tuple[ClassInfo, ast.expr]]:
+    """The fields in order, those of the bases first: the class that declares each, and its type."""
+    found: dict[str, tuple[ClassInfo, ast.expr]] = {}
+    for base in reversed(lineage(info, machine)):
+        if not isinstance(base, str):
+            found.update({name: (base, node) for name, node in base.annotations.items()})
+    return found
 
 
 def _alias(name: str, module: ModuleMap, machine: Machine, reason: Reason, depth: int) -> Value:
@@ -279,84 +300,3 @@ def _either(values: Iterable[Value]) -> Value:
     if not tensors:
         return UNKNOWN
     return union((*tensors, Opaque("something else")))
-
-
-# Google: "x (torch.Tensor): ..."; NumPy: "x : torch.Tensor"; Sphinx: ":type x: torch.Tensor" and
-# ":param torch.Tensor x: ...".
-DOC_PATTERNS = (
-    r"^[ \t]*\*{{0,2}}`{{0,2}}{name}`{{0,2}}[ \t]*\((?P<type>[^\n]+?)\)[ \t]*(?::|--|-)",
-    r"^[ \t]*\*{{0,2}}{name}[ \t]*:[ \t]+(?P<type>[^\n]+)$",
-    r":type[ \t]+{name}[ \t]*:[ \t]*(?P<type>[^\n]+)",
-    r":param[ \t]+(?P<type>[^\n:]+?)[ \t]+{name}[ \t]*:",
-)
-DOC_ROLES = re.compile(r":(?:class|obj|py:class|math):|`|~|\*")
-DOC_TENSOR = re.compile(
-    r"^(?:a |an |the |optional |input |output |\d-?[dD] )*"
-    r"(?:torch\.)?(?P<type>\w*Tensor)\b(?P<rest>.*)$"
-)
-DOC_LISTS = re.compile(
-    r"^(?:an? |the )*(?P<kind>list|tuple|sequence|iterable|array)s? *"
-    r"(?:\[(?:torch\.)?Tensor\]|of (?:torch\.)?[Tt]ensors?\b|\((?:torch\.)?Tensor\))(?P<rest>.*)$",
-    re.I,
-)
-DOC_HOST = re.compile(r"^(?:python )?(int|float|bool|str|string|number)\b(?P<rest>.*)$")
-OTHER_TYPE = re.compile(
-    r"\b(?:or|\|)\s*(?!None\b)|\bint\b|\bfloat\b|\bnp\b|ndarray|\blist\b|\bNumber\b"
-)
-
-
-def documented(docstring: str, name: str, reason: Reason) -> Value:
-    """What a docstring says of a parameter, in Google, NumPy or Sphinx style."""
-    for pattern in DOC_PATTERNS:
-        found = re.search(pattern.format(name=re.escape(name)), docstring, re.M)
-        if found:
-            return _documented_type(found.group("type"), reason)
-    return UNKNOWN
-
-
-# "mask (Tensor): a boolean mask", ":param mask: A :obj:`torch.BoolTensor`": its first lines.
-DOC_ENTRY = (
-    r"^[ \t]*(?::(?:param|type)[^:\n]*?[ \t])?\*{{0,2}}`{{0,2}}{name}`{{0,2}}[ \t]*"
-    r"(?P<text>[:(][^\n]+(?:\n[ \t]+(?![^\n]*?\w[ \t]*(?:\([^\n]*\))?[ \t]*:[ \t])[^\n]+)?)"
-)
-DOC_BOOLEAN = re.compile(
-    r"\bBoolTensor\b|\btorch\.bool\b|\bbool(?:ean)?[ -](?:valued )?(?:tensor|mask)\b"
-    r"|\b(?:tensor|mask) of (?:bool|boolean)s?\b",
-    re.I,
-)
-DOC_OTHER_DTYPE = re.compile(r"\b(?:Long|Float|Byte|Int)Tensor\b|\bfloat|\bint(?:eger)?s?\b", re.I)
-
-
-def documented_as_boolean(docstring: str, name: str) -> bool:
-    """Does a docstring say of a tensor that it is boolean, and of no other dtype?"""
-    entries = re.finditer(DOC_ENTRY.format(name=re.escape(name)), docstring, re.M)
-    texts = [DOC_ROLES.sub("", found["text"]) for found in entries]
-    if any(DOC_OTHER_DTYPE.search(text) for text in texts):
-        return False
-    return any(DOC_BOOLEAN.search(text) for text in texts)
-
-
-def _documented_type(text: str, reason: Reason) -> Value:
-    text = DOC_ROLES.sub("", text).strip()
-    tensor = DOC_TENSOR.match(text)
-    if tensor:
-        value = instance_of(f"torch.{tensor['type']}", reason)
-        if not isinstance(value, Tensor):
-            return UNKNOWN
-        rest = re.sub(r"\([^)]*\)|\[[^\]]*\]", "", tensor["rest"])
-        return union((value, Opaque("something else"))) if OTHER_TYPE.search(rest) else value
-    several = DOC_LISTS.match(text)
-    if several:
-        kind = SEQUENCES.get(several["kind"].lower(), several["kind"].lower())
-        element = Tensor(reason)
-        value = Sequence(kind, element)
-        alone = not OTHER_TYPE.search(several["rest"]) and "Tensor" not in several["rest"]
-        return value if alone else union((value, element))
-    host = DOC_HOST.match(text)
-    if host and not OTHER_TYPE.search(host["rest"]) and "ensor" not in host["rest"]:
-        return (
-            instance_of(f"builtins.{host[1].replace('string', 'str')}", reason)
-            if (host[1] != "number")
-            else NUMBER
-        )
-    return UNKNOWN

@@ -77,6 +77,10 @@ def attribute_of(owner: Value, name: str, node: ast.Attribute | None, ctx: Conte
         case Sequence(names=names, items=items) if name in names and items is not None:
             return items[names.index(name)]
         case Sequence() | Mapping_() | Scalar():
+            if isinstance(owner, Sequence) and owner.info is not None:
+                found = classes.record_attribute(owner, name, ctx)
+                if found is not None:
+                    return found
             return BoundMethod(owner, name, node.value if node is not None else None)
         case NDArray():
             return NDARRAY_FACTS.get(name) or BoundMethod(owner, name)

@@ -6,12 +6,14 @@ its own. Must not know statements.
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import calls, classes, containers
+from flake8_torchperf.interpret import calls, classes, containers, operators
+from flake8_torchperf.interpret.arguments import Argument, Arguments
 from flake8_torchperf.interpret.attributes import attribute_of
 from flake8_torchperf.interpret.emit import emit, emit_read, looked_at
-from flake8_torchperf.interpret.iteration import element_of, unpack_reads
+from flake8_torchperf.interpret.iteration import element_of, paired, unpack_reads
 from flake8_torchperf.interpret.operators import formatted, held_tensor
 from flake8_torchperf.interpret.values import (
     BOOL,
@@ -41,7 +43,6 @@ from flake8_torchperf.sites.model import SiteKind
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.interpret.arguments import Arguments
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Context
 
@@ -112,11 +113,9 @@ def _reduce_one(name: str, value: Value, arguments: Arguments, env: Env, ctx: Co
     element = element_of(value)
     held = over or tensor_of(element)
     key = arguments.keywords.get("key")
-    if key is not None and isinstance(key.value, Closure):
+    if key is not None:
         # What is compared is what the key function returns.
         held = tensor_of(calls.apply(key.value, containers.single(arguments, element), env, ctx))
-    elif key is not None:
-        held = None
     if name == "sum" and over is None:
         return containers.summed(value, NUMBER)
     if held is not None and held.device != "host" and not _single(value):
@@ -127,6 +126,15 @@ def _reduce_one(name: str, value: Value, arguments: Arguments, env: Env, ctx: Co
         case "sorted":
             return Sequence("list", element)
     return element
+
+
+def ordered(
+    owner: Sequence, node: ast.expr | None, arguments: Arguments, env: Env, ctx: Context
+) -> None:
+    """``values.sort()`` compares as ``sorted(values)`` does."""
+    if node is not None:
+        given = arguments._replace(positional=(Argument(node, owner),))
+        _reduce_one("sorted", owner, given, env, ctx)
 
 
 def _single(value: Value) -> bool:
@@ -232,8 +240,9 @@ def _collection(kind: str) -> Callable[[Arguments, Env, Context], Value]:
 def _dict(arguments: Arguments, env: Env, ctx: Context) -> Value:
     items = tuple((name, a.value) for name, a in arguments.keywords.items())
     first = arguments.value(0) if arguments.positional else None
-    if isinstance(first, Mapping_):
-        return Mapping_(first.key, first.element, first.items + items, first.made)
+    held = UNKNOWN if first is None else paired(first)
+    if isinstance(held, Mapping_):
+        return Mapping_(held.key, held.element, held.items + items, held.made)
     return Mapping_(STR, UNKNOWN, items, made=first is None)
 
 
@@ -306,8 +315,6 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
     match head:
         case "math" | "cmath":
             return _math(name, rest, arguments, ctx)
-        case "operator":
-            return _number("index", arguments, ctx) if rest == "index" else UNKNOWN
         case "numpy":
             return _numpy(name, rest, arguments, ctx)
         case "logging":
@@ -320,11 +327,35 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
             return arguments.value(0)
         case "typing" | "typing_extensions" if rest == "cast" and len(arguments.positional) == 2:
             return classes.cast(arguments, ctx)
+        case "functools" if rest == "reduce":
+            return _reduced(arguments, env, ctx)
+        case "operator" if rest in OPERATORS and len(arguments.positional) == 2:
+            left, right = (a.value for a in arguments.positional)
+            return operators.binary(OPERATORS[rest], left, right, arguments.node, ctx)
+        case "operator":
+            return _number("index", arguments, ctx) if rest == "index" else UNKNOWN
         case "collections" | "itertools" | "functools":
             return containers.call_library(name, arguments, env, ctx)
         case "torchvision" if rest.startswith("datasets."):
             return Instance(name)
     return LIBRARY_RESULTS.get(name, UNKNOWN)
+
+
+OPERATORS: dict[str, ast.operator] = {
+    "add": ast.Add(), "iadd": ast.Add(), "sub": ast.Sub(), "mul": ast.Mult(), "truediv": ast.Div(),
+    "and_": ast.BitAnd(), "or_": ast.BitOr(), "xor": ast.BitXor(), "matmul": ast.MatMult(),
+}  # fmt: skip
+
+
+def _reduced(arguments: Arguments, env: Env, ctx: Context) -> Value:
+    """``reduce(f, values)``: what ``f`` makes of two of them, or of that and a third."""
+    element = element_of(arguments.value(1, "iterable"))
+    start = arguments.value(2, "initial") if arguments.get(2, "initial") else element
+    inside = containers.inside_loop(arguments, ctx)
+    first = containers.several(arguments, [start, element])
+    made = calls.apply(arguments.value(0), first, env, inside)
+    again = containers.several(arguments, [made, element])
+    return calls.apply(arguments.value(0), again, env, inside.silent())
 
 
 LIBRARY_RESULTS: dict[str, Value] = {

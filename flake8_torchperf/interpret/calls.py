@@ -103,7 +103,7 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
         case Function():
             return functions.call_function(callee, arguments, ctx)
         case Closure():
-            return functions.call_closure(callee, arguments, ctx)
+            return functions.call_closure(callee, arguments, env, ctx)
         case ClassValue():
             return classes.construct(callee, arguments, ctx)
         case Instance():

@@ -10,9 +10,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import attributes, expressions, functions, training
-from flake8_torchperf.interpret.annotations import annotated
+from flake8_torchperf.interpret.annotations import annotated, record_fields, record_kind
 from flake8_torchperf.interpret.arguments import Arguments, kinds
-from flake8_torchperf.interpret.iteration import element_of
+from flake8_torchperf.interpret.docstrings import documented
+from flake8_torchperf.interpret.holders import HOLDERS, module_holder
+from flake8_torchperf.interpret.lineage import find_method, kind_of_instance, lineage, torch_kind
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
@@ -21,7 +23,6 @@ from flake8_torchperf.interpret.values import (
     UNKNOWN,
     BoundMethod,
     ClassValue,
-    Function,
     Instance,
     Mapping_,
     NoneValue,
@@ -41,71 +42,16 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context, Machine
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo
 
-MAX_BASES = 100
 
-
-def lineage(info: ClassInfo, machine: Machine) -> list[ClassInfo | str]:
-    """The class and its bases, nearest first: classes we can read, and others by name."""
-    key = ("lineage", info.key)
-    cached = machine.summaries.get(key)
-    if isinstance(cached, list):
-        return cached
-    found: list[ClassInfo | str] = []
-    waiting: list[ClassInfo | str] = [info]
-    while waiting and len(found) < MAX_BASES:
-        current = waiting.pop(0)
-        if current in found:
-            continue
-        found.append(current)
-        if isinstance(current, str):
-            continue
-        bases: list[ClassInfo | str] = []
-        for base in current.bases:
-            bases.append(_base(base, current, machine))
-        waiting = bases + waiting
-    machine.summaries[key] = found
-    return found
-
-
-def _base(name: str, info: ClassInfo, machine: Machine) -> ClassInfo | str:
-    module = info.module
-    prefix = f"{module.name}." if module.name else "."
-    local = name.removeprefix(prefix) if name.startswith(prefix) else name
-    if local in module.classes and module.classes[local] is not info:
-        return module.classes[local]
-    value = machine.external(name) if "." in name else machine.lookup(module, name)
-    return value.info if isinstance(value, ClassValue) else name
-
-
-def torch_kind(info: ClassInfo, machine: Machine) -> str:
-    """What the nearest torch base is: "module", "optimizer", ...; "" for other classes."""
-    for base in lineage(info, machine):
-        if isinstance(base, str):
-            found = machine.table.klass(base)
-            if found is not None:
-                return found.kind
-            if base.rpartition(".")[2] in ("Module", "LightningModule", "PreTrainedModel"):
-                return "module"
-    return ""
-
-
-def kind_of_instance(owner: Instance, machine: Machine) -> str:
-    """The torch kind of an object's class."""
-    if owner.info is not None:
-        return torch_kind(owner.info, machine)
-    if owner.name.startswith("torchvision.datasets."):
-        return "dataset"
-    found = machine.table.klass(owner.name)
-    return "" if found is None else found.kind
-
-
-def find_method(info: ClassInfo, name: str, machine: Machine) -> Function | None:
-    """The method of that name, its own or inherited from a class we can read."""
-    for base in lineage(info, machine):
-        if not isinstance(base, str) and name in base.methods:
-            method = base.methods[name]
-            return Function(method, method.key)
-    return None
+def record_attribute(owner: Sequence, name: str, ctx: Context) -> Value | None:
+    """A method or property of a named tuple's class; None where it has none of that name."""
+    method = None if owner.info is None else find_method(owner.info, name, ctx.machine)
+    if method is None:
+        return None
+    bound = replace(method, bound=owner)
+    if any(d.rpartition(".")[2] in PROPERTIES for d in method.info.decorators):
+        return functions.call_bound(bound, ctx)
+    return bound
 
 
 def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
@@ -159,24 +105,27 @@ def _torch_attribute(owner: Instance, torch_class: str, name: str, ctx: Context)
 
 def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
     """What the class and its bases say of an attribute; None where they say nothing."""
-    machine = ctx.machine
-    key = ("attribute", info.key, name)
-    if key in machine.summaries:
-        cached = machine.summaries[key]
-        return cached  # type: ignore[return-value]
-    machine.summaries[key] = UNKNOWN  # an attribute that depends on itself ends here
-    found: Value | None = None
-    for base in lineage(info, machine):
-        if not isinstance(base, str):
-            found = _declared(base, name, info, ctx)
-            if any(functions.out_of_reach(method, ctx) for method in _writers(base, name)):
-                # Asked from inside a method that writes it: asked from elsewhere, more is known.
-                del machine.summaries[key]
-                return found
-            if found is not None:
-                break
-    machine.summaries[key] = found
-    return found
+    summaries = ctx.machine.summaries
+    key: tuple[object, ...] = ("attribute", info.key, name)
+    if key not in summaries:
+        # What a method under way writes is not known until it is done: ask again then.
+        busy = _writers_under_way(info, name, ctx)
+        key = (*key, busy) if busy else key
+        if key not in summaries:
+            summaries[key] = UNKNOWN  # an attribute that depends on itself ends here
+            summaries[key] = _of_lineage(info, name, key, ctx)
+    return summaries[key]  # type: ignore[return-value]
+
+
+def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[str]:
+    """The methods that write the attribute and are being interpreted right now."""
+    return frozenset(
+        method.key
+        for base in lineage(info, ctx.machine)
+        if not isinstance(base, str)
+        for method in _writers(base, name)
+        if functions.out_of_reach(method, ctx)
+    )
 
 
 def _writers(base: ClassInfo, name: str) -> list[FunctionInfo]:
@@ -184,7 +133,31 @@ def _writers(base: ClassInfo, name: str) -> list[FunctionInfo]:
     return [*base.writers.get(name, ()), *base.setters.get(name, ())][:MAX_WRITERS]
 
 
-def _declared(base: ClassInfo, name: str, info: ClassInfo, ctx: Context) -> Value | None:
+def _of_lineage(info: ClassInfo, name: str, key: tuple[object, ...], ctx: Context) -> Value | None:
+    for base in lineage(info, ctx.machine):
+        if isinstance(base, str):
+            continue
+        found = _declared(base, name, info, key, ctx)
+        if found is None or found == UNKNOWN:
+            found = _documented(base, name, ctx.machine) or found
+        if found is not None:
+            return found
+    return None
+
+
+def _documented(info: ClassInfo, name: str, machine: Machine) -> Value | None:
+    """What a class's docstring says of an attribute; None where it says nothing."""
+    docstring = ast.get_docstring(info.node) if info.node.body else None
+    if not docstring or name not in docstring:
+        return None
+    reason = Reason(f"docstring of `{info.name}`")
+    found = documented(docstring, name, reason, machine)
+    return None if found == UNKNOWN else found
+
+
+def _declared(
+    base: ClassInfo, name: str, info: ClassInfo, key: tuple[object, ...], ctx: Context
+) -> Value | None:
     machine = ctx.machine
     written: Value | None = None
     if name in base.annotations:
@@ -199,7 +172,7 @@ def _declared(base: ClassInfo, name: str, info: ClassInfo, ctx: Context) -> Valu
         if name in writes:
             values.append(writes[name])
             # What is known so far: a method that appends to the attribute reads it first.
-            machine.summaries[("attribute", info.key, name)] = _reconciled(values, written)
+            machine.summaries[key] = _reconciled(values, written)
     if values:
         return _reconciled(values, written)
     if written is not None:
@@ -284,22 +257,25 @@ def super_instance(ctx: Context) -> Value:
 def construct(callee: ClassValue, arguments: Arguments, ctx: Context) -> Value:
     """``Class(...)``: an object of it; a named tuple keeps what it was given."""
     info = callee.info
-    if any(b.rpartition(".")[2] == "NamedTuple" for b in info.bases):
-        return _named_tuple(info, arguments, ctx)
+    kind = record_kind(info, ctx.machine)
+    if kind:
+        return _record(info, kind, arguments, ctx)
     kind = torch_kind(info, ctx.machine)
     if kind == "parameter" or any(b in ("torch.Tensor", "torch.nn.Parameter") for b in info.bases):
         return Tensor(Reason(f"`{info.name}` is a tensor class", arguments.node))
     return Instance(info.key, info)
 
 
-def _named_tuple(info: ClassInfo, arguments: Arguments, ctx: Context) -> Value:
-    names = tuple(info.annotations)
-    items: list[Value] = []
-    for position, name in enumerate(names):
-        given = arguments.get(position, name)
-        stated = annotation_of(info.annotations[name], info, name, ctx.machine)
-        items.append(stated if given is None or given.value == UNKNOWN else given.value)
-    return Sequence("tuple", UNKNOWN, tuple(items), names)
+def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> Value:
+    """A named tuple or typed dict keeps what it was given."""
+    fields: dict[str, Value] = {}
+    for position, (name, (home, node)) in enumerate(record_fields(info, ctx.machine).items()):
+        given = arguments.get(position if kind == "NamedTuple" else -1, name)
+        stated = annotation_of(node, home, name, ctx.machine)
+        fields[name] = stated if given is None or given.value == UNKNOWN else given.value
+    if kind == "TypedDict":
+        return Mapping_(UNKNOWN, UNKNOWN, tuple(fields.items()))
+    return Sequence("tuple", UNKNOWN, tuple(fields.values()), tuple(fields), info)
 
 
 def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
@@ -310,8 +286,8 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     reason = Reason(f"`{name}` makes it", arguments.node)
     if found.kind in ("tensor", "parameter"):
         return instance_of(found.qualified, reason)
-    if found.qualified in ("torch.nn.ModuleList", "torch.nn.ParameterList"):
-        return Sequence("list", element_of(arguments.value(0, "modules")))
+    if found.qualified in HOLDERS:
+        return module_holder(found.qualified, arguments)
     made = instance_of(found.qualified, reason)
     if found.qualified == training.LOADER and isinstance(made, Instance):
         data = arguments.value(0, "dataset")
@@ -351,6 +327,13 @@ def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Valu
     tensors = arguments.tensors()
     reason = Reason(f"`{callee.name}` returns it", arguments.node)
     device = "unknown"
+    if callee.parts is not None and isinstance(callee.parts.element, Instance):
+        # What the last module makes of whatever those before it made.
+        last = callee.parts.items[-1] if callee.parts.items else callee.parts.element
+        given = Arguments(arguments.node, (), {}, open=True)
+        value = call_instance(last, given, ctx) if isinstance(last, Instance) else UNKNOWN
+        if value != UNKNOWN:
+            return value
     if callee.name == "torch.nn.Sequential" and len(tensors) == 1:
         # What modules in a row make of one tensor is in practice one tensor.
         inferred = Reason("a Sequential returns it", arguments.node, None, Strength.INFERRED)
@@ -367,7 +350,7 @@ def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Valu
 CONTAINERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
 
 MODULE_ITERATIONS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
-REGISTERING = {"register_buffer", "register_parameter"}
+REGISTERING = {"register_buffer", "register_parameter", "register_module", "add_module"}
 # Methods answered here, whatever the table says of what they return.
 KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize"}
 
@@ -418,19 +401,23 @@ def module_iteration(name: str, node: ast.AST) -> Value:
     return Sequence("iterator", tensor)
 
 
+# By the last word of the method's name, what its second argument is called.
+REGISTERED = {"buffer": "tensor", "parameter": "param", "module": "module"}
+
+
 def _register(name: str, arguments: Arguments, ctx: Context) -> None:
     """``self.register_buffer("x", t)``: a buffer moves with its module."""
     if ctx.writes is None:
         return
     attr = arguments.value(0, "name")
-    tensor = tensor_of(arguments.value(1, "tensor" if "buffer" in name else "param"))
+    given = arguments.value(1, REGISTERED[name.rpartition("_")[2]])
+    tensor = tensor_of(given)
     if not isinstance(attr, Scalar) or not isinstance(attr.value, str):
         return
     role = "parameter" if name == "register_parameter" else ""
-    given = arguments.value(1, "tensor" if "buffer" in name else "param")
     if tensor is not None:
         value: Value = replace(tensor, device="unknown", role=role)
-    elif given == UNKNOWN:
+    elif given == UNKNOWN and not name.endswith("module"):
         reason = Reason(f"`{name}` takes a tensor", arguments.node)
         value = Tensor(reason, role=role)
     else:

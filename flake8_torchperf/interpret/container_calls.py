@@ -10,7 +10,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import targets
+from flake8_torchperf.interpret import builtin_calls, expressions, subscripts, targets
+from flake8_torchperf.interpret.classes import module_iteration
 from flake8_torchperf.interpret.environment import Env, path_of
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.operators import formatted
@@ -63,17 +64,22 @@ SCALAR_METHODS: dict[str, Value] = {
 
 
 def _change(env: Env, node: ast.expr | None, value: Value, ctx: Context) -> None:
-    """The container is worth ``value`` from here on; so is the item of a dict that it is."""
+    """The container is worth ``value`` from here on; what holds it holds that."""
     path = path_of(node) if node is not None else None
-    if isinstance(node, ast.Subscript):
-        outer = path_of(node.value)
-        holder = env.get(outer) if outer is not None else None
-        if outer is not None and isinstance(holder, Mapping_):
-            empty = isinstance(holder.element, Sequence) and holder.element.items == ()
-            element = value if empty else join(holder.element, value)
-            targets.fill(outer, replace(holder, element=element), env, ctx)
     if path is not None:
         targets.fill(path, value, env, ctx)
+    match node:
+        case ast.Subscript(value=outer):
+            key = subscripts.literal_key(node)
+        case ast.Call(func=ast.Attribute(value=outer, attr="setdefault"), args=[first, *_]):
+            text = first.value if isinstance(first, ast.Constant) else None
+            key = text if isinstance(text, str) else None
+        case _:
+            return
+    holder = expressions.evaluate(outer, env, ctx.silent())
+    held = targets.holding(holder, key, value)
+    if held is not None:
+        _change(env, outer, held, ctx)
 
 
 def _sequence(
@@ -100,12 +106,22 @@ def _sequence(
             return INT
         case "items":
             return UNKNOWN
-        case "clear" | "sort" | "reverse" | "remove":
+        case "sort":
+            builtin_calls.ordered(owner, node, arguments, env, ctx)
+            return NONE
+        case "clear" | "reverse" | "remove":
             return NONE
     if owner.names and name == "_asdict":
         pairs = tuple(zip(owner.names, owner.items or (), strict=False))
         return Mapping_(STR, owner.element, pairs)
-    return UNKNOWN
+    return _of_modules(owner, name, arguments)
+
+
+def _of_modules(owner: Value, name: str, arguments: Arguments) -> Value:
+    """What torch's lists and dicts of modules answer as any module does."""
+    if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
+        return module_iteration(name, arguments.node)
+    return owner if name in ("to", "cuda", "eval", "train", "requires_grad_") else UNKNOWN
 
 
 def _grown(owner: Sequence, value: Value) -> Sequence:
@@ -136,8 +152,11 @@ def _mapping(
         case "setdefault":
             key = arguments.value(0)
             known = key.value if isinstance(key, Scalar) and isinstance(key.value, str) else None
-            _change(env, node, targets.put(owner, known, arguments.value(1)), ctx)
-            return join(_get(owner, arguments), arguments.value(1))
+            held = _get(owner, arguments._replace(positional=arguments.positional[:1]))
+            alone = owner.made and held == UNKNOWN
+            result = arguments.value(1) if alone else join(held, arguments.value(1))
+            _change(env, node, targets.put(owner, known, result), ctx)
+            return result
         case "update":
             _change(env, node, _updated(owner, arguments), ctx)
             return NONE
@@ -145,7 +164,7 @@ def _mapping(
             return owner
         case "popitem":
             return Sequence("tuple", UNKNOWN, (owner.key, values))
-    return UNKNOWN
+    return _of_modules(owner, name, arguments)
 
 
 def _get(owner: Mapping_, arguments: Arguments) -> Value:

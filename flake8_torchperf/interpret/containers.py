@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.arguments import Argument, Arguments
-from flake8_torchperf.interpret.iteration import element_of, unpack_reads
+from flake8_torchperf.interpret.iteration import element_of, paired, unpack_reads
 from flake8_torchperf.interpret.machine import LoopPlace
 from flake8_torchperf.interpret.values import (
     NUMBER,
@@ -92,7 +92,7 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
         case "defaultdict":
             return Mapping_(UNKNOWN, _default(arguments, ctx), made=True)
         case "OrderedDict" | "Counter":
-            first = arguments.value(0)
+            first = paired(arguments.value(0))
             empty = Mapping_(UNKNOWN, NUMBER if short == "Counter" else UNKNOWN, made=True)
             return first if isinstance(first, Mapping_) else empty
         case "deque":
@@ -115,6 +115,16 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
         case "product" | "zip_longest":
             row = tuple(element_of(a.value) for a in arguments.positional)
             return Sequence("iterator", Sequence("tuple", UNKNOWN, row)) if row else UNKNOWN
+        case "combinations" | "permutations" | "pairwise" | "batched":
+            source = arguments.get(0)
+            if source is None:
+                return UNKNOWN
+            unpack_reads(source.value, "iter", source.node, ctx)
+            return Sequence("iterator", Sequence("tuple", element_of(source.value)))
+        case "accumulate":
+            element = element_of(arguments.value(0))
+            alone = len(arguments.positional) == 1 or tensor_of(element) is not None
+            return Sequence("iterator", element if alone else UNKNOWN)
         case "partial" if arguments.positional:
             keywords = tuple((name, a.value) for name, a in arguments.keywords.items())
             rest = tuple(a.value for a in arguments.positional[1:])

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import expressions, statements
-from flake8_torchperf.interpret.annotations import annotated
+from flake8_torchperf.interpret.annotations import annotated, record
 from flake8_torchperf.interpret.arguments import Argument, Arguments
+from flake8_torchperf.interpret.docstrings import documented_result
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.machine import MAX_CALL_DEPTH, Context
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # A function longer than this is interpreted where it stands, but not for its callers.
 MAX_SUMMARY_LINES = 250
 
@@ -99,7 +101,10 @@ def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> 
     if isinstance(cached, Summary):
         return cached
     summary = _interpret(info, env, ctx)
-    summary = Summary(_reconcile(info, summary.value, stated), summary.writes)
+    value = _reconcile(info, summary.value, stated)
+    if stated is None and value in (UNKNOWN, NONE):
+        value = _documented(info, ctx.machine) or value
+    summary = Summary(value, summary.writes)
     ctx.machine.summaries[key] = summary
     return summary
 
@@ -199,6 +204,15 @@ def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
     return stated
 
 
+def _documented(info: FunctionInfo, machine: Machine) -> Value | None:
+    """What the docstring says of the result; None where it says nothing."""
+    docstring = ast.get_docstring(info.node) or ""
+    if "eturn" not in docstring and ":rtype:" not in docstring:
+        return None
+    found = documented_result(docstring, Reason(f"docstring of `{info.qualname}`"), machine)
+    return None if found == UNKNOWN else found
+
+
 def returns_annotation(info: FunctionInfo, machine: Machine) -> Value | None:
     """What the return annotation says; None where there is none."""
     if info.node.returns is None:
@@ -227,8 +241,12 @@ def entry(
     if me and info.owner is not None:
         if "classmethod" in info.decorators or info.name in ("__new__", "__init_subclass__"):
             env[me] = ClassValue(info.owner, info.owner.key)
+        elif isinstance(bound, (Instance, Sequence)):
+            env[me] = bound
         else:
-            env[me] = bound if isinstance(bound, Instance) else Instance(info.owner.key, info.owner)
+            reason = Reason(f"`{me}` of `{info.owner.name}`")
+            fields = record(info.owner, ctx.machine, reason)
+            env[me] = fields or Instance(info.owner.key, info.owner)
     if arguments is not None:
         _bind(info, env, arguments, skip=bool(me) and bound is not None)
     return env
@@ -328,7 +346,7 @@ def _combine(declared: Value, argument: Argument) -> Value:
     return given
 
 
-def call_closure(closure: Closure, arguments: Arguments, ctx: Context) -> Value:
+def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Context) -> Value:
     """Call a nested function or a lambda in the environment it was defined in."""
     if ctx.depth >= MAX_CALL_DEPTH:
         return UNKNOWN
@@ -358,6 +376,8 @@ def call_closure(closure: Closure, arguments: Arguments, ctx: Context) -> Value:
         closure.node.body, env, deeper.but(sink=None, loops=(), returns=returns)
     )
     _write_outer(closure.node.body, closure, flow.env or env)
+    if flow.env is not None and isinstance(ctx.node, FUNCTIONS) and closure.node in ctx.node.body:
+        _fill_outer(closure, flow.env, outside)
     return join_all(returns) if returns else NONE
 
 
@@ -369,6 +389,22 @@ def _write_outer(body: list[ast.stmt], closure: Closure, env: Env) -> None:
         for name in statement.names if isinstance(statement, ast.Nonlocal) else ():
             if name in env and name in closure.env:
                 closure.env[name] = join(closure.env[name], env[name])
+
+
+def _fill_outer(closure: Closure, env: Env, outside: Env) -> None:
+    """What a nested function puts into a list or dict of the function around it, that one sees."""
+    own = {n.id for n in ast.walk(closure.node) if isinstance(n, ast.Name) and not _is_read(n)}
+    own.update(a.arg for a in ast.walk(closure.node) if isinstance(a, ast.arg))
+    for name, value in env.items():
+        if isinstance(value, (Sequence, Mapping_)) and name not in own:
+            before = outside.get(name)
+            if type(before) is type(value) and before != value:
+                outside[name] = join(before, value)
+
+
+def _is_read(node: ast.Name) -> bool:
+    """Is the name asked for, not bound?"""
+    return isinstance(node.ctx, ast.Load)
 
 
 def synchronized(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> None:

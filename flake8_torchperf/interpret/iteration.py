@@ -62,8 +62,8 @@ def element_of(value: Value) -> Value:
             reason = Reason(BATCH, None, None, Strength.INFERRED)
             memory = next((m for m in ("pinned", "pageable") if m in facts), "")
             return Tensor(reason, device="host", memory=memory)
-        case Instance(name="torch.nn.Sequential" | "torch.nn.ModuleList"):
-            return Instance("torch.nn.Module")
+        case Instance(name="torch.nn.Sequential" | "torch.nn.ModuleList", parts=parts):
+            return Instance("torch.nn.Module") if parts is None else parts.element
         case Union(options=options, met=met):
             tensors = [o for o in options if not isinstance(o, (NoneValue, Scalar))]
             elements = join_all(element_of(o) for o in tensors)
@@ -77,6 +77,22 @@ def element_of(value: Value) -> Value:
 def element_of_tensor(tensor: Tensor) -> Tensor:
     """One element or row of a tensor; nothing is known of its number of dimensions."""
     return replace(tensor, scalar=None, chain=(), role="element")
+
+
+def paired(value: Value) -> Value:
+    """What ``dict(value)`` holds: a dict's own, or that of pairs; Unknown of anything else."""
+    if isinstance(value, Mapping_) or not isinstance(value, Sequence):
+        return value if isinstance(value, Mapping_) else UNKNOWN
+    match value.element:
+        case Sequence(items=(key, held)) if value.items is None:
+            return Mapping_(key, held)
+    pairs = [p.items for p in value.items or () if isinstance(p, Sequence) and p.items]
+    if not pairs or len(pairs) < len(value.items or ()) or any(len(p) != 2 for p in pairs):
+        return UNKNOWN
+    named = {key.value: v for key, v in pairs if isinstance(key, Scalar) and key.kind == "str"}
+    if len(named) == len(pairs) and all(isinstance(name, str) for name in named):
+        return Mapping_(STR, UNKNOWN, tuple(named.items()), made=True)
+    return Mapping_(join_all(k for k, _ in pairs), join_all(v for _, v in pairs))
 
 
 def values_of(value: Value, count: int) -> list[Value]:

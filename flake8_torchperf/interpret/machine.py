@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.sites.model import Heat, Site
     from flake8_torchperf.suspects.compiled import CompiledCode
-    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionNode, ModuleMap
+    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, FunctionNode, ModuleMap
 
 # Expressions evaluated for one function, callees included, before the rest counts as Unknown.
 STEPS_PER_FUNCTION = 20_000
@@ -222,8 +222,12 @@ class LoopPlace:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pending:
-    """A nested function to be interpreted once the function around it is done."""
+    """A nested function to be interpreted once the function around it is done.
+
+    ``info`` is set for a method of a nested class.
+    """
 
     node: FunctionNode
     env: dict[str, Value]
     context: Context
+    info: FunctionInfo | None = None

@@ -11,12 +11,10 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret.annotations import (
-    annotated,
-    documented,
-    documented_as_boolean,
-)
+from flake8_torchperf.interpret.annotations import annotated
+from flake8_torchperf.interpret.docstrings import documented, documented_as_boolean
 from flake8_torchperf.interpret.evidence import Evidence, used_as
+from flake8_torchperf.interpret.lineage import torch_kind
 from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
@@ -87,7 +85,8 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
         found[name] = Sequence("tuple", element)
     if spec.kwarg is not None:
         inner = _annotation(spec.kwarg, info, machine)
-        found[spec.kwarg.arg] = Mapping_(Scalar("str"), inner)
+        whole = isinstance(inner, Mapping_) and _is_unpacked(spec.kwarg.annotation)
+        found[spec.kwarg.arg] = inner if whole else Mapping_(Scalar("str"), inner)
     if _is_forward(info):
         _assume_forward(found, info, machine, uses)
     return found
@@ -124,7 +123,7 @@ def _of_parameter(
     value = _annotation(parameter, info, machine)
     if parameter.annotation is None and docstring and name in docstring:
         reason = Reason(f"docstring of parameter `{name}`", parameter)
-        value = documented(docstring, name, reason)
+        value = documented(docstring, name, reason, machine)
     if "bool" in docstring.lower() and documented_as_boolean(docstring, name):
         value = _boolean(value)
     if isinstance(default, ast.Constant) and default.value is None and value != UNKNOWN:
@@ -154,6 +153,14 @@ def _container_of_unknown(value: Value) -> bool:
     return isinstance(value, Sequence) and value.element == UNKNOWN and value.items is None
 
 
+def _is_unpacked(annotation: ast.expr | None) -> bool:
+    """``**kwargs: Unpack[Options]``: the typed dict is all keywords, not one of them."""
+    match annotation:
+        case ast.Subscript(value=ast.Name(id="Unpack") | ast.Attribute(attr="Unpack")):
+            return True
+    return False
+
+
 def _is_forward(info: FunctionInfo) -> bool:
     return info.owner is not None and info.name == "forward"
 
@@ -165,8 +172,6 @@ def _assume_forward(
     uses: Callable[[], Evidence],
 ) -> None:
     """By convention ``forward`` of a module takes tensors first."""
-    from flake8_torchperf.interpret.classes import torch_kind
-
     spec = info.node.args
     ordinary = [*spec.posonlyargs, *spec.args]
     if info.owner is None or torch_kind(info.owner, machine) != "module" or len(ordinary) < 2:

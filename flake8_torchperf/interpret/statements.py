@@ -39,6 +39,7 @@ from flake8_torchperf.interpret.narrowing import narrow, note_outcome
 from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
+    ClassValue,
     Closure,
     Device,
     Imported,
@@ -50,6 +51,7 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
 )
 from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.suspects.modulemap import ClassInfo, local_class
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -347,7 +349,13 @@ def _class(node: ast.ClassDef, env: Env, ctx: Context) -> Flow:
     if ctx.function == "<module>":
         block([s for s in node.body if not isinstance(s, DEFINITIONS)], dict(env), ctx)
         return Flow(env)
-    bind(env, node.name, UNKNOWN)
+    key = ("local class", id(node))
+    info = ctx.machine.summaries.get(key)
+    if not isinstance(info, ClassInfo):
+        info = ctx.machine.summaries[key] = local_class(node, ctx.module, ctx.function)
+    bind(env, node.name, ClassValue(info, info.key))
+    if ctx.pending is not None:
+        ctx.pending.extend(Pending(m.node, env, ctx, m) for m in info.functions)
     return Flow(env)
 
 

@@ -84,6 +84,8 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
             return attributes.host_batch_item(node)
         case Scalar(kind="str"):
             return STR
+        case Instance(parts=Sequence() as parts):
+            return _sequence_item(parts, indices, ctx)
         case Instance():
             return classes.container_item(base, ctx)
         case UnknownValue():
@@ -205,7 +207,7 @@ def _tensor_index(
         if operation == "assign-scalar" or index.device == "host":
             return  # filling with a number is masked_fill: nothing is counted on the host
         emit(ctx, SiteKind.MASK_INDEX, operation, node, index, operand_node=place.node)
-    elif index.scalar and index.dtype == "int":
+    elif index.scalar and index.dtype in ("int", "unknown"):
         # A 0-d integer tensor becomes a Python number (torch/csrc/autograd/
         # python_variable_indexing.cpp, applySlicing: THPVariable_Check with dim 0).
         emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)

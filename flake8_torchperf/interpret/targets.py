@@ -147,6 +147,28 @@ def put(mapping: Mapping_, key: str | None, value: Value) -> Mapping_:
     return replace(mapping, element=join(mapping.element, value))
 
 
+def holding(holder: Value, key: str | None, value: Value) -> Value | None:
+    """A list or dict one of whose containers is now worth ``value``; None for what is neither."""
+    match holder:
+        case Mapping_() if key is not None:
+            return put(holder, key, value)
+        case Mapping_(element=Sequence() | Mapping_() as element) if _says_nothing(element):
+            return replace(holder, element=value)
+        case Mapping_():
+            return put(holder, None, value)
+        case Sequence(kind="list", element=Sequence() | Mapping_() as element):
+            filled = value if _says_nothing(element) else join(element, value)
+            return replace(holder, element=filled, items=None)
+    return None
+
+
+def _says_nothing(container: Sequence | Mapping_) -> bool:
+    """A list or dict that was made empty."""
+    if isinstance(container, Sequence):
+        return container.items == ()
+    return container.made and not container.items and container.element == UNKNOWN
+
+
 def fill(path: str, container: Value, env: Env, ctx: Context) -> None:
     """A container with one more thing in it; where it is an attribute of ``self``, a write."""
     env[path] = container

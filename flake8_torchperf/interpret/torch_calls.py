@@ -43,6 +43,8 @@ COSTLY = frozenset("hys")
 # indices: their sites are made where devices and indices are known.
 COPYING = {"copy_", "to", "cuda", "xpu", "cpu", "new_tensor"}
 NUMBER_TYPES = {"i", "f", "n", "Z", "b"}
+# Types of parameters for which no tensor is ever given: dtypes, devices, strings.
+NO_TENSOR = {"Y", "D", "s"}
 
 
 def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
@@ -69,6 +71,9 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     value = value_of_return(returned, reason, tensors, device, short)
     if isinstance(value, Tensor):
         value = with_dtype(value, arguments)
+        if short == "full" and "dtype" not in arguments.keywords:
+            filled = torch_special.KIND_DTYPES.get(kind_of(arguments.value(1, "fill_value")))
+            value = replace(value, dtype=filled or value.dtype)
         value = moves.computed(value, op, tensors, arguments)
         if short in PER_PARAMETER and tensors and arguments.positional:
             parameter_operation(tensors[0], short, arguments, arguments.positional[0].node, ctx)
@@ -280,7 +285,7 @@ def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
     for position, argument in enumerate(arguments.positional):
         held = _held(argument.value)
         if held is not None:
-            types = _types_at(op, position, argument.value)
+            types = _types_at(op, position, argument.value) - NO_TENSOR
             if types and types <= NUMBER_TYPES:
                 emit_read(
                     ctx,

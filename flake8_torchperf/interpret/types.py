@@ -21,9 +21,11 @@ from flake8_torchperf.interpret.values import (
     Device,
     DType,
     Instance,
+    Mapping_,
     Opaque,
     Reason,
     Scalar,
+    Sequence,
     Strength,
     Tensor,
     Value,
@@ -114,7 +116,20 @@ def instance_of(name: str, reason: Reason) -> Value:
     if last == "Tensor" and head.partition(".")[0] not in FOREIGN_TENSORS:
         # A name re-exported by a package whose source is not at hand.
         return Tensor(Reason(reason.fact, reason.node, reason.because, Strength.INFERRED))
+    if last in MODULE_HOLDERS and head.startswith("torch.nn"):
+        return _holder(last)
     return Instance(name) if name.startswith("torch.") else UNKNOWN
+
+
+MODULE_HOLDERS = ("ParameterList", "ParameterDict", "ModuleList", "ModuleDict")
+
+
+def _holder(name: str) -> Value:
+    """A list or dict of modules or parameters, of which nothing else is said."""
+    held: Value = Instance("torch.nn.Module")
+    if name.startswith("Parameter"):
+        held = Tensor(Reason(f"element of a {name}"), role="parameter")
+    return Mapping_(STR, held) if name.endswith("Dict") else Sequence("list", held)
 
 
 def builtin_name(name: str) -> str | None:

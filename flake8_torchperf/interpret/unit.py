@@ -160,17 +160,21 @@ def _run_pending(
         seen.add(id(item.node))
         # A loop's last pass has its own list of sites, already handed on: these go to the unit's.
         place = item.context.but(sink=sites, pending=pending)
-        _run_nested(Pending(item.node, item.env, place), module, machine, names)
+        _run_nested(Pending(item.node, item.env, place, item.info), module, machine, names)
 
 
 def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names) -> None:
     outer, node = item.context, item.node
     qualname = f"{outer.function}.<locals>.{node.name}"
-    inner = FunctionInfo(node.name, qualname, node, None, module)
+    inner = item.info or FunctionInfo(node.name, qualname, node, None, module)
     declared = declared_parameters(inner, machine)
     given = any(isinstance(value, Tensor) for value in declared.values())
     heat = function_heat(inner, given, names.hot, names.cold)
     place = outer.but(function=qualname, node=node, returns=[])
+    if item.info is not None:
+        me = functions.self_name(inner)
+        place = place.but(owner=inner.owner, self_name=me, writes={})
+        declared = functions.entry(inner, None, None, place)
     if heat.level is Level.COLD and named_heat(inner.name, names.hot, names.cold) is None:
         place = place.but(base=outer.base, base_stays_cold=outer.base_stays_cold)
     else:

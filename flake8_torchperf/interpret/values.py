@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from flake8_torchperf.interpret.device_names import either_names_a_device, names_device
 from flake8_torchperf.interpret.reasons import Reason as Reason
 from flake8_torchperf.interpret.reasons import Strength as Strength
 from flake8_torchperf.interpret.record import record
@@ -113,13 +114,14 @@ class Sequence:
     """A list, tuple, set, generator or iterator.
 
     ``items`` holds the values where the length is known, ``element`` what any of them may be;
-    ``names`` the field names of a named tuple.
+    ``names`` the field names of a named tuple, ``info`` its class where that can be read.
     """
 
     kind: str
     element: Value
     items: tuple[Value, ...] | None = None
     names: tuple[str, ...] = ()
+    info: ClassInfo | None = field(default=None, compare=False)
 
 
 @record
@@ -196,12 +198,14 @@ class ClassValue:
 class Instance:
     """An object of a class: one we can read (``info``) or one of torch's (``name`` alone).
 
-    ``facts`` is what its constructor was told, as far as it matters later.
+    ``facts`` is what its constructor was told, as far as it matters later; ``parts`` the modules
+    that one of torch's containers was given.
     """
 
     name: str
     info: ClassInfo | None = field(default=None, compare=False)
     facts: frozenset[str] = frozenset()
+    parts: Sequence | None = None
 
 
 @record
@@ -314,12 +318,12 @@ def join(a: Value, b: Value) -> Value:
             return replace(weaken(t), origin="", memory="", arrives=0)
         case (UnknownValue(), _) | (_, UnknownValue()):
             return _tensor_or_unknown(a, b)
-        case (Scalar(kind="str"), Scalar(kind="str")) if _names_devices(a, b):
+        case (Scalar(kind="str"), Scalar(kind="str")) if either_names_a_device(a.value, b.value):
             return Device("device")
         case (Device(kind="device"), Scalar(kind="str") as s) | (
             Scalar(kind="str") as s,
             Device(kind="device"),
-        ) if _is_device_name(s):
+        ) if names_device(s.value):
             return Device("device")
         case Scalar(), Scalar():
             return _join_scalars(a, b)
@@ -442,19 +446,6 @@ def _tensor_or_unknown(a: Value, b: Value) -> Value:
     return UNKNOWN
 
 
-# Names that torch gives to places of computation; "cpu" is the host.
-DEVICE_NAMES = frozenset(("cpu", "cuda", "mps", "xpu", "npu", "hpu", "mtia", "xla"))
-
-
-def _is_device_name(a: Scalar) -> bool:
-    return isinstance(a.value, str) and a.value.partition(":")[0] in DEVICE_NAMES
-
-
-def _names_devices(a: Scalar, b: Scalar) -> bool:
-    """ "cuda" on one path and "cpu" on the other: where there is a device, it is meant."""
-    return a.value != b.value and _is_device_name(a) and _is_device_name(b)
-
-
 def _join_scalars(a: Scalar, b: Scalar) -> Scalar:
     if a.known and b.known and a.kind == b.kind:
         return Scalar(a.kind, known=True)
@@ -470,7 +461,10 @@ def _join_sequences(a: Sequence, b: Sequence) -> Value:
     kind = a.kind if a.kind == b.kind else "sequence"
     if a.items is not None and b.items is not None and len(a.items) == len(b.items):
         items = tuple(_either_item(x, y) for x, y in zip(a.items, b.items, strict=True))
-        return Sequence(kind, join_all(items), items, a.names if a.names == b.names else ())
+        same = a.names == b.names
+        return Sequence(
+            kind, join_all(items), items, a.names if same else (), a.info if same else None
+        )
     # An empty list says nothing about what will stand in it.
     if a.items == ():
         return Sequence(kind, b.element)

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from flake8 import checker, defaults, style_guide, utils
 
 from flake8_torchperf.digest import digest
-from flake8_torchperf.plugin import INTERNAL_ERROR, SUBJECT, TorchPerfPlugin
+from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
+from flake8_torchperf.subject import WORDS, concerns
 
 if TYPE_CHECKING:
     import argparse
@@ -108,7 +109,7 @@ class FileChecker(checker.FileChecker):
         """Parse only a file that can have findings."""
         assert self.processor is not None
         wanted = self._needs.syntax or self._needs.counts
-        if wanted or any(SUBJECT in line for line in self.processor.lines):
+        if wanted or concerns(self.processor.lines):
             try:
                 super().run_ast_checks()
             except ValueError as error:
@@ -150,7 +151,7 @@ def content_of(filename: str) -> bytes | None:
 
 def cannot_have_findings(data: bytes) -> bool:
     """Does this text surely not say what we look for, whatever its encoding?"""
-    if SUBJECT.encode() in data:
+    if any(word.encode() in data for word in WORDS):
         return False
     return not any(b"coding" in line for line in data.split(b"\n", 2)[:2])
 

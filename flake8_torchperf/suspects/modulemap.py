@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
+from flake8_torchperf.suspects.records import made_record
 from flake8_torchperf.suspects.walk import Nodes
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
@@ -228,7 +229,7 @@ def read_block(body: list[ast.stmt], module: ModuleMap) -> None:
             case ast.Assign(targets=targets, value=value):
                 for target in targets:
                     if isinstance(target, ast.Name):
-                        module.constants.setdefault(target.id, []).append(value)
+                        _add_constant(target.id, value, statement, module)
             case ast.AnnAssign(target=ast.Name(id=variable), annotation=annotation, value=given):
                 module.annotations[variable] = annotation
                 if given is not None:
@@ -248,20 +249,50 @@ def _add_function(node: FunctionNode, module: ModuleMap) -> None:
     module.defined.append(info)
 
 
+def local_class(node: ast.ClassDef, module: ModuleMap, place: str) -> ClassInfo:
+    """A class defined inside the function ``place``; the module's own tables do not list it."""
+    info = _class_info(node, module, f"{place}.<locals>.")
+    _read_class_body(node.body, info, module, [])
+    return info
+
+
+def _add_constant(name: str, value: ast.expr, node: ast.stmt, module: ModuleMap) -> None:
+    """A name assigned at module level; a class where a call makes a named tuple or typed dict."""
+    module.constants.setdefault(name, []).append(value)
+    record = made_record(value)
+    if record is not None:
+        made = ast.ClassDef(name, [], [], [], [], lineno=node.lineno, col_offset=node.col_offset)
+        info = ClassInfo(name, made, module, (record.base,), annotations=record.fields)
+        module.classes.setdefault(name, info)
+
+
 def _add_class(node: ast.ClassDef, module: ModuleMap, prefix: str = "") -> None:
-    bases = tuple(module.qualify(base) for base in node.bases)
-    info = ClassInfo(prefix + node.name, node, module, bases)
+    info = _class_info(node, module, prefix)
     module.classes.setdefault(info.name, info)
-    _read_class_body(node.body, info, module)
+    _read_class_body(node.body, info, module, module.defined)
 
 
-def _read_class_body(body: list[ast.stmt], info: ClassInfo, module: ModuleMap) -> None:
+def _class_info(node: ast.ClassDef, module: ModuleMap, prefix: str) -> ClassInfo:
+    records = [made_record(base) for base in node.bases]
+    bases = tuple(
+        module.qualify(base) if record is None else record.base
+        for base, record in zip(node.bases, records, strict=True)
+    )
+    info = ClassInfo(prefix + node.name, node, module, bases)
+    for record in records:
+        info.annotations.update({} if record is None else record.fields)
+    return info
+
+
+def _read_class_body(
+    body: list[ast.stmt], info: ClassInfo, module: ModuleMap, defined: list[FunctionInfo]
+) -> None:
     for statement in body:
         match statement:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
                 qualname = f"{info.name}.{name}"
                 function = FunctionInfo(name, qualname, statement, info, module)
-                module.defined.append(function)
+                defined.append(function)
                 setter = any(
                     isinstance(d, ast.Attribute) and d.attr in ("setter", "deleter")
                     for d in statement.decorator_list
@@ -275,10 +306,11 @@ def _read_class_body(body: list[ast.stmt], info: ClassInfo, module: ModuleMap) -
                     info.assigned[attr] = statement.value
             case ast.Assign(targets=[ast.Name(id=attr)], value=value):
                 info.assigned[attr] = value
-            case ast.ClassDef():
+            case ast.ClassDef() if defined is module.defined:
                 _add_class(statement, module, f"{info.name}.")
             case ast.If():
-                _read_class_body([*statement.body, *statement.orelse], info, module)
+                inside = [*statement.body, *statement.orelse]
+                _read_class_body(inside, info, module, defined)
             case _:
                 pass
 
@@ -314,9 +346,10 @@ def _record_call(
     func = call.func
     if isinstance(func, ast.Attribute):
         owner = func.value
-        if isinstance(owner, ast.Attribute) and _is_name(owner.value, me):
+        held = _held(owner) if func.attr in FILLING else owner
+        if isinstance(held, ast.Attribute) and _is_name(held.value, me):
             if func.attr in FILLING:
-                _note(writers, owner.attr, method)
+                _note(writers, held.attr, method)
         elif _is_name(owner, me):
             attr = _text(call.args[0]) if call.args else ""
             if not attr and call.keywords and call.keywords[0].arg == "name":
@@ -327,6 +360,18 @@ def _record_call(
         attr = _text(call.args[1])
         if attr:
             _note(setters, attr, method)
+
+
+def _held(node: ast.expr) -> ast.expr:
+    """``self.xs`` of ``self.xs[key]`` and of ``self.xs.setdefault(key, [])``."""
+    while True:
+        match node:
+            case ast.Subscript(value=inner):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner, attr="setdefault")):
+                node = inner
+            case _:
+                return node
 
 
 def _text(node: ast.expr) -> str:

@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.subject import concerns
 from flake8_torchperf.suspects.host import GOING_THROUGH, holder, host_names, surely_host
 from flake8_torchperf.suspects.walk import Nodes
 
@@ -95,7 +96,7 @@ def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspect
 
     ``called`` are qualified names of functions that pages of the user's own ask for.
     """
-    if not any("torch" in line for line in module.lines):
+    if not concerns(module.lines):
         return Suspects((), module_level=False)
     names = names_that_nominate(module, called)
     functions = tuple(
@@ -250,8 +251,18 @@ def _percent(node: ast.BinOp, hosts: frozenset[str], names: Names) -> bool:
 
 
 def _unpacking(node: ast.Assign, hosts: frozenset[str], names: Names) -> bool:
+    given = node.value.elts if isinstance(node.value, ast.Tuple) else (node.value,)
+    if any(_is_reading(value, names) for value in given):
+        return True
     several = len(node.targets) == 1 and isinstance(node.targets[0], (ast.Tuple, ast.List))
     return several and _iterates_tensor(node.value, hosts)
+
+
+def _is_reading(node: ast.expr, names: Names) -> bool:
+    """``read = x.item``, ``number = float``: called under that name later."""
+    if isinstance(node, ast.Attribute):
+        return node.attr in names.reading
+    return isinstance(node, ast.Name) and node.id in names.asking
 
 
 def _match(node: ast.Match, hosts: frozenset[str], names: Names) -> bool:
@@ -278,6 +289,9 @@ def _call(node: ast.Call, hosts: frozenset[str], names: Names) -> bool:
             return False
     if name in names.reading or name in TRAINING or for_training(node):
         return True
+    if name == "sort":
+        # A list's, which compares its elements: a tensor's takes a dimension, if anything.
+        return not node.args and all(k.arg in ("key", "reverse") for k in node.keywords)
     if name in COPYING and any(keyword.arg == "device" for keyword in node.keywords):
         return True
     if name in ("to", "cuda", "type_as") and _kept(node):

@@ -99,6 +99,8 @@ class ClassReader:
         self_return = InstanceReturn("Self")
         for owner in reversed(self._own_lineage(cls)):
             self._annotated_attributes(owner, attributes)
+            if kind == "module":
+                attributes.update(dict.fromkeys(_registered(owner), render_return(TensorReturn())))
             sources = _methods_in_source(owner) or functions_of(self._stub_body(owner))
             for name, value in vars(owner).items():
                 if name.startswith("_") and name not in _DUNDERS:
@@ -184,6 +186,19 @@ class ClassReader:
             ]
         found = [s for s in found if s.returns != UNKNOWN]
         return [s if unbound else s.without_first() for s in found]
+
+
+def _registered(owner: type) -> list[str]:
+    """The buffers that a module's own methods register by name."""
+    calls = (
+        node
+        for method in _methods_in_source(owner).values()
+        for function in method
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "self.register_buffer"
+    )
+    names = [call.args[0].value for call in calls if isinstance(call.args[0], ast.Constant)]
+    return [name for name in names if isinstance(name, str)]
 
 
 def _is_placeholder(function: Any) -> bool:

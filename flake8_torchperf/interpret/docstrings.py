@@ -1,0 +1,155 @@
+"""Types that a docstring states: of parameters, attributes and results.
+
+Enters a docstring's text and a name; leaves the value of an object of the type stated there, in
+Google, NumPy or Sphinx style. Must not know statements, calls or sites.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret.annotations import SEQUENCES, annotated
+from flake8_torchperf.interpret.types import LEGACY_TENSORS, instance_of
+from flake8_torchperf.interpret.values import (
+    NUMBER,
+    UNKNOWN,
+    Opaque,
+    Reason,
+    Sequence,
+    Tensor,
+    Value,
+    union,
+)
+from flake8_torchperf.parse.snippet import UnreadableError, parse_expression_text
+from flake8_torchperf.suspects.modulemap import ModuleMap
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.machine import Machine
+
+# Google: "x (torch.Tensor): ..."; NumPy: "x : torch.Tensor", "x, y : Tensor"; Sphinx:
+# ":type x: torch.Tensor" and ":param torch.Tensor x: ...".
+PARAMETERS = (
+    r"^[ \t]*(?:\w+,[ \t]*)*\*{{0,2}}`{{0,2}}{name}`{{0,2}}(?:,[ \t]*\w+)*"
+    r"[ \t]*\((?P<type>[^\n]+?)\)[ \t]*(?::|--|-)",
+    r"^[ \t]*(?:\w+,[ \t]*)*\*{{0,2}}{name}(?:,[ \t]*\w+)*[ \t]*:[ \t]+(?P<type>[^\n]+)$",
+    r":type[ \t]+{name}[ \t]*:[ \t]*(?P<type>[^\n]+)",
+    r":param[ \t]+(?P<type>[^\n:]+?)[ \t]+{name}[ \t]*:",
+)
+# Google: the line after "Returns:", up to its colon; NumPy: the line after "Returns" and its rule,
+# a name before a colon left out; Sphinx: ":rtype: torch.Tensor".
+RESULTS = (
+    re.compile(r"^[ \t]*Returns?:[ \t]*\n[ \t]+(?P<type>[^\n]+?)(?:[ \t]*:(?:[ \t]|$)|$)", re.M),
+    re.compile(r"^[ \t]*Returns?[ \t]*\n[ \t]*-{3,}[ \t]*\n[ \t]*(?:\w+[ \t]*:[ \t]+)?"
+               r"(?P<type>[^\n]+)$", re.M),
+    re.compile(r":rtype:[ \t]*(?P<type>[^\n]+)"),
+)  # fmt: skip
+# "mask (Tensor): a boolean mask", ":param mask: A :obj:`torch.BoolTensor`": its first lines.
+ENTRY = (
+    r"^[ \t]*(?::(?:param|type)[^:\n]*?[ \t])?\*{{0,2}}`{{0,2}}{name}`{{0,2}}[ \t]*"
+    r"(?P<text>[:(][^\n]+(?:\n[ \t]+(?![^\n]*?\w[ \t]*(?:\([^\n]*\))?[ \t]*:[ \t])[^\n]+)?)"
+)
+BOOLEAN = re.compile(
+    r"\bBoolTensor\b|\btorch\.bool\b|\bbool(?:ean)?[ -](?:valued )?(?:tensor|mask)\b"
+    r"|\b(?:tensor|mask) of (?:bool|boolean)s?\b",
+    re.I,
+)
+OTHER_DTYPE = re.compile(r"\b(?:Long|Float|Byte|Int)Tensor\b|\bfloat|\bint(?:eger)?s?\b", re.I)
+ROLES = re.compile(r":(?:class|obj|py:class|math):|`|~|\*")
+TENSOR = re.compile(
+    r"^(?:a |an |the |optional |input |output |\d-?[dD] )*"
+    r"(?:torch\.)?(?P<type>\w*Tensor)\b(?!-)(?P<rest>.*)$"
+)
+LISTS = re.compile(
+    r"^(?:an? |the )*(?P<kind>list|tuple|sequence|iterable|array)s? *"
+    r"(?:\[(?:torch\.)?Tensors?\]|of (?:torch\.)?[Tt]ensors?\b|\((?:torch\.)?Tensor\))"
+    r"(?P<rest>.*)$",
+    re.I,
+)
+HOST = re.compile(r"^(?:python )?(int|float|bool|str|string|number)\b(?P<rest>.*)$")
+OTHER_TYPE = re.compile(
+    r"\b(?:or|\|)\s*(?!None\b)|\bint\b|\bfloat\b|\bnp\b|ndarray|\blist\b|\bNumber\b"
+)
+# An annotation with brackets or bars, and what is said of its default behind it.
+GENERIC = re.compile(
+    r"^(?P<type>[\w.]+ *\[.*\]|[\w.]+(?: *\| *[\w.]+)+)(?:,? *(?:optional|default).*)?$"
+)
+# What the names in a docstring mean, whatever the module beside it imports.
+NAMES = ModuleMap(
+    "<docstrings>",
+    "",
+    (),
+    None,
+    None,
+    imports={
+        "torch": "torch",
+        "np": "numpy",
+        "numpy": "numpy",
+        **{name: f"torch.{name}" for name in ("Tensor", *LEGACY_TENSORS)},
+    },
+)
+
+
+def documented(docstring: str, name: str, reason: Reason, machine: Machine) -> Value:
+    """What a docstring says of a parameter or attribute."""
+    for pattern in PARAMETERS:
+        found = re.search(pattern.format(name=re.escape(name)), docstring, re.M)
+        if found:
+            return _stated(found["type"], reason, machine)
+    return UNKNOWN
+
+
+def documented_result(docstring: str, reason: Reason, machine: Machine) -> Value:
+    """What a docstring says that its function returns."""
+    for pattern in RESULTS:
+        found = pattern.search(docstring)
+        if found:
+            return _stated(found["type"], reason, machine)
+    return UNKNOWN
+
+
+def documented_as_boolean(docstring: str, name: str) -> bool:
+    """Does a docstring say of a tensor that it is boolean, and of no other dtype?"""
+    entries = re.finditer(ENTRY.format(name=re.escape(name)), docstring, re.M)
+    texts = [ROLES.sub("", found["text"]) for found in entries]
+    if any(OTHER_DTYPE.search(text) for text in texts):
+        return False
+    return any(BOOLEAN.search(text) for text in texts)
+
+
+def _stated(text: str, reason: Reason, machine: Machine) -> Value:
+    text = ROLES.sub("", text).strip()
+    generic = GENERIC.match(text)
+    value = UNKNOWN if generic is None else _generic(generic["type"], reason, machine)
+    return _in_words(text, reason) if value == UNKNOWN else value
+
+
+def _generic(text: str, reason: Reason, machine: Machine) -> Value:
+    """``Optional[Tensor]`` and ``Tensor | None``; prose may look so too, and is Unknown then."""
+    try:
+        return annotated(parse_expression_text(text), NAMES, machine, reason)
+    except UnreadableError:
+        return UNKNOWN
+
+
+def _in_words(text: str, reason: Reason) -> Value:
+    tensor = TENSOR.match(text)
+    if tensor:
+        value = instance_of(f"torch.{tensor['type']}", reason)
+        if not isinstance(value, Tensor):
+            return UNKNOWN
+        rest = re.sub(r"\([^)]*\)|\[[^\]]*\]", "", tensor["rest"])
+        return union((value, Opaque("something else"))) if OTHER_TYPE.search(rest) else value
+    several = LISTS.match(text)
+    if several:
+        kind = SEQUENCES.get(several["kind"].lower(), several["kind"].lower())
+        element = Tensor(reason)
+        value = Sequence(kind, element)
+        alone = not OTHER_TYPE.search(several["rest"]) and "Tensor" not in several["rest"]
+        return value if alone else union((value, element))
+    host = HOST.match(text)
+    if host and not OTHER_TYPE.search(host["rest"]) and "ensor" not in host["rest"]:
+        if host[1] == "number":
+            return NUMBER
+        return instance_of(f"builtins.{host[1].replace('string', 'str')}", reason)
+    return UNKNOWN

@@ -1,0 +1,266 @@
+"""What docstrings say of parameters, attributes and results: Google, NumPy and Sphinx style."""
+
+from linting import check, table
+
+DOCSTRINGS = {
+    "Google": '''
+        def step(x, n, mask=None):
+            """Do it.
+
+            Args:
+                x (torch.Tensor): the values.
+                n (int): how many.
+                mask (Tensor, optional): which.
+
+            Returns:
+                float: the sum.
+            """
+            if n > 3:
+                return x.item(), mask.item()  # TPF101, TPF101
+        ''',
+    "Google, in backticks": '''
+        def step(x, n):
+            """Do it.
+
+            Args:
+                x (:obj:`torch.Tensor`): the values.
+                n (`int`): how many.
+            """
+            if n > 3:
+                return x.item()  # TPF101
+        ''',
+    "NumPy": '''
+        def step(x, n):
+            """Do it.
+
+            Parameters
+            ----------
+            x : torch.Tensor
+                the values
+            n : int
+                how many
+            """
+            if n > 3:
+                return x.item()  # TPF101
+        ''',
+    "Sphinx": '''
+        def step(x, n):
+            """Do it.
+
+            :param x: the values
+            :type x: torch.Tensor
+            :param int n: how many
+            """
+            if n > 3:
+                return x.item()  # TPF101
+        ''',
+    "Sphinx, type and name together": '''
+        def step(x, n):
+            """Do it.
+
+            :param torch.Tensor x: the values
+            :param int n: how many
+            """
+            if n > 3:
+                return x.item()  # TPF101
+        ''',
+    "an annotation goes first": '''
+        def step(x: float):
+            """Do it.
+
+            Args:
+                x (Tensor): not any more.
+            """
+            return float(x)
+        ''',
+    "a list of tensors": '''
+        def step(xs):
+            """Do it.
+
+            Args:
+                xs (List[Tensor]): the values.
+            """
+            return xs[0].item()  # TPF101
+        ''',
+    "a tensor or a number": '''
+        def step(x):
+            """Do it.
+
+            Args:
+                x (Tensor or float): the value.
+            """
+            return float(x)
+        ''',
+    "the class's docstring, for __init__": '''
+        class Loss(nn.Module):
+            """A loss.
+
+            Args:
+                weight (Tensor): of each class.
+                eps (float): a small number.
+            """
+
+            def __init__(self, weight, eps):
+                super().__init__()
+                self.weight = weight
+                self.eps = eps
+
+            def forward(self, x: Tensor):
+                if self.eps > 0:
+                    return x * self.weight.item()  # TPF101
+        ''',
+    "prose that names a tensor": '''
+        def step(x):
+            """Turn x into something. The Tensor: a story. x is (not) a torch.Tensor."""
+            return float(x)
+        ''',
+    "brackets and bars": '''
+        def step(x, more, other, n):
+            """Do it.
+
+            Args:
+                x (Optional[torch.Tensor], optional): the values. Default: None.
+                more (dict[str, Tensor]): further ones.
+                other (Tensor | None): and another.
+                n (Optional[int]): how many.
+            """
+            if n > 3 and other is not None:
+                other.item()  # TPF101
+            return x.item(), more["y"].item()  # TPF101, TPF101
+        ''',
+    "two names at once": '''
+        def step(x, y):
+            """Do it.
+
+            Parameters
+            ----------
+            x, y : Tensor, shape (n,)
+                the values
+            """
+            return x.item(), y.item()  # TPF101, TPF101
+        ''',
+    "like a tensor is none": '''
+        def step(x):
+            """Do it.
+
+            Args:
+                x: Tensor-like thing.
+            """
+            return float(x)
+        ''',
+    "attributes of a class": '''
+        class State:
+            """What is kept.
+
+            Attributes:
+                total (torch.Tensor): so far.
+                count (int): of what.
+            """
+
+            def step(self):
+                if self.count > 3:
+                    return self.total.item()  # TPF101
+        ''',
+    "of the annotated tensor, that it is boolean": '''
+        def step(x: Tensor, mask: Tensor, ids: Tensor, keep: Tensor | None = None):
+            """Do it.
+
+            :param mask: A :obj:`torch.BoolTensor` containing the mask
+                to apply.
+            :param ids: which, a LongTensor or a boolean mask
+            :param keep: a boolean tensor
+            """
+            if keep is not None:
+                x = x[keep]  # TPF402
+            return x[mask] + x[ids]  # TPF402
+        ''',
+    "boolean is the flag, not the tensor": '''
+        def step(x: Tensor, weights: Tensor, flag: bool):
+            """Do it.
+
+            Args:
+                weights: of each row
+                flag: a boolean, not a tensor of bools
+            """
+            return x[weights]
+        ''',
+}
+
+
+@table(DOCSTRINGS)
+def test_docstring_types(code: str) -> None:
+    check(code)
+
+
+RESULTS = {
+    "Google": '''
+        def load(n):
+            """Load it.
+
+            Returns:
+                Tuple[Tensor, int]: the values, and how many.
+            """
+            return fetch(n)
+
+        def step(n):
+            x, k = load(n)
+            if k > 3:
+                return x.item()  # TPF101
+        ''',
+    "NumPy": '''
+        def load(n):
+            """Load it.
+
+            Returns
+            -------
+            values : torch.Tensor
+                those
+            """
+            return fetch(n)
+
+        def step(n):
+            return load(n).item()  # TPF101
+        ''',
+    "Sphinx": '''
+        def load(n):
+            """Load it.
+
+            :return: the values
+            :rtype: torch.Tensor
+            """
+            return fetch(n)
+
+        def step(n):
+            return load(n).item()  # TPF101
+        ''',
+    "what the body returns goes first": '''
+        def length(x):
+            """How long.
+
+            Returns:
+                torch.Tensor: once upon a time.
+            """
+            return len(x)
+
+        def step(x: Tensor):
+            if length(x) > 3:
+                return x
+        ''',
+    "prose": '''
+        def load(n):
+            """Load it.
+
+            Returns:
+                The Tensor-like values: a list of numbers.
+            """
+            return fetch(n)
+
+        def step(n):
+            return float(load(n))
+        ''',
+}
+
+
+@table(RESULTS)
+def test_docstring_results(code: str) -> None:
+    check(code)
