@@ -1,6 +1,6 @@
 """What a test on a value's type tells the interpreter, on both sides, and where paths meet again."""
 
-from linting import check, table
+from linting import ALL, check, table
 
 ISINSTANCE = {
     "true side is a tensor, false side is not": """
@@ -366,3 +366,35 @@ JOINS = {
 @table(JOINS)
 def test_joins(code: str) -> None:
     check(code)
+
+
+@table({
+    "what is compared with a dtype has it": """
+        def step(x: Tensor, m: Tensor):
+            if not (m.dtype == torch.bool and x.dtype == torch.float32):
+                raise ValueError("no mask")
+            return x[m]  # TPF402
+        """,
+    "made a mask where it was none": """
+        def step(x: Tensor, m: Tensor):
+            if m.dtype != torch.bool:
+                m = m > 0
+            return x[m]  # TPF402
+        """,
+    "elsewhere nothing is known of it": """
+        def step(x: Tensor, m: Tensor):
+            if m.dtype == torch.bool:
+                m = m.long()
+            return x[m]
+        """,
+    "a slice is no list": """
+        def step(x: Tensor, m: Tensor, whole: bool):
+            where = slice(None) if whole else [slice(None)] * x.dim()
+            if isinstance(where, list):
+                where[0] = m > 0
+                where = tuple(where)
+            return x[where]  # TPF402
+        """,
+})  # fmt: skip
+def test_types_that_a_test_tells(code):
+    check(code, ALL)

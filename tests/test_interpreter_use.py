@@ -50,7 +50,13 @@ WITH_NUMPY = "import numpy as np\nimport torch\n"
         def f(x):
             return float(x.clone())
         """,
+    "item, where the module knows no arrays": """
+        def f(values):
+            return sum(v.item() for v in values)  # TPF101
+        """,
     "item is asked of arrays too": """
+        import numpy as np
+
         def f(values):
             return sum(v.item() for v in values)
         """,

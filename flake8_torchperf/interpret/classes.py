@@ -170,7 +170,8 @@ def _declared(
     for method in writers:
         writes = functions.writes_of(method, Instance(info.key, info), ctx)
         if name in writes:
-            values.append(writes[name])
+            registered = method in base.setters.get(name, ())
+            values.append(_registered(writes[name], info, ctx) if registered else writes[name])
             # What is known so far: a method that appends to the attribute reads it first.
             machine.summaries[key] = _reconciled(values, written)
     if values:
@@ -183,6 +184,13 @@ def _declared(
 
 
 MAX_WRITERS = 4
+
+
+def _registered(value: Value, info: ClassInfo, ctx: Context) -> Value:
+    """A tensor that a module keeps under a name it was told: such states move with the module."""
+    if isinstance(value, Tensor) and torch_kind(info, ctx.machine) == "module":
+        return replace(value, device="unknown", origin="", memory="")
+    return value
 
 
 def _reconciled(values: list[Value], stated: Value | None) -> Value:
@@ -305,6 +313,8 @@ def call_instance(callee: Instance, arguments: Arguments, ctx: Context) -> Value
         found = machine.table.klass(callee.name)
         if found is not None and found.kind == "module":
             return _torch_forward(callee, arguments, ctx)
+        if found is not None and found.kind == "context":
+            return arguments.value(0)  # `torch.enable_grad()(f)` answers as `f` does
         return UNKNOWN
     names = (
         ("forward", "__call__")

@@ -22,6 +22,8 @@ TRACING = {
     "is_compiling", "is_dynamo_compiling", "is_exporting", "is_scripting", "is_tracing",
     "is_in_onnx_export", "is_torchdynamo_compiling",
 }  # fmt: skip
+# Why a branch never runs where Python executes the code.
+TRACING_ONLY = "under a compiling guard"
 # The trait of sites in an except block: text made there is about an error.
 EXCEPT = "except-block"
 # The trait of sites in a lambda: a message given as one is built only when it is asked for.
@@ -41,6 +43,13 @@ GIVEN_AWAY = "given-away"
 # The trait of the branch that only a traced or compiled run takes.
 TRACED = "traced"
 DEBUGGING = {"debug", "verbose", "debug_mode", "is_debug", "__debug__", "isEnabledFor", "DEBUG"}
+
+
+def offers_foreach(ctx: Context) -> bool:
+    """Does the function around speak of foreach? Then its loop is the other way, for a reason."""
+    if ctx.node is None:
+        return False
+    return any("foreach" in word for word in ctx.module.nodes(ctx.node).words())
 
 
 def gradients_off(context: ast.expr, module: ModuleMap) -> bool:
@@ -63,9 +72,9 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
         case ast.BoolOp(op=operator, values=values):
             return _joint_guard(operator, [guard_of(value, env, ctx) for value in values])
         case ast.Call(func=func):
-            last = dotted_name(func).rpartition(".")[2]
+            last = dotted_name(func).rpartition(".")[2].lstrip("_")
             if last in TRACING:
-                return "under a compiling guard", True
+                return TRACING_ONLY, True
             if last in DEBUGGING:
                 return "under a debugging switch", True
         case ast.Name() | ast.Attribute():
@@ -167,7 +176,7 @@ def branch_context(
     """The context of the branch taken where the test ``holds``."""
     if guard is not None:
         why, seldom_when = guard
-        if why == "under a compiling guard":
+        if why == TRACING_ONLY:
             # Neither side is the ordinary eager path: one is traced, the other says so.
             place = ctx.demote(why).mark("compiling-guard")
             return place.mark(TRACED) if seldom_when == holds else place

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.interpret.values import UNKNOWN, Value, join
+from flake8_torchperf.interpret.values import UNKNOWN, Union, Value, join
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -95,6 +95,23 @@ def _merge_two(a: Env, b: Env) -> Env:
         if key not in a and _is_plain(key):
             result[key] = value
     return result
+
+
+def rejoin(before: Env, after: Env) -> None:
+    """Where a test told the options of a declaration apart, they are as they were after it.
+
+    `if isinstance(lr, Tensor): ...` does not make ``lr: float | Tensor`` a tensor that some path
+    gives.
+    """
+    for key, value in before.items():
+        if isinstance(value, Union) and not value.met:
+            now = after.get(key)
+            if (
+                now is not value
+                and isinstance(now, Union)
+                and set(now.options) == set(value.options)
+            ):
+                after[key] = value
 
 
 def _is_plain(key: str) -> bool:

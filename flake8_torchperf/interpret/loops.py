@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpret import expressions, statements, targets, training
+from flake8_torchperf.interpret.contexts import offers_foreach
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.environment import Env, merge, path_of
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
@@ -58,7 +59,8 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     before = ctx.budget.opaque_calls
     seen: list[Site] = []
     flow = _fixed_point(body, env, place if quiet else place.but(sink=seen))
-    traits = ("opaque-body",) if ctx.budget.opaque_calls > before else ()
+    opaque = ctx.budget.opaque_calls > before or (index and _indexes_lists(node, index, flow, ctx))
+    traits = ("opaque-body",) if opaque else ()
     unpack_reads(iterated, "for", node.iter, ctx, traits)
     if ctx.sink is not None:
         ctx.sink.extend(_with_traits(site, node, traits) for site in (*ahead, *seen))
@@ -73,11 +75,27 @@ def _enumerated(node: ast.expr, iterated: Value, env: Env, ctx: Context) -> Valu
     return iterated
 
 
+def _indexes_lists(node: ForNode, index: str, flow: Flow, ctx: Context) -> bool:
+    """Does a loop over positions take tensors out of a list there, too?
+
+    They may differ in size from one item to the next: no operation works on all at once.
+    """
+    if ctx.sink is None or flow.env is None:
+        return False
+    for inner in ctx.module.nodes(node).of(ast.Subscript):
+        if isinstance(inner.slice, ast.Name) and inner.slice.id == index:
+            value = expressions.evaluate(inner.value, flow.env, ctx.silent())
+            if isinstance(value, Sequence) and tensor_of(value.element) is not None:
+                return True
+    return False
+
+
 def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...]) -> Site:
-    """What ``enumerate(t)`` and ``range(len(t))`` say of the loop they stand in."""
+    """What ``enumerate(t)``, ``range(len(t))`` and ``p.mul_(c)`` say of the loop they stand in."""
     own = site.node is node.iter and site.kind is SiteKind.ELEMENT_ACCESS
     head = site.kind is SiteKind.TENSOR_ITERATION and _inside(site.node, node.iter)
-    if own or head:
+    step = site.kind is SiteKind.PARAMETER_LOOP and site.loops[-1].node is node
+    if traits and (own or head or step):
         return replace(site, traits=site.traits.union(traits))
     return site
 
@@ -296,7 +314,7 @@ def in_place(node: ast.AugAssign, left: Value, ctx: Context) -> None:
     name = AUGMENTED.get(type(node.op), "")
     if tensor is None or tensor.role not in ("parameter", "gradient") or not ctx.loops:
         return
-    if name in PER_PARAMETER and ctx.loops[-1].kind == "for":
+    if name in PER_PARAMETER and ctx.loops[-1].kind == "for" and not offers_foreach(ctx):
         emit(ctx, SiteKind.PARAMETER_LOOP, name, node, tensor, operand_node=node.target)
 
 

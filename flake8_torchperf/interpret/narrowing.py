@@ -19,6 +19,7 @@ from flake8_torchperf.interpret.values import (
     UNKNOWN,
     ClassValue,
     Device,
+    DType,
     External,
     Instance,
     Mapping_,
@@ -157,6 +158,8 @@ def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env |
         return _none(right, env, ctx, same)
     if isinstance(left, ast.Call) and dotted_name(left.func) == "type" and left.args:
         return _instance(left.args[0], right, env, ctx, True) if same else dict(env)
+    if same and isinstance(left, ast.Attribute) and left.attr == "dtype":
+        return _with_dtype(left.value, right, env, ctx)
     owner = _asked_for_device(left)
     if same and owner is not None and _names_host(right, env, ctx):
         return _with_device(owner, env, ctx, "host")
@@ -191,6 +194,17 @@ def _with_device(node: ast.expr, env: Env, ctx: Context, device: str) -> Env:
     if path is None or not isinstance(value, Tensor):
         return dict(env)
     return {**env, path: replace(value, device=device)}
+
+
+def _with_dtype(node: ast.expr, wanted: ast.expr, env: Env, ctx: Context) -> Env:
+    """``x.dtype == torch.bool`` held."""
+    path = path_of(node)
+    dtype = expressions.evaluate(wanted, env, ctx.silent())
+    value = expressions.evaluate(node, env, ctx.silent())
+    if path is None or not isinstance(dtype, DType) or not isinstance(value, Tensor):
+        return dict(env)
+    known = value.dtype if dtype.kind == "unknown" else dtype.kind
+    return {**env, path: replace(value, dtype=known)}
 
 
 def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
@@ -338,6 +352,8 @@ def _is_instance(value: Value, kind: Value) -> bool | None:
             return None if scalar in ("object", "number") else False
         case NoneValue():
             return last == "NoneType"
+        case Opaque(what="slice"):
+            return last == "slice" or (None if last in GENERAL else False)
         case NDArray():
             return name.startswith("numpy") or (None if last in GENERAL else False)
         case Sequence(kind=found):

@@ -21,6 +21,7 @@ from flake8_torchperf.interpret.values import (
     Mapping_,
     NoneValue,
     Reason,
+    Returning,
     Scalar,
     Sequence,
     Strength,
@@ -76,6 +77,8 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
             optional = isinstance(default, ast.Constant) and default.value is None
             used = uses().value_of(name, parameter, optional=optional)
             value = used if used != UNKNOWN else value
+            if value == UNKNOWN and name == "closure" and _of_optimizer(info, machine):
+                value = _closure(parameter, optional=optional)
         found[name] = value
     if spec.vararg is not None:
         name = spec.vararg.arg
@@ -110,6 +113,23 @@ def _step_counters(value: Value) -> Value:
     if isinstance(value, Sequence) and isinstance(value.element, Tensor):
         return replace(value, element=replace(value.element, device="host"), items=None)
     return value
+
+
+def _of_optimizer(info: FunctionInfo, machine: Machine) -> bool:
+    from flake8_torchperf.interpret.classes import torch_kind
+
+    return info.owner is not None and torch_kind(info.owner, machine) == "optimizer"
+
+
+def _closure(parameter: ast.arg, *, optional: bool) -> Value:
+    """The ``closure`` of an optimizer "reevaluates the model and returns the loss".
+
+    torch/optim/optimizer.py, Optimizer.step; the annotation there says float, the examples of
+    docs/source/optim.md return the tensor on which ``backward`` was called.
+    """
+    reason = Reason("an optimizer's `closure` returns the loss", parameter, None, Strength.INFERRED)
+    loss = Returning(Tensor(reason, "float", scalar=True))
+    return union((loss, NONE)) if optional else loss
 
 
 def _of_parameter(

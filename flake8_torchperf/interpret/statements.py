@@ -26,6 +26,7 @@ from flake8_torchperf.interpret.contexts import (
     MADE_TEXT,
     NO_GRADIENTS,
     TRACED,
+    TRACING_ONLY,
     branch_context,
     ends_in_raise,
     first_call,
@@ -33,7 +34,15 @@ from flake8_torchperf.interpret.contexts import (
     guard_of,
 )
 from flake8_torchperf.interpret.emit import emit
-from flake8_torchperf.interpret.environment import Env, bind, declaration, forget, merge, path_of
+from flake8_torchperf.interpret.environment import (
+    Env,
+    bind,
+    declaration,
+    forget,
+    merge,
+    path_of,
+    rejoin,
+)
 from flake8_torchperf.interpret.machine import Pending
 from flake8_torchperf.interpret.narrowing import narrow, note_outcome
 from flake8_torchperf.interpret.values import (
@@ -275,7 +284,24 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
         other = _branch(elif_, no, branch_context(ctx, guard, None, holds=False), "elif")
     elif no is not None and node.orelse:
         other = block(node.orelse, no, branch_context(ctx, guard, node.orelse, holds=False))
-    return _meet(taken, other)
+    return _eager(guard, taken, other, env, ctx)
+
+
+def _eager(
+    guard: tuple[str, bool] | None, taken: Flow, other: Flow, env: Env, ctx: Context
+) -> Flow:
+    """Both branches meet, unless a run that executes Python takes only one of them.
+
+    What `if torch.jit.is_scripting():` assigns never reaches the code after it there.
+    """
+    if guard is not None and guard[0] == TRACING_ONLY and not ctx.compiled:
+        eager = other if guard[1] else taken
+        if eager.env is not None:
+            return eager
+    met = _meet(taken, other)
+    if met.env is not None:
+        rejoin(env, met.env)
+    return met
 
 
 def _elif_of(node: ast.If) -> ast.If | None:

@@ -174,14 +174,28 @@ def _tensor_reads(
         if index.is_slice or index.node is None:
             continue
         if isinstance(index.value, Union) and any(
-            isinstance(o, Sequence) for o in index.value.options
+            isinstance(o, Sequence) and o.kind != "tuple" for o in index.value.options
         ):
             continue
-        found = tensor_of(index.value) or _as_mask(index.value, tensor, ctx)
+        found = (
+            _mask_among(index.value) or tensor_of(index.value) or _as_mask(index.value, tensor, ctx)
+        )
         if found is not None:
             _tensor_index(tensor, found, index, node, ctx, operation)
         elif tensor.device != "host" and _list_of_numbers(index.value):
             emit(ctx, SiteKind.LIST_INDEX, "list", index.node, tensor, operand_node=node)
+
+
+def _mask_among(value: Value) -> Tensor | None:
+    """The mask in a tuple of indices that was put together before: ``x[tuple(where)]``."""
+    for option in value.options if isinstance(value, Union) else (value,):
+        if isinstance(option, Sequence) and option.kind == "tuple":
+            items = option.items or (option.element,)
+            for item in items:
+                for part in item.options if isinstance(item, Union) else (item,):
+                    if isinstance(part, Tensor) and part.dtype == "bool":
+                        return part
+    return None
 
 
 def _list_of_numbers(value: Value) -> bool:

@@ -36,7 +36,9 @@ BARE = {
     "int", "short", "byte", "char", "bool", "square", "backward",
 }  # fmt: skip
 # Methods that arrays and data frames have too. Where a module imports neither, they tell.
-OF_ARRAYS = {"any", "all", "eq", "ne", "lt", "le", "gt", "ge", "pow", "dot", "mul", "div"}
+OF_ARRAYS = {
+    "any", "all", "eq", "ne", "lt", "le", "gt", "ge", "pow", "dot", "mul", "div", "item",
+}  # fmt: skip
 ARRAYS = {
     "numpy", "pandas", "polars", "cupy", "jax", "scipy", "xarray", "sympy", "sqlalchemy", "cudf",
     "dask", "pyarrow", "mlx", "tensorflow", "paddle", "datasets", "PIL", "sklearn", "numba",
@@ -75,7 +77,7 @@ def told_by_call(call: ast.Call, module: ModuleMap, table: TorchTable) -> str:
 
 # Attributes that arrays have too.
 SHAPES = {"shape", "ndim"}
-BARE_ARRAYS = {"any", "all"}
+BARE_ARRAYS = {"any", "all", "item"}
 
 
 def _numeric(node: ast.expr) -> bool:

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import classes, moves, torch_special
 from flake8_torchperf.interpret.arguments import Argument, Arguments, kind_of, kinds
+from flake8_torchperf.interpret.contexts import offers_foreach
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.operators import combine_device
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.types import LEGACY_TENSORS
 from flake8_torchperf.interpret.values import (
+    COMPARED,
+    UNKNOWN,
     Device,
     DType,
     External,
@@ -22,6 +25,7 @@ from flake8_torchperf.interpret.values import (
     Reason,
     Scalar,
     Sequence,
+    Strength,
     Tensor,
     Union,
     Value,
@@ -59,8 +63,9 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     if op is None:
         return classes.construct_torch(name, arguments, ctx)
     short = name.rpartition(".")[2]
-    tensors = arguments.tensors()
-    sites_of(op, _operation(name, short), arguments, tensors, ctx)
+    tensors = arguments.tensors() or must_be_tensors(op, name, arguments)
+    if not COSTLY & op.flags or not _source_is_linted(name, ctx):
+        sites_of(op, _operation(name, short), arguments, tensors, ctx)
     if any(tensor.arrives for tensor in tensors):
         moves.used_by(op, short, arguments, tensors, ctx)
     if short == "pack_padded_sequence":
@@ -78,6 +83,25 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         if short in PER_PARAMETER and tensors and arguments.positional:
             parameter_operation(tensors[0], short, arguments, arguments.positional[0].node, ctx)
     return value
+
+
+def _source_is_linted(name: str, ctx: Context) -> bool:
+    """Is a function written in Python in the package that is linted? What waits is shown there."""
+    if ctx.module.package.partition(".")[0] != name.partition(".")[0]:
+        return False
+    found = ctx.machine.project.find(name)
+    return found is not None and len(found[1]) == 1 and found[1][0] in found[0].functions
+
+
+def must_be_tensors(op: Op, name: str, arguments: Arguments) -> list[Tensor]:
+    """The first argument, of which nothing is known, where every overload takes a tensor there."""
+    if not COSTLY & op.flags or arguments.open or not arguments.positional:
+        return []
+    first = arguments.positional[0].value
+    if first not in (UNKNOWN, COMPARED) or _types_at(op, 0, first) != {"T"}:
+        return []
+    reason = Reason(f"passed to `{name}`", arguments.node, None, Strength.INFERRED)
+    return [Tensor(reason, "bool" if first == COMPARED else "unknown")]
 
 
 def _operation(name: str, short: str) -> str:
@@ -346,4 +370,5 @@ def parameter_operation(
     place = ctx.loops[-1]
     if place.kind != "for" and name != "norm" and name != "vector_norm":
         return
-    emit(ctx, SiteKind.PARAMETER_LOOP, name, arguments.node, tensor, operand_node=owner)
+    if not offers_foreach(ctx):
+        emit(ctx, SiteKind.PARAMETER_LOOP, name, arguments.node, tensor, operand_node=owner)

@@ -174,6 +174,8 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
     tensors = arguments.tensors()
     reason = Reason(f"`{name}` returns it", arguments.node, tensors[0].reason if tensors else None)
     if len(arguments.positional) + len(arguments.keywords) == 1 and not arguments.open:
+        if op is not None:
+            tensors = tensors or torch_calls.must_be_tensors(op, name, arguments)
         if tensors and tensors[0].device != "host":
             emit(
                 ctx,
