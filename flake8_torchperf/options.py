@@ -82,6 +82,28 @@ def add_options(parser: OptionManager) -> None:
         "docstring or torch itself; or inferred from how it is used too; or assumed by "
         "convention too (Default: inferred)",
     )
+    _add_function_options(parser)
+    parser.add_option(
+        "--torchperf-explain",
+        action="store_const",
+        const="true",
+        default="false",
+        parse_from_config=True,
+        help="append to each message why the value is known to be a tensor",
+    )
+    parser.add_option(
+        "--torchperf-rules",
+        default="",
+        metavar="folders",
+        parse_from_config=True,
+        comma_separated_list=True,
+        normalize_paths=True,
+        help="folders with rule pages of your own, e.g. ./perf-rules",
+    )
+    _add_cache_options(parser)
+
+
+def _add_function_options(parser: OptionManager) -> None:
     parser.add_option(
         "--torchperf-hot",
         default="",
@@ -99,14 +121,6 @@ def add_options(parser: OptionManager) -> None:
         help="functions to treat as cold, e.g. *_debug,Trainer.report",
     )
     parser.add_option(
-        "--torchperf-explain",
-        action="store_const",
-        const="true",
-        default="false",
-        parse_from_config=True,
-        help="append to each message why the value is known to be a tensor",
-    )
-    parser.add_option(
         "--torchperf-assume-compiled",
         action="store_const",
         const="true",
@@ -114,16 +128,6 @@ def add_options(parser: OptionManager) -> None:
         parse_from_config=True,
         help="treat every module's forward as compiled, as where torch.compile is called elsewhere",
     )
-    parser.add_option(
-        "--torchperf-rules",
-        default="",
-        metavar="folders",
-        parse_from_config=True,
-        comma_separated_list=True,
-        normalize_paths=True,
-        help="folders with rule pages of your own, e.g. ./perf-rules",
-    )
-    _add_cache_options(parser)
 
 
 def _add_cache_options(parser: OptionManager) -> None:

@@ -6,8 +6,7 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,8 @@ from flake8_run import flake8
 
 from flake8_torchperf.cache import key as key_module
 from flake8_torchperf.cache.key import conditions
-from flake8_torchperf.cache.memory import Memory, held
 from flake8_torchperf.cache.place import cache_folder
-from flake8_torchperf.cache.store import Store
-from flake8_torchperf.digest import digest, digest_of
+from flake8_torchperf.digest import digest
 from flake8_torchperf.options import Options
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.sites.model import Level
@@ -476,96 +473,3 @@ def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     monkeypatch.delenv("TORCHPERF_CACHE_DIR")
     assert cache_folder(None).is_absolute()
     assert cache_folder(None).name == "flake8-torchperf"
-
-
-@pytest.fixture
-def store(cache: Path) -> Store:
-    made = Store(cache, limit=20_000)
-    made.prepare()
-    return made
-
-
-def numbered(number: int) -> str:
-    return digest_of([str(number)])
-
-
-def test_a_store_gives_back_what_was_put(store: Store) -> None:
-    value = {"rows": [["é\ud800", 1, None]], "empty": []}
-    store.put(numbered(1), value)
-    assert store.get(numbered(1)) == value
-    assert store.get(numbered(2)) is None
-
-
-def test_a_store_is_bounded_and_forgets_what_was_longest_unused(store: Store) -> None:
-    for number in range(40):
-        store.put(numbered(number), "x" * 1000)
-        path = Path(store._path(numbered(number)))
-        os.utime(path, (1_000_000 + number, 1_000_000 + number))
-    assert store.get(numbered(0)) is not None  # used now, and so the last to go
-    store.sweep()
-    assert store.usage().bytes <= store.limit
-    left = [number for number in range(40) if store.get(numbered(number)) is not None]
-    assert left[0] == 0
-    assert left[1:] == list(range(40 - len(left) + 1, 40))
-
-
-def test_a_store_sweeps_no_more_often_than_asked(store: Store) -> None:
-    store.sweep()
-    for number in range(40):
-        store.put(numbered(number), "x" * 1000)
-    store.sweep(every=3600)
-    assert store.usage().entries == 40
-    store.sweep()
-    assert store.usage().entries < 40
-
-
-def test_a_store_removes_what_a_dead_process_left_half_written(store: Store) -> None:
-    store.put(numbered(1), "x")
-    shelf = Path(store._path(numbered(1))).parent
-    old, new = shelf / f"{numbered(2)}.17.tmp", shelf / f"{numbered(3)}.18.tmp"
-    for path in (old, new):
-        path.write_text("half")
-    os.utime(old, (1_000_000, 1_000_000))
-    store.sweep()
-    assert (old.exists(), new.exists()) == (False, True)
-
-
-def test_a_store_under_many_writers(store: Store) -> None:
-    """Whoever reads meanwhile gets one of the values whole, or nothing."""
-    values = [letter * 50_000 for letter in "abcd"]
-    program = (
-        "import sys; from pathlib import Path; from flake8_torchperf.cache.store import Store\n"
-        "store = Store(Path(sys.argv[1]))\n"
-        "for _ in range(200): store.put(sys.argv[2], sys.argv[3] * 50_000)\n"
-    )
-    command = [sys.executable, "-c", program, str(store.folder), numbered(1)]
-    writers = [subprocess.Popen([*command, letter]) for letter in "abcd"]
-    seen = set(reading(store, writers))
-    assert seen <= {*values, None}
-    assert store.get(numbered(1)) in values
-    assert all(writer.returncode == 0 for writer in writers)
-
-
-def reading(store: Store, writers: list[subprocess.Popen[bytes]]) -> Iterator[object]:
-    end = time.monotonic() + 120
-    while any(writer.poll() is None for writer in writers):
-        assert time.monotonic() < end
-        yield store.get(numbered(1))
-
-
-def test_a_memory_asks_for_everything_that_was_read(tmp_path: Path) -> None:
-    store = Store(tmp_path / "cache")
-    store.prepare()
-    one, two = tmp_path / "one.py", tmp_path / "two.py"
-    one.write_text("one")
-    memory = Memory(store, "conditions")
-    key = memory.key("x.py", digest(b"text"))
-    memory.keep(key, [(1, 0, "text")], {str(one): held(str(one)), str(two): held(str(two))})
-    assert Memory(store, "conditions").recall(key) == [(1, 0, "text")]
-    assert Memory(store, "others").key("x.py", digest(b"text")) != key
-    two.write_text("here now")
-    assert Memory(store, "conditions").recall(key) is None
-    two.unlink()
-    assert Memory(store, "conditions").recall(key) == [(1, 0, "text")]
-    (tmp_path / "__init__.py").write_text("")
-    assert Memory(store, "conditions").recall(key) is None

@@ -112,7 +112,10 @@ def _torchperf(words: list[str], folder: Path) -> subprocess.CompletedProcess[st
 
 
 def updated(text: str) -> str:
-    """README's text with every generated part made anew. Raises ValueError where one is missing."""
+    """README's text with the generated parts made anew that differ in more than times and versions.
+
+    Raises ValueError where one is missing.
+    """
     for name, content in (
         ("rules", rules_table()),
         ("example", flake8_output(EXAMPLE)),
@@ -124,7 +127,9 @@ def updated(text: str) -> str:
         if text.count(begin) != 1 or text.count(end) != 1:
             raise ValueError(f"README.md must hold {begin!r} and {end!r} once")
         head, rest = text.split(begin)
-        text = f"{head}{begin}\n{content}\n{end}{rest.split(end)[1]}"
+        old, tail = rest.split(end)
+        if not same(old, f"\n{content}\n"):
+            text = f"{head}{begin}\n{content}\n{end}{tail}"
     return text
 
 

@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flake8_torchperf.digest import digest_of, read_file
+from flake8_torchperf.digest import MAX_PACKAGE_DEPTH, digest_of, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -21,9 +21,6 @@ if TYPE_CHECKING:
 Row: TypeAlias = "tuple[str | int | None, ...]"
 # Path of a module that was looked for -> digest of what it held, "" where there was no file.
 Reads: TypeAlias = "Mapping[str, str]"
-
-# As in suspects/modulemap.py: how far above a file its packages are looked for.
-MAX_PACKAGE_DEPTH = 12
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.annotations import dotted_name
+from flake8_torchperf.suspects.walk import round_counters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -126,21 +127,8 @@ def _counted(node: ast.expr, ctx: Context) -> bool:
     """``i`` or ``i + 1``, with ``i`` counting the rounds of an enclosing loop."""
     match node:
         case ast.BinOp(left=ast.Name(id=name), right=ast.Constant(value=int())) | ast.Name(id=name):
-            return any(name in _counters(place.node) for place in ctx.loops)
+            return any(name in round_counters(place.node) for place in ctx.loops)
     return False
-
-
-def _counters(loop: ast.AST) -> set[str]:
-    """The names that count rounds: those of ``range`` and the first of ``enumerate``."""
-    match loop:
-        case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"))):
-            return {name}
-        case ast.For(
-            target=ast.Tuple(elts=[ast.Name(id=name), *_]),
-            iter=ast.Call(func=ast.Name(id="enumerate")),
-        ):
-            return {name}
-    return set()
 
 
 def _counts_steps(every: ast.BinOp) -> bool:

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
+from flake8_torchperf.digest import MAX_PACKAGE_DEPTH
 from flake8_torchperf.suspects.records import made_record
 from flake8_torchperf.suspects.walk import Nodes
 
@@ -21,8 +22,6 @@ Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
 
 # Methods that put something into a list, set or dict.
 FILLING = ("append", "add", "extend", "insert", "update", "setdefault", "appendleft")
-# How far above a file its packages are looked for.
-MAX_PACKAGE_DEPTH = 12
 
 
 @dataclass(frozen=True, eq=False)

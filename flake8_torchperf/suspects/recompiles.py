@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.scopes import TRANSFORMS, Callable_, Resolver, Scope
-from flake8_torchperf.suspects.walk import children
+from flake8_torchperf.suspects.walk import children, round_counters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -274,7 +274,7 @@ def _bound_in(loops: tuple[ast.AST, ...], call: ast.Call) -> bool:
 
 def _changing_number(call: ast.Call, place: _Place, scope: Scope, search: Search) -> bool:
     """Is a compiled function given a loop's counter that its graph has to be made anew for?"""
-    counters = {name for loop in place.loops for name in _counters(loop)}
+    counters = {name for loop in place.loops for name in round_counters(loop)}
     if not counters or not any(_names(a, counters) for a in _given(call)):
         return False
     if not search.is_compiled(call.func, scope):
@@ -294,19 +294,6 @@ def _given(call: ast.Call) -> list[ast.expr]:
 
 def _names(node: ast.expr, names: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in names
-
-
-def _counters(loop: ast.AST) -> set[str]:
-    """The names that count a loop's rounds."""
-    match loop:
-        case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"))):
-            return {name}
-        case ast.For(
-            target=ast.Tuple(elts=[ast.Name(id=name), *_]),
-            iter=ast.Call(func=ast.Name(id="enumerate")),
-        ):
-            return {name}
-    return set()
 
 
 def _parameters_given(call: ast.Call, target: Callable_, counters: set[str]) -> Iterator[str]:

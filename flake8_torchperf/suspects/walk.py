@@ -113,3 +113,16 @@ class Nodes:
             found.update([keyword.arg or "" for keyword in self.of(ast.keyword)])
             self._words = frozenset(found)
         return self._words
+
+
+def round_counters(loop: ast.AST) -> set[str]:
+    """The names that count rounds: those of ``range`` and the first of ``enumerate``."""
+    match loop:
+        case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"))):
+            return {name}
+        case ast.For(
+            target=ast.Tuple(elts=[ast.Name(id=name), *_]),
+            iter=ast.Call(func=ast.Name(id="enumerate")),
+        ):
+            return {name}
+    return set()

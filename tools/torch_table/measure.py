@@ -18,7 +18,8 @@ from flake8_torchperf.knowledge.overloads import Overload
 from flake8_torchperf.knowledge.table import MASK, Op, TorchTable
 from torch_table.model import Parameter, Signature
 from torch_table.operations import probeable
-from torch_table.probe import FAILURES, Prober, Scenario, arguments, sample
+from torch_table.probe import Prober
+from torch_table.samples import FAILURES, Scenario, arguments, sample
 from torch_table.witness import Witness
 
 # Where operations on tensors are; everything else of torch is plumbing.

@@ -21,7 +21,8 @@ from flake8_torchperf.knowledge.returns import (
 from torch_table import reads, schemas, stubs
 from torch_table.letters import changed, settle
 from torch_table.model import Entry, Parameter, Signature
-from torch_table.probe import FAILURES, Observation, Probed, Prober, category
+from torch_table.probe import Observation, Probed, Prober, category
+from torch_table.samples import FAILURES
 
 # Not called: they reach for files, threads, processes, hardware, or global state, or abort the
 # process when the samples do not suit.

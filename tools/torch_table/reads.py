@@ -26,7 +26,7 @@ from torch._subclasses.fake_tensor import (
 )
 
 from torch_table.model import Parameter
-from torch_table.probe import FAILURES, Scenario, arguments, call, sample
+from torch_table.samples import FAILURES, Scenario, arguments, call, sample
 
 _HOST_TYPES = (bool, int, float, complex, str, bytes, list, numpy.ndarray)
 
