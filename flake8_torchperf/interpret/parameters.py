@@ -116,7 +116,7 @@ def _step_counters(value: Value) -> Value:
 
 
 def _of_optimizer(info: FunctionInfo, machine: Machine) -> bool:
-    from flake8_torchperf.interpret.classes import torch_kind
+    from flake8_torchperf.interpret.lineage import torch_kind
 
     return info.owner is not None and torch_kind(info.owner, machine) == "optimizer"
 
