@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Lines count from 1, columns from 0 and in characters."""
+    """What is reported, where, and what it rests on.
+
+    ``message`` is one printable line without the code. The place is that of the expression objected
+    to: lines count from 1, columns from 0 and in characters (flake8 prints them from 1), and
+    ``end_column`` is the first one behind it. ``rule`` is the page that objects; ``site`` is what
+    the interpreter saw, with the operand's value and the reason it is known to be a tensor.
+    """
 
     code: str
     message: str

@@ -60,9 +60,13 @@ class dispatch_budget:
         @dispatch_budget(max_dispatches=100)
         def test_step(): ...
 
-    ops maps operation names (`aten::isinf`, or `isinf` for short) to the dispatches allowed. A
-    limit that is None is no limit. Lines that carry `# noqa` or `# noqa: TPF...` may spend freely.
-    An exception of the block's own is raised as it is, whatever was spent.
+    Limits are numbers of events in the whole block; one that is None is no limit. ops maps
+    operation names (`aten::isinf`, or `isinf` for short) to the dispatches allowed. owner and
+    host_as_device are `DispatchCounter`'s: by default all files count but torch's and the standard
+    library's, and where there is no accelerator the host stands in for one.
+
+    Lines that carry `# noqa` or `# noqa: TPF...` may spend freely. An exception of the block's own
+    is raised as it is, whatever was spent.
 
     After the block `evidence` holds the counts. Raises BudgetExceeded (an AssertionError) at the
     end of the block, ValueError for a negative limit.

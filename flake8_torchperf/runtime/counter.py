@@ -47,6 +47,9 @@ class DispatchCounter:
         and `to("cpu")` count as transfers to the host, `to(torch.device("cpu"))` and
         `torch.tensor(data, device=torch.device("cpu"))` as transfers to the device: what they would
         be there.
+
+    Raises ValueError for another level, TypeError where owner is a single path, and RuntimeError
+    where a counter that is open in one thread is opened or closed in another.
     """
 
     def __init__(

@@ -16,8 +16,13 @@ ELSEWHERE = "<elsewhere>"
 
 @dataclass(frozen=True)
 class Counts:
-    """The counters of a line or of everything. `seconds` is time spent inside operations.
+    """The counters of a line or of everything: events, sizes in bytes, times in seconds.
 
+    `seconds` is time spent inside operations on the host. `host_reads` are events in which Python
+    took a value out of a tensor that stands on a device, or would stand there
+    (`DispatchCounter(host_as_device=...)`); `transfers` are copies between host and device.
+    `dynamic_shapes` are operations whose output's shape depends on data (`torch.Tag`), `iterations`
+    are loops over a tensor, `graph_breaks` what `torch._dynamo` counted.
     `synchronisations` are explicit calls (`torch.cuda.synchronize`); `device_syncs` are the waits
     that CUDA itself reported, and stay 0 without CUDA. `factories` is the part of `allocations`
     made by operations that take no tensor or only its shape (`zeros`, `empty_like`, `new_ones`).

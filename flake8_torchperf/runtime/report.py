@@ -26,7 +26,10 @@ def metrics_report(source: DispatchCounter | Evidence | None = None) -> str:
     """The report of a counter or of its evidence; by default of the counter opened last.
 
     One `Metric` of times and one `Counter` for each operation, most dispatched first, then the
-    totals that are not zero. Percentiles are over the last 1024 dispatches of an operation.
+    totals that are not zero. A time is what the call took on the host, by the clock: on an
+    accelerator, what it took to queue the operation. `Rate` is dispatches for each second that the
+    counter was open; percentiles are over the last 1024 dispatches of an operation. The form is
+    that of torch_xla's `metrics_report` (torch_xla/csrc/runtime/metrics.cc, `CreateMetricReport`).
     Raises ValueError where nothing has been counted yet.
     """
     evidence = _evidence(source)
