@@ -68,15 +68,18 @@ def truth(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    folder = tmp_path_factory.mktemp("truth")
+    return record(tmp_path_factory.mktemp("truth"), PACKAGE, USE)
+
+
+def record(folder: Path, package: str, use: str) -> tuple[Path, dict[str, Any]]:
     (folder / "library").mkdir()
     (folder / "library" / "__init__.py").write_text("")
-    (folder / "library" / "core.py").write_text(PACKAGE)
+    (folder / "library" / "core.py").write_text(package)
     info = folder / "library-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: library\nVersion: 1.0\n")
     (info / "top_level.txt").write_text("library\n")
-    (folder / "use.py").write_text(USE)
+    (folder / "use.py").write_text(use)
     truth(folder, "--record", "library", "labels.json", "--", "use.py")
     return folder, json.loads((folder / "labels.json").read_text())
 
@@ -91,6 +94,12 @@ def test_labels_hold_what_ran_and_how_it_waited(recorded):
         ([27, 27], {"mask-assign": 1}),
         ([28, 28], {"mask-assign": 1}),
     ]
+
+
+def test_sizes_that_jit_trace_makes_tensors_are_recorded(tmp_path):
+    use = "import torch\nfrom library.core import f\ntorch.jit.trace(f, torch.arange(4.0))\n"
+    labels = record(tmp_path, "def f(x):\n    return x[x > 0]\n", use)[1]
+    assert [row["span"] for row in labels["sync"]["core.py"]] == [[2, 2]]
 
 
 def test_a_number_filled_in_through_one_mask_is_neutral(recorded):

@@ -152,13 +152,13 @@ class Witness(TorchFunctionMode):
 
     def _note(self, frame: FrameType, name: str, kind: str, args: tuple[Any, ...]) -> None:
         operands = [one for one in tensors_in(args) if not one.is_meta]
-        numel = max([one.numel() for one in operands], default=1)
+        numel = max(map(_count, operands), default=1)
         is_host = self._origins.is_host
         # A kernel's own check may read a scalar in C++; then that is how it waits.
         if self.scalars and name not in DIRECT and kind not in KERNEL_KINDS:
             read = DIRECT_BY_CALL.get(name)
             if read is None:
-                passed = any(one.numel() == 1 for one in operands)
+                passed = any(_count(one) == 1 for one in operands)
                 read = "scalar-arg" if passed else "internal"
             category = "extra" if read == "internal" else "sync"
             if all(is_host(one) for one in self.scalars):
@@ -208,6 +208,12 @@ DIRECT_BY_CALL = {
     "asarray": "tensor-of-tensors",
 }
 """What a scalar read is called that happens inside these calls."""
+
+
+def _count(tensor: torch.Tensor) -> int:
+    """How many elements it has; 0 where torch.jit.trace, which makes sizes tensors, is at work."""
+    count = tensor.numel()
+    return count if isinstance(count, int) else 0
 
 
 def _read_operand(kind: str, args: tuple[Any, ...], operands: list[torch.Tensor]) -> Any:
