@@ -46,6 +46,48 @@ def grows(x: torch.Tensor) -> torch.Tensor:
 """
 
 
+ASSUMED = """
+import logging
+
+import torch
+from torch import nn
+
+logger = logging.getLogger(__name__)
+
+
+class Gate(nn.Module):
+    def __init__(self, width: int = 4):
+        super().__init__()
+        self.linear = nn.Linear(width, width)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        hidden = self.linear(x)
+        logger.warning("hidden")  # confirmed
+        if hidden.sum() > 0:  # confirmed
+            hidden = -hidden
+        return self.scaled(hidden)
+
+    def scaled(self, x: torch.Tensor) -> torch.Tensor:
+        return x * x.abs().max().item()  # confirmed
+"""
+
+
+def test_modules_assumed_to_be_compiled_are_traced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "modules.py"
+    path.write_text(ASSUMED)
+    main(["confirm", "--json", "--assume-compiled", str(path)])
+    told = json.loads(capsys.readouterr().out)
+    found = {(one["line"], one["code"]): one["verdict"] for one in told["findings"]}
+    lines = [n for n, line in enumerate(ASSUMED.splitlines(), start=1) if "# confirmed" in line]
+    codes = ("TPF601", "TPF603", "TPF602")
+    assert found == dict.fromkeys(zip(lines, codes, strict=True), "confirmed")
+    main(["confirm", "--json", str(path)])
+    told = json.loads(capsys.readouterr().out)
+    assert {one["code"] for one in told["findings"]} == {"TPF301", "TPF101"}
+
+
 def test_verdicts_follow_the_tracer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Lines that break, a line that does not, and evidence that takes more than one call."""
     path = tmp_path / "compiled.py"

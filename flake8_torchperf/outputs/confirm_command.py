@@ -80,6 +80,11 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--scope", choices=tuple(SCOPES), default="hot", help="as --torchperf-scope (default: hot)"
     )
     parser.add_argument(
+        "--assume-compiled",
+        action="store_true",
+        help="as --torchperf-assume-compiled: every module's forward is compiled",
+    )
+    parser.add_argument(
         "--rules", type=Path, action="append", default=[], metavar="DIR", help="pages of your own"
     )
     parser.add_argument("--json", action="store_true", help="the report as JSON on stdout")
@@ -136,7 +141,9 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         device=arguments.device,
         given=parse_inputs(arguments.inputs),
         harness=arguments.harness,
-        options=Options(scope=SCOPES[arguments.scope], rules=rules),
+        options=Options(
+            scope=SCOPES[arguments.scope], rules=rules, assume_compiled=arguments.assume_compiled
+        ),
     )
 
 
