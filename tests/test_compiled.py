@@ -447,6 +447,13 @@ TRANSFORMS = {
         def g(x: Tensor):
             return vmap(f)(x)
         """,
+    "lambdas that are given rows": """
+        def f(x: Tensor):
+            a = vmap(lambda row: row.sum().item())(x)  # TPF606
+            b = torch.vmap(lambda row: row[row > 0])(x)  # TPF606
+            kept = torch.func.vmap(lambda row, other: row if row.any() else other)  # TPF606
+            return a, b, kept(x, x), vmap(lambda row, other: row * other)(x, x)
+        """,
     "what a transform leaks": """
         kept = []
         def f(row: Tensor):
@@ -470,6 +477,19 @@ def test_what_ends_a_graph(code: str) -> None:
 
 @table({"reads": BREAKS["reads"], "branches": BREAKS["branches"], "shapes": BREAKS["shapes"]})
 def test_one_cause_gives_one_finding(code: str) -> None:
+    check(code, prelude=PRELUDE)
+
+
+def test_an_assertion_that_goes_into_the_graph_is_none_that_waits() -> None:
+    code = """
+        @torch.compile
+        def f(x: Tensor):
+            assert x.sum() > 0
+            assert x.sum() > 0, "positive"
+            assert x.sum() > 0, f"positive, not {x.shape}"  # TPF603
+        def g(x: Tensor):
+            assert x.sum() > 0  # TPF303
+        """
     check(code, prelude=PRELUDE)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch_table import measure  # noqa: E402
 from torch_table.measured import MEASURED, fold_measured, read_measured  # noqa: E402
 from torch_table.model import Entry, Parameter, Signature  # noqa: E402
+from torch_table.witness import CudaWitness  # noqa: E402
 
 from flake8_torchperf.knowledge.table import load  # noqa: E402
 
@@ -121,6 +123,138 @@ def test_the_rest_is_measured_after_the_device_is_lost() -> None:
     assert words == "3 of 4 operations called, 3 waited, 1 ended their process: fatal"
 
 
+def test_a_machine_on_which_nothing_runs_is_given_up() -> None:
+    started: list[list[str]] = []
+
+    def run(names: list[str]) -> Iterator[dict[str, Any]]:
+        started.append(names)
+        yield from ()
+
+    with pytest.raises(measure_syncs.LostDevice, match="in a row"):
+        measure_syncs.gather([f"torch.f{i}" for i in range(100)], run)
+    assert len(started) == measure_syncs.LOST_IN_A_ROW
+
+
+def test_what_sources_disagree_about_is_told() -> None:
+    words = measure_syncs.summary(
+        {"case: x[positions] = number": {"x[positions] = number": "none"}}
+    )
+    assert "disputed, case: x[positions] = number: none" in words
+    disputed = {name for name, case in measure.CASES.items() if case.disputed}
+    assert {"case: bincount(minlength=)", "case: x[positions] = number"} <= disputed
+
+
+class Device:
+    """A device with a clock of its own: kernels take time in its queue, calls on the host."""
+
+    def __init__(self) -> None:
+        self.now = 0.0  # seconds on the host
+        self.free = 0.0  # when the queue is empty
+        self.rate = 1e9  # cycles a second
+        self.mode = "default"
+
+    def clock(self) -> float:
+        return self.now
+
+    def _sleep(self, cycles: int) -> None:
+        self.free = max(self.free, self.now) + cycles / self.rate
+        self.now += 1e-5
+
+    def synchronize(self) -> None:
+        self.now = max(self.now, self.free)
+
+    def set_sync_debug_mode(self, mode: str) -> None:
+        self.mode = mode
+
+    def Event(self, enable_timing: bool = False) -> Event:
+        return Event(self)
+
+    def works(self, seconds: float) -> Callable[[], object]:
+        def call() -> None:
+            self.now += seconds
+
+        return call
+
+    def waits(self, told: bool) -> Callable[[], object]:
+        def call() -> None:
+            if told and self.mode == "warn":
+                warnings.warn("called a synchronizing CUDA operation", stacklevel=1)
+            self.synchronize()
+
+        return call
+
+
+class Event:
+    def __init__(self, device: Device) -> None:
+        self.device, self.at = device, 0.0
+
+    def record(self) -> None:
+        self.at = max(self.device.free, self.device.now)
+
+    def query(self) -> bool:
+        return self.device.now >= self.at
+
+    def synchronize(self) -> None:
+        self.device.now = max(self.device.now, self.at)
+
+    def elapsed_time(self, other: Event) -> float:
+        return (other.at - self.at) * 1000
+
+
+def test_the_two_witnesses_on_a_device_with_a_clock_of_its_own() -> None:
+    device = Device()
+    witness = CudaWitness(device, device.clock)
+    outcomes = {
+        "returns at once": (device.works(1e-4), "none"),
+        "works on the host for long": (device.works(0.2), "none"),
+        "waits, and is told": (device.waits(told=True), "both"),
+        "waits, and is not told": (device.waits(told=False), "queue"),
+    }
+    for name, (call, expected) in outcomes.items():
+        assert witness.waited(call) == expected, name
+        assert device.mode == "default"
+        witness.settle()
+        assert device.now >= device.free
+
+
+def test_a_device_that_wakes_up_is_timed_once_it_is_awake() -> None:
+    device = Device()
+    device.rate = 2e8
+    slow, ticks = device.clock, []
+
+    def clock() -> float:
+        ticks.append(0)
+        device.rate = 2e9 if device.now > 0.2 else 2e8
+        return slow()
+
+    witness = CudaWitness(device, clock)
+    assert witness._cycles_each_second == pytest.approx(2e9, rel=0.05)
+    assert len(ticks) > 2
+
+
+def test_the_debug_mode_is_left_where_a_call_fails() -> None:
+    device = Device()
+
+    def fails() -> None:
+        raise RuntimeError("no kernel")
+
+    with pytest.raises(RuntimeError, match="no kernel"):
+        CudaWitness(device, device.clock).waited(fails)
+    assert device.mode == "default"
+
+
+def test_a_parameter_that_does_not_spare_the_wait_is_no_longer_said_to() -> None:
+    made = entry("T", flags="s", why="issue 1")
+    made.unless = {"output_size"}
+    rows = {"case: repeat_interleave(output_size=)": {"repeat_interleave(output_size=)": "both"}}
+    fold_measured({"torch.repeat_interleave": made}, {}, {}, {**VERSIONS, "operations": rows})
+    assert made.unless == set()
+    made.unless = {"output_size"}
+    rows = {"case: repeat_interleave(output_size=)": {"repeat_interleave(output_size=)": "none"}}
+    fold_measured({"torch.repeat_interleave": made}, {}, {}, {**VERSIONS, "operations": rows})
+    assert made.unless == {"output_size"}
+
+
 def test_a_worker_prints_a_row_for_each_operation(capsys: pytest.CaptureFixture[str]) -> None:
     measure_syncs.work(["torch.nonzero", "torch.add"], WITNESS)
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -191,8 +325,6 @@ def test_a_machine_without_cuda_says_in_one_line_what_is_missing() -> None:
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")
 def test_both_witnesses_see_a_read_and_neither_a_sum() -> None:
-    from torch_table.witness import CudaWitness
-
     x, on_device = torch.ones(8, device="cuda"), CudaWitness()
     x.sum().item()
     assert on_device.waited(lambda: x.sum().item()) == "both"

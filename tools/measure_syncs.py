@@ -29,6 +29,8 @@ from torch_table.measured import MEASURED  # noqa: E402
 
 from flake8_torchperf.knowledge.table import load  # noqa: E402
 
+# As many operations in a row may end their process before it is taken for a fault of the machine.
+LOST_IN_A_ROW = 20
 # One operation may take this long before it counts as lost: the first loads kernels.
 SECONDS_EACH = 120
 Row = dict[str, Any]
@@ -53,7 +55,11 @@ def main() -> int:
     if not names:
         print(f"the table has no operation {arguments.only}", file=sys.stderr)
         return 2
-    found = gather(names, _process)
+    try:
+        found = gather(names, _process)
+    except LostDevice as error:
+        print(f"nothing was written: {error}", file=sys.stderr)
+        return 2
     earlier = _read(arguments.output)
     arguments.output.write_text(render(witness.described(), found, earlier), encoding="utf-8")
     print(summary(found))
@@ -67,10 +73,18 @@ def work(names: list[str], seen_by: witness.Witness) -> None:
         print(json.dumps({"name": row.name, "seen": row.seen}), flush=True)
 
 
+class LostDevice(RuntimeError):
+    """No operation can be measured: it is the machine, not the operation."""
+
+
 def gather(names: list[str], run: Run) -> dict[str, dict[str, str]]:
-    """The rows of all names; after one that ended its process, go on with the next in a new one."""
+    """The rows of all names; after one that ended its process, go on with the next in a new one.
+
+    Raises LostDevice where one process after the other ends without a row.
+    """
     found: dict[str, dict[str, str]] = {}
     left = list(names)
+    lost = 0
     while left:
         done = 0
         for row in run(left):
@@ -78,6 +92,9 @@ def gather(names: list[str], run: Run) -> dict[str, dict[str, str]]:
             done += 1
         if done < len(left):
             found[left[done]] = {"": "the process ended"}
+        lost = lost + 1 if done == 0 else 0
+        if lost >= LOST_IN_A_ROW:
+            raise LostDevice(f"{lost} processes in a row ended without a row, from {names[0]} on")
         left = left[done + 1 :]
     return found
 
@@ -130,7 +147,12 @@ def summary(found: dict[str, dict[str, str]]) -> str:
     waited = [name for name, seen in called.items() if set(seen.values()) != {"none"}]
     lost = [name for name, seen in found.items() if "" in seen]
     text = f"{len(called)} of {len(found)} operations called, {len(waited)} waited"
-    return f"{text}, {len(lost)} ended their process: {', '.join(lost)}" if lost else text
+    if lost:
+        text = f"{text}, {len(lost)} ended their process: {', '.join(lost)}"
+    for name, case in measure.CASES.items():
+        if case.disputed and name in called:
+            text += f"\ndisputed, {name}: {', '.join(called[name].values())}"
+    return text
 
 
 if __name__ == "__main__":

@@ -6,11 +6,12 @@ torch's table alone is answered in ``torch_calls``.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import moves, tensor_calls, torch_calls
-from flake8_torchperf.interpret.arguments import Arguments, kind_of
+from flake8_torchperf.interpret import functions, moves, tensor_calls, torch_calls
+from flake8_torchperf.interpret.arguments import Argument, Arguments, kind_of
 from flake8_torchperf.interpret.emit import early, emit, emit_read
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.operators import held_tensor
@@ -29,6 +30,7 @@ from flake8_torchperf.interpret.values import (
     Returning,
     Scalar,
     Sequence,
+    Strength,
     Tensor,
     Value,
     tensor_of,
@@ -252,6 +254,20 @@ def _size(name: str, arguments: Arguments, ctx: Context) -> Value:
     return SHAPE
 
 
+def _vmap(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``vmap(lambda row: ...)``: what the lambda is given are tensors, so its body is read here.
+
+    What the function that it makes returns, nothing here tells.
+    """
+    given = arguments.value(0, "func")
+    if isinstance(given, Closure) and isinstance(given.node, ast.Lambda):
+        reason = Reason(f"`{name}` gives it", arguments.node, None, Strength.INFERRED)
+        row = Argument(arguments.node.func, Tensor(reason))
+        rows = (row,) * len(given.node.args.args)
+        functions.call_closure(given, Arguments(arguments.node, rows, {}), ctx.mark("vmap"))
+    return UNKNOWN
+
+
 def _is_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     return BOOL
 
@@ -314,6 +330,6 @@ SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.compile": _compile,
     "torch.jit.script": _compile,
     "torch.autograd.grad": _autograd_grad,
-    "torch.vmap": _unknown,
+    "torch.vmap": _vmap,
     **dict.fromkeys(SYNCHRONIZE, _synchronize),
 }

@@ -42,11 +42,17 @@ class Row:
 
 @dataclass(frozen=True)
 class Case:
-    """A call that an overload does not describe. `decides` names the operation it speaks for."""
+    """A call that an overload does not describe. `decides` names the operation it speaks for.
+
+    `spares` says of which operation, by which parameter, it is documented that it does not wait.
+    `disputed` is set where sources disagree: whoever measures is told the outcome.
+    """
 
     words: str
     make: Callable[[str], Callable[[], object]]
     decides: str = ""
+    spares: tuple[str, str] = ("", "")
+    disputed: bool = False
 
 
 def operation_names(table: TorchTable) -> list[str]:
@@ -175,9 +181,11 @@ def _numbers(device: str) -> torch.Tensor:
     return torch.arange(12, device=device)
 
 
-def _to_device(pinned: bool, wait: bool) -> Callable[[str], Callable[[], object]]:
+def _to_device(
+    pinned: bool, wait: bool, size: int = 1 << 20
+) -> Callable[[str], Callable[[], object]]:
     def make(device: str) -> Callable[[], object]:
-        source = torch.ones(1 << 16)
+        source = torch.ones(size)
         source = source.pin_memory() if pinned else source
         return lambda: source.to(device, non_blocking=not wait)
 
@@ -250,7 +258,16 @@ def _plain(call: Callable[[torch.Tensor], object]) -> Callable[[str], Callable[[
 _CASES = (
     Case("Tensor.to(device), pageable memory", _to_device(False, True), f"{METHOD}to"),
     Case("Tensor.to(device), pinned memory", _to_device(True, True)),
-    Case("Tensor.to(device, non_blocking=True), pageable memory", _to_device(False, False)),
+    Case(
+        "Tensor.to(device, non_blocking=True), pageable memory",
+        _to_device(False, False),
+        disputed=True,
+    ),
+    Case(
+        "Tensor.to(device, non_blocking=True), 16 numbers in pageable memory",
+        _to_device(False, False, 16),
+        disputed=True,
+    ),
     Case("Tensor.to(device, non_blocking=True), pinned memory", _to_device(True, False)),
     Case("Tensor.cuda(), pageable memory", _to_cuda, f"{METHOD}cuda"),
     Case("Tensor.cpu()", _plain(lambda x: x.cpu()), f"{METHOD}cpu"),
@@ -281,15 +298,35 @@ _CASES = (
     Case("x[mask] = tensor", _assigned(_mask, _one), f"{METHOD}__setitem__"),
     Case("x[mask] = number", _assigned(_mask, _number)),
     Case("x[positions] = tensor", _assigned(_positions, _one)),
-    Case("x[positions] = number", _assigned(_positions, _number)),
+    Case("x[positions] = number", _assigned(_positions, _number), disputed=True),
     Case("x[list] = number", _assigned(_list, _number)),
-    Case("bincount(minlength=)", _plain(lambda x: torch.bincount(x, minlength=16))),
+    Case(
+        "index_put_((mask,), tensor)",
+        _plain(lambda x: x.index_put_((x > 5,), x[0])),
+        f"{METHOD}index_put_",
+    ),
+    Case("bincount(minlength=)", _plain(lambda x: torch.bincount(x, minlength=16)), disputed=True),
+    Case(
+        "histc(min=, max=)",
+        _plain(lambda x: torch.histc(x.float(), 4, min=0, max=12)),
+        spares=("torch.histc", "min"),
+    ),
     Case(
         "repeat_interleave(output_size=)",
         _plain(lambda x: torch.repeat_interleave(x, x, output_size=66)),
+        spares=("torch.repeat_interleave", "output_size"),
     ),
-    Case("one_hot(num_classes=)", _plain(lambda x: torch.nn.functional.one_hot(x, 12))),
+    Case(
+        "one_hot(num_classes=)",
+        _plain(lambda x: torch.nn.functional.one_hot(x, 12)),
+        spares=("torch.nn.functional.one_hot", "num_classes"),
+        disputed=True,
+    ),
     Case("multinomial", _plain(lambda x: torch.multinomial(x.float(), 2)), "torch.multinomial"),
+    Case(
+        "multinomial, with replacement",
+        _plain(lambda x: torch.multinomial(x.float(), 2, replacement=True)),
+    ),
 )
 CASES = {f"case: {one.words}": one for one in _CASES}
 

@@ -46,6 +46,12 @@ def fold_measured(
             _decide(entry, outcomes, whole=name in decided)
         elif entry.why:
             entry.why = f"documented: {entry.why}"
+    for case in CASES.values():
+        operation, parameter = case.spares
+        spared = entries.get(operation)
+        outcomes_here = rows.get(f"case: {case.words}") or {}
+        if spared is not None and any(how != "none" for key, how in outcomes_here.items() if key):
+            spared.unless.discard(parameter)  # it waits although the parameter is given
     for data in classes.values():
         for method in data.get("m", {}).values():
             if isinstance(method, dict) and method.get("why"):

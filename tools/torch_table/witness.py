@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any, Protocol
 
 import torch
@@ -20,6 +21,10 @@ WAITED_BY = ("none", "debug mode", "queue", "both")
 _MESSAGE = "called a synchronizing CUDA operation"
 # Long enough that launching any operation takes less, short enough for two thousand of them.
 IDLE_SECONDS = 0.05
+# A device that idled counts slowly at first: as long it is kept busy before it is timed.
+WARM_SECONDS = 0.5
+# A call whose own work on the host takes this part of the idling gets a longer one.
+HOST_SHARE = 0.25
 
 
 class Witness(Protocol):
@@ -39,40 +44,63 @@ class CudaWitness:
 
     device = "cuda"
 
-    def __init__(self) -> None:
-        self._cuda: Any = torch.cuda
-        self._cycles = self._cycles_of(IDLE_SECONDS)
+    def __init__(self, cuda: Any = torch.cuda, clock: Callable[[], float] = perf_counter) -> None:
+        self._cuda = cuda
+        self._clock = clock
+        self._cycles_each_second = self._timed()
 
     def waited(self, call: Callable[[], object]) -> str:
-        """Under the debug mode, behind a queue that is not empty."""
-        done = self._cuda.Event()
-        with warnings.catch_warnings(record=True) as seen:
-            warnings.simplefilter("always")
-            self._cuda._sleep(self._cycles)
-            done.record()
-            torch.cuda.set_sync_debug_mode("warn")
-            try:
-                call()
-            finally:
-                torch.cuda.set_sync_debug_mode("default")
-            queue = done.query()
-        warned = any(_MESSAGE in str(one.message) for one in seen)
-        return WAITED_BY[warned + 2 * queue]
+        """Under the debug mode, behind a queue that is not empty.
+
+        Where the queue alone says that it waited, the call may merely have taken longer than the
+        queue: then it is timed by itself, and asked once more behind one that lasts.
+        """
+        warned, emptied = self._asked(call, IDLE_SECONDS)
+        if emptied and not warned:
+            alone = self._alone(call)
+            if alone > HOST_SHARE * IDLE_SECONDS:
+                warned, emptied = self._asked(call, alone / HOST_SHARE)
+        return WAITED_BY[warned + 2 * emptied]
 
     def settle(self) -> None:
         """The end of everything queued on all streams."""
-        torch.cuda.synchronize()
+        self._cuda.synchronize()
 
-    def _cycles_of(self, seconds: float) -> int:
-        """How many cycles the idling kernel has to be told, timed on this device."""
+    def _asked(self, call: Callable[[], object], seconds: float) -> tuple[bool, bool]:
+        """Did the debug mode warn, and was what had been queued before done when it came back?"""
+        done = self._cuda.Event()
+        with warnings.catch_warnings(record=True) as seen:
+            warnings.simplefilter("always")
+            self._cuda._sleep(max(int(self._cycles_each_second * seconds), 1))
+            done.record()
+            self._cuda.set_sync_debug_mode("warn")
+            try:
+                call()
+            finally:
+                self._cuda.set_sync_debug_mode("default")
+            emptied = bool(done.query())
+        return any(_MESSAGE in str(one.message) for one in seen), emptied
+
+    def _alone(self, call: Callable[[], object]) -> float:
+        """The seconds a call takes with nothing queued before it."""
+        self.settle()
+        start = self._clock()
+        call()
+        return self._clock() - start
+
+    def _timed(self) -> float:
+        """The cycles that the idling kernel counts in a second, once this device is awake."""
         cycles = 10_000_000
         start, end = (self._cuda.Event(enable_timing=True) for _ in range(2))
-        for _ in range(2):  # the first run loads the kernel
+        since = self._clock()
+        rounds = 0
+        while rounds < 2 or self._clock() - since < WARM_SECONDS:
             start.record()
             self._cuda._sleep(cycles)
             end.record()
             end.synchronize()
-        return max(int(cycles * seconds * 1000 / start.elapsed_time(end)), 1)
+            rounds += 1
+        return cycles * 1000 / float(start.elapsed_time(end))
 
 
 def missing() -> str:
