@@ -126,14 +126,15 @@ def test_test_code_may_do_with_less(tmp_path: Path) -> None:
     code = """
         from torch.utils.data import DataLoader, Dataset
 
-        def run(dataset: Dataset):
+        def run(dataset: Dataset, model):
             for batch in DataLoader(dataset):
                 batch.to("cuda")
+            return torch.optim.Adam(model.parameters(), foreach=False)
         """
     path = tmp_path / "test_loader.py"
     path.write_text(program(code))
     assert findings(program(code), filename=str(path)) == []
-    assert len(findings(program(code), filename=str(tmp_path / "loader.py"))) == 1
+    assert len(findings(program(code), filename=str(tmp_path / "loader.py"))) == 2
 
 
 OPTIMIZERS = {

@@ -122,6 +122,8 @@ def _brings_to_device(node: ast.AST) -> bool:
 
 def optimizer(arguments: Arguments, ctx: Context) -> None:
     """``torch.optim.SGD(params, foreach=False)``: options that make the step slower."""
+    if place_heat(ctx.module) is not None:
+        return  # a test or a benchmark chooses what it compares
     hooked = _mentions(ctx, "register_post_accumulate_grad_hook")
     chosen = {name: _switched(arguments, name) for name in ("foreach", "fused")}
     if True not in chosen.values() and not hooked:

@@ -82,7 +82,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument(
         "--assume-compiled",
         action="store_true",
-        help="as --torchperf-assume-compiled: every module's forward is compiled",
+        help="trace every module's forward as torch.compile would",
     )
     parser.add_argument(
         "--rules", type=Path, action="append", default=[], metavar="DIR", help="pages of your own"
