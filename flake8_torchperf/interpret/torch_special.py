@@ -264,7 +264,8 @@ def _vmap(name: str, arguments: Arguments, ctx: Context) -> Value:
         reason = Reason(f"`{name}` gives it", arguments.node, None, Strength.INFERRED)
         row = Argument(arguments.node.func, Tensor(reason))
         rows = (row,) * len(given.node.args.args)
-        functions.call_closure(given, Arguments(arguments.node, rows, {}), ctx.mark("vmap"))
+        each = Arguments(arguments.node, rows, {})
+        functions.call_closure(given, each, dict(given.env), ctx.mark("vmap"))
     return UNKNOWN
 
 
