@@ -21,12 +21,12 @@ FOLDERS = sorted(folder for folder in FIXTURES.iterdir() if (folder / "before.py
 FILES = [folder / name for folder in FOLDERS for name in ("before.py", "after.py")]
 LINTED = sorted(FIXTURES.glob("**/*.py"))
 
-_EXPECTED = re.compile(r"#(?:\s*(?:(?:all|later):)?\s*TPF\d{3}(?:,\s*TPF\d{3})*)+")
-_GROUP = re.compile(r"(?:(all|later):)?\s*((?:TPF\d{3}(?:,\s*)?)+)")
+_EXPECTED = re.compile(r"#(?:\s*(?:all:)?\s*TPF\d{3}(?:,\s*TPF\d{3})*)+")
+_GROUP = re.compile(r"(?:(all):)?\s*((?:TPF\d{3}(?:,\s*)?)+)")
 
 
 def expectations(path: Path) -> Iterator[tuple[str, int, str]]:
-    """Yield scope (hot, all, later), line and code for every expected finding in a file."""
+    """Yield scope (hot, all), line and code for every expected finding in a file."""
     source = path.read_text(encoding="utf-8")
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and "TPF" in token.string:

@@ -14,13 +14,14 @@ from typing import Any
 
 import torch
 
+from flake8_torchperf.runtime.confirm.load import ConfirmError
 from flake8_torchperf.runtime.confirm.names import by_name
 from flake8_torchperf.runtime.confirm.recipes import WIDTH, Recipe
 
 SEED = 20220726
 
 
-class RecipeError(Exception):
+class RecipeError(ConfirmError):
     """A recipe that cannot be followed: an unknown class, an expression that raises."""
 
 

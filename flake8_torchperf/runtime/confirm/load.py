@@ -16,7 +16,11 @@ from types import CodeType, ModuleType
 from typing import Any
 
 
-class LoadError(Exception):
+class ConfirmError(Exception):
+    """What cannot be run, in our own words: ``str`` is one line that needs no name before it."""
+
+
+class LoadError(ConfirmError):
     """Neither the module nor the function alone could be loaded; ``str`` says why in one line."""
 
 
@@ -44,8 +48,10 @@ def load(path: str, module: str, root: str, function: str) -> Loaded:
 
 
 def one_line(error: BaseException) -> str:
-    """An exception as "ValueError: what", cut to a readable length."""
+    """An exception as "ValueError: what", cut to a readable length; our own as it stands."""
     text = " ".join(str(error).split())
+    if isinstance(error, ConfirmError):
+        return text
     name = type(error).__name__
     return f"{name}: {text[:160]}" if text else name
 

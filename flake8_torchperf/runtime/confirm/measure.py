@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.load import LoadError, load, one_line
+from flake8_torchperf.runtime.confirm.load import load, one_line
 from flake8_torchperf.runtime.confirm.recipes import describe
 from flake8_torchperf.runtime.confirm.run import Outcome, TooLate, time_limit, watch
 from flake8_torchperf.runtime.confirm.search import Assignment, Score, Search, chosen
@@ -48,9 +48,8 @@ def _execute(job: dict[str, Any]) -> dict[str, Any]:
             loaded = load(job["path"], job["module"], job["root"], job["function"])
     except TooLate:
         return {"failed": "import", "reason": f"importing took more than {seconds * 0.8:.3g} s"}
-    except (LoadError, Exception, SystemExit) as error:
-        reason = str(error) if isinstance(error, LoadError) else one_line(error)
-        return {"failed": "import", "reason": reason}
+    except (Exception, SystemExit) as error:
+        return {"failed": "import", "reason": one_line(error)}
     try:
         subject = Subject(job, loaded)
     except SubjectError as error:

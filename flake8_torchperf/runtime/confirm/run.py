@@ -174,10 +174,8 @@ def watch(
         with time_limit(seconds), traced(path, lines, spots):
             call()
     except TooLate:
-        error, late = (
-            f"a call did not come back within its share of --timeout, {seconds:.3g} s",
-            True,
-        )
+        late = True
+        error = f"a call did not come back within its share of --timeout, {seconds:.3g} s"
     except (Exception, SystemExit, KeyboardInterrupt) as raised:
         error = one_line(raised)
     return Outcome(error, late, lines, spots.executions(lines))

@@ -15,7 +15,7 @@ import torch
 
 from flake8_torchperf.runtime.confirm.build import Builder
 from flake8_torchperf.runtime.confirm.candidates import Choices, choices
-from flake8_torchperf.runtime.confirm.load import Loaded, module_code, one_line
+from flake8_torchperf.runtime.confirm.load import ConfirmError, Loaded, module_code, one_line
 from flake8_torchperf.runtime.confirm.objects import Objects, bare, make
 from flake8_torchperf.runtime.confirm.recipes import Recipe, simple
 from flake8_torchperf.runtime.confirm.run import finish, gradients
@@ -32,7 +32,7 @@ STOOD_FOR: dict[type, type] = {
 SEEDS_PER_PARAMETER = 1_000_003
 
 
-class SubjectError(Exception):
+class SubjectError(ConfirmError):
     """The function cannot be found or called; ``str`` says why in one line."""
 
 
