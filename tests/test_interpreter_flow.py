@@ -178,6 +178,34 @@ MATCH = {
                     return 1
             return 0
         """,
+    "attributes by a class pattern": """
+        from dataclasses import dataclass
+
+        @dataclass
+        class Out:
+            loss: Tensor
+            n: int
+
+        def step(out: Out, other: Out, number: int | Tensor):
+            match out:
+                case Out(loss=loss, n=n) if n > 3:
+                    return loss.item()  # TPF101
+            match other:
+                case Out(loss, n) if n > 3:
+                    return loss.item()  # TPF101
+            match number:
+                case int(n) if n > 3:
+                    return n
+        """,
+    "a starred part": """
+        def step(xs: list[Tensor], pair: tuple[int, Tensor, Tensor]):
+            match pair:
+                case [n, *rest] if n > 3:
+                    return rest[0].item()  # TPF101
+            match xs:
+                case [first, *_]:
+                    return first.item()  # TPF101
+        """,
     "on a shape": """
         def step(x: Tensor):
             match x.shape:

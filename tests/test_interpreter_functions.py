@@ -159,6 +159,13 @@ NESTED = {
             f = lambda y: y.sum()
             return f(x).item()  # TPF101
         """,
+    "a closure's defaults": """
+        def step(x: Tensor, n: int):
+            def loss(scale=1.0, of=x):
+                return (of * scale).mean() if scale > 0.5 else of.mean()
+
+            return loss().item(), loss(of=n)  # TPF101
+        """,
     "a lambda's default": """
         def step(x: Tensor):
             f = lambda y=x: y.item()  # TPF101

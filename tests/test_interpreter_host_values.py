@@ -110,6 +110,10 @@ SILENT = {
             if t.any():
                 return t.tolist(), t.sum().item()
         """,
+    "a generator's state": """
+        def step():
+            return torch.get_rng_state().tolist(), torch.cuda.get_rng_state().tolist()
+        """,
     "a seed": """
         def step(n: int):
             return torch.initial_seed() % n, int(torch.empty((), dtype=torch.int64).random_().item())

@@ -17,7 +17,7 @@ from flake8_torchperf.interpret.docstrings import documented_result
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.machine import MAX_CALL_DEPTH, Context
-from flake8_torchperf.interpret.parameters import declared_parameters
+from flake8_torchperf.interpret.parameters import declared_parameters, parameters_of
 from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
@@ -354,10 +354,12 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
     given: Env = {}
     spec = closure.node.args
     names = [parameter.arg for parameter in (*spec.posonlyargs, *spec.args)]
+    for parameter, default in parameters_of(spec):
+        env[parameter.arg] = UNKNOWN
+        if default is not None and not arguments.open:
+            env[parameter.arg] = expressions.evaluate(default, env, ctx.silent())
     for name, argument in zip(names, arguments.placed(), strict=False):
         given[name] = argument.value
-    for name in names[len(arguments.positional) :]:
-        env[name] = UNKNOWN
     for name in (*names, *(parameter.arg for parameter in spec.kwonlyargs)):
         if name in arguments.keywords:
             given[name] = arguments.keywords[name].value

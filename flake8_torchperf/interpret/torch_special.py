@@ -309,6 +309,16 @@ SYNCHRONIZE = (
     "torch.distributed.monitored_barrier",
 )
 
+
+def _rng_state(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """A ByteTensor on the host, for any device (torch/random.py, torch/cuda/random.py)."""
+    return Tensor(Reason(f"`{name}` returns it", arguments.node), "int", "host", False)
+
+
+# torch.random.get_rng_state and torch.get_rng_state are one function.
+RNG_STATES = [
+    f"torch.{place}get_rng_state" for place in ("", "random.", "cuda.", "cuda.random.", "xpu.")
+]
 SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.tensor": _tensor,
     "torch.as_tensor": _tensor,
@@ -332,5 +342,6 @@ SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.jit.script": _compile,
     "torch.autograd.grad": _autograd_grad,
     "torch.vmap": _vmap,
+    **dict.fromkeys(RNG_STATES, _rng_state),
     **dict.fromkeys(SYNCHRONIZE, _synchronize),
 }

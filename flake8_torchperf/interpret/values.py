@@ -294,6 +294,7 @@ SHAPE = Sequence("tuple", INT)
 # Named host tensors, as a tokenizer returns them: attributes and items are tensors on the host.
 HOST_BATCH = Opaque("host batch")
 
+NUMBER_KINDS = {"int", "float", "bool", "complex", "number"}
 # Beyond this many alternatives a union says nothing useful.
 MAX_OPTIONS = 6
 
@@ -365,7 +366,7 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
     weak = a if a.reason.strength <= b.reason.strength else b
     return Tensor(
         weak.reason,
-        a.dtype if a.dtype == b.dtype else "unknown",
+        _joined_dtype(a, b),
         a.device if a.device == b.device else "unknown",
         a.scalar if a.scalar == b.scalar else None,
         a.chain if len(a.chain) >= len(b.chain) else b.chain,
@@ -374,6 +375,15 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
         a.memory if a.memory == b.memory else "",
         a.arrives if a.arrives == b.arrives else 0,
     )
+
+
+def _joined_dtype(a: Tensor, b: Tensor) -> str:
+    """The dtype of both; a tensor that is only declared takes that of the mask in its place."""
+    mask = any(t.dtype == "unknown" and not t.chain for t in (a, b)) and "bool" in (
+        a.dtype,
+        b.dtype,
+    )
+    return a.dtype if a.dtype == b.dtype else "bool" if mask else "unknown"
 
 
 def weaken(tensor: Tensor, to: Strength = Strength.INFERRED) -> Tensor:
@@ -413,9 +423,8 @@ def tensor_of(value: Value) -> Tensor | None:
                 certain = certain and (known or value.met) and kind != "str"
             case _:
                 certain = False
-    if tensor is None:
-        return None
-    return weaken(tensor, Strength.INFERRED if certain else Strength.ASSUMED)
+    strength = Strength.INFERRED if certain else Strength.ASSUMED
+    return None if tensor is None else weaken(tensor, strength)
 
 
 def _weaker(a: Value, b: Value) -> Value:
@@ -450,10 +459,8 @@ def _join_scalars(a: Scalar, b: Scalar) -> Scalar:
     if a.known and b.known and a.kind == b.kind:
         return Scalar(a.kind, known=True)
     origin = a if a.read is not None else b
-    numbers = {"int", "float", "bool", "complex", "number"}
-    kind = "number" if a.kind in numbers and b.kind in numbers else "object"
-    if a.kind == b.kind:
-        kind = a.kind
+    kind = "number" if {a.kind, b.kind} <= NUMBER_KINDS else "object"
+    kind = a.kind if a.kind == b.kind else kind
     return Scalar(kind, read=origin.read, tensor=origin.tensor)
 
 
@@ -461,10 +468,8 @@ def _join_sequences(a: Sequence, b: Sequence) -> Value:
     kind = a.kind if a.kind == b.kind else "sequence"
     if a.items is not None and b.items is not None and len(a.items) == len(b.items):
         items = tuple(_either_item(x, y) for x, y in zip(a.items, b.items, strict=True))
-        same = a.names == b.names
-        return Sequence(
-            kind, join_all(items), items, a.names if same else (), a.info if same else None
-        )
+        names, info = (a.names, a.info) if a.names == b.names else ((), None)
+        return Sequence(kind, join_all(items), items, names, info)
     # An empty list says nothing about what will stand in it.
     if a.items == ():
         return Sequence(kind, b.element)
@@ -491,6 +496,5 @@ def _either_item(a: Value, b: Value) -> Value:
 def _common_items(a: Mapping_, b: Mapping_) -> tuple[tuple[str, Value], ...]:
     other = dict(b.items)
     mine = dict(a.items)
-    merged = {k: join(v, other[k]) if k in other else v for k, v in mine.items()}
-    merged.update({k: v for k, v in other.items() if k not in mine})
-    return tuple(merged.items())
+    met = {k: join(v, other[k]) for k, v in mine.items() if k in other}
+    return tuple({**mine, **{k: v for k, v in other.items() if k not in mine}, **met}.items())
