@@ -142,7 +142,7 @@ def _named(
             foreign = short == "Tensor" and not qualified.startswith("torch.")
             if foreign and ("." in name or not _says_torch(module, machine)):
                 return UNKNOWN  # another framework's, or a kernel language's
-            if short in SEQUENCES:
+            if short in SEQUENCES and not qualified.startswith("torch."):  # torch has a Generator
                 return Sequence(SEQUENCES[short], UNKNOWN)
             if short in ("tuple", "Tuple"):
                 return Sequence("tuple", UNKNOWN)

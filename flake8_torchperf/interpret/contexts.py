@@ -37,10 +37,27 @@ _GRADIENTS_OFF = {
 }  # fmt: skip
 # The trait of an assertion whose text has to be made: torch.compile takes only a literal.
 MADE_TEXT = "made-text"
-# Words in the name of a flag by which a caller asks for tensors on the host.
-MOVING = frozenset(("cpu", "offload"))
+# Words in the name of a flag, or values of an option, by which a caller asks for what is on the
+# host.
+MOVING = frozenset(("cpu", "offload", "numpy", "np", "pil", "tolist"))
+# Words in the name of what counts steps, and those that make it a number of steps to be done.
+COUNTING = frozenset(("step", "istep", "iter", "iteration", "epoch"))
+LIMITING = frozenset((
+    "num", "n", "max", "min", "total", "every", "per", "interval", "size", "dim", "type", "mode",
+))  # fmt: skip
+# Words that say with "first" in the name of a flag: it holds once.
+ONCE = frozenset(("iter", "iteration", "step", "call", "time", "run", "forward", "pass", "round"))
+# The trait of the branch for devices that lack an operation or a dtype.
+FALLBACK = "fallback"
+LACKING = frozenset(("mps", "npu", "xla", "xpu", "hpu", "mtia", "mlu", "musa"))
 # The trait of what is given to a function of another library, which works on the host.
 GIVEN_AWAY = "given-away"
+# The trait of text that is kept under a name that says it is for a person.
+MESSAGE = "message"
+MESSAGES = frozenset((
+    "msg", "message", "messages", "reason", "text", "description", "desc", "error", "err", "title",
+    "label", "caption", "summary", "report", "warning", "info",
+))  # fmt: skip
 # The trait of the branch that only a traced or compiled run takes.
 TRACED = "traced"
 DEBUGGING = {"debug", "verbose", "debug_mode", "is_debug", "__debug__", "isEnabledFor", "DEBUG"}
@@ -51,6 +68,11 @@ def offers_foreach(ctx: Context) -> bool:
     if ctx.node is None:
         return False
     return any("foreach" in word for word in ctx.module.nodes(ctx.node).words())
+
+
+def told_to_a_person(target: ast.expr) -> bool:
+    """``msg = ...``, ``self.stopping_reason = ...``: text that is made to be read."""
+    return not MESSAGES.isdisjoint(dotted_name(target).rpartition(".")[2].lower().split("_"))
 
 
 def gradients_off(context: ast.expr, module: ModuleMap) -> bool:
@@ -82,14 +104,43 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
             last = dotted_name(test).rpartition(".")[2].lstrip("_")
             if last in DEBUGGING:
                 return "under a debugging switch", True
-            if not MOVING.isdisjoint(last.split("_")):
-                return "where a copy to the host is asked for", True
+            words = set(last.split("_"))
+            if not MOVING.isdisjoint(words):
+                return ASKED, True
+            if "first" in words and not ONCE.isdisjoint(words):
+                return FIRST, True
         case ast.Compare(left=ast.BinOp(op=ast.Mod()) as every, ops=[ast.Eq()]):
             if _counts_steps(every):
                 return "once in several steps", True
         case ast.Compare(left=left, ops=[ast.Eq()]) if _counted(left, ctx):
             return "in one round of its loop", True
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=int())]):
+            if _names_step(left):
+                return "in one step", True
+        case ast.Compare(ops=[ast.Eq()], comparators=[ast.Constant(value=str(form))]):
+            if form in MOVING and form != "cpu":
+                return ASKED, True
     return _on_host(test)
+
+
+ASKED = "where a copy to the host is asked for"
+FIRST = "on the first call"
+
+
+def _names_step(node: ast.expr) -> bool:
+    """``self.istep``, ``step_idx``, ``state["step"]``: what counts the steps done so far."""
+    limiting = LIMITING
+    match node:
+        case ast.Subscript(slice=ast.Constant(value=str(name))):
+            limiting = LIMITING - {"n"}  # `state["n_iter"]` counts
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            pass
+        case _:
+            return False
+    if name in ("batch_idx", "batch_index", "batch_i"):
+        return True
+    words = set(name.lower().split("_"))
+    return not COUNTING.isdisjoint(words) and limiting.isdisjoint(words)
 
 
 # Why a branch for a machine without a device costs nothing.
@@ -99,6 +150,19 @@ NO_DEVICE = "where there is no device"
 def _on_host(test: ast.expr) -> tuple[str, bool] | None:
     """``device.type == "cuda"``, ``x.is_cuda``: one of the branches runs on the host alone."""
     match test:
+        case ast.Compare(
+            left=ast.Attribute(attr="type"),
+            ops=[ast.In()],
+            comparators=[ast.Set(elts=kinds) | ast.Tuple(elts=kinds) | ast.List(elts=kinds)],
+        ):
+            if all(isinstance(kind, ast.Constant) and kind.value in LACKING for kind in kinds):
+                return FALLBACK, True
+        case ast.Compare(
+            left=ast.Attribute(attr="type"),
+            ops=[ast.Eq()],
+            comparators=[ast.Constant(value=str(text))],
+        ) if text in LACKING:
+            return FALLBACK, True
         case ast.Compare(ops=[op], comparators=[ast.Constant(value=str(text))]):
             kind = text.partition(":")[0]
             if kind in ("cpu", "cuda") and isinstance(op, (ast.Eq, ast.NotEq)):
@@ -142,20 +206,43 @@ def _counts_steps(every: ast.BinOp) -> bool:
 
 
 def first_call(node: ast.If) -> tuple[str, bool] | None:
-    """``if self.x is None:`` above ``self.x = ...``: what is made there is made once."""
-    match node.test:
-        case ast.Compare(
-            left=ast.Attribute() as made, ops=[ast.Is()], comparators=[ast.Constant(value=None)]
-        ):
-            path = dotted_name(made)
-        case _:
-            return None
-    for statement in node.body:
-        if isinstance(statement, ast.Assign) and any(
-            dotted_name(target) == path for target in statement.targets
-        ):
-            return "on the first call", True
+    """``if self.x is None:`` above ``self.x = ...``: what is made there is made once.
+
+    The same with a flag that the branch turns, ``if not self.ready:`` above ``self.ready = True``,
+    and with an attribute that is not there yet, or not under this key.
+    """
+    paths = _awaited(node.test)
+    for statement in node.body if paths else ():
+        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            if any(ast.unparse(target) in paths for target in targets):
+                return FIRST, True
     return None
+
+
+def _awaited(test: ast.expr) -> tuple[str, ...]:
+    """What an assignment makes that lets the test fail the next time."""
+    match test:
+        case ast.Compare(
+            left=ast.Attribute() | ast.Subscript() as made,
+            ops=[ast.Is()],
+            comparators=[ast.Constant(value=None)],
+        ):
+            return (ast.unparse(made),)
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute() as flag):
+            return (ast.unparse(flag),)
+        case ast.UnaryOp(
+            op=ast.Not(),
+            operand=ast.Call(
+                func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str(name))]
+            ),
+        ):
+            return (f"{ast.unparse(owner)}.{name}",)
+        case ast.Compare(left=key, ops=[ast.NotIn()], comparators=[ast.Attribute() as table]):
+            return (f"{ast.unparse(table)}[{ast.unparse(key)}]",)
+        case ast.BoolOp(op=ast.And(), values=values):
+            return tuple(path for value in values for path in _awaited(value))
+    return ()
 
 
 def branch_context(
@@ -169,7 +256,7 @@ def branch_context(
             place = ctx.demote(why).mark("compiling-guard")
             return place.mark(TRACED) if seldom_when == holds else place
         if seldom_when == holds:
-            return ctx.demote(why)
+            return ctx.mark(why) if why == FALLBACK else ctx.demote(why)
     if body is not None and ends_in_raise(body):
         return ctx.demote("on the way to an error").mark("error-message")
     return ctx

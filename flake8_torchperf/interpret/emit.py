@@ -8,9 +8,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret.contexts import EXCEPT, GIVEN_AWAY, LATER
+from flake8_torchperf.interpret.contexts import (
+    EXCEPT,
+    FALLBACK,
+    GIVEN_AWAY,
+    LATER,
+    MESSAGE,
+)
 from flake8_torchperf.interpret.values import NDArray, Tensor, Value, tensor_of
-from flake8_torchperf.sites.hotness import waits_each_step
+from flake8_torchperf.sites.hotness import OUTSIDE, prepares, waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 
 if TYPE_CHECKING:
@@ -40,10 +46,16 @@ def emit(
     sink = ctx.sink
     if sink is None:
         return
+    if kind is SiteKind.FORMAT and MESSAGE in ctx.traits and ctx.base.level is Level.HOT:
+        ctx = ctx if ctx.loops else ctx.demote("in text that is made once")
+    if node is ctx.unused and "to-device" in traits and operation not in ("to", "cuda"):
+        ctx = ctx.demote("where nothing takes what is made: it starts the device up")
     if kind is SiteKind.FORMAT and not ctx.traits.isdisjoint((EXCEPT, LATER)):
         ctx = ctx.demote("in the text of an error")
-    if kind is SiteKind.TRANSFER and GIVEN_AWAY in ctx.traits and not ctx.loops:
+    if kind is SiteKind.TRANSFER and GIVEN_AWAY in ctx.traits and not ctx.given:
         ctx = ctx.demote("for a library that works on the host")
+    if kind is SiteKind.TRANSFER and FALLBACK in ctx.traits:
+        ctx = ctx.demote("for a device that lacks something")
     if kind is SiteKind.SYNCHRONIZE and not waits_each_step(ctx.node, ctx.base):
         ctx = ctx.demote("where waiting is the purpose")
     sink.append(
@@ -122,6 +134,8 @@ def heat(ctx: Context) -> Heat:
         return ctx.base
     if ctx.demoted:
         return Heat(Level.COLD, ctx.demoted)
+    if ctx.loops and ctx.base.because.endswith(OUTSIDE) and prepares(ctx.loops[0].node, ctx.node):
+        return ctx.base
     if ctx.loops:
         place = ctx.loops[-1]
         over = " over {over}" if place.over is not None else ""

@@ -314,6 +314,8 @@ def fill_from_calls(env: Env, machine: Machine, key: object) -> None:
     for name, value in machine.observed.get(key, {}).items():
         if _on_host(value) and isinstance(env.get(name), Tensor):
             env[name] = value  # whatever the annotation says, every call here gives host data
+        elif _numbers_for_tensors(value, env.get(name, UNKNOWN)):
+            env[name] = value
         elif isinstance(own := env.get(name), Tensor) and isinstance(value, Tensor):
             if own.dtype == "unknown":
                 env[name] = replace(own, dtype=value.dtype)
@@ -328,6 +330,16 @@ def fill_from_calls(env: Env, machine: Machine, key: object) -> None:
                 min(tensor.reason.strength, Strength.INFERRED),
             )
             env[name] = replace(tensor, reason=reason) if isinstance(value, Tensor) else value
+
+
+def _numbers_for_tensors(given: Value, declared: Value) -> bool:
+    """Does every call give numbers or text, or a list of them, where tensors are declared?"""
+    match given, declared:
+        case Scalar(tensor=None), Tensor():
+            return True
+        case Sequence(element=Scalar(tensor=None)), Sequence(element=Tensor()):
+            return True
+    return False
 
 
 def _on_host(value: Value) -> bool:
@@ -412,4 +424,25 @@ def _is_read(node: ast.Name) -> bool:
 def synchronized(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> None:
     """``stream.synchronize()`` and ``event.synchronize()``."""
     kind = "event" if "Event" in owner.name else "stream"
+    if kind == "event" and _kept(arguments.node, ctx):
+        # Recorded in an earlier step: by now it has long passed, or the copy it stands for is due.
+        ctx = ctx.demote("where waiting is the purpose")
     emit(ctx, SiteKind.SYNCHRONIZE, f"{kind}.{name}", arguments.node)
+
+
+def _kept(node: ast.Call, ctx: Context) -> bool:
+    """Is it an event that something holds, and that is neither recorded nor given here?"""
+    if ctx.node is None or not isinstance(node.func, ast.Attribute):
+        return False
+    event = node.func.value
+    if not isinstance(event, (ast.Name, ast.Attribute)):
+        return False
+    if isinstance(event, ast.Name) and event.id in {a.arg for a, _ in parameters_of(ctx.node.args)}:
+        return False
+    recorded = f"{ast.unparse(event)}.record"
+    return not any(
+        isinstance(inner, ast.Attribute)
+        and inner.attr == "record"
+        and ast.unparse(inner) == recorded
+        for inner in ast.walk(ctx.node)
+    )

@@ -28,7 +28,7 @@ from flake8_torchperf.interpret.values import (
     Value,
     join_all,
 )
-from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.sites.model import Level, SiteKind
 
 if TYPE_CHECKING:
     import ast
@@ -110,6 +110,22 @@ def values_of(value: Value, count: int) -> list[Value]:
     return [element_of(value)] * count
 
 
+# Ways to take all of something apart at once.
+WHOLE = ("unpack", "star", "list", "tuple")
+
+
+def _never_tested(value: Value) -> bool:
+    """Is it taken apart although a declaration allows None? Then it says little of the truth.
+
+    ``rotary: Tensor | None = None`` above ``cos, sin = rotary`` is a pair.
+    """
+    return (
+        isinstance(value, Union)
+        and not value.met
+        and any(isinstance(option, NoneValue) for option in value.options)
+    )
+
+
 def unpack_reads(
     value: Value,
     operation: str,
@@ -119,4 +135,8 @@ def unpack_reads(
 ) -> None:
     """Record that a tensor is iterated by Python."""
     kind = SiteKind.TENSOR_ITERATION
+    if operation in WHOLE and _never_tested(value):
+        return
+    if operation == "unpack" and ctx.base.level is Level.HOT and not ctx.loops:
+        ctx = ctx.demote("once: it waits for nothing and makes a view for each name")
     emit_read(ctx, kind, operation, node, value, operand_node=node, traits=traits)

@@ -155,6 +155,8 @@ class Context:
     """Where an evaluation happens. Immutable: a deeper place is a new context.
 
     Made tens of thousands of times for a large file: without slots it can be copied whole.
+    ``given`` is, within the arguments of a call, how many loops there are around that call;
+    ``unused`` an expression whose value nothing takes.
     """
 
     machine: Machine
@@ -169,6 +171,8 @@ class Context:
     self_name: str = ""
     loops: tuple[LoopPlace, ...] = ()
     demoted: str = ""
+    given: int = 0
+    unused: ast.expr | None = None
     traits: frozenset[str] = frozenset()
     depth: int = 0
     calls: tuple[object, ...] = ()

@@ -16,6 +16,7 @@ from flake8_torchperf.interpret.environment import Env, merge, path_of
 from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
     NONE,
+    STR,
     UNKNOWN,
     ClassValue,
     Device,
@@ -148,6 +149,9 @@ def _walrus(test: ast.NamedExpr, env: Env, ctx: Context, holds: bool) -> Env | N
 
 
 def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env | None:
+    text = _compared_with_text(test) if holds else None
+    if isinstance(text, ast.Name) and isinstance(env.get(text.id), Tensor):
+        return {**env, text.id: STR}  # whatever was thought of it: no tensor equals text
     if len(test.ops) != 1 or not isinstance(test.ops[0], (ast.Is, ast.IsNot, ast.Eq, ast.NotEq)):
         return dict(env)
     left, right = test.left, test.comparators[0]
@@ -164,6 +168,20 @@ def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env |
     if same and owner is not None and _names_host(right, env, ctx):
         return _with_device(owner, env, ctx, "host")
     return dict(env)
+
+
+def _compared_with_text(test: ast.Compare) -> ast.expr | None:
+    """The ``key`` of ``key == "loss"`` and of ``key in ("loss", "logits")``."""
+    match test:
+        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=str())]):
+            return left
+        case ast.Compare(
+            left=left,
+            ops=[ast.In()],
+            comparators=[ast.List(elts=elts) | ast.Tuple(elts=elts) | ast.Set(elts=elts)],
+        ) if elts and all(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in elts):
+            return left
+    return None
 
 
 def _is_none(node: ast.expr) -> bool:

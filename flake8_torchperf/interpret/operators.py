@@ -274,6 +274,8 @@ def _membership(
     ctx: Context,
 ) -> None:
     if tensor_of(right) is not None:
+        if isinstance(left, Scalar) and left.kind == "str":
+            return  # no tensor holds text: whatever is said of it, this is a dict
         emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, right, operand_node=right_node)
         return
     match right:

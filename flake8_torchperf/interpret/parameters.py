@@ -69,7 +69,7 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
         name = parameter.arg
         value = _of_parameter(parameter, default, info, docstring, machine)
         if "state_steps" in name:
-            value = _step_counters(value)
+            value = step_counters(value)
         elif name == "batch_sizes" and (lengths := tensor_of(value)) is not None:
             # torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]
             value = replace(lengths, device="host")
@@ -104,7 +104,7 @@ def evidence_of(node: FunctionNode, module: ModuleMap, machine: Machine) -> Evid
     return found
 
 
-def _step_counters(value: Value) -> Value:
+def step_counters(value: Value) -> Value:
     """An optimizer's step counters stay on the host.
 
     torch/optim/adam.py, "special device hosting for step": only ``capturable`` and ``fused`` put

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flake8_torchperf.interpret import (
     accumulation,
+    calls,
     compiled,
     expressions,
     imports,
@@ -23,7 +24,9 @@ from flake8_torchperf.interpret import (
 from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.contexts import (
     EXCEPT,
+    GIVEN_AWAY,
     MADE_TEXT,
+    MESSAGE,
     NO_GRADIENTS,
     TRACED,
     TRACING_ONLY,
@@ -32,6 +35,7 @@ from flake8_torchperf.interpret.contexts import (
     first_call,
     gradients_off,
     guard_of,
+    told_to_a_person,
 )
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import (
@@ -138,11 +142,11 @@ def _raise(node: ast.Raise, env: Env, ctx: Context) -> None:
 
 def _expression(node: ast.Expr, env: Env, ctx: Context) -> None:
     if not isinstance(node.value, ast.Constant):  # a docstring
-        expressions.evaluate(node.value, env, ctx)
+        expressions.evaluate(node.value, env, ctx.but(unused=node.value))
 
 
 def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
-    value = expressions.evaluate(node.value, env, ctx)
+    value = expressions.evaluate(node.value, env, _place_of_value(node, env, ctx))
     for target in node.targets:
         loops.growth(target, node.value, env, ctx)
         if isinstance(value, Scalar) and value.read is not None:
@@ -160,6 +164,20 @@ def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
 
 # Expressions that may be tests of types.
 TESTS = (ast.Call, ast.Compare, ast.BoolOp, ast.UnaryOp)
+
+
+def _place_of_value(node: ast.Assign, env: Env, ctx: Context) -> Context:
+    """The place of what is assigned, where its target tells what becomes of it."""
+    if ctx.sink is None:
+        return ctx
+    target = node.targets[0]
+    if isinstance(target, ast.Name) and target.id == "_":
+        return ctx.but(unused=node.value)
+    match target, node.value:
+        case ast.Name(id=name), ast.Call(func=ast.Attribute(attr="numpy" | "cpu" | "tolist")):
+            if not ctx.loops and calls.handed_on(name, env, ctx):
+                return ctx.mark(GIVEN_AWAY)
+    return ctx.mark(MESSAGE) if told_to_a_person(target) else ctx
 
 
 def _in_compiled(node: ast.Assign, env: Env, ctx: Context) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret import expressions, moves, subscripts
 from flake8_torchperf.interpret.environment import Env, bind, path_of
 from flake8_torchperf.interpret.iteration import unpack_reads, values_of
-from flake8_torchperf.interpret.parameters import evidence_of
+from flake8_torchperf.interpret.parameters import evidence_of, step_counters
 from flake8_torchperf.interpret.values import (
     UNKNOWN,
     Mapping_,
@@ -34,6 +34,8 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
     if isinstance(target, ast.Name):
         if value == UNKNOWN and ctx.node is not None:
             value = evidence_of(ctx.node, ctx.module, ctx.machine).value_at(target)
+        if "state_steps" in target.id:
+            value = step_counters(value)
         bind(env, target.id, value)
     elif isinstance(target, ast.Attribute):
         _attribute(target, value, env, ctx)

@@ -28,6 +28,7 @@ from flake8_torchperf.sites.hotness import (
     is_kernel,
     named_heat,
     place_heat,
+    stays_cold,
 )
 from flake8_torchperf.sites.model import Level, Site
 from flake8_torchperf.suspects.modulemap import FunctionInfo
@@ -121,7 +122,7 @@ def _by_calls(sites: list[Site], info: FunctionInfo, heats: Heats) -> list[Site]
     heat, called = heats.own(info), heats.called(info)
     if called is heat:
         return sites
-    if called.level is Level.COLD:
+    if not called.loops:
         return [replace(site, heat=called) for site in sites]
     return [replace(site, heat=called) if site.heat is heat else site for site in sites]
 
@@ -132,7 +133,9 @@ def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context
     if elsewhere is not None and not any(fnmatchcase(info.name, glob) for glob in names.hot):
         return place.but(base=elsewhere, base_stays_cold=True)
     named = named_heat(info.name, names.hot, names.cold)
-    return place.but(base=heat, base_stays_cold=named is not None and named.level is Level.COLD)
+    if named is None:
+        return place.but(base=heat, base_stays_cold=heat.level is Level.COLD and stays_cold(info))
+    return place.but(base=heat, base_stays_cold=named.level is Level.COLD)
 
 
 def _compiled(place: Context, info: FunctionInfo, names: Names) -> Context:
@@ -175,7 +178,9 @@ def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names
         me = functions.self_name(inner)
         place = place.but(owner=inner.owner, self_name=me, writes={})
         declared = functions.entry(inner, None, None, place)
-    if heat.level is Level.COLD and named_heat(inner.name, names.hot, names.cold) is None:
+    named = named_heat(inner.name, names.hot, names.cold)
+    own = named is not None or stays_cold(inner)
+    if not own and (heat.level is Level.COLD or _never_hot(outer)):
         place = place.but(base=outer.base, base_stays_cold=outer.base_stays_cold)
     else:
         place = _at(place, inner, heat, names)
@@ -183,6 +188,23 @@ def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names
     env: Env = {**item.env, **declared}
     functions.fill_from_calls(env, machine, id(node))
     statements.block(node.body, env, place)
+
+
+def _never_hot(outer: Context) -> bool:
+    """Does a function stay cold for another reason than that it makes what is called later?"""
+    plain = outer.function.rpartition(".")[2].lstrip("_")
+    if not outer.base_stays_cold:
+        return False
+    return not plain.startswith(MAKERS) or any(word in plain for word in SAVING)
+
+
+# Words in the name of what saves, whatever else it is called.
+SAVING = ("state_dict", "checkpoint", "offload")
+# Functions that may return or hand on those nested in them, to be called in each step.
+MAKERS = (
+    "init__", "new__", "post_init__", "make_", "create_", "build", "configure_", "from_",
+    "register", "init_", "setup",
+)  # fmt: skip
 
 
 def module_constant(machine: Machine, module: ModuleMap, name: str) -> Value:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.sites.callers import Calls, CallSite
-    from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
+    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
 
 # Functions that run every step, by PyTorch's and Lightning's conventions.
 HOT_NAMES = ("forward", "*_step", "step", "*_loss", "loss", "loss_fn", "compute_loss*", "__call__",
@@ -34,20 +34,44 @@ COLD_NAMES = (
     "convert_*", "print_*", "_print_*", "log_*", "_log_*", "plot*", "_plot*",
     "visuali*", "draw_*", "show_*", "display*", "test_*", "test", "summary", "*_summary",
     "describe",
-    "_test_*", "_run_test*", "assert_*", "compare_*", "*offload*", "export*",
+    "_test_*", "_run_test*", "assert_*", "assert[A-Z]*", "compare_*", "*offload*", "export*",
     "_reduce_*", "*_repr*",
     "*_str", "_str*", "*_str_*",
     "format_*", "_format_*", "tolist", "item", "numpy", "cpu", "__bool__", "__int__",
     "__float__", "__index__", "__array__", "__contains__", "__eq__", "__hash__",
     "right_inverse", "convert", "fuse_*", "_fuse_*", "prune_*", "parse_args", "_repr_html_",
     "__dir__", "_validate_args",
+    "*gather_object*", "*broadcast_object*", "*scatter_object*", "*object_list*", "*optim_state*",
+    "*rng_state*", "*random_state*", "*_rng_*", "generate_*report*", "*_report", "report_*",
+    "gradcheck*", "gradgradcheck*", "unload*", "*_message", "*_msg", "find_usable_*", "*collate*",
+    "on_log*", "get_*_stats", "transfer_weights", "copy_weights", "restore*",
 )  # fmt: skip
+# Names that say the result is a thing of the host's: `to_list`, `tensor2im`, `offload_to_cpu`.
+_TO_HOST = re.compile(
+    r"(?:^|_)(?:to|as|2)_?(?:py)?(?:list|lists|tuple|tuples|numpy|np|ndarray|array|pil|cpu|host|json|bytes|"
+    r"str|string|strings|python|object|objects|pandas|df|csv|uint8)(?:_|$)"
+    r"|^tensors?(?:_to_|2)(?!.*(?:device|cuda|gpu|dtype|tensor))|(?:^|_)(?:cpu|numpy|pil|coco)(?:_|$)"
+)
 
 
-# Parts of a module's dotted name that say: run by a test runner, or once to export a model.
+# Parts of a module's dotted name that say: run by a test runner, once to export a model, or to
+# tell a person what was found. Leading underscores count for nothing.
 COLD_PLACES = frozenset((
     "init", "initialization", "test", "tests", "testing", "test_utils", "conftest", "onnx",
-    "export", "exporter", "benchmark", "benchmarks",
+    "export", "exporter", "benchmark", "benchmarks", "gradcheck", "tensorboard", "testing_utils",
+    "deprecated", "trace", "tracing", "tracer", "device_mesh", "tunable", "autotune", "autotuner",
+    "autotuning", "io", "database",
+))  # fmt: skip
+# Words of such a name, between underscores, that say the same, or that data is prepared for a model
+# there, or its results for people.
+COLD_WORDS = frozenset((
+    "report", "reports", "debug", "debugging", "visualizer", "visualization", "visualisation",
+    "export", "convert", "conversion", "processing", "preprocessing", "preprocess",
+    "postprocessing", "postprocess", "flop", "flops", "profile", "profiler", "profiling",
+))  # fmt: skip
+# Packages of modules that write to disk and read from it.
+SAVING = frozenset((
+    "checkpoint", "checkpoints", "checkpointing", "dist_checkpointing", "datasets",
 ))  # fmt: skip
 # Decorators of functions that a kernel compiler takes; Python never runs them on tensors.
 KERNEL_DECORATORS = ("jit", "kernel", "autotune", "heuristics")
@@ -89,14 +113,22 @@ def waits_each_step(node: ast.AST | None, base: Heat) -> bool:
 @lru_cache(maxsize=2)  # of the module linted: asked for each of its functions
 def place_heat(module: ModuleMap) -> Heat | None:
     """Tests and export code are cold, whatever their functions are called."""
-    if any(target.startswith(COMPILERS) for target in module.imports.values()):
+    named = (*module.imports.values(), module.name)
+    if any(target.startswith(COMPILERS) for target in named):
         return Heat(Level.COLD, "in a module that handles graphs")
     parts = module.name.split(".")
     if module.path is not None and not module.package:
         parts = [module.path.parent.name, module.path.stem]
-    for part in parts:
-        named_test = part == parts[-1] and (part.startswith("test_") or part.endswith("_test"))
-        if part in COLD_PLACES or named_test:
+    for position, part in enumerate(parts, start=1):
+        last = position == len(parts)
+        plain = part.lstrip("_")
+        named_test = last and (part.startswith("test_") or part.endswith("_test"))
+        if (
+            plain in COLD_PLACES
+            or named_test
+            or not COLD_WORDS.isdisjoint(plain.split("_"))
+            or (plain in SAVING and not last)
+        ):
             return Heat(Level.COLD, f"in {part}, which is no part of a step")
     return None
 
@@ -114,12 +146,63 @@ def _runs_seldom(info: FunctionInfo) -> bool:
     """Registered with a tracer, part of a checkpoint's class, or made to hand arrays out."""
     if any(d.rpartition(".")[2].startswith(("register_", "py_impl")) for d in info.decorators):
         return True
-    if info.owner is not None and "checkpoint" in info.owner.name.lower():
+    if info.owner is not None and _works_on_host(info.owner):
         return True
+    return _returns_arrays(info) or _makes_functions(info) or _compares_for_a_test(info)
+
+
+def stays_cold(info: FunctionInfo) -> bool:
+    """Do its loops make nothing hot either, because it handles what lies on the host?"""
+    if _returns_arrays(info) or _compares_for_a_test(info):
+        return True
+    return info.owner is not None and _works_on_host(info.owner)
+
+
+def _compares_for_a_test(info: FunctionInfo) -> bool:
+    """Does it call one of the functions of torch.testing or numpy.testing that raise?"""
+    return not info.nodes.words().isdisjoint(ASSERTING)
+
+
+ASSERTING = frozenset(("assert_close", "assert_allclose", "assert_array_equal", "assert_equal"))
+
+
+def _returns_arrays(info: FunctionInfo) -> bool:
+    """``-> np.ndarray``, ``-> list[np.ndarray]``: it is made to hand arrays out.
+
+    So is one that makes a number of an array: an optimizer of scipy's calls it.
+    """
     match info.node.returns:
-        case ast.Attribute(attr="ndarray"):
-            return True
-    return _makes_functions(info)
+        case None:
+            return False
+        case ast.Name(id="float"):
+            return any(map(_speaks_of_arrays, info.node.args.args))
+        case returns:
+            return _speaks_of_arrays(returns)
+
+
+def _speaks_of_arrays(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Attribute) and n.attr == "ndarray" for n in ast.walk(node))
+
+
+def _works_on_host(owner: ClassInfo) -> bool:
+    """A checkpoint's class, a dataset or a collator: what it handles lies on the host.
+
+    A loader's workers run datasets and collators, before anything is moved. What processes images
+    prepares them, or makes what people look at.
+    """
+    if "checkpoint" in owner.name.lower():
+        return True
+    lineage = (owner.name, *(base.rpartition(".")[2] for base in owner.bases))
+    return any(
+        name.endswith(HOST_CLASSES) or "ImageProcessor" in name or "VideoProcessor" in name
+        for name in lineage
+    )
+
+
+HOST_CLASSES = (
+    "Dataset", "Collator", "Collater", "Tokenizer", "SequenceFeatureExtractor", "Checker",
+    "Monitor", "Logger", "Profiler",
+)  # fmt: skip
 
 
 def _makes_functions(info: FunctionInfo) -> bool:
@@ -134,7 +217,12 @@ def _makes_functions(info: FunctionInfo) -> bool:
 
 
 def _is_entry_point(info: FunctionInfo) -> bool:
-    """A pipeline's ``__call__``, or one that holds the loop over steps, runs once for all steps."""
+    """A pipeline's ``__call__``, or one that holds the loop over steps, runs once for all steps.
+
+    The same of a method ``generate``, by which language models are asked for all tokens at once.
+    """
+    if info.name == "generate":
+        return info.owner is not None
     if info.name != "__call__" or info.owner is None:
         return False
     lineage = (info.owner.name, *info.owner.bases)
@@ -157,7 +245,9 @@ def named_heat(name: str, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat |
     for glob in cold:
         if fnmatchcase(name, glob):
             return Heat(Level.COLD, f"in {name}, which your settings name")
-    if _any_of(COLD_NAMES).match(name):
+    plain = name if name.startswith("__") else name.lstrip("_")
+    colds = _any_of(COLD_NAMES)
+    if colds.match(name) or colds.match(plain) or _TO_HOST.search(plain):
         return Heat(Level.COLD, f"in {name}, which runs seldom")
     if _any_of(HOT_NAMES).match(name):
         return Heat(Level.STEP, f"in {name}, which runs every step")
@@ -168,8 +258,8 @@ def function_heat(
     info: FunctionInfo, given_tensors: bool, hot: tuple[str, ...], cold: tuple[str, ...]
 ) -> Heat:
     """The heat of a function: by name, by a compiling decorator, or by what it is given."""
-    if _is_entry_point(info):
-        return Heat(Level.COLD, f"in {info.name}, outside its loop over steps")
+    if _is_entry_point(info) and not any(fnmatchcase(info.name, glob) for glob in hot):
+        return Heat(Level.COLD, f"in {info.name}, {OUTSIDE}")
     named = named_heat(info.name, hot, cold)
     if named is not None:
         return named
@@ -205,11 +295,15 @@ def called_heat(
     heat = own(info)
     if settled(info):
         return heat
-    if heat.level is Level.HOT and _only_set_up(info, calls, own, settled, {info.key}):
-        return Heat(Level.COLD, f"in {info.name}, {SET_UP}")
-    if heat.level < Level.STEP:
-        return _made_hot(info, calls, own, settled, {info.key}) or heat
-    return heat
+    if heat.level >= Level.STEP:
+        return heat
+    if _before_loop(info, calls, settled, {info.key}, looping=True):
+        return Heat(Level.COLD, f"in {info.name}, {ONCE}", loops=False)
+    if _before_loop(info, calls, settled, {info.key}, looping=False):
+        return Heat(Level.COLD, f"in {info.name}, {ONCE}")
+    if _only_set_up(info, calls, own, settled, {info.key}):
+        return Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=False)
+    return _made_hot(info, calls, own, settled, {info.key}) or heat
 
 
 def _made_hot(
@@ -250,12 +344,10 @@ def _only_set_up(
 ) -> bool:
     """Do all its calls stand where things are set up, saved or shown, outside any loop?
 
-    Only of a private method, or a private function of a script, are all calls in its module.
+    Of what is private all calls are in its module, or those elsewhere are like them.
     """
     sites = calls.of(info)
     if not sites or not info.name.startswith("_") or info.name in calls.loose:
-        return False
-    if info.owner is None and info.module.package:
         return False
     outside = [site for site in sites if site.caller is None or site.caller.key not in seen]
     return bool(outside) and all(_sets_up(site, calls, own, settled, seen) for site in outside)
@@ -279,9 +371,76 @@ def _sets_up(
     return _only_set_up(caller, calls, own, settled, seen | {caller.key})
 
 
+def _before_loop(
+    info: FunctionInfo,
+    calls: Calls,
+    settled: Callable[[FunctionInfo], bool],
+    seen: set[str],
+    *,
+    looping: bool,
+) -> bool:
+    """Is it seen to be called, and only where an entry point has not begun its loop over steps?
+
+    That says more than the tensors it is given, also of a public function. With ``looping`` the
+    entry points hold such a loop themselves, so that no loop elsewhere is it.
+    """
+    private = info.name.startswith("_") and info.name not in calls.loose
+    outside = [s for s in calls.of(info) if s.caller is None or s.caller.key not in seen]
+    return bool(outside) and all(
+        _leads_from_entry(site, calls, settled, seen, looping=looping)
+        # What a script calls at module level it calls once.
+        or (site.caller is None and not site.loop and private and not looping)
+        for site in outside
+    )
+
+
+def _leads_from_entry(
+    site: CallSite,
+    calls: Calls,
+    settled: Callable[[FunctionInfo], bool],
+    seen: set[str],
+    *,
+    looping: bool,
+) -> bool:
+    caller = site.caller
+    if caller is None:
+        return False
+    if _holds_program(caller):
+        steps = caller.name in ENTRIES and caller.nodes.of_any(ast.For, ast.While)
+        return not site.loop and bool(steps or not looping)
+    reached = seen | {caller.key}
+    return not settled(caller) and _before_loop(caller, calls, settled, reached, looping=looping)
+
+
 def _holds_program(info: FunctionInfo) -> bool:
     """Does a function hold a whole program, so that what it does outside loops it does once?"""
     return info.name in PREAMBLES or _is_entry_point(info)
+
+
+ENTRIES = ("__call__", "generate")
+OUTSIDE = "outside its loop over steps"
+
+
+def prepares(loop: ast.AST, node: ast.AST | None) -> bool:
+    """Is a loop of an entry point over its inputs, beside another loop that is over its steps?"""
+    return node is not None and _loops_over_steps(node) and not _loops_over_steps(loop)
+
+
+def _loops_over_steps(node: ast.AST) -> bool:
+    """Does the head of a loop in it, its own included, speak of steps?"""
+    return any(
+        isinstance(inner, ast.While)
+        or (isinstance(inner, ast.For) and any(map(_speaks_of_steps, (inner.target, inner.iter))))
+        for inner in ast.walk(node)
+    )
+
+
+def _speaks_of_steps(node: ast.expr) -> bool:
+    return any(
+        "step" in name.lower()
+        for inner in ast.walk(node)
+        for name in (getattr(inner, "id", ""), getattr(inner, "attr", ""))
+    )
 
 
 PREAMBLES = ("main", "_main", "cli")
@@ -293,6 +452,7 @@ def _runs_every_step(heat: Heat) -> bool:
 
 
 SET_UP = "which only set-up code calls"
+ONCE = "which runs before the loop over steps"
 
 
 MODULE_HEAT = Heat(Level.COLD, "at module level")

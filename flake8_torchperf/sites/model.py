@@ -63,12 +63,14 @@ class Heat:
     """A level and the words that say why, e.g. "in the loop at line 160".
 
     Until the site is located, ``because`` holds ``{line}`` and ``{over}`` for what only
-    positions can tell, and ``node`` is the loop they belong to.
+    positions can tell, and ``node`` is the loop they belong to. ``loops`` is False for the heat of
+    a function whose loops make nothing in it hotter.
     """
 
     level: Level
     because: str
     node: ast.AST | None = None
+    loops: bool = True
 
 
 @dataclass(frozen=True, slots=True)

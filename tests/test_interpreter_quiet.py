@@ -1,0 +1,427 @@
+"""What the default scope keeps quiet about, though it waits: it is wanted, or it happens once.
+
+Each program is silent by default and reports the marked lines in scope `all`, where whoever asks
+sees every wait; what only looks like one is silent in both.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from linting import ALL, HOT, check, findings, program, table
+
+from flake8_torchperf.pipeline import lint
+
+WANTED = {
+    "the name says that the result is on the host": """
+        def mask_to_list(x: Tensor):
+            return x.tolist()  # TPF102
+
+        def pack_to_cpu(x: Tensor):
+            return x.cpu()  # TPF102
+
+        def _tensor_to_half_val(x: Tensor):
+            return [v * 2 for v in x.flatten().tolist()]  # TPF102
+
+        def _amp_update_scale_cpu_(x: Tensor):
+            return x.item()  # TPF101
+        """,
+    "objects are gathered as bytes": """
+        def _tensor_to_object(x: Tensor):
+            return x.cpu().numpy().tobytes()  # TPF102
+
+        def gather_object_list(sizes: list[Tensor]):
+            return max(s.item() for s in sizes)  # TPF101
+        """,
+    "an option asks for it": """
+        def step(x: Tensor, return_numpy: bool, output_type: str):
+            if return_numpy:
+                return x.cpu().numpy()  # TPF102
+            if output_type == "np":
+                return x.cpu().numpy()  # TPF102
+            return x
+        """,
+    "an event that was recorded earlier": """
+        class Offload:
+            def __init__(self):
+                self.event = torch.cuda.Event()
+
+            def step(self):
+                self.event.synchronize()  # TPF106
+        """,
+    "lengths of packed sequences": """
+        from torch.nn.utils.rnn import pack_padded_sequence
+
+        class Net(nn.Module):
+            def forward(self, x: Tensor, lengths: Tensor):
+                return pack_padded_sequence(x, lengths.cpu(), batch_first=True)  # TPF102
+        """,
+    "a state of a generator": """
+        def step(state: Tensor):
+            torch.set_rng_state(state.cpu())  # TPF102
+        """,
+    "an array for another library": """
+        def score(x: Tensor, y: Tensor):
+            from pesq import pesq
+            ours = x.detach().cpu().numpy()  # TPF102
+            theirs = y.detach().cpu().numpy()  # TPF102
+            return [pesq(8000, ours[i], theirs[i]) for i in range(3)]
+        """,
+    "rows for another library": """
+        class Matcher(nn.Module):
+            def forward(self, costs: Tensor):
+                from scipy.optimize import linear_sum_assignment
+                costs = costs.view(3, -1).cpu()  # TPF102
+                return [linear_sum_assignment(c) for c in costs.split(4)]
+        """,
+    "a cost for another library": """
+        def fit(depth: Tensor):
+            def cost(param: np.ndarray, depth: Tensor) -> float:
+                return (depth - param[0]).abs().mean().item()  # TPF101
+            return minimize(cost)
+        """,
+    "a device that lacks something": """
+        def step(x: Tensor):
+            if x.device.type == "mps":
+                x = x.cpu().double()  # TPF102
+            if x.device.type in {"mps", "npu"}:
+                x = x.cpu()  # TPF102
+            return x
+        """,
+    "images for a processor": """
+        class Net(nn.Module):
+            def forward(self, images: list[Tensor]):
+                return self.tool(images=[i.cpu() for i in images], return_tensors="pt")  # TPF102
+        """,
+    "what is put into a queue": """
+        def step(self, queue, x: Tensor):
+            queue.put(x.cpu())  # TPF102
+        """,
+    "an array is what it returns": """
+        def decode(x: Tensor) -> list[np.ndarray]:
+            return [row.cpu().numpy() for row in x.split(1)]  # TPF102
+        """,
+}
+
+
+@table(WANTED)
+def test_what_is_wanted(code: str) -> None:
+    check(code, ALL)
+    assert findings(program(code), HOT) == []
+
+
+ONCE = {
+    "in one step": """
+        class Net:
+            def step(self, x: Tensor, batch_idx: int):
+                if self.istep == 0:
+                    self.scale = x.norm().item()  # TPF101
+                if batch_idx == 1:
+                    print(x)  # TPF104
+                if self.state["step"] == 0:
+                    print(x)  # TPF104
+        """,
+    "on the first call": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                if self.is_first_iter:
+                    print(x)  # TPF104
+                if not self.ready:
+                    self.limit = x.max().item()  # TPF101
+                    self.ready = True
+                if not hasattr(self, "low"):
+                    self.low = x.min().item()  # TPF101
+                if x.shape not in self.cache:
+                    self.cache[x.shape] = x.max().item()  # TPF101
+                return x
+        """,
+    "text for a person": """
+        def stopping(current: Tensor, limit: float):
+            reason = f"the metric {current} passed {limit}"  # TPF104
+            return reason
+
+        def improvement_message(current: Tensor):
+            return f"now {current}"  # TPF104
+        """,
+    "before the loop over steps": """
+        class TextPipeline:
+            def __call__(self, x: Tensor, steps: int):
+                mask = self.encode_prompt(x)
+                for i in range(steps):
+                    x = x * mask
+                return x
+
+            def encode_prompt(self, x: Tensor):
+                rows = [r[r > 0] for r in self._split(x)]  # TPF402
+                if x.any():  # TPF301
+                    return rows
+
+            def _split(self, x: Tensor):
+                return x.split(x.sum(1).tolist())  # TPF102
+        """,
+    "a pipeline's loop over its inputs": """
+        class TextPipeline:
+            def __call__(self, images: list[Tensor], timesteps: list[int]):
+                for image in images:
+                    print(image)  # TPF104
+                ready = [i.cpu() for i in images]  # TPF102
+                for t in timesteps:
+                    images = [i * t for i in images]
+                return images
+        """,
+    "before tokens are generated": """
+        class Model:
+            def generate(self, x: Tensor):
+                limit = self.longest(x)
+                if x.isnan().any():  # TPF301
+                    return x
+                for i in range(limit):
+                    x = x + 1
+                return x
+
+            def longest(self, x: Tensor):
+                return x.sum(1).max().item()  # TPF101
+        """,
+    "in a loop of a helper that only set-up code calls": """
+        class Model:
+            def __init__(self, weights):
+                self.limits = self._limits(weights)
+
+            def _limits(self, weights):
+                return [w.detach().max().item() for w in weights]  # TPF101
+        """,
+    "to start the device up": """
+        def warm():
+            for i in range(torch.cuda.device_count()):
+                _ = torch.tensor(0, device=torch.device("cuda", i))
+        """,
+    "a dataset's": """
+        class Points(torch.utils.data.Dataset):
+            def __getitem__(self, i: int):
+                x = self.points[i]
+                return [x.max().item() for x in self.points.unbind(0)]
+
+            def normalise(self, x: Tensor):
+                for i in range(3):
+                    x = x / x.max().item()  # TPF101
+                return x
+        """,
+    "a test's": """
+        def run(x: Tensor, y: Tensor):
+            for i in range(3):
+                torch.testing.assert_close(x.cpu(), y)  # TPF102
+        """,
+    "nested in what is cold": """
+        def _create_cpu_state_dict(model):
+            def moved(x: Tensor):
+                return x.cpu()  # TPF102
+            return model._apply(moved)
+
+        def save_checkpoint(model):
+            def copied(x: Tensor):
+                return x.cpu()  # TPF102
+            return model._apply(copied)
+        """,
+}
+
+
+@table(ONCE)
+def test_what_happens_once(code: str) -> None:
+    check(code, ALL)
+    assert findings(program(code), HOT) == []
+
+
+STILL = {
+    "the loops of what a program's main function calls": """
+        def train(x: Tensor, y: Tensor):
+            for i in range(10):
+                print((x - y).sum())  # TPF104
+
+        def main(x: Tensor):
+            train(x, x)
+        """,
+    "a helper called in the loop over steps": """
+        class TextPipeline:
+            def __call__(self, x: Tensor, steps: int):
+                for i in range(steps):
+                    x = self.denoise(x)
+                return x
+
+            def denoise(self, x: Tensor):
+                return x / x.max().item()  # TPF101
+        """,
+    "the loop in which the loop over steps stands": """
+        class TextPipeline:
+            def __call__(self, x: Tensor, chunks: int, timesteps: list[int]):
+                for chunk in range(chunks):
+                    print(x)  # TPF104
+                    for t in timesteps:
+                        x = x * t
+                        print(x)  # TPF104
+                return x
+        """,
+    "tokens generated one by one": """
+        class Model:
+            def generate(self, x: Tensor):
+                for i in range(9):
+                    x = x + 1
+                    if x.sum() > 3:  # TPF301
+                        break
+                return x
+        """,
+    "the number of steps is no step": """
+        def step(x: Tensor, num_steps: int, step_size: int):
+            if num_steps == 1:
+                print(x)  # TPF104
+            if step_size == 1:
+                print(x)  # TPF104
+            if step_size > 1 and not num_steps:
+                print(x)  # TPF104
+        """,
+    "a flag that nothing turns": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                if not self.training:
+                    self.limit = x.max().item()  # TPF101
+                return x
+        """,
+    "an event recorded just before": """
+        class Loop:
+            def step(self, x: Tensor):
+                self.event.record()
+                self.event.synchronize()  # TPF106
+
+            def __init__(self):
+                self.event = torch.cuda.Event()
+
+        def step():
+            event = torch.cuda.Event()
+            event.record()
+            event.synchronize()  # TPF106
+        """,
+    "text made in each step": """
+        def training_step(loss: Tensor):
+            msg = f"loss {loss}"  # TPF104
+            return msg
+        """,
+    "a batch first": """
+        def step(x: Tensor, batch_first: bool):
+            if batch_first:
+                return x.item()  # TPF101
+        """,
+    "an array that numpy works on": """
+        def score(x: Tensor):
+            ours = x.detach().cpu().numpy()  # TPF102
+            return np.median(ours)
+        """,
+    "what a factory returns": """
+        def make_hook(limit: float):
+            def hook(x: Tensor):
+                return x.item() > limit  # TPF101
+            return hook
+        """,
+}
+
+
+@table(STILL)
+def test_what_is_hot_all_the_same(code: str) -> None:
+    check(code, HOT)
+
+
+NO_TENSORS = {
+    "text is not in a tensor": """
+        def step(group: Tensor):
+            for i in range(3):
+                if "params" in group:
+                    return i
+        """,
+    "a name compared with text": """
+        def step(outputs: list[Tensor], names: Tensor):
+            for key in names:  # TPF201
+                if key == "loss":
+                    print(key)
+                elif key in ("scores", "logits"):
+                    print(f"{key}")
+        """,
+    "what only a traced run makes": """
+        def step(x: Tensor):
+            if torch.onnx.is_in_onnx_export():
+                n = torch.tensor(x.size(0), device=x.device)
+            else:
+                n = x.size(0)
+            for i in range(n):
+                print(i)
+        """,
+    "an optional pair, taken apart untested": """
+        class Attention(nn.Module):
+            def forward(self, x: Tensor, rotary: Tensor | None = None):
+                cos, sin = rotary
+                turned = list(rotary)
+                return x * cos + x * sin + self.turn(x, *rotary), turned
+        """,
+    "numbers where tensors are declared": """
+        class Report:
+            def make(self, x: Tensor):
+                labels = x.unique().cpu().tolist() if x.numel() else []  # TPF102, TPF404
+                return self._rows(labels, x.shape[0])
+
+            def _rows(self, labels: list[Tensor], height: Tensor):
+                if height > 3:
+                    return []
+                return [str(label) for label in labels]
+        """,
+    "shapes, or the tensors of which they are": """
+        def step(shapes: list[tuple[int, ...]] | tuple[Tensor, ...], flat: Tensor):
+            for shape in shapes:
+                length = 1
+                for s in shape:
+                    length *= s
+                flat = flat[:length]
+            return flat
+        """,
+    "the state of a generator": """
+        def step(generator: torch.Generator):
+            state = generator.get_state()
+            for other in [torch.empty_like(state) for _ in range(3)]:
+                print(other.sum().item())
+        """,
+    "step counters under another name": """
+        def step(state_steps: list[Tensor], groups: dict[str, list[list[Tensor]]]):
+            for (device_state_steps, _) in groups.values():
+                for s in device_state_steps:
+                    print(s.item())
+        """,
+}
+
+
+@table(NO_TENSORS)
+def test_what_is_no_read(code: str) -> None:
+    check(code, HOT)
+
+
+PLACES = {
+    "gradcheck.py": "checks gradients in tests",
+    "model_report/detector.py": "tells people",
+    "distributed/checkpoint/planner.py": "writes to disk",
+    "image_processing_clip.py": "prepares data",
+    "convert_weights.py": "runs once",
+    "_export/example.py": "is exported",
+    "deprecated/old.py": "is left as it is",
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_that_are_cold(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    folder = file.parent
+    folder.mkdir(parents=True, exist_ok=True)
+    while folder != tmp_path:
+        (folder / "__init__.py").touch()
+        folder = folder.parent
+    code = program("def forward(x: Tensor):\n    return x.item()\n")
+    file.write_text(code)
+    assert lint(code, str(file), HOT) == []
+    assert [f.code for f in lint(code, str(file), ALL)] == ["TPF101"]
+    other = tmp_path / "model.py"
+    assert [f.code for f in lint(code, str(other), HOT)] == ["TPF101"]
