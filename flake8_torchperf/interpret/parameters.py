@@ -116,8 +116,6 @@ def step_counters(value: Value) -> Value:
 
 
 def _of_optimizer(info: FunctionInfo, machine: Machine) -> bool:
-    from flake8_torchperf.interpret.lineage import torch_kind
-
     return info.owner is not None and torch_kind(info.owner, machine) == "optimizer"
 
 

@@ -302,11 +302,16 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
         other = _branch(elif_, no, branch_context(ctx, guard, None, holds=False), "elif")
     elif no is not None and node.orelse:
         other = block(node.orelse, no, branch_context(ctx, guard, node.orelse, holds=False))
-    return _eager(guard, taken, other, env, ctx)
+    return _after(node.test, guard, taken, other, env, ctx)
 
 
-def _eager(
-    guard: tuple[str, bool] | None, taken: Flow, other: Flow, env: Env, ctx: Context
+def _after(
+    test: ast.expr,
+    guard: tuple[str, bool] | None,
+    taken: Flow,
+    other: Flow,
+    env: Env,
+    ctx: Context,
 ) -> Flow:
     """Both branches meet, unless a run that executes Python takes only one of them.
 
@@ -317,9 +322,16 @@ def _eager(
         if eager.env is not None:
             return eager
     met = _meet(taken, other)
-    if met.env is not None:
+    if met.env is not None and _calls(test):
         rejoin(env, met.env)
     return met
+
+
+def _calls(test: ast.expr) -> bool:
+    """Does a test call something, as one that asks for a type does?"""
+    if isinstance(test, ast.BoolOp):
+        return any(map(_calls, test.values))
+    return isinstance(test.operand if isinstance(test, ast.UnaryOp) else test, ast.Call)
 
 
 def _elif_of(node: ast.If) -> ast.If | None:

@@ -188,6 +188,8 @@ def _tensor_reads(
 
 def _mask_among(value: Value) -> Tensor | None:
     """The mask in a tuple of indices that was put together before: ``x[tuple(where)]``."""
+    if not isinstance(value, (Sequence, Union)):
+        return None
     for option in value.options if isinstance(value, Union) else (value,):
         if isinstance(option, Sequence) and option.kind == "tuple":
             items = option.items or (option.element,)
