@@ -249,11 +249,10 @@ def run(project: Path, *command: str, text: str | None = None) -> subprocess.Com
 
 def test_the_marks_work(project: Path) -> None:
     """Were it run, it would show: so the absence of marks means something."""
-    done = run(project, sys.executable, "-c", "import helper, package.inner")
-    assert done.returncode != 0 or marks_of(project)
-    assert {"package", "inner", "inner-class"} & set(marks_of(project)) or "torch.py" in marks_of(
-        project
-    )
+    run(project, sys.executable, "-c", "import package.inner")
+    run(project, sys.executable, "-c", "import helper")
+    # helper ends where the project's own torch.py has no Tensor, after its first mark.
+    assert marks_of(project) == ["helper", "inner", "inner-class", "package", "torch.py"]
 
 
 LINTING = {

@@ -96,7 +96,7 @@ def test_a_crash_is_seen_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None
     assert caught.value.kind.startswith("ZeroDivisionError at ")
     small = minimised(source, caught.value.kind)
     assert len(small) < 25
-    assert {"torch", "lambda"} <= set(small.replace(":", " ").split()) or "lambda" in small
+    assert "lambda" in small
 
 
 @pytest.mark.parametrize(
