@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpret.machine import Context
 
+# The methods that run backward.
+PASSES = frozenset(("backward", "manual_backward"))
 # Options of backward that say: the graph is wanted once more.
 KEEPING = ("retain_graph", "create_graph")
 
@@ -86,8 +88,11 @@ def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> 
     loop = ctx.loops[-1].node
     if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
         return False
+    whole = ctx.node if ctx.node is not None else loop
+    if PASSES.isdisjoint(ctx.module.nodes(whole).words()):
+        return False
     within = set(map(id, ast.walk(loop)))
-    passes = list(_backward_calls(ctx.node if ctx.node is not None else loop))
+    passes = list(_backward_calls(whole))
     if any(id(one) not in within or _keeps_graph(one) for one in passes):
         return False
     through = {path for one in passes for path in _paths(one, loop)}

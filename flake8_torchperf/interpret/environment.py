@@ -68,6 +68,9 @@ def forget(env: Env, path: str) -> None:
 def forget_inside(env: Env, path: str) -> None:
     """Drop what is known of a place's attributes and items."""
     inside, as_index = (path + ".", path + "["), f"[{path}]"
+    together = "\n".join(env)  # one search through it says for most names that there is nothing
+    if not (inside[0] in together or inside[1] in together or as_index in together):
+        return
     stale = [key for key in env if key.startswith(inside) or as_index in key]
     for key in stale:
         del env[key]

@@ -42,13 +42,13 @@ class Project:
         self._modules[name] = None
         if self._root is None or not name or not self._ours(name) or self._read >= MAX_MODULES:
             return None
-        base = self._root.joinpath(*name.split("."))
-        for path in (base.with_suffix(".py"), base / "__init__.py"):
+        base = os.path.join(self._root, *filter(None, name.split(".")))
+        for path in (f"{base}.py", os.path.join(base, "__init__.py")):
             if os.path.isfile(path):  # False for a name that no file can have
                 self._read += 1
-                self._modules[name], self._reads[str(path)] = read_file(path)
+                self._modules[name], self._reads[path] = read_file(path)
                 break
-            self._reads[str(path)] = digest.NO_FILE
+            self._reads[path] = digest.NO_FILE
         return self._modules[name]
 
     def find(self, qualified: str) -> tuple[ModuleMap, tuple[str, ...]] | None:
@@ -69,13 +69,13 @@ class Project:
         return name.partition(".")[0] == self._top if self._top else True
 
 
-def read_file(path: Path) -> tuple[ModuleMap | None, str]:
+def read_file(path: str) -> tuple[ModuleMap | None, str]:
     """Map the file at ``path``, with the digest of what it holds.
 
     The map is None where the file cannot be read or is no Python.
     """
     try:
-        return _read_file(path, _stamp(path.stat()))
+        return _read_file(path, _stamp(os.stat(path)))
     except OSError:
         return None, digest.NO_FILE
 
@@ -86,14 +86,14 @@ def files_read() -> int:
 
 
 @lru_cache(maxsize=512)
-def _read_file(path: Path, stamp: tuple[int, int]) -> tuple[ModuleMap | None, str]:
-    data, content = digest.read_file(str(path))
+def _read_file(path: str, stamp: tuple[int, int]) -> tuple[ModuleMap | None, str]:
+    data, content = digest.read_file(path)
     if data is None:
         return None, content
     try:
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         text = io.TextIOWrapper(io.BytesIO(data), encoding).read()  # every line ends in \n
-        return read_outline(text, path), content
+        return read_outline(text, Path(path)), content
     except (SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
         return None, content  # flake8 reports the file itself when it is linted
 
@@ -107,11 +107,11 @@ def _stamp(stat: stat_result) -> tuple[int, int]:
     return stat.st_mtime_ns, stat.st_size
 
 
-def _root(module: ModuleMap) -> Path | None:
+def _root(module: ModuleMap) -> str | None:
     """The folder that absolute imports of the linted module's project start from."""
     if module.path is None:
         return None
     folder = module.path.resolve().parent
     for _ in module.package.split(".") if module.package else ():
         folder = folder.parent
-    return folder
+    return str(folder)

@@ -8,7 +8,7 @@ function of that name one whose callers are not all known. Must not know values 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -24,8 +24,6 @@ TELLING = (
     ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp,
     ast.If, ast.ExceptHandler, ast.Raise,
 )  # fmt: skip
-# Leaves of the tree; what names tell is told before.
-LEAVES = (ast.Name, ast.Constant)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,25 +79,39 @@ def calls_in(module: ModuleMap) -> Calls:
     waiting: _Waiting = [(module.tree, _Place())]
     while waiting:
         node, place = waiting.pop()
-        if isinstance(node, (ast.Name, ast.Attribute)):
-            _loosen(node, calls)
         if isinstance(node, ast.Call):
             _record(node, place, module, methods, calls)
-            waiting.extend([(one, place) for one in (*node.args, *node.keywords)])
+            _wait([*node.args, *node.keywords], place, waiting, calls)
             if isinstance(node.func, ast.Attribute):
-                waiting.append((node.func.value, place))
+                _wait([node.func.value], place, waiting, calls)
             elif not isinstance(node.func, ast.Name):
-                waiting.append((node.func, place))
+                _wait([node.func], place, waiting, calls)
         elif isinstance(node, FUNCTIONS):
             info = known.get(id(node))
-            waiting.extend((d, place) for d in (*node.decorator_list, node.args))
-            inner = _Place(place.info if info is None else info)
-            waiting.extend((statement, inner) for statement in node.body)
+            _wait([*node.decorator_list, node.args], place, waiting, calls)
+            _wait(node.body, _Place(place.info if info is None else info), waiting, calls)
         elif isinstance(node, TELLING):
-            waiting.extend(_parted(node, place))
-        elif not isinstance(node, LEAVES):
-            waiting.extend([(child, place) for child in children(node)])
+            for child, inner in _parted(node, place):
+                _wait([child], inner, waiting, calls)
+        else:
+            _wait(children(node), place, waiting, calls)
     return calls
+
+
+def _wait(nodes: Sequence[ast.AST], place: _Place, waiting: _Waiting, calls: Calls) -> None:
+    """Have nodes looked at later; leaves, which are most, at once."""
+    for node in nodes:
+        kind = type(node)
+        while kind is ast.Attribute:
+            if type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
+                calls.loose.add(node.attr)  # type: ignore[attr-defined]
+            node = node.value  # type: ignore[attr-defined]
+            kind = type(node)
+        if kind is ast.Name:
+            if type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
+                calls.loose.add(node.id)  # type: ignore[attr-defined]
+        elif kind is not ast.Constant:
+            waiting.append((node, place))
 
 
 def _parted(node: ast.AST, place: _Place) -> Iterable[tuple[ast.AST, _Place]]:
@@ -134,11 +146,6 @@ def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
 
 def _every_so_often(test: ast.expr) -> bool:
     return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in walk([test]))
-
-
-def _loosen(node: ast.Name | ast.Attribute, calls: Calls) -> None:
-    if isinstance(node.ctx, ast.Load):
-        calls.loose.add(node.id if isinstance(node, ast.Name) else node.attr)
 
 
 def _methods(module: ModuleMap) -> dict[str, list[ClassInfo]]:

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
 
 Info = TypeVar("Info")
 
-# The first character of a line that starts a statement at module level, and what it defines. A
-# line that starts with a closing bracket or a comment goes on with what stands above it.
-_STARTS = re.compile(
-    r"^(?:(?P<decorator>@)|(?:async[ \t]+)?def[ \t]+(?P<function>\w+)"
-    r"|class[ \t]+(?P<klass>\w+)|[^\s#)\]}])",
-    re.MULTILINE,
+# A line that starts a function or class at module level, with the newline before it: what a search
+# for a line's start finds slowly, it finds fast.
+_DEFINES = (
+    r"(?P<decorator>@)|(?:async[ \t]+)?def[ \t]+(?P<function>\w+)|class[ \t]+(?P<klass>\w+)"
 )
+_HEADS = re.compile(rf"\n(?:{_DEFINES})")
+# The same, or any other statement. A line that starts with a closing bracket or a comment goes on
+# with what stands above it.
+_STARTS = re.compile(rf"\n(?:{_DEFINES}|[^\s#)\]}}])")
 
 
 class _UnclearError(Exception):
@@ -101,33 +103,60 @@ def read_outline(text: str, path: Path) -> ModuleMap:
 
 def _cut(text: str) -> tuple[str, list[_Definition]]:
     """The text with its functions and classes left blank, line for line, and those."""
-    starts = list(_STARTS.finditer(text))
-    if not starts:
-        return text, []
-    rest = [text[: starts[0].start()]]
+    whole = f"\n{text}"
+    rest: list[str] = []
     found: list[_Definition] = []
-    line = rest[0].count("\n") + 1
-    begin, head = starts[0].start(), starts[0]
-    fresh, single, double = True, 0, 0
-    for start, end in zip(starts, [*(s.start() for s in starts[1:]), len(text)], strict=True):
-        if fresh:
-            begin, head, fresh = start.start(), start, False
-        elif head["decorator"] and not single and not double:
-            head = start  # what is decorated, or a further decorator
-        double ^= text.count('"""', start.start(), end) & 1
-        single ^= text.count("'''", start.start(), end) & 1
-        if single or double or head["decorator"]:
-            continue  # inside a string, or what is decorated comes next
-        piece, name = text[begin:end], head["function"] or head["klass"]
-        if name:
-            found.append(_Definition(name, head["klass"] is not None, piece, line))
-            rest.append("\n" * piece.count("\n"))
-        elif piece.startswith("@"):
-            raise _UnclearError
-        else:
-            rest.append(piece)
-        line += piece.count("\n")
-        fresh = True
-    if not fresh:
+    line, done = 0, 0  # the lines, and the characters, before what is left
+    quotes = _Quotes(whole)
+    head = _HEADS.search(whole)
+    while head is not None:
+        if not quotes.closed(head.start()):
+            head = _HEADS.search(whole, head.end())
+            continue
+        rest.append(whole[done : head.start()])
+        line += rest[-1].count("\n")
+        name, is_class, end = _definition(whole, head, quotes)
+        piece = whole[head.start() + 1 : end]
+        found.append(_Definition(name, is_class, piece, line + 1))
+        rest.append("\n" * (piece.count("\n") + 1))
+        line += piece.count("\n") + 1
+        done = end
+        head = _HEADS.search(whole, end)
+    if not quotes.closed(len(whole)):
         raise _UnclearError
-    return "".join(rest), found
+    rest.append(whole[done:])
+    return "".join(rest)[1:], found
+
+
+def _definition(text: str, head: re.Match[str], quotes: _Quotes) -> tuple[str, bool, int]:
+    """What a head, or the one that it decorates, defines, and where its text ends."""
+    after = head
+    while True:
+        start = _STARTS.search(text, after.end())
+        end = len(text) if start is None else start.start()
+        closed = quotes.closed(end)
+        if closed and not head["decorator"]:
+            name = head["function"] or head["klass"]
+            if not name:
+                raise _UnclearError
+            return name, head["klass"] is not None, end
+        if start is None:
+            raise _UnclearError
+        if closed:
+            head = start  # what is decorated, or a further decorator
+        after = start
+
+
+class _Quotes:
+    """Whether a place in a text stands outside strings of several lines; asked in order."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = self._single = self._double = 0
+
+    def closed(self, end: int) -> bool:
+        """Are all such strings closed where the first ``end`` characters end?"""
+        self._double ^= self._text.count('"""', self._at, end) & 1
+        self._single ^= self._text.count("'''", self._at, end) & 1
+        self._at = end
+        return not self._single and not self._double
