@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from cold import lines_of_python
+from cold import lines_of_python, python_files
 
 # flake8's own exit statuses for "nothing found" and "something found".
 _FINE = (0, 1)
@@ -103,7 +103,7 @@ def main() -> int:
         parser.error(f"there is no {arguments.path}")
     if arguments.rounds < 1 or arguments.jobs < 1:
         parser.error("--rounds and --jobs must be at least 1")
-    lines = lines_of_python(arguments.path)
+    lines = lines_of_python(python_files([arguments.path], 1))
     print(f"{arguments.path}: {lines} lines, {arguments.jobs} processes, in turn", flush=True)
     report([one_round(arguments.path, arguments.jobs) for _ in range(arguments.rounds)])
     return 0

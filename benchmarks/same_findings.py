@@ -37,7 +37,7 @@ class Version:
     @classmethod
     def at(cls, folder: Path) -> Version:
         """The version in a virtual environment or a checkout."""
-        full = folder.absolute()
+        full = Path(os.path.abspath(folder))
         for python in (full / "bin" / "python", full / "Scripts" / "python.exe"):
             if python.exists():
                 return cls(python, None)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpret.telling import (
     foreign,
+    may_tell,
     told_by_attribute,
     told_by_call,
     told_by_cast,
@@ -30,7 +31,7 @@ from flake8_torchperf.interpret.values import (
     union,
 )
 from flake8_torchperf.knowledge.returns import TensorReturn
-from flake8_torchperf.suspects.walk import children
+from flake8_torchperf.suspects.walk import PLAIN, children
 
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import Op, TorchTable
@@ -111,6 +112,10 @@ class Evidence:
         return "" if use is None else use.method
 
 
+# Of a function in which nothing tells.
+NOTHING = Evidence({}, {})
+
+
 def _value(use: Use, name: str, node: ast.AST | None) -> Value:
     if use.foreign:
         return UNKNOWN  # it answers as a tensor does, and is asked for what no tensor has
@@ -129,6 +134,9 @@ def _value(use: Use, name: str, node: ast.AST | None) -> Value:
 
 def used_as(node: FunctionNode, module: ModuleMap, table: TorchTable) -> Evidence:
     """Collect the evidence in a function's body."""
+    # Of a `forward` any method counts that its parameters are asked for.
+    if node.name != "forward" and not may_tell(module.nodes(node), module):
+        return NOTHING
     spec = node.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
     if spec.vararg is not None:
@@ -236,23 +244,23 @@ def _asked_before(statement: ast.stmt, known: Knowledge) -> set[str]:
 
 
 def _expressions(statement: ast.stmt) -> list[ast.AST]:
-    """The expression nodes of a statement itself, without those of the blocks inside it."""
+    """What may tell in a statement itself, without what stands in the blocks inside it."""
     found: list[ast.AST] = []
     waiting: list[ast.AST] = [
         one for one in children(statement) if isinstance(one, (ast.expr, ast.withitem))
     ]
     while waiting:
         node = waiting.pop()
-        if isinstance(node, LEAVES):
-            continue
-        found.append(node)
-        if not isinstance(node, ast.Lambda):
+        kind = type(node)
+        if kind in ASKED:
+            found.append(node)
+        if kind not in PLAIN and kind is not ast.Lambda:
             waiting.extend(children(node))
     return found
 
 
-# Expressions without any other inside, of which nothing is asked.
-LEAVES = (ast.Name, ast.Constant)
+# The expressions that anything is asked of.
+ASKED = frozenset((ast.Call, ast.Attribute, ast.Subscript, ast.comprehension))
 
 
 def _bind(statement: ast.stmt, aliases: Aliases, known: Knowledge) -> None:

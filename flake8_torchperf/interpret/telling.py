@@ -6,11 +6,13 @@ Enters ast nodes and a module map; leaves words for a reason, or nothing. Must n
 from __future__ import annotations
 
 import ast
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.suspects.modulemap import ModuleMap
+    from flake8_torchperf.suspects.walk import Nodes
 
 # Attributes that of all objects met beside torch only tensors have, or that only a tensor is asked
 # for: torch/_C/__init__.pyi lists them; no class of Python, numpy, pandas or torch.nn has them.
@@ -54,6 +56,29 @@ SIZED = {"size", "stride"}
 DIMS = ("dim", "keepdim", "dims")
 
 
+# Attributes that arrays have too.
+SHAPES = {"shape", "ndim"}
+# Without one of these words, or a call of torch's, nothing in a function tells.
+WORDS = frozenset((
+    *TELLING, *BARE, *OF_ARRAYS, *CASTS, *SIZED, *DIMS, *SHAPES, "memory_format", "device",
+))  # fmt: skip
+
+
+def may_tell(nodes: Nodes, module: ModuleMap) -> bool:
+    """May anything in a function tell of its names? Over-approximate, and cheap."""
+    words = nodes.words()
+    return not (WORDS.isdisjoint(words) and _of_torch(module).isdisjoint(words)) or any(
+        isinstance(index.slice, ast.UnaryOp) for index in nodes.of(ast.Subscript)
+    )
+
+
+@lru_cache(maxsize=4)
+def _of_torch(module: ModuleMap) -> frozenset[str]:
+    """The names under which a module has torch, or anything of torch's."""
+    names = (n for n, target in module.imports.items() if target.partition(".")[0] == "torch")
+    return frozenset(("torch", *names))
+
+
 def told_by_call(call: ast.Call, module: ModuleMap, table: TorchTable) -> str:
     """Why the owner of a called method is a tensor; "" where the call does not tell."""
     func = call.func
@@ -75,8 +100,6 @@ def told_by_call(call: ast.Call, module: ModuleMap, table: TorchTable) -> str:
     return ""
 
 
-# Attributes that arrays have too.
-SHAPES = {"shape", "ndim"}
 BARE_ARRAYS = {"any", "all", "item"}
 
 
@@ -108,6 +131,7 @@ def _has(table: TorchTable, name: str) -> bool:
     return table.method(name) is not None or table.attribute(name) is not None
 
 
+@lru_cache(maxsize=4)
 def knows_arrays(module: ModuleMap) -> bool:
     """Does the module import a library whose arrays answer as tensors do, or torch not at all?"""
     heads = {target.partition(".")[0] for target in module.imports.values()}
