@@ -50,6 +50,10 @@ IS_TENSOR = {
 }
 
 
+# The last names of what tells of a type.
+ASKING = frozenset(name.rpartition(".")[2] for name in (*IS_TENSOR, "builtins.isinstance"))
+
+
 def narrow(test: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
     """The environment after ``test`` was found true (``holds``) or false; None: impossible."""
     handler = HANDLERS.get(type(test))
@@ -231,10 +235,10 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
     path = path_of(node)
     if path is None:
         return dict(env)
-    value = expressions.evaluate(node, env, ctx.silent())
     if is_none:
         # Annotations leave out Optional often enough: the path may be taken whatever they say.
         return {**env, path: NONE}
+    value = expressions.evaluate(node, env, ctx.silent())
     left = without(value, NoneValue)
     if left is None:
         # None by default and never assigned here: someone outside assigns it.
@@ -243,13 +247,11 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
 
 
 def _truthiness(node: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
-    path = path_of(node)
+    path = path_of(node) if holds else None
     if path is None:
         return dict(env)
     value = expressions.evaluate(node, env, ctx.silent())
-    if isinstance(value, Scalar) and value.known and not isinstance(value.value, str):
-        return dict(env)
-    if holds and isinstance(value, Union):
+    if isinstance(value, Union):
         left = without(value, NoneValue)
         return {**env, path: UNKNOWN if left is None else left}
     return dict(env)
@@ -257,6 +259,8 @@ def _truthiness(node: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | No
 
 def _call(test: ast.Call, env: Env, ctx: Context, holds: bool) -> Env | None:
     args = [*test.args, *(keyword.value for keyword in test.keywords)]
+    if isinstance(test.func, ast.Attribute) and test.func.attr not in ASKING:
+        return dict(env)  # what it leads to, and by that its cost, makes no difference
     callee = expressions.evaluate(test.func, env, ctx.silent()) if args else UNKNOWN
     if not isinstance(callee, External):
         return dict(env)

@@ -23,9 +23,7 @@ Info = TypeVar("Info")
 
 # A line that starts a function or class at module level, with the newline before it: what a search
 # for a line's start finds slowly, it finds fast.
-_DEFINES = (
-    r"(?P<decorator>@)|(?:async[ \t]+)?def[ \t]+(?P<function>\w+)|class[ \t]+(?P<klass>\w+)"
-)
+_DEFINES = r"(?P<decorator>@)|(?:async[ \t]+)?def[ \t]+(?P<function>\w+)|class[ \t]+(?P<klass>\w+)"
 _HEADS = re.compile(rf"\n(?:{_DEFINES})")
 # The same, or any other statement. A line that starts with a closing bracket or a comment goes on
 # with what stands above it.
