@@ -92,11 +92,24 @@ NAMES = ModuleMap(
 
 def documented(docstring: str, name: str, reason: Reason, machine: Machine) -> Value:
     """What a docstring says of a parameter or attribute."""
+    if not _has_entry(docstring, name):
+        return UNKNOWN
     for pattern in PARAMETERS:
         found = re.search(pattern.format(name=re.escape(name)), docstring, re.M)
         if found:
             return _stated(found["type"], reason, machine)
     return UNKNOWN
+
+
+def _has_entry(docstring: str, name: str) -> bool:
+    """May the name begin an entry? A pattern for each name takes longer to make than to search."""
+    place = docstring.find(name)
+    while place >= 0:
+        before = docstring[docstring.rfind("\n", 0, place) + 1 : place].strip(" \t*`")
+        if not before or before[-1] == "," or ":param" in before or ":type" in before:
+            return True
+        place = docstring.find(name, place + 1)
+    return False
 
 
 def documented_result(docstring: str, reason: Reason, machine: Machine) -> Value:
@@ -110,6 +123,8 @@ def documented_result(docstring: str, reason: Reason, machine: Machine) -> Value
 
 def documented_as_boolean(docstring: str, name: str) -> bool:
     """Does a docstring say of a tensor that it is boolean, and of no other dtype?"""
+    if not _has_entry(docstring, name):
+        return False
     entries = re.finditer(ENTRY.format(name=re.escape(name)), docstring, re.M)
     texts = [ROLES.sub("", found["text"]) for found in entries]
     if any(OTHER_DTYPE.search(text) for text in texts):
