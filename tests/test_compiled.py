@@ -185,6 +185,17 @@ NOT_COMPILED = {
                 warnings.warn("scale is ignored")
             return x
         """,
+    "a warning of a wrong type": """
+        @torch.compile
+        def f(x: Tensor, mask=None):
+            if mask is not None and mask.dtype == torch.uint8:
+                warnings.warn("bytes are deprecated", stacklevel=3)
+                mask = mask.to(torch.bool)
+            if isinstance(x, list):
+                warnings.warn("a list is stacked")
+                x = torch.stack(x)
+            return x
+        """,
     "after a guard": """
         @torch.compile
         def f(x: Tensor):

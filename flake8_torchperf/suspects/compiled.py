@@ -358,15 +358,30 @@ _WARNING = frozenset(("warn", "warning", "error", "critical", "exception", "warn
 
 
 def _advice(node: ast.If) -> Iterator[int]:
-    """The warnings that are all a branch does: what is told there is told to who does it wrong."""
+    """The warnings that tell of misuse: all that a branch does, or told of a wrong type.
+
+    Which way a branch on a type goes is known when tracing: the right type never comes there.
+    """
     for block in (node.body, node.orelse):
-        for statement in block:
-            match statement:
-                case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))) if name in _WARNING:
-                    continue
-            break
-        else:
-            yield from (id(s.value) for s in block if isinstance(s, ast.Expr))
+        told = [s.value for s in block if isinstance(s, ast.Expr) and _warns(s.value)]
+        if len(told) == len(block) or _asks_type(node.test):
+            yield from map(id, told)
+
+
+def _warns(node: ast.expr) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)):
+            return name in _WARNING
+    return False
+
+
+def _asks_type(test: ast.expr) -> bool:
+    """``x.dtype == torch.uint8``, ``isinstance(x, list)``, alone or beside other questions."""
+    return any(
+        (isinstance(inner, ast.Attribute) and inner.attr == "dtype")
+        or (isinstance(inner, ast.Name) and inner.id == "isinstance")
+        for inner in ast.walk(test)
+    )
 
 
 def _stated(call: ast.Call, before: Settings) -> Settings | None:
