@@ -36,7 +36,7 @@ ISINSTANCE = {
         """,
     "a tuple of types that may be a tensor proves none": """
         def step(x):
-            if isinstance(x, (float, torch.Tensor)):
+            if isinstance(x, (int, torch.Tensor)):
                 return float(x)
             return 0.0
         """,
@@ -114,7 +114,7 @@ ISINSTANCE = {
         def step(x: Tensor | float):
             if isinstance(x, Tensor) and x.ndim > 0:
                 return x.mean()
-            return float(x)
+            return math.sqrt(x)
         """,
 }
 
@@ -386,6 +386,12 @@ def test_joins(code: str) -> None:
             if m.dtype == torch.bool:
                 m = m.long()
             return x[m]
+        """,
+    "what would be a float already is converted for the tensors": """
+        def step(low: float | Tensor, high: float | Tensor | None, n: int | Tensor):
+            if high is not None:
+                low = float(high) - float(low)  # TPF101, TPF101
+            return float(n)
         """,
     "a slice is no list": """
         def step(x: Tensor, m: Tensor, whole: bool):

@@ -28,15 +28,18 @@ from flake8_torchperf.interpret.values import (
     External,
     Instance,
     Mapping_,
+    NoneValue,
     Opaque,
     Reason,
     Scalar,
     Sequence,
     Strength,
     Tensor,
+    Union,
     Value,
     join_all,
     tensor_of,
+    weaken,
 )
 from flake8_torchperf.sites.model import SiteKind
 
@@ -71,12 +74,23 @@ def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
     if not arguments.positional:
         return Scalar(NUMBER_KINDS[name])
     argument = arguments.positional[0]
+    operand = _meant(argument.value, name)
     read = emit_read(
-        ctx, SiteKind.HOST_READ, name, arguments.node, argument.value, operand_node=argument.node
+        ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=argument.node
     )
     if isinstance(argument.value, Scalar):
         return Scalar(NUMBER_KINDS[name], read=argument.value.read, tensor=argument.value.tensor)
     return Scalar(NUMBER_KINDS[name], read=None if read is None else arguments.node, tensor=read)
+
+
+def _meant(value: Value, name: str) -> Value:
+    """``float(x)`` of a ``float | Tensor`` is written for the tensors: the numbers need none."""
+    if not isinstance(value, Union):
+        return value
+    others = [o for o in value.options if not isinstance(o, (Tensor, NoneValue))]
+    tensors = [o for o in value.options if isinstance(o, Tensor)]
+    same = all(isinstance(o, Scalar) and o.kind == NUMBER_KINDS[name] for o in others)
+    return weaken(tensors[0]) if tensors and same else value
 
 
 def _reduction(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
