@@ -1,5 +1,8 @@
 """Names of torch however they came into the module, and names that only look like torch's."""
 
+import subprocess
+import sys
+
 import pytest
 from linting import check, findings, table
 
@@ -206,3 +209,11 @@ def test_what_is_not_torch(code: str) -> None:
 )
 def test_nothing_to_find(source: str) -> None:
     assert findings(source) == []
+
+
+@pytest.mark.parametrize("module", ["unit", "functions", "compiled", "handed", "heats"])
+def test_the_interpreter_may_be_entered_at(module: str) -> None:
+    """Its parts import each other: what a caller names first must find the others."""
+    code = f"import flake8_torchperf.interpret.{module}"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr == ""

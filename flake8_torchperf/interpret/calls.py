@@ -18,13 +18,14 @@ from flake8_torchperf.interpret import (
     containers,
     expressions,
     functions,
+    handed,
     moves,
     tensor_calls,
     torch_calls,
     training,
 )
 from flake8_torchperf.interpret.arguments import Arguments, evaluate_arguments
-from flake8_torchperf.interpret.contexts import GIVEN_AWAY, LATER
+from flake8_torchperf.interpret.contexts import LATER
 from flake8_torchperf.interpret.emit import emit, looked_at
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.telling import knows_arrays, told_by_call, told_by_cast
@@ -69,7 +70,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
         callee, owner = attributes.with_owner(node.func, env, ctx)
     else:
         callee = expressions.evaluate(node.func, env, ctx)
-    arguments = evaluate_arguments(node, env, _for_arguments(callee, node, ctx))
+    arguments = evaluate_arguments(node, env, handed.for_arguments(callee, node, ctx))
     _named_call(callee, node, ctx)
     if ctx.sink is not None and ctx.machine.compiled is not None:
         compiled.note_call(callee, arguments, ctx)
@@ -129,72 +130,7 @@ def _lambdas(arguments: Arguments, ctx: Context) -> None:
                     expressions.evaluate(body, {**outer, **given}, ctx.mark(LATER))
 
 
-def _for_arguments(callee: Value, node: ast.Call, ctx: Context) -> Context:
-    """The place of a call's arguments: another library needs what it is given on the host.
-
-    numpy's functions take tensors as well, by a copy that is reported as theirs. A comprehension
-    among the arguments is no loop around the call.
-    """
-    handed = (
-        callee == UNKNOWN and isinstance(node.func, ast.Attribute) and node.func.attr in SENDING
-    )
-    if handed or _takes_host(callee) or any(k.arg == "return_tensors" for k in node.keywords):
-        return ctx.mark(GIVEN_AWAY).but(given=len(ctx.loops))
-    return ctx.unmark(GIVEN_AWAY) if GIVEN_AWAY in ctx.traits else ctx
-
-
-def _takes_host(callee: Value) -> bool:
-    return isinstance(callee, External) and (
-        callee.name.partition(".")[0] not in OURS or callee.name in TAKING_HOST
-    )
-
-
-def handed_on(name: str, env: Env, ctx: Context) -> bool:
-    """Is what a name holds given, whole or in parts, to a function of another library?"""
-    silent = ctx.silent()
-    names = {name}
-    for inner in ast.walk(ctx.node) if ctx.node is not None else ():
-        if isinstance(inner, (ast.For, ast.comprehension)) and _mentions(inner.iter, name):
-            names |= {n.id for n in ast.walk(inner.target) if isinstance(n, ast.Name)}
-    for inner in ast.walk(ctx.node) if ctx.node is not None else ():
-        if isinstance(inner, ast.Call) and isinstance(inner.func, (ast.Name, ast.Attribute)):
-            given = [*inner.args, *(keyword.value for keyword in inner.keywords)]
-            parts = (one.value if isinstance(one, ast.Subscript) else one for one in given)
-            if any(isinstance(one, ast.Name) and one.id in names for one in parts):
-                callee = expressions.evaluate(inner.func, env, silent)
-                if _takes_host(callee):
-                    return True
-    return False
-
-
-def _mentions(node: ast.expr, name: str) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
-
-
-OURS = (
-    "torch",
-    "builtins",
-    "numpy",
-    "math",
-    "cmath",
-    "operator",
-    "functools",
-    "itertools",
-    "collections",
-    "copy",
-    "logging",
-    "warnings",
-    "typing",
-)
-# Functions of torch that take something on the host alone: torch/nn/utils/rnn.py ("lengths ... must
-# be on the CPU"), torch/random.py and torch/cuda/random.py ("new_state (torch.ByteTensor)").
-TAKING_HOST = frozenset((
-    "torch.nn.utils.rnn.pack_padded_sequence", "torch.set_rng_state", "torch.random.set_rng_state",
-    "torch.cuda.set_rng_state", "torch.cuda.random.set_rng_state",
-))  # fmt: skip
 GENERATOR = Opaque("generator")
-# Methods that hand on what they are given, to another thread, another process or a file.
-SENDING = frozenset(("put", "put_nowait", "send", "write", "writerow", "writelines"))
 # Callees whose work does not shrink to one tensor operation.
 OPAQUE = (Function, Closure, Instance, Returning, UnknownValue)
 

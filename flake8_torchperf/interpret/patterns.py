@@ -8,9 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import expressions
+from flake8_torchperf.interpret import attributes, expressions
 from flake8_torchperf.interpret.annotations import record_fields
-from flake8_torchperf.interpret.attributes import attribute_of
 from flake8_torchperf.interpret.environment import Env, path_of
 from flake8_torchperf.interpret.iteration import values_of
 from flake8_torchperf.interpret.narrowing import instance_value
@@ -91,7 +90,8 @@ def _attributes(
         *zip(pattern.patterns, names, strict=False),
         *zip(pattern.kwd_patterns, pattern.kwd_attrs, strict=True),
     ]
-    return [(p, attribute_of(matched, name, None, ctx) if name else UNKNOWN) for p, name in wanted]
+    held = attributes.attribute_of
+    return [(p, held(matched, name, None, ctx) if name else UNKNOWN) for p, name in wanted]
 
 
 def _item(key: ast.expr, subject: Value) -> Value:

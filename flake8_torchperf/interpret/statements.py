@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flake8_torchperf.interpret import (
     accumulation,
-    calls,
     compiled,
     expressions,
+    handed,
     imports,
     loops,
     moves,
@@ -175,7 +175,7 @@ def _place_of_value(node: ast.Assign, env: Env, ctx: Context) -> Context:
         return ctx.but(unused=node.value)
     match target, node.value:
         case ast.Name(id=name), ast.Call(func=ast.Attribute(attr="numpy" | "cpu" | "tolist")):
-            if not ctx.loops and calls.handed_on(name, env, ctx):
+            if not ctx.loops and handed.handed_on(name, env, ctx):
                 return ctx.mark(GIVEN_AWAY)
     return ctx.mark(MESSAGE) if told_to_a_person(target) else ctx
 

@@ -1,0 +1,84 @@
+"""What is handed on to code that works on the host: other libraries, queues, files.
+
+Enters a callee, or a name and the function it stands in; leaves whether the host is where it is
+needed. Must not know statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret.contexts import GIVEN_AWAY
+from flake8_torchperf.interpret.values import UNKNOWN, External, Value
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.environment import Env
+    from flake8_torchperf.interpret.machine import Context
+
+# Libraries whose functions take tensors, or nothing of theirs.
+OURS = (
+    "torch",
+    "builtins",
+    "numpy",
+    "math",
+    "cmath",
+    "operator",
+    "functools",
+    "itertools",
+    "collections",
+    "copy",
+    "logging",
+    "warnings",
+    "typing",
+)
+# Functions of torch that take something on the host alone: torch/nn/utils/rnn.py ("lengths ... must
+# be on the CPU"), torch/random.py and torch/cuda/random.py ("new_state (torch.ByteTensor)").
+TAKING_HOST = frozenset((
+    "torch.nn.utils.rnn.pack_padded_sequence", "torch.set_rng_state", "torch.random.set_rng_state",
+    "torch.cuda.set_rng_state", "torch.cuda.random.set_rng_state",
+))  # fmt: skip
+# Methods that hand on what they are given, to another thread, another process or a file.
+SENDING = frozenset(("put", "put_nowait", "send", "write", "writerow", "writelines"))
+
+
+def for_arguments(callee: Value, node: ast.Call, ctx: Context) -> Context:
+    """The place of a call's arguments: another library needs what it is given on the host.
+
+    numpy's functions take tensors as well, by a copy that is reported as theirs. A comprehension
+    among the arguments is no loop around the call.
+    """
+    sent = callee == UNKNOWN and isinstance(node.func, ast.Attribute) and node.func.attr in SENDING
+    if sent or _takes_host(callee) or any(k.arg == "return_tensors" for k in node.keywords):
+        return ctx.mark(GIVEN_AWAY).but(given=len(ctx.loops))
+    return ctx.unmark(GIVEN_AWAY) if GIVEN_AWAY in ctx.traits else ctx
+
+
+def _takes_host(callee: Value) -> bool:
+    return isinstance(callee, External) and (
+        callee.name.partition(".")[0] not in OURS or callee.name in TAKING_HOST
+    )
+
+
+def handed_on(name: str, env: Env, ctx: Context) -> bool:
+    """Is what a name holds given, whole or in parts, to a function of another library?"""
+    from flake8_torchperf.interpret import expressions
+
+    silent = ctx.silent()
+    names = {name}
+    for inner in ast.walk(ctx.node) if ctx.node is not None else ():
+        if isinstance(inner, (ast.For, ast.comprehension)) and _mentions(inner.iter, name):
+            names |= {n.id for n in ast.walk(inner.target) if isinstance(n, ast.Name)}
+    for inner in ast.walk(ctx.node) if ctx.node is not None else ():
+        if isinstance(inner, ast.Call) and isinstance(inner.func, (ast.Name, ast.Attribute)):
+            given = [*inner.args, *(keyword.value for keyword in inner.keywords)]
+            parts = (one.value if isinstance(one, ast.Subscript) else one for one in given)
+            if any(isinstance(one, ast.Name) and one.id in names for one in parts):
+                callee = expressions.evaluate(inner.func, env, silent)
+                if _takes_host(callee):
+                    return True
+    return False
+
+
+def _mentions(node: ast.expr, name: str) -> bool:
+    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
