@@ -85,10 +85,10 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     moves.written_by(node, value, opaque, env)
     if ctx.loops:
         accumulation.appended(node, ctx)
-    if value == UNKNOWN and "return_tensors" in arguments.keywords:
+    if value is UNKNOWN and "return_tensors" in arguments.keywords:
         # A tokenizer or processor: what it makes of text or images lies on the host.
         return HOST_BATCH
-    if value == UNKNOWN and isinstance(node.func, ast.Attribute):
+    if value is UNKNOWN and isinstance(node.func, ast.Attribute):
         if owner is None:
             owner = expressions.evaluate(node.func.value, env, ctx.silent())
         return unknown_method(node, node.func, owner, arguments, env, ctx)

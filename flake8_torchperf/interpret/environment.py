@@ -49,7 +49,7 @@ NO_INDEX = (float, complex, type(...))
 def bind(env: Env, path: str, value: Value) -> None:
     """Assign to a place: what was known of its attributes and items no longer holds."""
     forget_inside(env, path)
-    if value == UNKNOWN:
+    if value is UNKNOWN:
         value = env.get(declaration(path), value)
     env[path] = value
 

@@ -188,7 +188,7 @@ def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowl
         if block:
             _walk(block, inner, known)
             ends.append(inner)
-    for name in {name for end in ends for name in end}:
+    for name in {n for end in ends[1:] for n, uses in end.items() if aliases.get(n) is not uses}:
         found = dict.fromkeys(use for end in ends for use in end.get(name, ()))
         aliases[name] = tuple(found)[:MAX_ALIASES]
 

@@ -233,14 +233,14 @@ def written(node: ast.expr, env: Env) -> None:
 def written_by(node: ast.Call, value: Value, opaque: bool, env: Env) -> None:
     """A call that writes into what it is given: ``x.copy_(data)``, or a function that may."""
     late = isinstance(value, Tensor) and value.arrives
-    match node.func:
-        case ast.Attribute(value=owner, attr="copy_") if late:
-            path = path_of(owner)
+    func = node.func
+    if isinstance(func, ast.Attribute) and func.attr[-1] == "_" != func.attr[0]:
+        if func.attr == "copy_" and late:
+            path = path_of(func.value)
             if path is not None:
                 env[path] = value
-        case ast.Attribute(value=owner, attr=name) if name.endswith("_") and name[0] != "_":
-            if not isinstance(value, Tensor) or not value.origin:
-                written(owner, env)
+        elif not isinstance(value, Tensor) or not value.origin:
+            written(func.value, env)
     if opaque:
         for argument in node.args:
             written(argument, env)

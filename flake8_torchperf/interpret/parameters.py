@@ -142,7 +142,11 @@ def _of_parameter(
     if parameter.annotation is None and docstring and name in docstring:
         reason = Reason(f"docstring of parameter `{name}`", parameter)
         value = documented(docstring, name, reason, machine)
-    if "bool" in docstring.lower() and documented_as_boolean(docstring, name):
+    if (
+        isinstance(value, (Tensor, Union))
+        and "bool" in docstring.lower()
+        and documented_as_boolean(docstring, name)
+    ):
         value = _boolean(value)
     if isinstance(default, ast.Constant) and default.value is None and value != UNKNOWN:
         return union((value, NONE)) if not isinstance(value, NoneValue) else value

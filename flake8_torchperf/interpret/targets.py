@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
     """``target = value``."""
     if isinstance(target, ast.Name):
-        if value == UNKNOWN and ctx.node is not None:
+        if value is UNKNOWN and ctx.node is not None:
             value = evidence_of(ctx.node, ctx.module, ctx.machine).value_at(target)
         if "state_steps" in target.id:
             value = step_counters(value)

@@ -128,7 +128,7 @@ def foreign(name: str, table: TorchTable) -> bool:
 
 
 def _has(table: TorchTable, name: str) -> bool:
-    return table.method(name) is not None or table.attribute(name) is not None
+    return name in table.method_names() or name in table.attribute_names()
 
 
 @lru_cache(maxsize=4)

@@ -285,6 +285,10 @@ class TorchTable:
         """The names of all Tensor methods."""
         return self._methods.keys()
 
+    def attribute_names(self) -> Collection[str]:
+        """The names of all Tensor attributes."""
+        return self._attributes.keys()
+
     def class_names(self) -> Collection[str]:
         """The qualified names of all classes, aliases left out."""
         return self._classes.keys()
