@@ -37,7 +37,7 @@ from pkg.helper import make
 
 
 def report(n: int) -> list[float]:
-    return [make(i).item() for i in range(n)]
+    return [float(make(i)) for i in range(n)]
 """
 
 
