@@ -16,6 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.subject import concerns
 from flake8_torchperf.suspects.guards import speaks_of_compiling
 from flake8_torchperf.suspects.modulemap import read_module
 from flake8_torchperf.suspects.nominate import nominate, with_compiled
@@ -49,6 +50,8 @@ def lint_tree(
     ``reads`` receives the path of every other module that was looked for, with the digest of what
     it held.
     """
+    if not concerns(lines, filename):
+        return []
     path = Path(filename)
     module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
     compiled = _compiled(module, options)

@@ -1,7 +1,7 @@
 """flake8's face: a file's tree and lines enter, flake8 results leave.
 
 Must not know how anything is analysed, and must stay cheap to import: flake8 loads it for every
-run, and for a file that says neither "torch" nor "Tensor" nothing else is imported.
+run, and for a file that has nothing to do with torch (see `subject.py`) nothing else is imported.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class TorchPerfPlugin:
 
     def run(self) -> Iterator[tuple[int, int, str, type[TorchPerfPlugin]]]:
         """Yield line (from 1), column (from 0), message and class for every finding."""
-        if not concerns(self._lines):
+        if not concerns(self._lines, self._filename):
             return
         for line, column, message in self._findings():
             yield line, column, message, type(self)

@@ -1,20 +1,100 @@
-"""What a text must say for us to look at it: one of two words.
+"""What a file must say for us to look at it, or a file that it imports from.
 
-Enters text; leaves a yes or no. Must stay free to import: it decides that nothing else is.
+Enters text and the file's name; leaves a yes or no. Must stay cheap to import and to ask: it
+decides that nothing else is done, and is asked of every file. Nothing is parsed.
 """
 
 from __future__ import annotations
 
+import os
+import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-# A file that says neither has no findings: `Tensor` may come from a module beside it.
+# `Tensor` may come from a module beside it.
 WORDS = ("torch", "Tensor")
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)(?P<source>[\w.]*)[ \t]+import[ \t]+(?P<names>[^\n#]+)"
+    r"|import[ \t]+(?P<module>[\w.]+))",
+    re.MULTILINE,
+)
+# Folders above a file that are looked at for the top of its package.
+_MAX_DEPTH = 12
 
 
-def concerns(lines: Iterable[str]) -> bool:
-    """Does a file with these lines say one of the words?"""
+def concerns(lines: Iterable[str], filename: str) -> bool:
+    """Does a file with these lines say one of the words, or a file of its own that it imports?"""
     text = "".join(lines)
+    return says(text) or (os.path.isfile(filename) and _imports_it(text, filename))
+
+
+def says(text: str) -> bool:
+    """Does the text say one of the words?"""
     return any(word in text for word in WORDS)
+
+
+def _imports_it(text: str, filename: str) -> bool:
+    return any(_says(path, *stamp) for path, stamp in _imported(text, os.path.abspath(filename)))
+
+
+def _imported(text: str, path: str) -> Iterator[tuple[str, tuple[int, int]]]:
+    """The files of the same package, or beside the script, that a text imports from."""
+    folder = os.path.dirname(path)
+    for found in _IMPORT.finditer(text):
+        dots, dotted = found["dots"] or "", found["source"] or found["module"] or ""
+        base = folder
+        for _ in dots[1:]:
+            base = os.path.dirname(base)
+        base = base if dots else _root(folder, dotted.partition(".")[0])
+        if not base:
+            continue
+        target = os.path.join(base, *filter(None, dotted.split(".")))
+        names = re.findall(r"\w+", found["names"] or "") if not dotted else ()
+        for place in (target, *(os.path.join(target, name) for name in names)):
+            for candidate in (f"{place}.py", os.path.join(place, "__init__.py")):
+                stamp = _stamp(candidate)
+                if stamp is not None:
+                    yield candidate, stamp
+
+
+def _root(folder: str, head: str) -> str:
+    """The folder that ``import head`` starts from where ``head`` is the file's own; else ""."""
+    if not _is_package(folder):
+        return folder
+    for _ in range(_MAX_DEPTH):
+        above, name = os.path.split(folder)
+        if not _is_package(above):
+            return above if name == head else ""
+        folder = above
+    return ""
+
+
+@lru_cache(maxsize=1024)
+def _is_package(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, "__init__.py"))
+
+
+def _stamp(path: str) -> tuple[int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+@lru_cache(maxsize=4096)
+def _says(path: str, modified: int, size: int) -> bool:
+    """Does the file say one of the words? Of a package, also what it takes its names from."""
+    from flake8_torchperf.digest import read_file
+
+    data, _ = read_file(path)
+    text = "" if data is None else data.decode("utf-8", "replace")
+    if says(text) or os.path.basename(path) != "__init__.py":
+        return says(text)
+    return any(
+        not other.endswith("__init__.py") and _says(other, *stamp)
+        for other, stamp in _imported(text, path)
+    )

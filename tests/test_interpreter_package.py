@@ -111,6 +111,15 @@ PACKAGE = {
             y = await operations.fetch(n)
             return y[masks(lengths, n)]  # TPF402
         """,
+    "no_word_of_it.py": """
+        from .ops import norm_of
+        from . import types as t
+
+        def step(x, out: t.Out, extra: t.TensorDict):
+            if norm_of(x) > 3:  # TPF301
+                return extra["a"].item()  # TPF101
+            return out.loss.item() if out.n > 3 else None  # TPF101
+        """,
     "says_no_torch.py": """
         from .types import *
         from pkg import Net
@@ -145,6 +154,15 @@ def test_one_file_and_all_files_give_the_same(package: Path) -> None:
     assert sorted(together.output.splitlines()) == sorted(
         line for one in alone for line in one.output.splitlines()
     )
+
+
+def test_a_file_that_imports_nothing_of_the_kind_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "beside.py").write_text("def total(x):\n    return x.sum()\n")
+    code = "from beside import total\n\ndef step(x):\n    return total(x).detach().item()\n"
+    (tmp_path / "alone.py").write_text(code)
+    assert lint(code, str(tmp_path / "alone.py"), ALL) == []
+    (tmp_path / "beside.py").write_text("import torch\n\ntotal = torch.sum\n")
+    assert lint(code, str(tmp_path / "alone.py"), ALL) != []
 
 
 FOREIGN = """

@@ -206,8 +206,9 @@ def record_fields(info: ClassInfo, machine: Machine) -> dict[str, tuple[ClassInf
 def _alias(name: str, module: ModuleMap, machine: Machine, reason: Reason, depth: int) -> Value:
     """A type alias assigned at module level, here or in the module it is imported from."""
     home, short = module, name
-    if name in module.imports:
-        found = machine.project.find(module.imports[name])
+    head, _, rest = name.partition(".")
+    if head in module.imports:
+        found = machine.project.find(f"{module.imports[head]}.{rest}".rstrip("."))
         if found is None or len(found[1]) != 1:
             return UNKNOWN
         home, short = found[0], found[1][0]

@@ -20,7 +20,7 @@ from flake8 import checker, defaults, style_guide, utils
 
 from flake8_torchperf.digest import digest
 from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
-from flake8_torchperf.subject import WORDS, concerns
+from flake8_torchperf.subject import concerns
 
 if TYPE_CHECKING:
     import argparse
@@ -109,7 +109,7 @@ class FileChecker(checker.FileChecker):
         """Parse only a file that can have findings."""
         assert self.processor is not None
         wanted = self._needs.syntax or self._needs.counts
-        if wanted or concerns(self.processor.lines):
+        if wanted or concerns(self.processor.lines, self.processor.filename):
             try:
                 super().run_ast_checks()
             except ValueError as error:
@@ -149,9 +149,9 @@ def content_of(filename: str) -> bytes | None:
         return None  # linted all the same: flake8 has a message for it
 
 
-def cannot_have_findings(data: bytes) -> bool:
+def cannot_have_findings(data: bytes, filename: str) -> bool:
     """Does this text surely not say what we look for, whatever its encoding?"""
-    if any(word.encode() in data for word in WORDS):
+    if concerns((data.decode("latin-1"),), filename):
         return False
     return not any(b"coding" in line for line in data.split(b"\n", 2)[:2])
 

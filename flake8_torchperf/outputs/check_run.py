@@ -92,7 +92,9 @@ class Manager(checker.Manager):
         data = content_of(filename)
         if data is None:
             return None
-        if not work.needs.syntax and cannot_have_findings(data):
+        if not work.needs.syntax and cannot_have_findings(
+            data, display_name(filename, self.options)
+        ):
             return []
         if work.memory is None:
             return None

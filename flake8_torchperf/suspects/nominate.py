@@ -10,7 +10,6 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.subject import concerns
 from flake8_torchperf.suspects.host import GOING_THROUGH, holder, host_names, surely_host
 from flake8_torchperf.suspects.walk import Nodes
 
@@ -96,8 +95,6 @@ def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspect
 
     ``called`` are qualified names of functions that pages of the user's own ask for.
     """
-    if not concerns(module.lines):
-        return Suspects((), module_level=False)
     names = names_that_nominate(module, called)
     functions = tuple(
         info
