@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import classes, expressions
 from flake8_torchperf.interpret.environment import Env, path_of
-from flake8_torchperf.interpret.iteration import BATCH
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.types import DTYPES
 from flake8_torchperf.interpret.values import (
+    BATCH,
     BOOL,
     NONE,
     SHAPE,

@@ -9,9 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import calls, classes, containers, operators
+from flake8_torchperf.interpret import attributes, calls, classes, containers, operators
 from flake8_torchperf.interpret.arguments import Argument, Arguments
-from flake8_torchperf.interpret.attributes import attribute_of
 from flake8_torchperf.interpret.emit import emit, emit_read, looked_at
 from flake8_torchperf.interpret.iteration import element_of, paired, unpack_reads
 from flake8_torchperf.interpret.operators import formatted, held_tensor
@@ -263,7 +262,7 @@ def _dict(arguments: Arguments, env: Env, ctx: Context) -> Value:
 def _getattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
     wanted = arguments.value(1)
     if isinstance(wanted, Scalar) and isinstance(wanted.value, str):
-        found = attribute_of(arguments.value(0), wanted.value, None, ctx)
+        found = attributes.attribute_of(arguments.value(0), wanted.value, None, ctx)
         default = arguments.get(2)
         if default is None or found == UNKNOWN:
             return found

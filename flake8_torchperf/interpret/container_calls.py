@@ -10,8 +10,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import builtin_calls, expressions, subscripts, targets
-from flake8_torchperf.interpret.classes import module_iteration
+from flake8_torchperf.interpret import builtin_calls, classes, expressions, subscripts, targets
 from flake8_torchperf.interpret.environment import Env, path_of
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.operators import formatted
@@ -120,7 +119,7 @@ def _sequence(
 def _of_modules(owner: Value, name: str, arguments: Arguments) -> Value:
     """What torch's lists and dicts of modules answer as any module does."""
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
-        return module_iteration(name, arguments.node)
+        return classes.module_iteration(name, arguments.node)
     return owner if name in ("to", "cuda", "eval", "train", "requires_grad_") else UNKNOWN
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.emit import emit_read
 from flake8_torchperf.interpret.values import (
+    BATCH,
     NDARRAY,
     STR,
     UNKNOWN,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpret.machine import Context
 
-# Why a batch, or any part of one, is taken for a tensor.
-BATCH = "batch of a DataLoader"
 # torch.nn containers whose iteration yields modules or parameters
 PARAMETER_HOLDERS = {"torch.nn.ParameterList", "torch.nn.modules.container.ParameterList"}
 

@@ -295,6 +295,9 @@ SHAPE = Sequence("tuple", INT)
 HOST_BATCH = Opaque("host batch")
 
 NUMBER_KINDS = {"int", "float", "bool", "complex", "number"}
+# Why a batch of a loader, or any part of one, is taken for a tensor.
+BATCH = "batch of a DataLoader"
+
 # Beyond this many alternatives a union says nothing useful.
 MAX_OPTIONS = 6
 
