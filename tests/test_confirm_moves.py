@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from flake8_torchperf.runtime import DispatchCounter  # noqa: E402
+from flake8_torchperf.runtime.operations import looks_at_elements  # noqa: E402
 from flake8_torchperf.runtime.stand_in import HostStandsIn, standing_in  # noqa: E402
 
 SHAPES = """
@@ -105,12 +107,28 @@ def test_a_copy_is_read_early_until_it_has_arrived() -> None:
         view = copied[0]  # a view reads nothing
         view.sum()  # early
         copied.tolist()  # early
+        copied.numpy()  # early
+        np.asarray(copied)  # early
+        torch.zeros_like(copied)  # takes the shape alone
         X.sum()
         arrived[0] = True
         copied.max()
-    assert counter.evidence.totals.early_reads == 2
-    causes = [line.events["early_reads"] for line in counter.evidence.lines if line.events]
-    assert causes == [{"aten::sum": 1}, {"tolist": 1}]
+    causes = [
+        line.events["early_reads"]
+        for line in counter.evidence.lines
+        if "early_reads" in line.events
+    ]
+    assert causes == [{"aten::sum": 1}, {"tolist": 1}, {"numpy": 1}, {"__array__": 1}]
+    assert counter.evidence.totals.early_reads == 4
+
+
+def test_what_a_device_fetches_the_host_does_not_look_at() -> None:
+    there, cuda = torch.empty(2, device="meta"), {"device": torch.device("cuda")}
+    copy, move = torch.ops.aten.copy_.default, torch.ops.aten._to_copy.default
+    assert not looks_at_elements(copy, "aten::copy_", (there, X), {})
+    assert looks_at_elements(copy, "aten::copy_", (X, X), {})
+    assert not looks_at_elements(move, "aten::_to_copy", (X,), cuda)
+    assert looks_at_elements(move, "aten::_to_copy", (X,), {"dtype": torch.float64})
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")

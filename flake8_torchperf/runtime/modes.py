@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from flake8_torchperf.runtime.operations import aten
+from flake8_torchperf.runtime.operations import aten, looks_at_elements
 from flake8_torchperf.runtime.places import waiting_frame
 from flake8_torchperf.runtime.recorder import Recorder
 
@@ -74,7 +74,7 @@ class CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if cell is None:
             cell = self.recorder.cell(cells, func)
         cell[0] += 1
-        if self.recorder.arriving and not getattr(func, "is_view", False):
+        if self.recorder.arriving and looks_at_elements(func, cell[6], args, kwargs):
             self.recorder.read_early(innermost, cell[6], args)
         began = clock()
         out = cell[2](*args, **kwargs) if kwargs else cell[2](*args)

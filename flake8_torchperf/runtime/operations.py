@@ -83,6 +83,22 @@ def _from_shape(name: str) -> bool:
     return name.endswith(_FROM_SHAPE[0]) or name.startswith(_FROM_SHAPE[1])
 
 
+def looks_at_elements(func: Any, name: str, args: tuple[Any, ...], kwargs: Any) -> bool:
+    """Whether the host itself looks at the elements of what it is given.
+
+    A view does not, what takes shape and dtype alone does not, and a copy to a device is done by
+    the device, behind the copies that were queued before.
+    """
+    if getattr(func, "is_view", False) or _from_shape(name):
+        return False
+    if name == "aten::copy_":
+        return bool(args[0].device.type == "cpu")
+    if name == "aten::_to_copy":
+        target = (kwargs or {}).get("device")
+        return target is None or torch.device(target).type == "cpu"
+    return True
+
+
 def masked_index(args: tuple[Any, ...]) -> bool:
     """Whether an index or index_put call selects by a boolean (or uint8) mask.
 

@@ -191,12 +191,16 @@ def _note_tolist(
 def _note_numpy(
     recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
 ) -> None:
+    if recorder.arriving:
+        recorder.read_early(frame, "numpy", (tensor,))
     _read_whole(recorder, frame, "numpy", tensor)
 
 
 def _note_array(
     recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
 ) -> None:
+    if recorder.arriving:
+        recorder.read_early(frame, "__array__", (tensor,))
     _read_whole(recorder, frame, "__array__", tensor)
 
 
