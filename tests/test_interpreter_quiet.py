@@ -380,6 +380,12 @@ NO_TENSORS = {
                 flat = flat[:length]
             return flat
         """,
+    "what only a traced run computes": """
+        def step(x: Tensor, size: int):
+            n = int(torch.ceil(x.max())) if torch.jit.is_tracing() else size
+            m = torch.ceil(x.max()) if torch.jit.is_tracing() else size
+            return x.reshape(m, n)
+        """,
     "the state of a generator": """
         def step(generator: torch.Generator):
             state = generator.get_state()

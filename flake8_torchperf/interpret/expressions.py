@@ -19,7 +19,7 @@ from flake8_torchperf.interpret import (
     operators,
     subscripts,
 )
-from flake8_torchperf.interpret.contexts import LATER
+from flake8_torchperf.interpret.contexts import LATER, TRACING_ONLY, branch_context, guard_of
 from flake8_torchperf.interpret.emit import emit_read
 from flake8_torchperf.interpret.environment import Env, bind, path_of
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
@@ -183,13 +183,18 @@ def _conditional(node: ast.IfExp, env: Env, ctx: Context) -> Value:
 def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
     """The values that ``a if test else b`` may have."""
     truth(node.test, env, ctx, "ifexp")
-    yes = narrow(node.test, env, ctx, True)
-    no = narrow(node.test, env, ctx, False)
-    return [
-        evaluate(branch, after, ctx)
-        for branch, after in ((node.body, yes), (node.orelse, no))
-        if after is not None
-    ]
+    guard = guard_of(node.test, env, ctx)
+    traced = guard[1] if guard is not None and guard[0] == TRACING_ONLY else None
+    found: list[Value] = []
+    for branch, holds in ((node.body, True), (node.orelse, False)):
+        after = narrow(node.test, env, ctx, holds)
+        if after is None:
+            continue
+        place = ctx if traced is None else branch_context(ctx, guard, None, holds=holds)
+        value = evaluate(branch, after, place)
+        if traced is not holds or ctx.compiled:
+            found.append(value)  # what only a traced run makes, no other code meets
+    return found
 
 
 def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
