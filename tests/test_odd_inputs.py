@@ -185,29 +185,29 @@ def test_size_hides_nothing(name: str) -> None:
 
 
 CYCLES = {
-    "a class that is its own base": "class A(A):\n    def step(self):\n        return self.x.item()\n",
+    "a class that is its own base": "class A(A):\n    def step(self):\n        return float(self.x)\n",
     "two classes that are each other's": (
-        "class A(B):\n    pass\nclass B(A):\n    def step(self): return self.x.item()\n"
+        "class A(B):\n    pass\nclass B(A):\n    def step(self): return float(self.x)\n"
     ),
-    "an alias of itself": "A = list[A]\ndef step(x: A): return x[0].item()\n",
-    "aliases of each other": "A = B\nB = A\ndef step(x: A): return x.item()\n",
-    "a function that returns itself": "def f(): return f\ndef step(): return f()()().item()\n",
+    "an alias of itself": "A = list[A]\ndef step(x: A): return float(x[0])\n",
+    "aliases of each other": "A = B\nB = A\ndef step(x: A): return float(x)\n",
+    "a function that returns itself": "def f(): return f\ndef step(): return float(f()()())\n",
     "an attribute that holds its owner": (
         "class A:\n    def __init__(self): self.a = self\n"
-        "    def step(self): return self.a.a.a.a.item()\n"
+        "    def step(self): return float(self.a.a.a.a)\n"
     ),
-    "a list that holds itself": "def step(n):\n    a = []\n    a.append(a)\n    return a[0][0].item()\n",
+    "a list that holds itself": "def step(n):\n    a = []\n    a.append(a)\n    return float(a[0][0])\n",
     "a dict that grows in a loop": (
         "def step(n):\n    d = {}\n    for i in range(n):\n        d = {'d': d, i: d}\n"
-        "    return d['d']['d'].item()\n"
+        "    return float(d['d']['d'])\n"
     ),
-    "a closure that calls itself": "def step(x):\n    f = lambda y: f(y)\n    return f(x).item()\n",
+    "a closure that calls itself": "def step(x):\n    f = lambda y: f(y)\n    return float(f(x))\n",
     "constants that need each other": "A = B + 1\nB = A + 1\ndef step(x): return float(A)\n",
     "a property that asks itself": (
         "class A:\n    @property\n    def p(self): return self.p\n"
-        "    def step(self): return self.p.item()\n"
+        "    def step(self): return float(self.p)\n"
     ),
-    "a module that imports itself": "from model import step\ndef step(x): return step(x).item()\n",
+    "a module that imports itself": "from model import step\ndef step(x): return float(step(x))\n",
 }
 
 
