@@ -128,7 +128,7 @@ MASKS = {
             x[torch.as_tensor(k, dtype=torch.bool, device=x.device)]  # TPF402
             x[m.long()], x[m.int()], x[m.to(torch.long)], x[m.byte().long()]
             x[m]
-            x[m.view(torch.bool)]
+            x[m.view(torch.bool)]  # TPF402
         """,
     "views and copies of a mask": """
         def f(x: Tensor):
@@ -241,9 +241,9 @@ TRUTHS = {
             if "a" in d or "b" in names or n in (1, 2) or n in range(3): pass
             if t.dim() in (2, 3) or t.dtype in (torch.float, torch.half) or t.device in (1,): pass
             if t.shape[0] in [1, 2] or len(t) in (1,): pass
-            i = xs.index(t)
-            c = xs.count(t)
-            xs.remove(t)
+            i = xs.index(t)  # TPF105
+            c = xs.count(t)  # TPF105
+            xs.remove(t)  # TPF105
             return t[0] in {1, 2}
         """,
     "min and max with a counter": """

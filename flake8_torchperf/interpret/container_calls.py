@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret import builtin_calls, classes, expressions, subscripts, targets
 from flake8_torchperf.interpret.environment import Env, path_of
 from flake8_torchperf.interpret.iteration import element_of
-from flake8_torchperf.interpret.operators import formatted
+from flake8_torchperf.interpret.operators import formatted, sought
 from flake8_torchperf.interpret.values import (
     BOOL,
     FLOAT,
@@ -101,14 +101,19 @@ def _sequence(
             return owner.element
         case "copy" | "union" | "intersection" | "difference":
             return owner
-        case "index" | "count" | "numel":
+        case "index" | "count" | "remove":
+            given = arguments.get(0)
+            if given is not None:
+                sought(given.value, owner, arguments.node, given.node, ctx)
+            return NONE if name == "remove" else INT
+        case "numel":
             return INT
         case "items":
             return UNKNOWN
         case "sort":
             builtin_calls.ordered(owner, node, arguments, env, ctx)
             return NONE
-        case "clear" | "reverse" | "remove":
+        case "clear" | "reverse":
             return NONE
     if owner.names and name == "_asdict":
         pairs = tuple(zip(owner.names, owner.items or (), strict=False))

@@ -278,15 +278,22 @@ def _membership(
             return  # no tensor holds text: whatever is said of it, this is a dict
         emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, right, operand_node=right_node)
         return
-    match right:
-        case Sequence(kind="list" | "tuple" | "sequence", element=element):
-            # `x in [t, ...]` asks `x == t` for its truth, one item after the other.
-            held = tensor_of(element)
-            asked = held or tensor_of(left)
-            other = left if held is not None else element
-            comparable = tensor_of(other) is not None or isinstance(other, Scalar)
-            if asked is not None and comparable and not _never_elementwise(other):
-                emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, asked, operand_node=left_node)
+    if isinstance(right, Sequence):
+        sought(left, right, node, left_node, ctx)
+
+
+def sought(
+    value: Value, among: Sequence, node: ast.expr, value_node: ast.expr, ctx: Context
+) -> None:
+    """``x in [t, ...]`` asks ``x == t`` for its truth, one item after the other; so does index."""
+    if among.kind not in ("list", "tuple", "sequence"):
+        return
+    held = tensor_of(among.element)
+    asked = held or tensor_of(value)
+    other = value if held is not None else among.element
+    comparable = tensor_of(other) is not None or isinstance(other, Scalar)
+    if asked is not None and comparable and not _never_elementwise(other):
+        emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, asked, operand_node=value_node)
 
 
 def formatted(value: Value, operation: str, node: ast.expr, ctx: Context) -> None:

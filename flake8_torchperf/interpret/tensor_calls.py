@@ -288,6 +288,8 @@ def _by_table(
     if not isinstance(value, Tensor):
         return value
     value = torch_calls.with_dtype(value, arguments)
+    if name == "view" and isinstance(arguments.value(0), DType):
+        value = replace(value, dtype=torch_calls.dtype_of(arguments.value(0)))
     value = moves.computed(value, op, tensors, arguments)
     if name == "copy_" and tensor.device == "host" and moves.fills_later(arguments):
         return moves.queued(tensor, ctx)

@@ -41,6 +41,7 @@ ASKING = {
     "reversed", "iter", "frozenset", "ascii", "debug", "info", "warning", "warn", "error",
     "critical",
     "exception", "log", "index", "tensor", "as_tensor", "islice", "cycle", "deque", "type",
+    "count", "remove",
 }  # fmt: skip
 # Calls that take numbers: a tensor among their arguments is read.
 SIZED = {
