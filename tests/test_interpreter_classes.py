@@ -171,6 +171,20 @@ ATTRIBUTES = {
                 if n > self.limit:  # TPF301
                     return 0
         """,
+    "asked elsewhere in the class for what no tensor has": """
+        class Repeated:
+            def __init__(self, base, plain):
+                self.base = base.unsqueeze(0)
+                self.plain = plain.unsqueeze(0)
+
+            def lower(self, n: int):
+                for _ in range(n):
+                    self.base.cholesky()
+                    self.plain.cholesky()  # TPF404
+
+            def rows(self):
+                return self.base.to_lazy()
+        """,
 }
 
 

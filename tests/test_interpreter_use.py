@@ -276,6 +276,22 @@ def test_a_module_without_torch_is_left_alone():
                 raise ValueError
             return torch._foreach_norm([x])[0].item()  # TPF101
         """,
+    "broadcast together, each keeps its dtype": """
+        def f(rate: torch.Tensor, value: torch.Tensor):
+            rate, value, some = torch.broadcast_tensors(rate, value, value > 0)
+            return rate[some].sum() + rate[value]  # TPF402
+        """,
+    "a tensor assigned through a mask": """
+        def f(x: torch.Tensor, out, count):
+            near = x.abs() < 1
+            out[near] = torch.logsumexp(x, 0)  # TPF403
+            count[near] = 1
+        """,
+    "the largest and the smallest": """
+        def f(x, y, limit):
+            if x.min() + limit < 1 or float(y.argmax()) > limit:  # TPF301, TPF101
+                return max(limit.max(3), 2)
+        """,
     "a size made of a count on the device": """
         def f(x: torch.Tensor, mask: torch.Tensor):
             return torch.Size((*x.shape[:-1], torch.count_nonzero(mask)))  # TPF107

@@ -16,6 +16,7 @@ from flake8_torchperf.interpret.docstrings import documented
 from flake8_torchperf.interpret.holders import HOLDERS, module_holder
 from flake8_torchperf.interpret.lineage import find_method, kind_of_instance, lineage, torch_kind
 from flake8_torchperf.interpret.returned import value_of_return
+from flake8_torchperf.interpret.telling import foreign
 from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
     BOOL,
@@ -141,8 +142,24 @@ def _of_lineage(info: ClassInfo, name: str, key: tuple[object, ...], ctx: Contex
         if found is None or found == UNKNOWN:
             found = _documented(base, name, ctx.machine) or found
         if found is not None:
-            return found
+            return UNKNOWN if _answers_as_other(found, name, info, ctx.machine) else found
     return None
+
+
+def _answers_as_other(value: Value, name: str, info: ClassInfo, machine: Machine) -> bool:
+    """A tensor by its use alone, asked anywhere in the class for what no tensor has."""
+    tensor = tensor_of(value)
+    if tensor is None or tensor.reason.strength is Strength.STATED:
+        return False
+    asked = (
+        node
+        for base in lineage(info, machine)
+        if not isinstance(base, str)
+        for method in base.functions
+        for node in method.nodes.of(ast.Attribute)
+        if isinstance(node.value, ast.Attribute) and node.value.attr == name
+    )
+    return any(isinstance(n.ctx, ast.Load) and foreign(n.attr, machine.table) for n in asked)
 
 
 def _documented(info: ClassInfo, name: str, machine: Machine) -> Value | None:

@@ -95,14 +95,20 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
 
 def _masked_unknown(indices: list[Index], node: ast.Subscript, ctx: Context) -> Value:
     """What is indexed by a mask that is a tensor is a tensor as well."""
+    base = _by_mask(indices, node, ctx)
+    if base is None:
+        return UNKNOWN
+    _tensor_reads(base, indices, node, ctx, "read")
+    return _tensor_item(base, indices)
+
+
+def _by_mask(indices: list[Index], node: ast.Subscript, ctx: Context) -> Tensor | None:
+    """The tensor that something must be because a mask that is a tensor is its index."""
     for index in indices:
         mask = _as_mask(index.value, None, ctx)
         if mask is not None and index.node is not None:
-            reason = Reason("indexed by a mask", node, mask.reason, Strength.INFERRED)
-            base = Tensor(reason)
-            _tensor_reads(base, indices, node, ctx, "read")
-            return _tensor_item(base, indices)
-    return UNKNOWN
+            return Tensor(Reason("indexed by a mask", node, mask.reason, Strength.INFERRED))
+    return None
 
 
 def _as_mask(value: Value, base: Tensor | None, ctx: Context) -> Tensor | None:
@@ -124,11 +130,13 @@ def _as_mask(value: Value, base: Tensor | None, ctx: Context) -> Tensor | None:
 def assigned(node: ast.Subscript, base: Value, value: Value, env: Env, ctx: Context) -> None:
     """``base[index] = value``: the sites of the assignment."""
     indices = _indices(node, base, env, ctx)
+    given = tensor_of(value)
     tensor = tensor_of(base)
+    if tensor is None and base == UNKNOWN and given is not None:
+        tensor = _by_mask(indices, node, ctx)
     if tensor is None:
         return
     loops.element_access(node, tensor, ctx)
-    given = tensor_of(value)
     # One number on the host is filled in as masked_fill_ does, be it Python's or a tensor's.
     number = given is None or (given.scalar and given.device == "host")
     operation = "assign-scalar" if number else "assign"

@@ -39,7 +39,8 @@ BARE = {
 }  # fmt: skip
 # Methods that arrays and data frames have too. Where a module imports neither, they tell.
 OF_ARRAYS = {
-    "any", "all", "eq", "ne", "lt", "le", "gt", "ge", "pow", "dot", "mul", "div",
+    "any", "all", "min", "max", "argmin", "argmax", "eq", "ne", "lt", "le", "gt", "ge", "pow",
+    "dot", "mul", "div",
 }  # fmt: skip
 ARRAYS = {
     "numpy", "pandas", "polars", "cupy", "jax", "scipy", "xarray", "sympy", "sqlalchemy", "cudf",
@@ -100,7 +101,7 @@ def told_by_call(call: ast.Call, module: ModuleMap, table: TorchTable) -> str:
     return ""
 
 
-BARE_ARRAYS = {"any", "all"}
+BARE_ARRAYS = {"any", "all", "min", "max", "argmin", "argmax"}
 
 
 def _numeric(node: ast.expr) -> bool:

@@ -18,6 +18,7 @@ from flake8_torchperf.interpret.operators import held_tensor
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.values import (
     BOOL,
+    COMPARED,
     NONE,
     SHAPE,
     UNKNOWN,
@@ -33,6 +34,7 @@ from flake8_torchperf.interpret.values import (
     Strength,
     Tensor,
     Value,
+    join_all,
     tensor_of,
 )
 from flake8_torchperf.sites.model import SiteKind
@@ -269,6 +271,17 @@ def _vmap(name: str, arguments: Arguments, ctx: Context) -> Value:
     return UNKNOWN
 
 
+def _broadcast(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``a, b, mask = torch.broadcast_tensors(a, b, c > 0)``: each keeps its dtype and place."""
+    made: list[Value] = []
+    for argument in arguments.positional:
+        reason = Reason(f"`{name}` returns it", argument.node)
+        dtype = "bool" if argument.value == COMPARED else "unknown"
+        tensor = tensor_of(argument.value) or Tensor(reason, dtype)
+        made.append(replace(tensor, reason=reason, scalar=None, role=""))
+    return Sequence("tuple", join_all(made), None if arguments.open else tuple(made))
+
+
 def _is_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     return BOOL
 
@@ -334,6 +347,7 @@ SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.nn.parameter.Parameter": _parameter,
     "torch.nn.Buffer": _parameter,
     "torch.Size": _size,
+    "torch.broadcast_tensors": _broadcast,
     "torch.Tensor": _tensor_class,
     "torch.is_tensor": _is_tensor,
     "torch.save": _save,
