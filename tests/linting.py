@@ -75,3 +75,22 @@ def check(
 def table(cases: Mapping[str, str]) -> pytest.MarkDecorator:
     """Parametrise a test over a table of programs, named by what each shows."""
     return pytest.mark.parametrize("code", list(cases.values()), ids=list(cases))
+
+
+# What the tests of compiled code begin with, and the rules they are about.
+COMPILING = """\
+import copy
+import functools
+import logging
+import math
+import random
+import time
+import warnings
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.func import grad, vmap
+
+logger = logging.getLogger(__name__)
+"""
+COMPILED = frozenset(f"TPF60{i}" for i in range(1, 9))
