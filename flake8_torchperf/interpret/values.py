@@ -256,29 +256,10 @@ class Compared:
 
 
 Value: TypeAlias = (
-    Tensor
-    | Scalar
-    | NoneValue
-    | NDArray
-    | Opaque
-    | Device
-    | DType
-    | Sequence
-    | Mapping_
-    | Told
-    | External
-    | Imported
-    | Function
-    | Closure
-    | ClassValue
-    | Instance
-    | BoundMethod
-    | Partial
-    | Returning
-    | Union
-    | Compared
-    | UnknownValue
-)
+    Tensor | Scalar | NoneValue | NDArray | Opaque | Device | DType | Sequence | Mapping_ | Told
+    | External | Imported | Function | Closure | ClassValue | Instance | BoundMethod | Partial
+    | Returning | Union | Compared | UnknownValue
+)  # fmt: skip
 
 UNKNOWN = UnknownValue()
 COMPARED = Compared()
