@@ -431,3 +431,11 @@ def test_places_that_are_cold(name: str, tmp_path: Path) -> None:
     assert [f.code for f in lint(code, str(file), ALL)] == ["TPF101"]
     other = tmp_path / "model.py"
     assert [f.code for f in lint(code, str(other), HOT)] == ["TPF101"]
+
+
+def test_a_folder_of_scripts_is_called_anything(tmp_path: Path) -> None:
+    file = tmp_path / "convert_and_report" / "model.py"
+    file.parent.mkdir()
+    code = program("def forward(x: Tensor):\n    return x.item()\n")
+    file.write_text(code)
+    assert [f.code for f in lint(code, str(file), HOT)] == ["TPF101"]

@@ -67,7 +67,7 @@ COLD_PLACES = frozenset((
 COLD_WORDS = frozenset((
     "report", "reports", "debug", "debugging", "visualizer", "visualization", "visualisation",
     "export", "convert", "conversion", "processing", "preprocessing", "preprocess",
-    "postprocessing", "postprocess", "flop", "flops", "profile", "profiler", "profiling",
+    "flop", "flops", "profile", "profiler", "profiling",
 ))  # fmt: skip
 # Packages of modules that write to disk and read from it.
 SAVING = frozenset((
@@ -116,9 +116,9 @@ def place_heat(module: ModuleMap) -> Heat | None:
     named = (*module.imports.values(), module.name)
     if any(target.startswith(COMPILERS) for target in named):
         return Heat(Level.COLD, "in a module that handles graphs")
-    parts = module.name.split(".")
+    parts, packaged = module.name.split("."), True
     if module.path is not None and not module.package:
-        parts = [module.path.parent.name, module.path.stem]
+        parts, packaged = [module.path.parent.name, module.path.stem], False
     for position, part in enumerate(parts, start=1):
         last = position == len(parts)
         plain = part.lstrip("_")
@@ -126,7 +126,8 @@ def place_heat(module: ModuleMap) -> Heat | None:
         if (
             plain in COLD_PLACES
             or named_test
-            or not COLD_WORDS.isdisjoint(plain.split("_"))
+            # A folder that is no package is called anything.
+            or ((packaged or last) and not COLD_WORDS.isdisjoint(plain.split("_")))
             or (plain in SAVING and not last)
         ):
             return Heat(Level.COLD, f"in {part}, which is no part of a step")
