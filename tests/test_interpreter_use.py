@@ -50,6 +50,19 @@ WITH_NUMPY = "import numpy as np\nimport torch\n"
         def f(x):
             return float(x.clone())
         """,
+    "a slice among several indices": """
+        def f(logits):
+            return logits[:, -1].argmax(-1).item()  # TPF101
+        """,
+    "of what a call gives": """
+        def f(model, ids):
+            last = model(ids)[:, -1]
+            return last.item()  # TPF101
+        """,
+    "a slice alone, a key of several parts": """
+        def f(names, table):
+            return names[1:].item() + table["a", 0].item()
+        """,
     "item alone would be its own reason": """
         def f(values):
             return sum(v.item() for v in values)
@@ -212,6 +225,10 @@ def test_comparisons_are_masks(code):
     "a comparison as an index": """
         def f(a):
             return a[a > 0]
+        """,
+    "a slice among several indices": """
+        def f(a):
+            return a[:, -1].item()
         """,
     "torch's own words tell all the same": """
         def f(a):

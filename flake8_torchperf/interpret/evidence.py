@@ -19,6 +19,7 @@ from flake8_torchperf.interpret.telling import (
     told_by_attribute,
     told_by_call,
     told_by_cast,
+    told_by_index,
 )
 from flake8_torchperf.interpret.values import (
     NONE,
@@ -358,6 +359,11 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
                     use.method = attr
         case ast.Subscript(slice=ast.UnaryOp(op=ast.Invert(), operand=mask)):
             _tell(_use_of(mask, aliases), "its inverse is used as an index", mask=True)
+        case ast.Subscript(value=base):
+            uses = _use_of(base, aliases)
+            told = told_by_index(node, known.module) if uses else ""
+            if told:
+                _tell(uses, told)
 
 
 def _made_of(node: ast.expr, aliases: Aliases, known: Knowledge) -> Uses:

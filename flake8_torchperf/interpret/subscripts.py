@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret import attributes, classes, expressions, loops
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.environment import Env, path_of
-from flake8_torchperf.interpret.telling import knows_arrays
+from flake8_torchperf.interpret.telling import knows_arrays, told_by_index
 from flake8_torchperf.interpret.values import (
     CHAIN_LENGTH,
     COMPARED,
@@ -94,8 +94,11 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
 
 
 def _masked_unknown(indices: list[Index], node: ast.Subscript, ctx: Context) -> Value:
-    """What is indexed by a mask that is a tensor is a tensor as well."""
+    """What is indexed by a mask that is a tensor is a tensor as well; so is ``x[:, 0]``'s ``x``."""
     base = _by_mask(indices, node, ctx)
+    told = "" if base is not None else told_by_index(node, ctx.module)
+    if told:
+        base = Tensor(Reason(told, node, None, Strength.INFERRED))
     if base is None:
         return UNKNOWN
     _tensor_reads(base, indices, node, ctx, "read")

@@ -69,7 +69,7 @@ def may_tell(nodes: Nodes, module: ModuleMap) -> bool:
     """May anything in a function tell of its names? Over-approximate, and cheap."""
     words = nodes.words()
     return not (WORDS.isdisjoint(words) and _of_torch(module).isdisjoint(words)) or any(
-        isinstance(index.slice, ast.UnaryOp) for index in nodes.of(ast.Subscript)
+        isinstance(index.slice, (ast.UnaryOp, ast.Tuple)) for index in nodes.of(ast.Subscript)
     )
 
 
@@ -106,6 +106,17 @@ BARE_ARRAYS = {"any", "all", "min", "max", "argmin", "argmax"}
 
 def _numeric(node: ast.expr) -> bool:
     return not (isinstance(node, ast.Constant) and isinstance(node.value, (str, type(None))))
+
+
+def told_by_index(node: ast.Subscript, module: ModuleMap) -> str:
+    """Why what is indexed is a tensor, ``x[:, -1]``; "" where the index does not tell.
+
+    No container takes a slice among several indices, and a type that takes ``...`` is no value.
+    """
+    if not isinstance(node.slice, ast.Tuple) or knows_arrays(module):
+        return ""
+    sliced = any(isinstance(part, ast.Slice) for part in node.slice.elts)
+    return "several of its dimensions are indexed" if sliced else ""
 
 
 def told_by_attribute(name: str, module: ModuleMap) -> bool:
