@@ -59,12 +59,6 @@ WITH_NUMPY = "import numpy as np\nimport torch\n"
             last = model(ids)[:, -1]
             return last.item()  # TPF101
         """,
-    "the largest's place, a form": """
-        def f(model, x):
-            out = model(x).view(-1)
-            best = model(x).argmax(1)
-            return out.mean().item(), best.tolist()  # TPF101, TPF102
-        """,
     "a slice alone, a key of several parts": """
         def f(names, table):
             return names[1:].item() + table["a", 0].item()
@@ -235,10 +229,6 @@ def test_comparisons_are_masks(code):
     "a slice among several indices": """
         def f(a):
             return a[:, -1].item()
-        """,
-    "a form": """
-        def f(a):
-            return a.view(-1).tolist()
         """,
     "torch's own words tell all the same": """
         def f(a):

@@ -40,10 +40,8 @@ BARE = {
 # Methods that arrays and data frames have too. Where a module imports neither, they tell.
 OF_ARRAYS = {
     "any", "all", "min", "max", "argmin", "argmax", "eq", "ne", "lt", "le", "gt", "ge", "pow",
-    "dot", "mul", "div", "view", "reshape", "clamp", "topk",
+    "dot", "mul", "div",
 }  # fmt: skip
-# Those of them that tell with arguments as well as without.
-EITHER_WAY = {"argmin", "argmax", "squeeze"}
 ARRAYS = {
     "numpy", "pandas", "polars", "cupy", "jax", "scipy", "xarray", "sympy", "sqlalchemy", "cudf",
     "dask", "pyarrow", "mlx", "tensorflow", "paddle", "datasets", "PIL", "sklearn", "numba",
@@ -63,8 +61,7 @@ DIMS = ("dim", "keepdim", "dims")
 SHAPES = {"shape", "ndim"}
 # Without one of these words, or a call of torch's, nothing in a function tells.
 WORDS = frozenset((
-    *TELLING, *BARE, *OF_ARRAYS, *EITHER_WAY, *CASTS, *SIZED, *DIMS, *SHAPES, "memory_format",
-    "device",
+    *TELLING, *BARE, *OF_ARRAYS, *CASTS, *SIZED, *DIMS, *SHAPES, "memory_format", "device",
 ))  # fmt: skip
 
 
@@ -99,8 +96,7 @@ def told_by_call(call: ast.Call, module: ModuleMap, table: TorchTable) -> str:
             return f"`.{name}({keyword.arg}=...)` is called"
         if keyword.arg == "memory_format" and name in ("clone", "contiguous"):
             return f"`.{name}({keyword.arg}=...)` is called"
-    shown = name in EITHER_WAY or (name in OF_ARRAYS and bare == (name in BARE_ARRAYS))
-    if shown and not knows_arrays(module):
+    if name in OF_ARRAYS and bare == (name in BARE_ARRAYS) and not knows_arrays(module):
         return f"`.{name}(...)` is called"
     return ""
 
