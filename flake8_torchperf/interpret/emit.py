@@ -16,8 +16,9 @@ from flake8_torchperf.interpret.contexts import (
     MESSAGE,
 )
 from flake8_torchperf.interpret.values import NDArray, Tensor, Value, tensor_of
-from flake8_torchperf.sites.hotness import OUTSIDE, prepares, waits_each_step
+from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
+from flake8_torchperf.sites.steps import OF_PIPELINE, OUTSIDE, prepares
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -134,9 +135,11 @@ def heat(ctx: Context) -> Heat:
         return ctx.base
     if ctx.demoted:
         return Heat(Level.COLD, ctx.demoted)
-    if ctx.loops and ctx.base.because.endswith(OUTSIDE) and prepares(ctx.loops[0].node, ctx.node):
-        return ctx.base
     if ctx.loops:
+        because = ctx.base.because
+        pipeline = because.endswith(OF_PIPELINE)
+        if because.endswith(OUTSIDE) and prepares(ctx.loops[0].node, ctx.node, pipeline=pipeline):
+            return ctx.base
         place = ctx.loops[-1]
         over = " over {over}" if place.over is not None else ""
         return Heat(Level.LOOP, "in the loop at line {line}" + over, place.node)

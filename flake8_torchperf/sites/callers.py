@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.sites.steps import is_entry_point, of_pipeline, prepares
 from flake8_torchperf.suspects.walk import children, walk
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ TELLING = (
     ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp,
     ast.If, ast.ExceptHandler, ast.Raise,
 )  # fmt: skip
+LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,6 +93,9 @@ def calls_in(module: ModuleMap) -> Calls:
             _wait([*node.decorator_list, node.args], place, waiting, calls)
             _wait(node.body, _Place(place.info if info is None else info), waiting, calls)
         elif isinstance(node, TELLING):
+            if _prepares(node, place.info):
+                _wait(children(node), place, waiting, calls)
+                continue
             for child, inner in _parted(node, place):
                 _wait([child], inner, waiting, calls)
         else:
@@ -122,6 +127,16 @@ def _parted(node: ast.AST, place: _Place) -> Iterable[tuple[ast.AST, _Place]]:
         return
     for child in children(node):
         yield child, place.inside(loop=id(child) in repeated, seldom=id(child) in seldom)
+
+
+def _prepares(node: ast.AST, info: FunctionInfo | None) -> bool:
+    """Is it a loop of an entry point that is not the one over steps?"""
+    return (
+        isinstance(node, LOOPS)
+        and info is not None
+        and is_entry_point(info)
+        and prepares(node, info.node, pipeline=of_pipeline(info))
+    )
 
 
 def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:

@@ -12,6 +12,15 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.sites.model import Heat, Level
+from flake8_torchperf.sites.steps import (
+    ENTRIES,
+    OF_PIPELINE,
+    OUTSIDE,
+    holds_program,
+    is_entry_point,
+    of_pipeline,
+    steps_within,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -217,21 +226,6 @@ def _makes_functions(info: FunctionInfo) -> bool:
     )
 
 
-def _is_entry_point(info: FunctionInfo) -> bool:
-    """A pipeline's ``__call__``, or one that holds the loop over steps, runs once for all steps.
-
-    The same of a method ``generate``, by which language models are asked for all tokens at once.
-    """
-    if info.name == "generate":
-        return info.owner is not None
-    if info.name != "__call__" or info.owner is None:
-        return False
-    lineage = (info.owner.name, *info.owner.bases)
-    return any("Pipeline" in name.rpartition(".")[2] for name in lineage) or bool(
-        info.nodes.of_any(ast.For, ast.While)
-    )
-
-
 @lru_cache(maxsize=8)
 def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, globs)))
@@ -259,8 +253,9 @@ def function_heat(
     info: FunctionInfo, given_tensors: bool, hot: tuple[str, ...], cold: tuple[str, ...]
 ) -> Heat:
     """The heat of a function: by name, by a compiling decorator, or by what it is given."""
-    if _is_entry_point(info) and not any(fnmatchcase(info.name, glob) for glob in hot):
-        return Heat(Level.COLD, f"in {info.name}, {OUTSIDE}")
+    if is_entry_point(info) and not any(fnmatchcase(info.name, glob) for glob in hot):
+        outside = OF_PIPELINE if of_pipeline(info) else OUTSIDE
+        return Heat(Level.COLD, f"in {info.name}, {outside}")
     named = named_heat(info.name, hot, cold)
     if named is not None:
         return named
@@ -276,7 +271,7 @@ def function_heat(
 def decided(info: FunctionInfo, hot: tuple[str, ...], cold: tuple[str, ...]) -> bool:
     """Does a function's name, decorator or kind say how often it runs, whoever calls it?"""
     return (
-        _is_entry_point(info)
+        is_entry_point(info)
         or named_heat(info.name, hot, cold) is not None
         or _runs_seldom(info)
         or any(d in ("torch.compile", "torch.jit.script") for d in info.decorators)
@@ -298,9 +293,11 @@ def called_heat(
         return heat
     if heat.level >= Level.STEP:
         return heat
-    if _before_loop(info, calls, settled, {info.key}, looping=True):
+    if _before_loop(info, calls, settled, {info.key}, _holds_steps):
         return Heat(Level.COLD, f"in {info.name}, {ONCE}", loops=False)
-    if _before_loop(info, calls, settled, {info.key}, looping=False):
+    if _before_loop(info, calls, settled, {info.key}, of_pipeline):
+        return Heat(Level.COLD, f"in {info.name}, {ONCE}", loops=steps_within(info.node))
+    if _before_loop(info, calls, settled, {info.key}, holds_program):
         return Heat(Level.COLD, f"in {info.name}, {ONCE}")
     if _only_set_up(info, calls, own, settled, {info.key}):
         return Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=False)
@@ -323,7 +320,7 @@ def _made_hot(
             if site.loop:
                 return Heat(Level.STEP, f"in {info.name}, called in a loop at line {site.line}")
             continue
-        stepping = site.loop and _holds_program(caller)
+        stepping = site.loop and holds_program(caller)
         if not stepping and settled(caller) and own(caller).level is Level.COLD:
             continue
         if (
@@ -363,7 +360,7 @@ def _sets_up(
 ) -> bool:
     """Does a call stand in set-up code, or before the loop of a program's main function?"""
     caller = site.caller
-    if caller is None or _holds_program(caller):
+    if caller is None or holds_program(caller):
         return not site.loop
     if settled(caller):
         return own(caller).level is Level.COLD
@@ -377,20 +374,20 @@ def _before_loop(
     calls: Calls,
     settled: Callable[[FunctionInfo], bool],
     seen: set[str],
-    *,
-    looping: bool,
+    begins: Callable[[FunctionInfo], bool],
 ) -> bool:
     """Is it seen to be called, and only where an entry point has not begun its loop over steps?
 
-    That says more than the tensors it is given, also of a public function. With ``looping`` the
-    entry points hold such a loop themselves, so that no loop elsewhere is it.
+    That says more than the tensors it is given, also of a public function. ``begins`` tells the
+    entry points: those that hold the loop over steps themselves, so that no loop elsewhere is it;
+    parts of pipelines; or whatever holds a program.
     """
     private = info.name.startswith("_") and info.name not in calls.loose
     outside = [s for s in calls.of(info) if s.caller is None or s.caller.key not in seen]
     return bool(outside) and all(
-        _leads_from_entry(site, calls, settled, seen, looping=looping)
+        _leads_from_entry(site, calls, settled, seen, begins)
         # What a script calls at module level it calls once.
-        or (site.caller is None and not site.loop and private and not looping)
+        or (site.caller is None and not site.loop and private and begins is holds_program)
         for site in outside
     )
 
@@ -400,51 +397,33 @@ def _leads_from_entry(
     calls: Calls,
     settled: Callable[[FunctionInfo], bool],
     seen: set[str],
-    *,
-    looping: bool,
+    begins: Callable[[FunctionInfo], bool],
 ) -> bool:
     caller = site.caller
     if caller is None:
         return False
-    if _holds_program(caller):
-        steps = caller.name in ENTRIES and caller.nodes.of_any(ast.For, ast.While)
-        return not site.loop and bool(steps or not looping)
+    if holds_program(caller):
+        return not site.loop and begins(caller)
+    if site.loop and not _loops_prepare(caller, begins):
+        return False
     reached = seen | {caller.key}
-    return not settled(caller) and _before_loop(caller, calls, settled, reached, looping=looping)
+    return not settled(caller) and _before_loop(caller, calls, settled, reached, begins)
 
 
-def _holds_program(info: FunctionInfo) -> bool:
-    """Does a function hold a whole program, so that what it does outside loops it does once?"""
-    return info.name in PREAMBLES or _is_entry_point(info)
+def _loops_prepare(info: FunctionInfo, begins: Callable[[FunctionInfo], bool]) -> bool:
+    """Is no loop of a function that entry points call the one over steps?"""
+    if begins is of_pipeline:
+        return not steps_within(info.node)
+    return begins is _holds_steps
 
 
-ENTRIES = ("__call__", "generate")
-OUTSIDE = "outside its loop over steps"
-
-
-def prepares(loop: ast.AST, node: ast.AST | None) -> bool:
-    """Is a loop of an entry point over its inputs, beside another loop that is over its steps?"""
-    return node is not None and _loops_over_steps(node) and not _loops_over_steps(loop)
-
-
-def _loops_over_steps(node: ast.AST) -> bool:
-    """Does the head of a loop in it, its own included, speak of steps?"""
-    return any(
-        isinstance(inner, ast.While)
-        or (isinstance(inner, ast.For) and any(map(_speaks_of_steps, (inner.target, inner.iter))))
-        for inner in ast.walk(node)
-    )
-
-
-def _speaks_of_steps(node: ast.expr) -> bool:
-    return any(
-        "step" in name.lower()
-        for inner in ast.walk(node)
-        for name in (getattr(inner, "id", ""), getattr(inner, "attr", ""))
-    )
-
-
-PREAMBLES = ("main", "_main", "cli")
+def _holds_steps(info: FunctionInfo) -> bool:
+    """Does an entry point hold a loop that may be the one over steps?"""
+    if info.name not in ENTRIES:
+        return False
+    if of_pipeline(info):
+        return steps_within(info.node)
+    return bool(info.nodes.of_any(ast.For, ast.While))
 
 
 def _runs_every_step(heat: Heat) -> bool:

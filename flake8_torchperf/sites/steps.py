@@ -1,0 +1,117 @@
+"""Entry points, which run once for all steps, and which of their loops are over those steps.
+
+Enters functions and loops; leaves what of them prepares. By syntax alone; must not know values.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flake8_torchperf.suspects.modulemap import FunctionInfo
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+# Functions that hold a whole program, and methods that hold the loop over steps.
+PREAMBLES = ("main", "_main", "cli")
+ENTRIES = ("__call__", "generate")
+OUTSIDE = "outside its loop over steps"
+OF_PIPELINE = f"a part of a pipeline, {OUTSIDE}"
+
+
+def is_entry_point(info: FunctionInfo) -> bool:
+    """A pipeline's ``__call__``, or one that holds the loop over steps, runs once for all steps.
+
+    The same of a method ``generate``, by which language models are asked for all tokens at once.
+    """
+    if info.name == "generate":
+        return info.owner is not None
+    if info.name != "__call__" or info.owner is None:
+        return False
+    return of_pipeline(info) or bool(info.nodes.of_any(ast.For, ast.While))
+
+
+def of_pipeline(info: FunctionInfo) -> bool:
+    """Is it the ``__call__`` of a pipeline, or of a part of one?"""
+    if info.name != "__call__" or info.owner is None:
+        return False
+    lineage = (info.owner.name, *info.owner.bases)
+    return any("Pipeline" in name.rpartition(".")[2] for name in lineage)
+
+
+def holds_program(info: FunctionInfo) -> bool:
+    """Does a function hold a whole program, so that what it does outside loops it does once?"""
+    return info.name in PREAMBLES or is_entry_point(info)
+
+
+def prepares(loop: ast.AST, node: ast.AST | None, *, pipeline: bool = False) -> bool:
+    """Is a loop of an entry point over its inputs, beside another loop that is over its steps?
+
+    A pipeline may have its loop over steps elsewhere.
+    """
+    if node is None or over_steps(loop):
+        return False
+    if pipeline:
+        return not _carries(loop)
+    return over_steps(node)
+
+
+def steps_within(node: ast.AST) -> bool:
+    """Is there a loop in it that is over steps, by its head or by what a round hands on?"""
+    return over_steps(node) or _carries(node)
+
+
+def over_steps(node: ast.AST) -> bool:
+    """Does the head of a loop in it, its own included, speak of steps?"""
+    return any(
+        isinstance(inner, ast.While)
+        or (isinstance(inner, ast.For) and any(map(_speaks_of_steps, (inner.target, inner.iter))))
+        for inner in ast.walk(node)
+    )
+
+
+def _speaks_of_steps(node: ast.expr) -> bool:
+    return any(
+        "step" in name.lower()
+        for inner in ast.walk(node)
+        for name in (getattr(inner, "id", ""), getattr(inner, "attr", ""))
+    )
+
+
+def _carries(node: ast.AST) -> bool:
+    """Does a loop in it give what one round made to a call in the next: ``x = model(x, t)``?"""
+    return any(isinstance(inner, ast.For) and _hands_on(inner) for inner in ast.walk(node))
+
+
+def _hands_on(loop: ast.For) -> bool:
+    made = _bound(loop.target)
+    waiting: list[ast.AST] = list(reversed(loop.body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Assign):
+            bound = {name for target in node.targets for name in _bound(target)}
+            if not (bound - made).isdisjoint(_given(node.value)):
+                return True
+            made |= bound
+        elif isinstance(node, ast.stmt) and not isinstance(node, FUNCTIONS):
+            waiting.extend(reversed(list(ast.iter_child_nodes(node))))
+    return False
+
+
+def _bound(target: ast.expr) -> set[str]:
+    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and _stored(n)}
+
+
+def _stored(name: ast.Name) -> bool:
+    return isinstance(name.ctx, ast.Store)
+
+
+def _given(value: ast.expr) -> set[str]:
+    """The names that calls in an expression are given as they are."""
+    calls = (inner for inner in ast.walk(value) if isinstance(inner, ast.Call))
+    return {
+        given.id
+        for call in calls
+        for given in (*call.args, *(keyword.value for keyword in call.keywords))
+        if isinstance(given, ast.Name)
+    }
