@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from linting import check, table
+from linting import ALL, check, table
 
 LOOPS = {
     "a value that changes kind on the way round": """
@@ -291,7 +291,7 @@ TRY = {
 
 @table(TRY)
 def test_try(code: str) -> None:
-    check(code)
+    check(code, ALL)
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="except* came with Python 3.11")

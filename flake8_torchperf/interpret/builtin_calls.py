@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import attributes, calls, classes, containers, operators
 from flake8_torchperf.interpret.arguments import Argument, Arguments
+from flake8_torchperf.interpret.contexts import HOST_ONLY
 from flake8_torchperf.interpret.emit import emit, emit_read, looked_at
 from flake8_torchperf.interpret.iteration import element_of, paired, unpack_reads
 from flake8_torchperf.interpret.operators import formatted, held_tensor
@@ -402,7 +403,7 @@ def _math(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
-    """Every function of numpy takes its arguments to the host by ``__array__``."""
+    """Every function of numpy reads its arguments by ``__array__``, which takes the host's only."""
     for argument in arguments.positional:
         held = held_tensor(argument.value)
         if held is not None:
@@ -413,7 +414,7 @@ def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
                 arguments.node,
                 held,
                 operand_node=argument.node,
-                traits=("to-host",),
+                traits=("to-host",) if held.device == "device" else ("to-host", HOST_ONLY),
             )
             break
         looked_at(argument.value, f"np.{rest}", arguments.node, ctx)

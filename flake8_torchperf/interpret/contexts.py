@@ -52,6 +52,19 @@ FALLBACK = "fallback"
 LACKING = frozenset(("mps", "npu", "xla", "xpu", "hpu", "mtia", "mlu", "musa"))
 # The trait of what is given to a function of another library, which works on the host.
 GIVEN_AWAY = "given-away"
+# The trait of what fails with a tensor on a device, so that it is given those of the host alone:
+# torch/csrc/utils/tensor_numpy.cpp, "Use Tensor.cpu() to copy the tensor to host memory first".
+HOST_ONLY = "host-only"
+# The trait of the branch in which a caller asks to wait, and words in the name of such a flag.
+WAITING_ASKED = "where waiting is asked for"
+WAITING = frozenset((
+    "sync", "synchronize", "synchronise", "synchronous", "barrier", "blocking", "wait", "empty",
+    "cache",
+))  # fmt: skip
+# Functions that tell a person of something unusual: a branch that begins with one runs seldom.
+WARNING = frozenset((
+    "warn", "warning", "warning_once", "warn_once", "error", "exception", "critical", "fatal",
+))  # fmt: skip
 # The trait of text that is kept under a name that says it is for a person.
 MESSAGE = "message"
 MESSAGES = frozenset((
@@ -109,6 +122,12 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
                 return ASKED, True
             if "first" in words and not ONCE.isdisjoint(words):
                 return FIRST, True
+            if not WAITING.isdisjoint(words):
+                return WAITING_ASKED, True
+        case ast.Compare(
+            left=(ast.Name() | ast.Attribute()) as option, comparators=[ast.Constant(value=int())]
+        ) if not WAITING.isdisjoint(dotted_name(option).rpartition(".")[2].split("_")):
+            return WAITING_ASKED, True
         case ast.Compare(left=ast.BinOp(op=ast.Mod()) as every, ops=[ast.Eq()]):
             if _counts_steps(every):
                 return "once in several steps", True
@@ -256,10 +275,22 @@ def branch_context(
             place = ctx.demote(why).mark("compiling-guard")
             return place.mark(TRACED) if seldom_when == holds else place
         if seldom_when == holds:
-            return ctx.mark(why) if why == FALLBACK else ctx.demote(why)
+            return ctx.mark(why) if why in (FALLBACK, WAITING_ASKED) else ctx.demote(why)
     if body is not None and ends_in_raise(body):
         return ctx.demote("on the way to an error").mark("error-message")
+    if body and _warns(body[0]):
+        return ctx.demote("on the way to a warning")
     return ctx
+
+
+def _warns(statement: ast.stmt) -> bool:
+    """``warnings.warn(...)``, ``logger.warning(...)``, ``rank_zero_warn(...)``."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))):
+            return name in WARNING
+        case ast.Expr(value=ast.Call(func=ast.Name(id=name))):
+            return not WARNING.isdisjoint(name.split("_"))
+    return False
 
 
 def ends_in_raise(body: Sequence[ast.stmt]) -> bool:

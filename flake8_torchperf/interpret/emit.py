@@ -12,8 +12,10 @@ from flake8_torchperf.interpret.contexts import (
     EXCEPT,
     FALLBACK,
     GIVEN_AWAY,
+    HOST_ONLY,
     LATER,
     MESSAGE,
+    WAITING_ASKED,
 )
 from flake8_torchperf.interpret.values import NDArray, Tensor, Value, tensor_of
 from flake8_torchperf.sites.hotness import waits_each_step
@@ -57,6 +59,10 @@ def emit(
         ctx = ctx.demote("for a library that works on the host")
     if kind is SiteKind.TRANSFER and FALLBACK in ctx.traits:
         ctx = ctx.demote("for a device that lacks something")
+    if HOST_ONLY in traits:
+        ctx = ctx.demote("where only a tensor on the host is taken")
+    if kind is SiteKind.SYNCHRONIZE and WAITING_ASKED in ctx.traits:
+        ctx = ctx.demote(WAITING_ASKED)
     if kind is SiteKind.SYNCHRONIZE and not waits_each_step(ctx.node, ctx.base):
         ctx = ctx.demote("where waiting is the purpose")
     sink.append(

@@ -7,6 +7,7 @@ flow out of it. Must not know rules.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flake8_torchperf.interpret import (
@@ -60,6 +61,7 @@ from flake8_torchperf.interpret.values import (
     Reason,
     Returning,
     Scalar,
+    Tensor,
     Value,
     tensor_of,
 )
@@ -236,6 +238,8 @@ def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
     left = expressions.evaluate(node.target, env, ctx)
     right = expressions.evaluate(node.value, env, ctx)
     value = operators.binary(node.op, left, right, node, ctx)
+    if isinstance(left, Tensor) and left.device == "host" and isinstance(value, Tensor):
+        value = replace(value, device="host")  # in place: it stays where it is
     if ctx.sink is not None and ctx.machine.compiled is not None:
         compiled.note_statement(node, ctx)
     if isinstance(node.op, ast.Add) and isinstance(right, Scalar) and right.read:
@@ -361,11 +365,12 @@ def _try(node: ast.Try, env: Env, ctx: Context) -> Flow:
     else:
         flows.append(body)
     start = merge(states) or before
+    failed = ctx.mark(EXCEPT).demote("after something failed")
     for handler in node.handlers:
         inside = dict(start)
         if handler.name is not None:
             inside[handler.name] = Opaque("exception")
-        flows.append(block(handler.body, inside, ctx.mark(EXCEPT)))
+        flows.append(block(handler.body, inside, failed))
     met = _meet(*flows)
     if not node.finalbody:
         return met

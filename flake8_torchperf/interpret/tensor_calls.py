@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import moves, torch_calls, torch_special
+from flake8_torchperf.interpret.contexts import HOST_ONLY
 from flake8_torchperf.interpret.emit import early, emit_read
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.values import (
@@ -114,7 +115,9 @@ def _copy(
         arguments.node,
         tensor,
         operand_node=owner,
-        traits=("to-host",),
+        traits=("to-host", HOST_ONLY)
+        if name == "numpy" and _must_be_host(tensor, arguments)
+        else ("to-host",),
     )
     if name == "numpy":
         return NDArray(tensor) if tensor.arrives else NDARRAY
@@ -128,6 +131,11 @@ def _copy(
     if tensor.device == "host":
         return replace(tensor, role="")
     return on_host(tensor)
+
+
+def _must_be_host(tensor: Tensor, arguments: Arguments) -> bool:
+    """``x.numpy()`` fails where ``x`` is on a device, other than ``x.numpy(force=True)``."""
+    return tensor.device != "device" and not (arguments.positional or arguments.keywords)
 
 
 def on_device(tensor: Tensor, device: str = "device") -> Tensor:

@@ -53,7 +53,10 @@ COLD_NAMES = (
     "*gather_object*", "*broadcast_object*", "*scatter_object*", "*object_list*", "*optim_state*",
     "*rng_state*", "*random_state*", "*_rng_*", "generate_*report*", "*_report", "report_*",
     "gradcheck*", "gradgradcheck*", "unload*", "*_message", "*_msg", "find_usable_*", "*collate*",
-    "on_log*", "get_*_stats", "transfer_weights", "copy_weights", "restore*",
+    "on_log*", "*epoch_end", "*epoch_start", "*epoch_begin", "on_fit_*", "on_train_start",
+    "on_train_begin", "on_train_end", "on_validation_start", "on_validation_end", "on_test_start",
+    "on_test_end", "on_predict_start", "on_predict_end", "on_sanity_check_*", "on_exception",
+    "get_*_stats", "transfer_weights", "copy_weights", "restore*",
 )  # fmt: skip
 # Names that say the result is a thing of the host's: `to_list`, `tensor2im`, `offload_to_cpu`.
 _TO_HOST = re.compile(
@@ -69,14 +72,15 @@ COLD_PLACES = frozenset((
     "init", "initialization", "test", "tests", "testing", "test_utils", "conftest", "onnx",
     "export", "exporter", "benchmark", "benchmarks", "gradcheck", "tensorboard", "testing_utils",
     "deprecated", "trace", "tracing", "tracer", "device_mesh", "tunable", "autotune", "autotuner",
-    "autotuning", "io", "database",
+    "autotuning", "io", "database", "loader", "loaders", "dataloader", "dataloaders", "data_loader",
+    "data_loaders",
 ))  # fmt: skip
 # Words of such a name, between underscores, that say the same, or that data is prepared for a model
 # there, or its results for people.
 COLD_WORDS = frozenset((
     "report", "reports", "debug", "debugging", "visualizer", "visualization", "visualisation",
     "export", "convert", "conversion", "processing", "preprocessing", "preprocess",
-    "flop", "flops", "profile", "profiler", "profiling",
+    "prune", "pruner", "pruning", "flop", "flops", "profile", "profiler", "profiling",
 ))  # fmt: skip
 # Packages of modules that write to disk and read from it.
 SAVING = frozenset((

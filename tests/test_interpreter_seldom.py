@@ -1,0 +1,153 @@
+"""Places that run seldom, and waits that are asked for or cannot be: facts about code, not names.
+
+Each program is silent by default and reports the marked lines in scope `all`; its near neighbours,
+which are hot, are reported in both.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from linting import ALL, HOT, check, findings, program, table
+
+from flake8_torchperf.pipeline import lint
+
+SELDOM = {
+    "what warns first": """
+        import warnings
+
+        def forward(self, x: Tensor, bound: Tensor):
+            if len(x) > 3:
+                warnings.warn("too many")
+                x = x[x > 0]  # TPF402
+            else:
+                logger.warning("few")
+                print(x)  # TPF104
+            if len(x) == 0:
+                rank_zero_warn("none")
+                return bound.item()  # TPF101
+            return x
+        """,
+    "what is done after something failed": """
+        def step(x: Tensor):
+            for i in range(3):
+                try:
+                    x = x @ x
+                except RuntimeError:
+                    x = x / x.max().item()  # TPF101
+            return x
+        """,
+    "at the end of an epoch": """
+        class Stop:
+            def on_train_epoch_end(self, current: Tensor):
+                if self._stops(current):
+                    return current.item()  # TPF101
+
+            def on_validation_end(self, current: Tensor):
+                return self._stops(current)
+
+            def _stops(self, current: Tensor):
+                return current.isfinite().item()  # TPF101
+        """,
+    "waiting that an option asks for": """
+        class Engine:
+            def eval_step(self, args):
+                if args.empty_unused_memory_level >= 1:
+                    torch.cuda.empty_cache()  # TPF106
+                if self.synchronize:
+                    torch.cuda.synchronize()  # TPF106
+                if args.sync_every_step == 1:
+                    torch.cuda.synchronize()  # TPF106
+        """,
+    "what is given a tensor on the host, or fails": """
+        def step(x: Tensor, rows: list[Tensor]):
+            for row in rows:
+                print(np.median(row), np.asarray(row).sum(), np.array(rows))  # TPF102, TPF102, TPF102
+            return x.detach().numpy()  # TPF102
+        """,
+}
+
+
+@table(SELDOM)
+def test_what_is_seldom_or_cannot_wait(code: str) -> None:
+    check(code, ALL)
+    assert findings(program(code), HOT) == []
+
+
+HOT_ALL_THE_SAME = {
+    "the test that leads to a warning": """
+        import warnings
+
+        def forward(self, x: Tensor):
+            if x.min() < 0:  # TPF301
+                warnings.warn("negative")
+            if len(x) > 3:
+                x = x[x > 0]  # TPF402
+                warnings.warn("too many")
+            return x
+        """,
+    "what is tried": """
+        def step(x: Tensor):
+            try:
+                x = x / x.max().item()  # TPF101
+            except RuntimeError:
+                return x
+            else:
+                return x.sum().item()  # TPF101
+            finally:
+                print(x)  # TPF104
+        """,
+    "at the end of a batch": """
+        class Stop:
+            def on_train_batch_end(self, current: Tensor):
+                return current.item()  # TPF101
+        """,
+    "waiting in each step, whoever asks": """
+        class Engine:
+            def train_step(self, x: Tensor, args):
+                torch.cuda.synchronize()  # TPF106
+                if args.level >= 1:
+                    torch.cuda.empty_cache()  # TPF106
+                if self.synchronize:
+                    return x.item()  # TPF101
+                else:
+                    torch.cuda.synchronize()  # TPF106
+        """,
+    "what is known to be on a device, or asks for a copy": """
+        def step(x: Tensor):
+            y = x.cuda()
+            return y.numpy(), np.asarray(y), x.numpy(force=True), x.cpu().numpy()  # TPF102, TPF102, TPF102, TPF102
+        """,
+}
+
+
+@table(HOT_ALL_THE_SAME)
+def test_what_is_hot_all_the_same(code: str) -> None:
+    check(code, HOT)
+
+
+def test_what_is_added_to_a_tensor_on_the_host_stays_there() -> None:
+    check(
+        """
+        def converged(xs: list[Tensor], y: Tensor):
+            total = torch.tensor(0.0)
+            for x in xs:
+                total += torch.norm(x)
+            y += torch.ones(3)
+            return bool(total < 3), bool(y.sum() < 3)  # TPF101
+        """,
+        ALL,
+    )
+
+
+@pytest.mark.parametrize("name", ["loader/utils.py", "nn/prune.py", "data_loader.py"])
+def test_places_that_are_no_part_of_a_step(name: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    (file.parent / "__init__.py").touch()
+    code = program("def forward(x: Tensor):\n    return x.item()\n")
+    file.write_text(code)
+    assert lint(code, str(file), HOT) == []
+    assert [f.code for f in lint(code, str(file), ALL)] == ["TPF101"]
+    assert [f.code for f in lint(code, str(tmp_path / "overloaded.py"), HOT)] == ["TPF101"]
