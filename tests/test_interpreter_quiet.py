@@ -301,6 +301,13 @@ STILL = {
         def main(x: Tensor):
             train([x])
         """,
+    "a tensor that is given, or made of what is given": """
+        class Attention:
+            def __call__(self, rotary: Tensor, other: Tensor | None = None):
+                if other is not None:
+                    self.turn(*other.sin())  # TPF201
+                return self.turn(*rotary)  # TPF201
+        """,
     "tokens generated one by one": """
         class Model:
             def generate(self, x: Tensor):
@@ -399,6 +406,15 @@ NO_TENSORS = {
                 cos, sin = rotary
                 turned = list(rotary)
                 return x * cos + x * sin + self.turn(x, *rotary), turned
+        """,
+    "an optional pair, tested for None": """
+        class Attention:
+            def __call__(self, x: Tensor, rotary: Tensor | None = None):
+                if rotary is not None:
+                    x = self.turn(x, *rotary)
+                    cos, sin = rotary
+                    return x * cos + x * sin
+                return x
         """,
     "numbers where tensors are declared": """
         class Report:

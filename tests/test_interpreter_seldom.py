@@ -60,6 +60,15 @@ SELDOM = {
                 if args.sync_every_step == 1:
                     torch.cuda.synchronize()  # TPF106
         """,
+    "what all steps led to": """
+        def sample(model, xs: list[Tensor], timesteps: list[int]):
+            videos = []
+            for x in xs:
+                for t in timesteps:
+                    x = torch.add(x, model(x, t))
+                videos.append(x.detach().cpu())  # TPF102
+            return videos
+        """,
     "what is given a tensor on the host, or fails": """
         def step(x: Tensor, rows: list[Tensor]):
             for row in rows:
@@ -97,6 +106,19 @@ HOT_ALL_THE_SAME = {
                 return x.sum().item()  # TPF101
             finally:
                 print(x)  # TPF104
+        """,
+    "what each step moves, and what is moved beside another loop": """
+        def sample(model, xs: list[Tensor], timesteps: list[int]):
+            videos = []
+            for x in xs:
+                for t in timesteps:
+                    x = torch.add(x, model(x, t))
+                    videos.append(x.detach().cpu())  # TPF102
+            for x in xs:
+                videos.append(x.detach().cpu())  # TPF102
+                for row in videos:
+                    show(row)
+            return videos
         """,
     "at the end of a batch": """
         class Stop:

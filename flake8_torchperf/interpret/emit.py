@@ -20,7 +20,7 @@ from flake8_torchperf.interpret.contexts import (
 from flake8_torchperf.interpret.values import NDArray, Tensor, Value, tensor_of
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
-from flake8_torchperf.sites.steps import OF_PIPELINE, OUTSIDE, prepares
+from flake8_torchperf.sites.steps import OF_PIPELINE, OUTSIDE, around_steps, prepares
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,6 +57,8 @@ def emit(
         ctx = ctx.demote("in the text of an error")
     if kind is SiteKind.TRANSFER and GIVEN_AWAY in ctx.traits and not ctx.given:
         ctx = ctx.demote("for a library that works on the host")
+    if "to-host" in traits and ctx.loops and around_steps(ctx.loops[-1].node):
+        ctx = ctx.demote("once for all steps of the loop beside it")
     if kind is SiteKind.TRANSFER and FALLBACK in ctx.traits:
         ctx = ctx.demote("for a device that lacks something")
     if HOST_ONLY in traits:

@@ -5,10 +5,12 @@ Enters a value; leaves the value of its elements. Must not know statements.
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.emit import emit_read
+from flake8_torchperf.interpret.parameters import parameters_of
 from flake8_torchperf.interpret.values import (
     BATCH,
     NDARRAY,
@@ -125,6 +127,17 @@ def _never_tested(value: Value) -> bool:
     )
 
 
+def _left_out(value: Value, ctx: Context) -> bool:
+    """Is it an optional parameter as it was given, tested for None or not? The same goes for it."""
+    if not isinstance(value, Tensor) or value.chain or value.role or ctx.node is None:
+        return False
+    return any(
+        isinstance(default, ast.Constant) and default.value is None
+        for parameter, default in parameters_of(ctx.node.args)
+        if value.reason.node is parameter and parameter.annotation is not None
+    )
+
+
 def unpack_reads(
     value: Value,
     operation: str,
@@ -134,7 +147,7 @@ def unpack_reads(
 ) -> None:
     """Record that a tensor is iterated by Python."""
     kind = SiteKind.TENSOR_ITERATION
-    if operation in WHOLE and _never_tested(value):
+    if operation in WHOLE and (_never_tested(value) or _left_out(value, ctx)):
         return
     if operation == "unpack" and ctx.base.level is Level.HOT and not ctx.loops:
         ctx = ctx.demote("once: it waits for nothing and makes a view for each name")

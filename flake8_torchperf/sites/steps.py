@@ -61,6 +61,14 @@ def steps_within(node: ast.AST) -> bool:
     return over_steps(node) or _carries(node)
 
 
+def around_steps(loop: ast.AST) -> bool:
+    """Does a loop hold another that is over steps? What it moves, it moves once for all of them."""
+    return any(
+        isinstance(inner, ast.For) and inner is not loop and over_steps(inner)
+        for inner in ast.walk(loop)
+    )
+
+
 def over_steps(node: ast.AST) -> bool:
     """Does the head of a loop in it, its own included, speak of steps?"""
     return any(
