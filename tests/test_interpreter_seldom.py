@@ -69,6 +69,11 @@ SELDOM = {
                 videos.append(x.detach().cpu())  # TPF102
             return videos
         """,
+    "solved beside what is on the host": """
+        def matrix(values, n: int, x: Tensor):
+            q = torch.randn((n, n))
+            return torch.linalg.solve(q, torch.diag(torch.as_tensor(values)))  # TPF404
+        """,
     "what is given a tensor on the host, or fails": """
         def step(x: Tensor, rows: list[Tensor]):
             for row in rows:
@@ -119,6 +124,10 @@ HOT_ALL_THE_SAME = {
                 for row in videos:
                     show(row)
             return videos
+        """,
+    "solved where nothing is known to be on the host": """
+        def matrix(values, x: Tensor):
+            return torch.linalg.solve(x, torch.diag(torch.as_tensor(values)))  # TPF404
         """,
     "at the end of a batch": """
         class Stop:
@@ -173,3 +182,26 @@ def test_places_that_are_no_part_of_a_step(name: str, tmp_path: Path) -> None:
     assert lint(code, str(file), HOT) == []
     assert [f.code for f in lint(code, str(file), ALL)] == ["TPF101"]
     assert [f.code for f in lint(code, str(tmp_path / "overloaded.py"), HOT)] == ["TPF101"]
+
+
+NOT_THERE = {
+    "one parameter's norm in each round of training": """
+        def train(model: nn.Linear, batches: list[Tensor]):
+            loss = 0.0
+            for x in batches:
+                loss = loss + torch.norm(model.weight) + model.weight.norm()
+            for p in model.parameters():
+                loss = loss + p.norm()  # TPF204
+            return loss
+        """,
+    "rows for a processor": """
+        def features(processor, images: Tensor):
+            inputs = processor(images=[i.cpu() for i in images], return_tensors="pt")
+            return inputs, [i.sum() for i in images]  # TPF201
+        """,
+}
+
+
+@table(NOT_THERE)
+def test_what_is_something_else(code: str) -> None:
+    check(code, HOT)

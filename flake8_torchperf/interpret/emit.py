@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context, LoopPlace
 
 
+# What takes a tensor to the host, or apart, for someone else.
+HANDING_OVER = (SiteKind.TRANSFER, SiteKind.TENSOR_ITERATION)
 # What the host waits for, whatever stands in it.
 WAITING = (SiteKind.SYNCHRONIZE, SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
 
@@ -55,7 +57,7 @@ def emit(
         ctx = ctx.demote("where nothing takes what is made: it starts the device up")
     if kind is SiteKind.FORMAT and not ctx.traits.isdisjoint((EXCEPT, LATER)):
         ctx = ctx.demote("in the text of an error")
-    if kind is SiteKind.TRANSFER and GIVEN_AWAY in ctx.traits and not ctx.given:
+    if kind in HANDING_OVER and GIVEN_AWAY in ctx.traits and not ctx.given:
         ctx = ctx.demote("for a library that works on the host")
     if "to-host" in traits and ctx.loops and around_steps(ctx.loops[-1].node):
         ctx = ctx.demote("once for all steps of the loop beside it")

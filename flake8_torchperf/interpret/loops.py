@@ -26,6 +26,7 @@ from flake8_torchperf.interpret.values import (
 )
 from flake8_torchperf.sites.model import Site, SiteKind
 from flake8_torchperf.suspects.nominate import PER_PARAMETER
+from flake8_torchperf.suspects.walk import changes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -314,7 +315,10 @@ def in_place(node: ast.AugAssign, left: Value, ctx: Context) -> None:
     name = AUGMENTED.get(type(node.op), "")
     if tensor is None or tensor.role not in ("parameter", "gradient") or not ctx.loops:
         return
-    if name in PER_PARAMETER and ctx.loops[-1].kind == "for" and not offers_foreach(ctx):
+    place = ctx.loops[-1]
+    if place.kind != "for" or not changes_in(node.target, place.node):
+        return
+    if name in PER_PARAMETER and not offers_foreach(ctx):
         emit(ctx, SiteKind.PARAMETER_LOOP, name, node, tensor, operand_node=node.target)
 
 

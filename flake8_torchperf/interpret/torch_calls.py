@@ -34,6 +34,7 @@ from flake8_torchperf.interpret.values import (
 from flake8_torchperf.knowledge.returns import Return, UnknownReturn, common_return
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.suspects.nominate import PER_PARAMETER
+from flake8_torchperf.suspects.walk import changes_in
 
 if TYPE_CHECKING:
     import ast
@@ -216,6 +217,8 @@ def sites_of(
     operand = next((t for t in tensors[_counted(name, tensors) :] if t.device != "host"), None)
     if operand is None:
         return
+    if _beside_host(name, tensors):
+        ctx = ctx.demote("beside a tensor on the host")
     node = owner if owner is not None else _first_node(arguments)
     if name == "masked_select":
         emit(ctx, SiteKind.MASK_INDEX, "read", arguments.node, operand, operand_node=node)
@@ -236,6 +239,13 @@ def sites_of(
         )
     elif "h" in flags:
         emit(ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=node)
+
+
+def _beside_host(name: str, tensors: list[Tensor]) -> bool:
+    """Is one of several tensors, and no index or number, on the host? Then they all are."""
+    if name.startswith("index_put"):
+        return False
+    return len(tensors) > 1 and any(t.device == "host" and not t.scalar for t in tensors)
 
 
 def _several(arguments: Arguments) -> bool:
@@ -374,6 +384,8 @@ def parameter_operation(
         return
     place = ctx.loops[-1]
     if place.kind != "for" and name != "norm" and name != "vector_norm":
+        return
+    if owner is not None and not changes_in(owner, place.node):
         return
     if not offers_foreach(ctx):
         emit(ctx, SiteKind.PARAMETER_LOOP, name, arguments.node, tensor, operand_node=owner)

@@ -115,6 +115,15 @@ class Nodes:
         return self._words
 
 
+def changes_in(node: ast.expr, loop: ast.AST) -> bool:
+    """May an expression stand for something else in each round: does it name what a loop binds?"""
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return any(
+        isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in names
+        for n in ast.walk(loop)
+    )
+
+
 def round_counters(loop: ast.AST) -> set[str]:
     """The names that count rounds: those of ``range`` and the first of ``enumerate``."""
     match loop:
