@@ -170,22 +170,6 @@ ONCE = {
                     images = [i * t for i in images]
                 return images
         """,
-    "a part of a pipeline that holds no loop over steps": """
-        class EncodePipelineBlock:
-            def __call__(self, images: list[Tensor], masks: list[Tensor]):
-                for image, mask in zip(images, masks):
-                    if image.max() > 1:  # TPF301
-                        image = scaled(image)
-                limits = [longest(m) for m in masks]
-                return images, limits
-
-        def scaled(x: Tensor):
-            rows = [r[r > 0] for r in x.split(1)]  # TPF402
-            return torch.cat(rows) / x.max().item()  # TPF101
-
-        def longest(x: Tensor):
-            return x.sum(1).max().item()  # TPF101
-        """,
     "before tokens are generated": """
         class Model:
             def generate(self, x: Tensor):
@@ -276,19 +260,6 @@ STILL = {
                         x = x * t
                         print(x)  # TPF104
                 return x
-        """,
-    "a part of a pipeline that hands on from round to round": """
-        class DenoisePipelineBlock:
-            def __call__(self, x: Tensor, sigmas: list[float]):
-                for sigma in sigmas:
-                    noise = self.model(x, sigma)
-                    x = torch.add(x, noise)
-                    print(x)  # TPF104
-                    limit(x)
-                return x
-
-        def limit(x: Tensor):
-            return x.sum(1).max().item()  # TPF101
         """,
     "a helper in the loop of what a program calls": """
         def train(xs: list[Tensor]):

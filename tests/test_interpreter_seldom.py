@@ -14,6 +14,22 @@ from linting import ALL, HOT, check, findings, program, table
 from flake8_torchperf.pipeline import lint
 
 SELDOM = {
+    "a part of a pipeline that holds no loop over steps": """
+        class EncodePipelineBlock:
+            def __call__(self, images: list[Tensor], masks: list[Tensor]):
+                for image, mask in zip(images, masks):
+                    if image.max() > 1:  # TPF301
+                        image = scaled(image)
+                limits = [longest(m) for m in masks]
+                return images, limits
+
+        def scaled(x: Tensor):
+            rows = [r[r > 0] for r in x.split(1)]  # TPF402
+            return torch.cat(rows) / x.max().item()  # TPF101
+
+        def longest(x: Tensor):
+            return x.sum(1).max().item()  # TPF101
+        """,
     "what warns first": """
         import warnings
 
@@ -69,6 +85,30 @@ SELDOM = {
                 videos.append(x.detach().cpu())  # TPF102
             return videos
         """,
+    "a check that a caller asks for": """
+        def clip(x: Tensor, error_if_nonfinite: bool = False, check_rows: bool = False):
+            norm = x.norm()
+            if error_if_nonfinite and norm.isnan():  # TPF301
+                raise RuntimeError("not finite")
+            if check_rows:
+                if x.min() < 0:  # TPF301
+                    raise ValueError("negative")
+            return norm
+        """,
+    "what is called as the operation": """
+        def masked_select(x: Tensor, mask: Tensor):
+            return x.masked_select(mask)  # TPF402
+
+        def _unique(x: Tensor):
+            return torch.unique(x)  # TPF404
+        """,
+    "to calibrate": """
+        def _perform_calibration_step(x: Tensor):
+            return x.mean().item()  # TPF101
+
+        def torch_default_data_collator(features: list[Tensor]):
+            return [f.item() for f in features]  # TPF101
+        """,
     "solved beside what is on the host": """
         def matrix(values, n: int, x: Tensor):
             q = torch.randn((n, n))
@@ -90,6 +130,27 @@ def test_what_is_seldom_or_cannot_wait(code: str) -> None:
 
 
 HOT_ALL_THE_SAME = {
+    "a part of a pipeline that hands on from round to round": """
+        class DenoisePipelineBlock:
+            def __call__(self, x: Tensor, sigmas: list[float]):
+                for sigma in sigmas:
+                    noise = self.model(x, sigma)
+                    x = torch.add(x, noise)
+                    print(x)  # TPF104
+                    limit(x)
+                return x
+
+        class TokensPipelineBlock:
+            def __call__(self, x: Tensor, longest: int):
+                for i in range(longest):
+                    logits = torch.relu(self.head(x))
+                    if logits.argmax().item() == 3:  # TPF101
+                        break
+                    x = self.model(logits).last[:, -1]
+
+        def limit(x: Tensor):
+            return x.sum(1).max().item()  # TPF101
+        """,
     "the test that leads to a warning": """
         import warnings
 
@@ -128,6 +189,25 @@ HOT_ALL_THE_SAME = {
     "solved where nothing is known to be on the host": """
         def matrix(values, x: Tensor):
             return torch.linalg.solve(x, torch.diag(torch.as_tensor(values)))  # TPF404
+        """,
+    "a check that is made unless a caller objects": """
+        def clip(x: Tensor, limit: float, validate: bool = True, scaled: bool = False):
+            if validate and x.isnan().any():  # TPF301
+                raise RuntimeError("not a number")
+            if limit and x.isinf().any():  # TPF301
+                raise RuntimeError("infinite")
+            if scaled:
+                x = x / x.max().item()  # TPF101
+            if scaled and x.min() < 0:  # TPF301
+                x = x.abs()
+            return x
+        """,
+    "what is called as another operation, or again and again": """
+        def rows(x: Tensor):
+            return torch.unique(x)  # TPF404
+
+        def unique(xs: list[Tensor]):
+            return [torch.unique(x) for x in xs]  # TPF404
         """,
     "at the end of a batch": """
         class Stop:
@@ -193,6 +273,15 @@ NOT_THERE = {
             for p in model.parameters():
                 loss = loss + p.norm()  # TPF204
             return loss
+        """,
+    "rows that have gradients": """
+        def averaged(groups: list[dict[str, Tensor]], x: Tensor):
+            for group in groups:
+                for p in group["params"]:
+                    if p.grad is not None:
+                        print(p.shape)
+            for row in x:  # TPF201
+                x = x + row.sum()
         """,
     "rows for a processor": """
         def features(processor, images: Tensor):

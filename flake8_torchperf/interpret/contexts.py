@@ -6,9 +6,11 @@ Enters the test of an ``if`` and its body; leaves the context of the branch.
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.annotations import dotted_name
+from flake8_torchperf.interpret.parameters import parameters_of
 from flake8_torchperf.suspects.walk import round_counters
 
 if TYPE_CHECKING:
@@ -113,6 +115,8 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
                 return TRACING_ONLY, True
             if last in DEBUGGING:
                 return "under a debugging switch", True
+        case ast.Name(id=name) if CHECKING.search(name) and _off(name, ctx):
+            return ASKED_CHECK, True
         case ast.Name() | ast.Attribute():
             last = dotted_name(test).rpartition(".")[2].lstrip("_")
             if last in DEBUGGING:
@@ -143,7 +147,26 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
 
 
 ASKED = "where a copy to the host is asked for"
+ASKED_CHECK = "in a check that a caller asks for"
+# Names of flags by which a caller asks for a check.
+CHECKING = re.compile(r"check|validat|verif|assert|finite|nan")
 FIRST = "on the first call"
+
+
+def optional_check(test: ast.expr, ctx: Context) -> bool:
+    """``if error_if_nonfinite and ...: raise``, where the flag is a parameter that is False."""
+    match test:
+        case ast.BoolOp(op=ast.And(), values=values):
+            return any(isinstance(flag, ast.Name) and _off(flag.id, ctx) for flag in values)
+    return False
+
+
+def _off(name: str, ctx: Context) -> bool:
+    """Is it a parameter that is False unless a caller says otherwise?"""
+    return ctx.node is not None and any(
+        parameter.arg == name and isinstance(default, ast.Constant) and default.value is False
+        for parameter, default in parameters_of(ctx.node.args)
+    )
 
 
 def _names_step(node: ast.expr) -> bool:

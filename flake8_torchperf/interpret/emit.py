@@ -30,6 +30,11 @@ if TYPE_CHECKING:
 
 # What takes a tensor to the host, or apart, for someone else.
 HANDING_OVER = (SiteKind.TRANSFER, SiteKind.TENSOR_ITERATION)
+# What reads a value or a size by a call.
+READING = (
+    SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE,
+    SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX,
+)  # fmt: skip
 # What the host waits for, whatever stands in it.
 WAITING = (SiteKind.SYNCHRONIZE, SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
 
@@ -63,6 +68,8 @@ def emit(
         ctx = ctx.demote("once for all steps of the loop beside it")
     if kind is SiteKind.TRANSFER and FALLBACK in ctx.traits:
         ctx = ctx.demote("for a device that lacks something")
+    if kind in READING and not ctx.loops and isinstance(node, ast.Call) and _wraps(ctx, node):
+        ctx = ctx.demote("in the function that is called as the operation")
     if HOST_ONLY in traits:
         ctx = ctx.demote("where only a tensor on the host is taken")
     if kind is SiteKind.SYNCHRONIZE and WAITING_ASKED in ctx.traits:
@@ -84,6 +91,14 @@ def emit(
             _compiled(kind, ctx, operation),
         )
     )
+
+
+def _wraps(ctx: Context, node: ast.Call) -> bool:
+    """``def unique(x): return torch.unique(x)``: who calls it asks for what the operation does."""
+    match node.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return ctx.function.rpartition(".")[2].strip("_") == name.strip("_")
+    return False
 
 
 def emit_read(

@@ -49,6 +49,8 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     ahead: list[Site] = []
     quiet = ctx.sink is None
     iterated = expressions.evaluate(node.iter, env, ctx if quiet else ctx.but(sink=ahead))
+    if isinstance(iterated, Tensor) and _asks_for_gradients(node, ctx):
+        iterated = Sequence("list", iterated)
     training.loader_iterated(_enumerated(node.iter, iterated, env, ctx), node.iter, ctx)
     index, measured = _index_loop(node, iterated, env, ctx)
     place = ctx.within(LoopPlace(node, "for", node.iter, iterated, index, measured))
@@ -66,6 +68,16 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     if ctx.sink is not None:
         ctx.sink.extend(_with_traits(site, node, traits) for site in (*ahead, *seen))
     return _finish(env, flow, node.orelse, ctx, runs_maybe_never=True)
+
+
+def _asks_for_gradients(node: ForNode, ctx: Context) -> bool:
+    """``for p in params: p.grad``: rows of a tensor have no gradients of their own."""
+    return isinstance(node.target, ast.Name) and any(
+        inner.attr == "grad"
+        and isinstance(inner.value, ast.Name)
+        and inner.value.id == node.target.id
+        for inner in ctx.module.nodes(node).of(ast.Attribute)
+    )
 
 
 def _enumerated(node: ast.expr, iterated: Value, env: Env, ctx: Context) -> Value:

@@ -92,18 +92,27 @@ def _carries(node: ast.AST) -> bool:
 
 
 def _hands_on(loop: ast.For) -> bool:
+    """Is a call in it given a name before the round binds that name to something that was made?"""
     made = _bound(loop.target)
+    given: set[str] = set()
     waiting: list[ast.AST] = list(reversed(loop.body))
     while waiting:
         node = waiting.pop()
-        if isinstance(node, ast.Assign):
+        if isinstance(node, ast.expr):
+            given |= _given(node) - made
+        elif isinstance(node, ast.Assign):
+            given |= _given(node.value) - made
             bound = {name for target in node.targets for name in _bound(target)}
-            if not (bound - made).isdisjoint(_given(node.value)):
+            if not bound.isdisjoint(given) and isinstance(node.value, MADE):
                 return True
             made |= bound
         elif isinstance(node, ast.stmt) and not isinstance(node, FUNCTIONS):
             waiting.extend(reversed(list(ast.iter_child_nodes(node))))
     return False
+
+
+# What a model hands on is made by a call, or a part of what was.
+MADE = (ast.Call, ast.Attribute, ast.Subscript)
 
 
 def _bound(target: ast.expr) -> set[str]:
