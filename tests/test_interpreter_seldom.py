@@ -86,14 +86,11 @@ SELDOM = {
             return videos
         """,
     "a check that a caller asks for": """
-        def clip(x: Tensor, error_if_nonfinite: bool = False, check_rows: bool = False):
-            norm = x.norm()
-            if error_if_nonfinite and norm.isnan():  # TPF301
-                raise RuntimeError("not finite")
+        def clip(x: Tensor, check_rows: bool = False):
             if check_rows:
                 if x.min() < 0:  # TPF301
                     raise ValueError("negative")
-            return norm
+            return x.norm()
         """,
     "what is called as the operation": """
         def masked_select(x: Tensor, mask: Tensor):
@@ -192,8 +189,9 @@ HOT_ALL_THE_SAME = {
         """,
     "a check that is made unless a caller objects": """
         def clip(x: Tensor, limit: float, validate: bool = True, scaled: bool = False):
-            if validate and x.isnan().any():  # TPF301
-                raise RuntimeError("not a number")
+            if validate:
+                if x.isnan().any():  # TPF301
+                    raise RuntimeError("not a number")
             if limit and x.isinf().any():  # TPF301
                 raise RuntimeError("infinite")
             if scaled:

@@ -153,14 +153,6 @@ CHECKING = re.compile(r"check|validat|verif|assert|finite|nan")
 FIRST = "on the first call"
 
 
-def optional_check(test: ast.expr, ctx: Context) -> bool:
-    """``if error_if_nonfinite and ...: raise``, where the flag is a parameter that is False."""
-    match test:
-        case ast.BoolOp(op=ast.And(), values=values):
-            return any(isinstance(flag, ast.Name) and _off(flag.id, ctx) for flag in values)
-    return False
-
-
 def _off(name: str, ctx: Context) -> bool:
     """Is it a parameter that is False unless a caller says otherwise?"""
     return ctx.node is not None and any(

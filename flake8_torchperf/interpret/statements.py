@@ -24,7 +24,6 @@ from flake8_torchperf.interpret import (
 )
 from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.contexts import (
-    ASKED_CHECK,
     EXCEPT,
     GIVEN_AWAY,
     MADE_TEXT,
@@ -37,7 +36,6 @@ from flake8_torchperf.interpret.contexts import (
     first_call,
     gradients_off,
     guard_of,
-    optional_check,
     told_to_a_person,
 )
 from flake8_torchperf.interpret.emit import emit
@@ -295,8 +293,7 @@ def _if(node: ast.If, env: Env, ctx: Context) -> Flow:
 
 def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
     raising = ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND
-    place = ctx.demote(ASKED_CHECK) if raising and optional_check(node.test, ctx) else ctx
-    expressions.truth(node.test, env, place, "if-raise" if raising else operation)
+    expressions.truth(node.test, env, ctx, "if-raise" if raising else operation)
     guard = guard_of(node.test, env, ctx) or first_call(node)
     yes = narrow(node.test, env, ctx, True)
     no = narrow(node.test, env, ctx, False)
