@@ -14,6 +14,7 @@ from flake8_torchperf.interpret import expressions, statements
 from flake8_torchperf.interpret.annotations import annotated, record
 from flake8_torchperf.interpret.arguments import Argument, Arguments
 from flake8_torchperf.interpret.docstrings import documented_result
+from flake8_torchperf.interpret.effects import may_write, writes_attributes
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.machine import MAX_CALL_DEPTH, Context
@@ -61,9 +62,14 @@ class Summary:
 
 def call_function(function: Function, arguments: Arguments, ctx: Context) -> Value:
     """What a call of a function of the project returns."""
-    summary = summarise(function, arguments, ctx)
     own = isinstance(function.bound, Instance) and ctx.owner is not None
-    if own and ctx.writes is not None:
+    kept = own and ctx.writes is not None
+    if arguments.node is ctx.unused and not (kept and may_write(function, ctx.machine)):
+        # Nobody takes what it returns, and nobody asks for what it writes.
+        _observe(function.info, function.bound, arguments, ctx.machine)
+        return NONE
+    summary = summarise(function, arguments, ctx)
+    if kept and ctx.writes is not None:
         for name, value in summary.writes.items():
             before = ctx.writes.get(name)
             ctx.writes[name] = value if before is None else join(before, value)
@@ -88,7 +94,7 @@ def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> 
     if function.bound is not None and _returns_self(info):
         return Summary(function.bound)
     stated = returns_annotation(info, ctx.machine)
-    if stated is not None and not _worth_interpreting(stated) and not _writes(info):
+    if stated is not None and not _worth_interpreting(stated) and not writes_attributes(info):
         return Summary(stated)
     length = (info.node.end_lineno or 0) - info.node.lineno
     if out_of_reach(info, ctx) or length > MAX_SUMMARY_LINES:
@@ -129,13 +135,6 @@ def _worth_interpreting(stated: Value) -> bool:
         or isinstance(stated, (Sequence, Mapping_))
         or (stated == UNKNOWN)
     )
-
-
-def _writes(info: FunctionInfo) -> bool:
-    if info.owner is None:
-        return False
-    tables = (info.owner.writers, info.owner.setters)
-    return any(info in methods for table in tables for methods in table.values())
 
 
 def _is_abstract(info: FunctionInfo) -> bool:

@@ -78,6 +78,12 @@ class ClassInfo:
         """Attribute -> methods that write it by a call given its name."""
         return self._noted()[1]
 
+    @cached_property
+    def writing(self) -> frozenset[str]:
+        """The keys of the methods that write any attribute."""
+        tables = self._noted()
+        return frozenset(m.key for table in tables for methods in table.values() for m in methods)
+
     def _noted(self) -> list[Writers]:
         """Both tables, made when one is first asked for: it takes a walk over every method."""
         if not self._tables:
