@@ -1,7 +1,7 @@
-"""What a call does beside giving its result: does it write attributes of ``self``?
+"""What a call does beside giving its result: the attributes of ``self`` that it may write.
 
-Enters a method; leaves the judgement whether it, or a method of the same object that it calls, may
-write an attribute. Must not know values: what is written, interpreting it tells.
+Enters a method; leaves the names of the attributes that it, or a method of the same object that it
+calls, may write. Must not know values: what is written, interpreting it tells.
 """
 
 from __future__ import annotations
@@ -20,34 +20,37 @@ if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo
 
 
-def writes_attributes(info: FunctionInfo) -> bool:
-    """Does a method itself write an attribute of its first parameter?"""
-    return info.owner is not None and info.key in info.owner.writing
+NOTHING: frozenset[str] = frozenset()
 
 
-def may_write(function: Function, machine: Machine) -> bool:
-    """May a bound method write an attribute, itself or by a method of the object that it calls?"""
+def written_by(info: FunctionInfo) -> frozenset[str]:
+    """The attributes of its first parameter that a method itself writes."""
+    return NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
+
+
+def may_write(function: Function, machine: Machine) -> frozenset[str]:
+    """The attributes that a bound method, or a method it calls on its object, may write."""
     owner = function.bound
     if not isinstance(owner, Instance) or owner.info is None:
-        return False
+        return NOTHING
     key = ("may write", function.key, owner.info.key)
     if key not in machine.summaries:
-        machine.summaries[key] = _reaches_writer(function.info, owner.info, machine)
-    return machine.summaries[key] is True
+        machine.summaries[key] = _reached(function.info, owner.info, machine)
+    return machine.summaries[key]  # type: ignore[return-value]
 
 
-def _reaches_writer(start: FunctionInfo, klass: ClassInfo, machine: Machine) -> bool:
+def _reached(start: FunctionInfo, klass: ClassInfo, machine: Machine) -> frozenset[str]:
     seen = {start.key}
     waiting = [start]
+    found: set[str] = set()
     while waiting:
         info = waiting.pop()
-        if writes_attributes(info):
-            return True
+        found.update(written_by(info))
         for method in _own_calls(info, klass, machine):
             if method.key not in seen:
                 seen.add(method.key)
                 waiting.append(method)
-    return False
+    return frozenset(found)
 
 
 def _own_calls(info: FunctionInfo, klass: ClassInfo, machine: Machine) -> Iterator[FunctionInfo]:

@@ -14,7 +14,7 @@ from flake8_torchperf.interpret import expressions, statements
 from flake8_torchperf.interpret.annotations import annotated, record
 from flake8_torchperf.interpret.arguments import Argument, Arguments
 from flake8_torchperf.interpret.docstrings import documented_result
-from flake8_torchperf.interpret.effects import may_write, writes_attributes
+from flake8_torchperf.interpret.effects import NOTHING, may_write, written_by
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.machine import MAX_CALL_DEPTH, Context
@@ -62,39 +62,43 @@ class Summary:
 
 def call_function(function: Function, arguments: Arguments, ctx: Context) -> Value:
     """What a call of a function of the project returns."""
-    own = isinstance(function.bound, Instance) and ctx.owner is not None
-    kept = own and ctx.writes is not None
-    if arguments.node is ctx.unused and not (kept and may_write(function, ctx.machine)):
+    own = ctx.owner is not None and bool(ctx.asked)
+    asked = may_write(function, ctx.machine) & ctx.asked if own else NOTHING
+    if arguments.node is ctx.unused and not asked:
         # Nobody takes what it returns, and nobody asks for what it writes.
         _observe(function.info, function.bound, arguments, ctx.machine)
         return NONE
-    summary = summarise(function, arguments, ctx)
-    if kept and ctx.writes is not None:
-        for name, value in summary.writes.items():
-            before = ctx.writes.get(name)
-            ctx.writes[name] = value if before is None else join(before, value)
+    summary = summarise(function, arguments, asked, ctx)
+    written = {} if ctx.writes is None else ctx.writes
+    for name, value in summary.writes.items():
+        written[name] = join(written[name], value) if name in written else value
     return summary.value
 
 
 def call_bound(function: Function, ctx: Context) -> Value:
     """A property, or a method called without arguments."""
-    return summarise(function, None, ctx).value
+    return summarise(function, None, NOTHING, ctx).value
 
 
 def writes_of(info: FunctionInfo, owner: Instance, ctx: Context) -> dict[str, Value]:
     """The attributes that a method writes on ``self``, called with what it declares."""
-    return summarise(Function(info, info.key, owner), None, ctx).writes
+    return summarise(Function(info, info.key, owner), None, written_by(info), ctx).writes
 
 
-def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> Summary:
-    """The summary of a call; recursion, depth and size end in what the annotation says."""
+def summarise(
+    function: Function, arguments: Arguments | None, asked: frozenset[str], ctx: Context
+) -> Summary:
+    """The summary of a call; recursion, depth and size end in what the annotation says.
+
+    ``asked`` are the attributes of which somebody wants to know what the call writes to them.
+    """
     info = function.info
     if arguments is not None:
         _observe(info, function.bound, arguments, ctx.machine)
     if function.bound is not None and _returns_self(info):
         return Summary(function.bound)
     stated = returns_annotation(info, ctx.machine)
-    if stated is not None and not _worth_interpreting(stated) and not writes_attributes(info):
+    if stated is not None and not _worth_interpreting(stated) and not asked:
         return Summary(stated)
     length = (info.node.end_lineno or 0) - info.node.lineno
     if out_of_reach(info, ctx) or length > MAX_SUMMARY_LINES:
@@ -102,11 +106,11 @@ def summarise(function: Function, arguments: Arguments | None, ctx: Context) -> 
     if _is_abstract(info):
         return Summary(UNKNOWN if stated is None else stated)
     env = entry(info, function.bound, arguments, ctx)
-    key = ("summary", info.key, tuple(sorted(env.items(), key=lambda item: item[0])))
+    key = ("summary", info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])))
     cached = ctx.machine.summaries.get(key)
     if isinstance(cached, Summary):
         return cached
-    summary = _interpret(info, env, ctx)
+    summary = _interpret(info, env, asked, ctx)
     value = _reconcile(info, summary.value, stated)
     if stated is None and value in (UNKNOWN, NONE):
         value = _documented(info, ctx.machine) or value
@@ -141,7 +145,7 @@ def _is_abstract(info: FunctionInfo) -> bool:
     return any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators)
 
 
-def _interpret(info: FunctionInfo, env: Env, ctx: Context) -> Summary:
+def _interpret(info: FunctionInfo, env: Env, asked: frozenset[str], ctx: Context) -> Summary:
     returns: list[Value] = []
     writes: dict[str, Value] = {}
     place = ctx.but(
@@ -156,7 +160,8 @@ def _interpret(info: FunctionInfo, env: Env, ctx: Context) -> Summary:
         depth=ctx.depth + 1,
         calls=(*ctx.calls, info.key),
         returns=returns,
-        writes=writes,
+        writes=writes if asked else None,
+        asked=asked,
         pending=None,
     )
     flow = statements.block(info.node.body, dict(env), place)

@@ -80,7 +80,6 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names, heats
         self_name=functions.self_name(info),
         calls=(info.key,),
         returns=[],
-        writes={},
         pending=pending,
     )
     env = functions.entry(info, None, None, place)
@@ -176,7 +175,7 @@ def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names
     place = outer.but(function=qualname, node=node, returns=[])
     if item.info is not None:
         me = functions.self_name(inner)
-        place = place.but(owner=inner.owner, self_name=me, writes={})
+        place = place.but(owner=inner.owner, self_name=me)
         declared = functions.entry(inner, None, None, place)
     named = named_heat(inner.name, names.hot, names.cold)
     own = named is not None or stays_cold(inner)

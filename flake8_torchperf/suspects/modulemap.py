@@ -79,10 +79,14 @@ class ClassInfo:
         return self._noted()[1]
 
     @cached_property
-    def writing(self) -> frozenset[str]:
-        """The keys of the methods that write any attribute."""
-        tables = self._noted()
-        return frozenset(m.key for table in tables for methods in table.values() for m in methods)
+    def written(self) -> dict[str, frozenset[str]]:
+        """Key of a method -> the attributes that it writes."""
+        found: dict[str, set[str]] = {}
+        for table in self._noted():
+            for attribute, methods in table.items():
+                for method in methods:
+                    found.setdefault(method.key, set()).add(attribute)
+        return {key: frozenset(attributes) for key, attributes in found.items()}
 
     def _noted(self) -> list[Writers]:
         """Both tables, made when one is first asked for: it takes a walk over every method."""
