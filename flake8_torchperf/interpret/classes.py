@@ -38,6 +38,7 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
     union,
 )
+from flake8_torchperf.suspects.modulemap import REGISTERING
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context, Machine
@@ -185,7 +186,7 @@ def _declared(
     writers = _writers(base, name)
     values: list[Value] = []
     for method in writers:
-        writes = functions.writes_of(method, Instance(info.key, info), ctx)
+        writes = functions.writes_of(method, Instance(info.key, info), name, ctx)
         if name in writes:
             registered = method in base.setters.get(name, ())
             values.append(_registered(writes[name], info, ctx) if registered else writes[name])
@@ -377,7 +378,6 @@ def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Valu
 CONTAINERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
 
 MODULE_ITERATIONS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
-REGISTERING = {"register_buffer", "register_parameter", "register_module", "add_module"}
 # Methods answered here, whatever the table says of what they return.
 KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize"}
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.lineage import find_method, lineage
 from flake8_torchperf.interpret.values import Instance
+from flake8_torchperf.suspects.modulemap import ANY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,34 +24,48 @@ if TYPE_CHECKING:
 NOTHING: frozenset[str] = frozenset()
 
 
-def written_by(info: FunctionInfo) -> frozenset[str]:
-    """The attributes of its first parameter that a method itself writes."""
-    return NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
+def asked_in(info: FunctionInfo, klass: ClassInfo, name: str, machine: Machine) -> frozenset[str]:
+    """What to ask the calls in a method for, when one of the attributes it writes is asked for.
+
+    Nothing where no method that it calls may write that attribute as well: then all such
+    attributes are told by interpreting it once.
+    """
+    written = NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
+    shared = _of(_by_calls(info, klass, machine), written)
+    return shared if name in shared else NOTHING
 
 
-def may_write(function: Function, machine: Machine) -> frozenset[str]:
-    """The attributes that a bound method, or a method it calls on its object, may write."""
+def asked_of(
+    function: Function, asked: frozenset[str] | None, machine: Machine
+) -> frozenset[str] | None:
+    """Which of the attributes asked for a call may write; None where nobody asks for any."""
     owner = function.bound
-    if not isinstance(owner, Instance) or owner.info is None:
-        return NOTHING
-    key = ("may write", function.key, owner.info.key)
+    if not asked or not isinstance(owner, Instance) or owner.info is None:
+        return None
+    info = function.info
+    own = NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
+    return _of(own | _by_calls(info, owner.info, machine), asked) or None
+
+
+def _of(written: frozenset[str], asked: frozenset[str]) -> frozenset[str]:
+    return asked if ANY in written else written & asked
+
+
+def _by_calls(start: FunctionInfo, klass: ClassInfo, machine: Machine) -> frozenset[str]:
+    """The attributes that methods of the same object write which a method calls."""
+    key = ("written by calls", start.key, klass.key)
     if key not in machine.summaries:
-        machine.summaries[key] = _reached(function.info, owner.info, machine)
+        seen: set[str] = set()
+        waiting = [start]
+        found: set[str] = set()
+        while waiting:
+            for method in _own_calls(waiting.pop(), klass, machine):
+                if method.key not in seen and method.owner is not None:
+                    seen.add(method.key)
+                    waiting.append(method)
+                    found.update(method.owner.written.get(method.key, NOTHING))
+        machine.summaries[key] = frozenset(found)
     return machine.summaries[key]  # type: ignore[return-value]
-
-
-def _reached(start: FunctionInfo, klass: ClassInfo, machine: Machine) -> frozenset[str]:
-    seen = {start.key}
-    waiting = [start]
-    found: set[str] = set()
-    while waiting:
-        info = waiting.pop()
-        found.update(written_by(info))
-        for method in _own_calls(info, klass, machine):
-            if method.key not in seen:
-                seen.add(method.key)
-                waiting.append(method)
-    return frozenset(found)
 
 
 def _own_calls(info: FunctionInfo, klass: ClassInfo, machine: Machine) -> Iterator[FunctionInfo]:

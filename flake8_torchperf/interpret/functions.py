@@ -14,7 +14,7 @@ from flake8_torchperf.interpret import expressions, statements
 from flake8_torchperf.interpret.annotations import annotated, record
 from flake8_torchperf.interpret.arguments import Argument, Arguments
 from flake8_torchperf.interpret.docstrings import documented_result
-from flake8_torchperf.interpret.effects import NOTHING, may_write, written_by
+from flake8_torchperf.interpret.effects import NOTHING, asked_in, asked_of
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.machine import MAX_CALL_DEPTH, Context
@@ -62,9 +62,8 @@ class Summary:
 
 def call_function(function: Function, arguments: Arguments, ctx: Context) -> Value:
     """What a call of a function of the project returns."""
-    own = ctx.owner is not None and bool(ctx.asked)
-    asked = may_write(function, ctx.machine) & ctx.asked if own else NOTHING
-    if arguments.node is ctx.unused and not asked:
+    asked = asked_of(function, ctx.asked, ctx.machine)
+    if arguments.node is ctx.unused and asked is None:
         # Nobody takes what it returns, and nobody asks for what it writes.
         _observe(function.info, function.bound, arguments, ctx.machine)
         return NONE
@@ -77,20 +76,26 @@ def call_function(function: Function, arguments: Arguments, ctx: Context) -> Val
 
 def call_bound(function: Function, ctx: Context) -> Value:
     """A property, or a method called without arguments."""
-    return summarise(function, None, NOTHING, ctx).value
+    return summarise(function, None, None, ctx).value
 
 
-def writes_of(info: FunctionInfo, owner: Instance, ctx: Context) -> dict[str, Value]:
-    """The attributes that a method writes on ``self``, called with what it declares."""
-    return summarise(Function(info, info.key, owner), None, written_by(info), ctx).writes
+def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> dict[str, Value]:
+    """The attributes that a method writes on ``self``, ``name`` among them.
+
+    It is called with what it declares.
+    """
+    klass = owner.info or info.owner
+    asked = NOTHING if klass is None else asked_in(info, klass, name, ctx.machine)
+    return summarise(Function(info, info.key, owner), None, asked, ctx).writes
 
 
 def summarise(
-    function: Function, arguments: Arguments | None, asked: frozenset[str], ctx: Context
+    function: Function, arguments: Arguments | None, asked: frozenset[str] | None, ctx: Context
 ) -> Summary:
     """The summary of a call; recursion, depth and size end in what the annotation says.
 
-    ``asked`` are the attributes of which somebody wants to know what the call writes to them.
+    ``asked`` is None where nobody wants to know what attributes it writes; else it names those for
+    which the calls in it are followed too.
     """
     info = function.info
     if arguments is not None:
@@ -98,7 +103,7 @@ def summarise(
     if function.bound is not None and _returns_self(info):
         return Summary(function.bound)
     stated = returns_annotation(info, ctx.machine)
-    if stated is not None and not _worth_interpreting(stated) and not asked:
+    if stated is not None and not _worth_interpreting(stated) and asked is None:
         return Summary(stated)
     length = (info.node.end_lineno or 0) - info.node.lineno
     if out_of_reach(info, ctx) or length > MAX_SUMMARY_LINES:
@@ -145,7 +150,7 @@ def _is_abstract(info: FunctionInfo) -> bool:
     return any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators)
 
 
-def _interpret(info: FunctionInfo, env: Env, asked: frozenset[str], ctx: Context) -> Summary:
+def _interpret(info: FunctionInfo, env: Env, asked: frozenset[str] | None, ctx: Context) -> Summary:
     returns: list[Value] = []
     writes: dict[str, Value] = {}
     place = ctx.but(
@@ -160,7 +165,7 @@ def _interpret(info: FunctionInfo, env: Env, asked: frozenset[str], ctx: Context
         depth=ctx.depth + 1,
         calls=(*ctx.calls, info.key),
         returns=returns,
-        writes=writes if asked else None,
+        writes=None if asked is None else writes,
         asked=asked,
         pending=None,
     )

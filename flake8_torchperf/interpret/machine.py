@@ -157,7 +157,7 @@ class Context:
     Made tens of thousands of times for a large file: without slots it can be copied whole.
     ``given`` is, within the arguments of a call, how many loops there are around that call;
     ``unused`` an expression whose value nothing takes. ``writes`` collects what a method writes to
-    the attributes ``asked`` for, and to others on the way.
+    attributes; its calls are followed for those that are ``asked`` for.
     """
 
     machine: Machine
@@ -178,7 +178,7 @@ class Context:
     depth: int = 0
     calls: tuple[object, ...] = ()
     writes: dict[str, Value] | None = None
-    asked: frozenset[str] = frozenset()
+    asked: frozenset[str] | None = None
     pending: list[Pending] | None = None
     returns: list[Value] | None = None
     compiled: str = ""

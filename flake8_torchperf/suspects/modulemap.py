@@ -22,6 +22,10 @@ Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
 
 # Methods that put something into a list, set or dict.
 FILLING = ("append", "add", "extend", "insert", "update", "setdefault", "appendleft")
+# Methods of modules that keep what they are given under the name they are told.
+REGISTERING = {"register_buffer", "register_parameter", "register_module", "add_module"}
+# What stands for every attribute where a method computes the name of the one it writes.
+ANY = "*"
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,12 +367,10 @@ def _record_call(
             attr = _text(call.args[0]) if call.args else ""
             if not attr and call.keywords and call.keywords[0].arg == "name":
                 attr = _text(call.keywords[0].value)
-            if attr:
-                _note(setters, attr, method)
+            if attr or func.attr in REGISTERING:
+                _note(setters, attr or ANY, method)
     elif _is_name(func, "setattr") and len(call.args) > 1 and _is_name(call.args[0], me):
-        attr = _text(call.args[1])
-        if attr:
-            _note(setters, attr, method)
+        _note(setters, _text(call.args[1]) or ANY, method)
 
 
 def _held(node: ast.expr) -> ast.expr:
