@@ -7,6 +7,7 @@ Google, NumPy or Sphinx style. Must not know statements, calls or sites.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.annotations import SEQUENCES, annotated
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
 
 # Google: "x (torch.Tensor): ..."; NumPy: "x : torch.Tensor", "x, y : Tensor"; Sphinx:
 # ":type x: torch.Tensor" and ":param torch.Tensor x: ...".
+_NAMES = r"(?P<names>[*`]{0,4}\w+`{0,2}(?:,[ \t]*[*`]{0,4}\w+`{0,2})*)"
 PARAMETERS = (
-    r"^[ \t]*(?:\w+,[ \t]*)*\*{{0,2}}`{{0,2}}{name}`{{0,2}}(?:,[ \t]*\w+)*"
-    r"[ \t]*\((?P<type>[^\n]+?)\)[ \t]*(?::|--|-)",
-    r"^[ \t]*(?:\w+,[ \t]*)*\*{{0,2}}{name}(?:,[ \t]*\w+)*[ \t]*:[ \t]+(?P<type>[^\n]+)$",
-    r":type[ \t]+{name}[ \t]*:[ \t]*(?P<type>[^\n]+)",
-    r":param[ \t]+(?P<type>[^\n:]+?)[ \t]+{name}[ \t]*:",
+    re.compile(rf"^[ \t]*{_NAMES}[ \t]*\((?P<type>[^\n]+?)\)[ \t]*(?::|--|-)", re.M),
+    re.compile(rf"^[ \t]*{_NAMES}[ \t]*:[ \t]+(?P<type>[^\n]+)$", re.M),
+    re.compile(r":type[ \t]+(?P<names>\w+)[ \t]*:[ \t]*(?P<type>[^\n]+)"),
+    re.compile(r":param[ \t]+(?P<type>[^\n:]+?)[ \t]+(?P<names>\w+)[ \t]*:"),
 )
 # Google: the line after "Returns:", up to its colon; NumPy: the line after "Returns" and its rule,
 # a name before a colon left out; Sphinx: ":rtype: torch.Tensor".
@@ -45,10 +46,12 @@ RESULTS = (
     re.compile(r":rtype:[ \t]*(?P<type>[^\n]+)"),
 )  # fmt: skip
 # "mask (Tensor): a boolean mask", ":param mask: A :obj:`torch.BoolTensor`": its first lines.
-ENTRY = (
-    r"^[ \t]*(?::(?:param|type)[^:\n]*?[ \t])?\*{{0,2}}`{{0,2}}{name}`{{0,2}}[ \t]*"
-    r"(?P<text>[:(][^\n]+(?:\n[ \t]+(?![^\n]*?\w[ \t]*(?:\([^\n]*\))?[ \t]*:[ \t])[^\n]+)?)"
+ENTRY = re.compile(
+    r"^[ \t]*(?::(?:param|type)[^:\n]*?[ \t])?[*`]{0,4}(?P<name>\w+)`{0,2}[ \t]*"
+    r"(?P<text>[:(][^\n]+(?:\n[ \t]+(?![^\n]*?\w[ \t]*(?:\([^\n]*\))?[ \t]*:[ \t])[^\n]+)?)",
+    re.M,
 )
+WORD = re.compile(r"\w+")
 BOOLEAN = re.compile(
     r"\bBoolTensor\b|\btorch\.bool\b|\bbool(?:ean)?[ -](?:valued )?(?:tensor|mask)\b"
     r"|\b(?:tensor|mask) of (?:bool|boolean)s?\b",
@@ -92,24 +95,25 @@ NAMES = ModuleMap(
 
 def documented(docstring: str, name: str, reason: Reason, machine: Machine) -> Value:
     """What a docstring says of a parameter or attribute."""
-    if not _has_entry(docstring, name):
+    if name not in docstring:
         return UNKNOWN
-    for pattern in PARAMETERS:
-        found = re.search(pattern.format(name=re.escape(name)), docstring, re.M)
-        if found:
-            return _stated(found["type"], reason, machine)
+    for types in _types(docstring):
+        if name in types:
+            return _stated(types[name], reason, machine)
     return UNKNOWN
 
 
-def _has_entry(docstring: str, name: str) -> bool:
-    """May the name begin an entry? A pattern for each name takes longer to make than to search."""
-    place = docstring.find(name)
-    while place >= 0:
-        before = docstring[docstring.rfind("\n", 0, place) + 1 : place].strip(" \t*`")
-        if not before or before[-1] == "," or ":param" in before or ":type" in before:
-            return True
-        place = docstring.find(name, place + 1)
-    return False
+@lru_cache(maxsize=16)
+def _types(docstring: str) -> tuple[dict[str, str], ...]:
+    """What each style of entry says of the names that it mentions, the first entry of each."""
+    found: list[dict[str, str]] = []
+    for pattern in PARAMETERS:
+        types: dict[str, str] = {}
+        for entry in pattern.finditer(docstring):
+            for name in WORD.findall(entry["names"]):
+                types.setdefault(name, entry["type"])
+        found.append(types)
+    return tuple(found)
 
 
 def documented_result(docstring: str, reason: Reason, machine: Machine) -> Value:
@@ -123,10 +127,10 @@ def documented_result(docstring: str, reason: Reason, machine: Machine) -> Value
 
 def documented_as_boolean(docstring: str, name: str) -> bool:
     """Does a docstring say of a tensor that it is boolean, and of no other dtype?"""
-    if not _has_entry(docstring, name):
+    if name not in docstring or not BOOLEAN.search(ROLES.sub("", docstring)):
         return False
-    entries = re.finditer(ENTRY.format(name=re.escape(name)), docstring, re.M)
-    texts = [ROLES.sub("", found["text"]) for found in entries]
+    entries = (entry for entry in ENTRY.finditer(docstring) if entry["name"] == name)
+    texts = [ROLES.sub("", entry["text"]) for entry in entries]
     if any(OTHER_DTYPE.search(text) for text in texts):
         return False
     return any(BOOLEAN.search(text) for text in texts)
