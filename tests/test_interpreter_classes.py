@@ -56,6 +56,74 @@ ATTRIBUTES = {
                     return x * float(self.p)
                 return x
         """,
+    "written by a method that __init__ calls": """
+        class Net(nn.Module):
+            def __init__(self, device: str):
+                super().__init__()
+                self.total = None
+                self.count = 0
+                self.reset(device)
+
+            def reset(self, device):
+                self._clear(torch.zeros((), device=device))
+
+            def _clear(self, value):
+                self.total = value
+
+            def forward(self, x):
+                if self.count > 3:
+                    return x
+                return x * self.total.item()  # TPF101
+        """,
+    "kept under a name that is handed on": """
+        class Stateful(nn.Module):
+            def keep(self, name, value):
+                setattr(self, name, value)
+
+        class Net(Stateful):
+            def __init__(self):
+                super().__init__()
+                self.keep("total", torch.zeros(()))
+                self.keep("count", 0)
+
+            def forward(self, x):
+                if self.count > 3:
+                    return x
+                return x * self.total.item()  # TPF101
+        """,
+    "written by what super calls": """
+        class Base(nn.Module):
+            def __init__(self, device: str):
+                super().__init__()
+                self.build(device)
+
+            def build(self, device):
+                self.total = torch.zeros((), device=device)
+
+        class Net(Base):
+            def __init__(self, device: str):
+                self.total = None
+                super().__init__(device)
+
+            def forward(self, x):
+                return x * self.total.item()  # TPF101
+        """,
+    "written between two reads": """
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.total = None
+
+            def start(self, x: torch.Tensor):
+                self.total = x.sum()
+
+            def forward(self, x):
+                self.total = 0
+                if self.total > 3:
+                    return x
+                self.start(x)
+                return x * self.total.item()  # TPF101
+        """,
     "an annotation of the class": """
         class Net(nn.Module):
             running_mean: Tensor

@@ -103,13 +103,13 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
         case BoundMethod(owner=owner, name=name):
             return _method(callee, owner, name, arguments, env, ctx)
         case Function():
-            return functions.call_function(callee, arguments, ctx)
+            return functions.call_function(callee, arguments, env, ctx)
         case Closure():
             return functions.call_closure(callee, arguments, env, ctx)
         case ClassValue():
             return classes.construct(callee, arguments, ctx)
         case Instance():
-            return classes.call_instance(callee, arguments, ctx)
+            return classes.call_instance(callee, arguments, env, ctx)
         case Partial():
             return apply(callee.callee, containers.completed(callee, arguments), env, ctx)
         case Returning(value=value):

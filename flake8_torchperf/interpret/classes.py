@@ -41,6 +41,7 @@ from flake8_torchperf.interpret.values import (
 from flake8_torchperf.suspects.modulemap import REGISTERING
 
 if TYPE_CHECKING:
+    from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Context, Machine
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo
 
@@ -324,7 +325,7 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     return made
 
 
-def call_instance(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
+def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """``module(x)`` runs ``forward``; any other object its ``__call__``."""
     machine = ctx.machine
     if callee.info is None:
@@ -345,7 +346,7 @@ def call_instance(callee: Instance, arguments: Arguments, ctx: Context) -> Value
     for name in names:
         method = find_method(callee.info, name, machine)
         if method is not None:
-            return functions.call_function(replace(method, bound=callee), arguments, ctx)
+            return functions.call_function(replace(method, bound=callee), arguments, env, ctx)
     return UNKNOWN
 
 
@@ -359,7 +360,7 @@ def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Valu
         # What the last module makes of whatever those before it made.
         last = callee.parts.items[-1] if callee.parts.items else callee.parts.element
         given = Arguments(arguments.node, (), {}, open=True)
-        value = call_instance(last, given, ctx) if isinstance(last, Instance) else UNKNOWN
+        value = call_instance(last, given, {}, ctx) if isinstance(last, Instance) else UNKNOWN
         if value != UNKNOWN:
             return value
     if callee.name == "torch.nn.Sequential" and len(tensors) == 1:

@@ -16,7 +16,7 @@ from flake8_torchperf.suspects.modulemap import ANY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.interpret.machine import Machine
+    from flake8_torchperf.interpret.machine import Context, Machine
     from flake8_torchperf.interpret.values import Function
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo
 
@@ -35,16 +35,33 @@ def asked_in(info: FunctionInfo, klass: ClassInfo, name: str, machine: Machine) 
     return shared if name in shared else NOTHING
 
 
-def asked_of(
-    function: Function, asked: frozenset[str] | None, machine: Machine
-) -> frozenset[str] | None:
-    """Which of the attributes asked for a call may write; None where nobody asks for any."""
-    owner = function.bound
-    if not asked or not isinstance(owner, Instance) or owner.info is None:
-        return None
-    info = function.info
+def touched(function: Function, node: ast.Call, ctx: Context) -> frozenset[str]:
+    """The attributes of its own object that a call in a method may write; of others', nothing."""
+    if not ctx.self_name or not _on_own_object(node, ctx.self_name):
+        return NOTHING
+    info, owner = function.info, function.bound
+    klass = owner.info if isinstance(owner, Instance) else info.owner
+    if klass is None:
+        return NOTHING
     own = NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
-    return _of(own | _by_calls(info, owner.info, machine), asked) or None
+    return own | _by_calls(info, klass, ctx.machine)
+
+
+def _on_own_object(node: ast.Call, me: str) -> bool:
+    """``self.m()``, ``super().m()``, ``Base.m(self)``."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if name == me:
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")))):
+            return True
+        case ast.Call(func=ast.Attribute(), args=[ast.Name(id=name), *_]):
+            return name == me
+    return False
+
+
+def asked_of(written: frozenset[str], asked: frozenset[str] | None) -> frozenset[str] | None:
+    """Which of the attributes asked for a call may write; None where nobody asks for any."""
+    return _of(written, asked) or None if asked else None
 
 
 def _of(written: frozenset[str], asked: frozenset[str]) -> frozenset[str]:

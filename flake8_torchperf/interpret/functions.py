@@ -14,8 +14,9 @@ from flake8_torchperf.interpret import expressions, statements
 from flake8_torchperf.interpret.annotations import annotated, record
 from flake8_torchperf.interpret.arguments import Argument, Arguments
 from flake8_torchperf.interpret.docstrings import documented_result
-from flake8_torchperf.interpret.effects import NOTHING, asked_in, asked_of
+from flake8_torchperf.interpret.effects import NOTHING, asked_in, asked_of, touched
 from flake8_torchperf.interpret.emit import emit
+from flake8_torchperf.interpret.environment import bind, forget_inside
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.machine import MAX_CALL_DEPTH, Context
 from flake8_torchperf.interpret.parameters import declared_parameters, parameters_of
@@ -60,18 +61,33 @@ class Summary:
     writes: dict[str, Value] = field(default_factory=dict)
 
 
-def call_function(function: Function, arguments: Arguments, ctx: Context) -> Value:
-    """What a call of a function of the project returns."""
-    asked = asked_of(function, ctx.asked, ctx.machine)
+def call_function(function: Function, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    """What a call of a function of the project returns; its writes are noted in ``env``."""
+    written = touched(function, arguments.node, ctx)
+    asked = asked_of(written, ctx.asked)
     if arguments.node is ctx.unused and asked is None:
         # Nobody takes what it returns, and nobody asks for what it writes.
         _observe(function.info, function.bound, arguments, ctx.machine)
-        return NONE
-    summary = summarise(function, arguments, asked, ctx)
-    written = {} if ctx.writes is None else ctx.writes
+        summary = Summary(NONE)
+    else:
+        summary = summarise(function, arguments, asked, ctx)
+    for name in written:
+        _rewrite(f"{ctx.self_name}.{name}", summary.writes.get(name), env)
+    collected = {} if ctx.writes is None else ctx.writes
     for name, value in summary.writes.items():
-        written[name] = join(written[name], value) if name in written else value
+        collected[name] = join(collected[name], value) if name in collected else value
     return summary.value
+
+
+def _rewrite(path: str, value: Value | None, env: Env) -> None:
+    """A call may have written an attribute: ask its class anew where the value is not known."""
+    if path not in env:
+        return
+    if value is None:
+        del env[path]
+        forget_inside(env, path)
+    else:
+        bind(env, path, join(env[path], value))
 
 
 def call_bound(function: Function, ctx: Context) -> Value:
