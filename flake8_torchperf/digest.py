@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 # A module longer than this is generated: mapping it costs more than it tells, and reading all of it
 # could take all memory.
 MAX_BYTES = 2_000_000
-# How far above a file its packages are looked for.
-MAX_PACKAGE_DEPTH = 12
 # Stand for the digest of a file that is not there or cannot be read, and of one that is too long.
 NO_FILE, TOO_LONG = "", "too long"
 # 128 bits: two different files do not meet by accident.

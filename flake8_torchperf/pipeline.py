@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 def lint(source: str, filename: str, options: Options) -> list[Finding]:
     """The findings in a module's source text. Raises SyntaxError where it is no Python."""
     lines = tuple(io.StringIO(source, newline="").readlines())
+    if not concerns(lines, filename):
+        return []
     return lint_tree(ast.parse(source), lines, filename, options)
 
 
@@ -47,11 +49,10 @@ def lint_tree(
 ) -> list[Finding]:
     """The findings in a module whose ast is already built, in the order of the file.
 
+    Whether it concerns torch at all, `subject.concerns` has told before.
     ``reads`` receives the path of every other module that was looked for, with the digest of what
     it held.
     """
-    if not concerns(lines, filename):
-        return []
     path = Path(filename)
     module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
     compiled = _compiled(module, options)

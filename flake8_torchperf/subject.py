@@ -21,8 +21,8 @@ _IMPORT = re.compile(
     r"|import[ \t]+(?P<module>[\w.]+))",
     re.MULTILINE,
 )
-# Folders above a file that are looked at for the top of its package.
-_MAX_DEPTH = 12
+# How far above a file its packages are looked for.
+MAX_PACKAGE_DEPTH = 12
 
 
 def concerns(lines: Iterable[str], filename: str) -> bool:
@@ -64,7 +64,7 @@ def _root(folder: str, head: str) -> str:
     """The folder that ``import head`` starts from where ``head`` is the file's own; else ""."""
     if not _is_package(folder):
         return folder
-    for _ in range(_MAX_DEPTH):
+    for _ in range(MAX_PACKAGE_DEPTH):
         above, name = os.path.split(folder)
         if not _is_package(above):
             return above if name == head else ""

@@ -11,7 +11,8 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flake8_torchperf.digest import MAX_PACKAGE_DEPTH, digest_of, read_file
+from flake8_torchperf.digest import digest_of, read_file
+from flake8_torchperf.subject import MAX_PACKAGE_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -161,3 +161,8 @@ class Store:
                 elif stat.st_mtime <= abandoned_before and _HALF_WRITTEN.fullmatch(entry.name):
                     with contextlib.suppress(FileNotFoundError):
                         os.remove(entry.path)
+
+
+def in_words(error: OSError) -> str:
+    """What went wrong, and with which file."""
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Context
 
-NUMBER_KINDS = {
+CONVERSIONS = {
     "float": "float", "int": "int", "bool": "bool", "complex": "complex", "round": "number",
     "index": "int",
 }  # fmt: skip
@@ -59,7 +59,7 @@ LOG_CALLS = {"debug", "info", "warning", "warn", "error", "critical", "exception
 
 def call_builtin(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """Call one of Python's built-in functions or types."""
-    if name in NUMBER_KINDS and name != "index":
+    if name in CONVERSIONS and name != "index":
         return _number(name, arguments, ctx)
     if name in REDUCTIONS:
         return _reduction(name, arguments, env, ctx)
@@ -72,15 +72,15 @@ def call_builtin(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
 def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
     """``float(t)``: one read. A number already read keeps its origin through the conversion."""
     if not arguments.positional:
-        return Scalar(NUMBER_KINDS[name])
+        return Scalar(CONVERSIONS[name])
     argument = arguments.positional[0]
     operand = _meant(argument.value, name)
     read = emit_read(
         ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=argument.node
     )
     if isinstance(argument.value, Scalar):
-        return Scalar(NUMBER_KINDS[name], read=argument.value.read, tensor=argument.value.tensor)
-    return Scalar(NUMBER_KINDS[name], read=None if read is None else arguments.node, tensor=read)
+        return Scalar(CONVERSIONS[name], read=argument.value.read, tensor=argument.value.tensor)
+    return Scalar(CONVERSIONS[name], read=None if read is None else arguments.node, tensor=read)
 
 
 def _meant(value: Value, name: str) -> Value:
@@ -89,7 +89,7 @@ def _meant(value: Value, name: str) -> Value:
         return value
     others = [o for o in value.options if not isinstance(o, (Tensor, NoneValue))]
     tensors = [o for o in value.options if isinstance(o, Tensor)]
-    same = all(isinstance(o, Scalar) and o.kind == NUMBER_KINDS[name] for o in others)
+    same = all(isinstance(o, Scalar) and o.kind == CONVERSIONS[name] for o in others)
     return weaken(tensors[0]) if tensors and same else value
 
 

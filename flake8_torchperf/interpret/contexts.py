@@ -41,14 +41,16 @@ _GRADIENTS_OFF = {
 MADE_TEXT = "made-text"
 # Words in the name of a flag, or values of an option, by which a caller asks for what is on the
 # host.
-MOVING = frozenset(("cpu", "offload", "numpy", "np", "pil", "tolist"))
+HOST_WORDS = frozenset(("cpu", "offload", "numpy", "np", "pil", "tolist"))
 # Words in the name of what counts steps, and those that make it a number of steps to be done.
 COUNTING = frozenset(("step", "istep", "iter", "iteration", "epoch"))
 LIMITING = frozenset((
     "num", "n", "max", "min", "total", "every", "per", "interval", "size", "dim", "type", "mode",
 ))  # fmt: skip
 # Words that say with "first" in the name of a flag: it holds once.
-ONCE = frozenset(("iter", "iteration", "step", "call", "time", "run", "forward", "pass", "round"))
+ROUND_WORDS = frozenset((
+    "iter", "iteration", "step", "call", "time", "run", "forward", "pass", "round",
+))  # fmt: skip
 # The trait of the branch for devices that lack an operation or a dtype.
 FALLBACK = "fallback"
 LACKING = frozenset(("mps", "npu", "xla", "xpu", "hpu", "mtia", "mlu", "musa"))
@@ -122,9 +124,9 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
             if last in DEBUGGING:
                 return "under a debugging switch", True
             words = set(last.split("_"))
-            if not MOVING.isdisjoint(words):
+            if not HOST_WORDS.isdisjoint(words):
                 return ASKED, True
-            if "first" in words and not ONCE.isdisjoint(words):
+            if "first" in words and not ROUND_WORDS.isdisjoint(words):
                 return FIRST, True
             if not WAITING.isdisjoint(words):
                 return WAITING_ASKED, True
@@ -141,7 +143,7 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
             if _names_step(left):
                 return "in one step", True
         case ast.Compare(ops=[ast.Eq()], comparators=[ast.Constant(value=str(form))]):
-            if form in MOVING and form != "cpu":
+            if form in HOST_WORDS and form != "cpu":
                 return ASKED, True
     return _on_host(test)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.iteration import element_of, paired
+from flake8_torchperf.interpret.types import MODULE_HOLDERS
 from flake8_torchperf.interpret.values import (
     STR,
     UNKNOWN,
@@ -22,10 +23,7 @@ from flake8_torchperf.interpret.values import (
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.arguments import Arguments
 
-HOLDERS = {
-    "torch.nn.ModuleList", "torch.nn.ParameterList", "torch.nn.ModuleDict",
-    "torch.nn.ParameterDict", "torch.nn.Sequential",
-}  # fmt: skip
+HOLDERS = {"torch.nn.Sequential", *(f"torch.nn.{name}" for name in MODULE_HOLDERS)}
 
 
 def module_holder(qualified: str, arguments: Arguments) -> Value:

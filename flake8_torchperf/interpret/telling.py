@@ -111,7 +111,7 @@ def _numeric(node: ast.expr) -> bool:
 def told_by_index(node: ast.Subscript, module: ModuleMap) -> str:
     """Why what is indexed is a tensor, ``x[:, -1]``; "" where the index does not tell.
 
-    No container takes a slice among several indices, and a type that takes ``...`` is no value.
+    No container takes a slice among several indices.
     """
     if not isinstance(node.slice, ast.Tuple) or knows_arrays(module):
         return ""

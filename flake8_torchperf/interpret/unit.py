@@ -194,11 +194,11 @@ def _never_hot(outer: Context) -> bool:
     plain = outer.function.rpartition(".")[2].lstrip("_")
     if not outer.base_stays_cold:
         return False
-    return not plain.startswith(MAKERS) or any(word in plain for word in SAVING)
+    return not plain.startswith(MAKERS) or any(word in plain for word in STATE_WORDS)
 
 
 # Words in the name of what saves, whatever else it is called.
-SAVING = ("state_dict", "checkpoint", "offload")
+STATE_WORDS = ("state_dict", "checkpoint", "offload")
 # Functions that may return or hand on those nested in them, to be called in each step.
 MAKERS = (
     "init__", "new__", "post_init__", "make_", "create_", "build", "configure_", "from_",

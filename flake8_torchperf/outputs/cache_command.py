@@ -35,7 +35,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 def run(arguments: argparse.Namespace) -> int:
     """Show or clear; returns the exit status."""
     from flake8_torchperf.cache.place import cache_folder
-    from flake8_torchperf.cache.store import Store
+    from flake8_torchperf.cache.store import Store, in_words
 
     store = Store(cache_folder(arguments.dir))
     if arguments.dir is not None and not arguments.dir.is_dir():
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             print(f"{store.folder}: {_words(store.usage())}, at most {_size(store.limit)}")
     except OSError as error:
-        return fail(f"cache: {error.filename}: {error.strerror}; --dir names another folder")
+        return fail(f"cache: {in_words(error)}; --dir names another folder")
     return 0
 
 

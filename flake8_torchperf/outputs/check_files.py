@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8 import checker, defaults, style_guide, utils
 
+from flake8_torchperf.cache.store import in_words
 from flake8_torchperf.digest import digest
 from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
 from flake8_torchperf.subject import concerns
@@ -234,7 +235,7 @@ def lint(filename: str, work: Work) -> tuple[Result, str]:
     try:
         work.memory.keep(key(work.memory, filename, before, work.options), rows, file.reads)
     except OSError as error:
-        return result, f"{error.filename}: {error.strerror}"
+        return result, in_words(error)
     return result, ""
 
 

@@ -28,7 +28,7 @@ from flake8.main.application import Application
 from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cache.memory import Memory
 from flake8_torchperf.cache.place import cache_folder
-from flake8_torchperf.cache.store import Store
+from flake8_torchperf.cache.store import Store, in_words
 from flake8_torchperf.digest import digest
 from flake8_torchperf.outputs.check_files import (
     STDIN,
@@ -72,7 +72,7 @@ class Manager(checker.Manager):
             try:
                 memory.store.sweep()
             except OSError as error:
-                problem = _words(error)
+                problem = in_words(error)
         if problem:
             _say_forgetful(problem)
 
@@ -114,7 +114,7 @@ class CheckApplication(Application):
         except (ValueError, OSError, configparser.Error, exceptions.Flake8Exception) as error:
             # Where flake8 itself ends with a traceback or two lines: a code in ``ignore`` that
             # can't be one, a configuration file or a report that can't be opened.
-            words = _words(error) if isinstance(error, OSError) else str(error)
+            words = in_words(error) if isinstance(error, OSError) else str(error)
             raise SystemExit(fail(f"check: {words}")) from error
         if self.options.bug_report:
             information = debug.information(flake8.__version__, self.plugins)
@@ -192,7 +192,7 @@ def _memory(options: Options, more: Sequence[str]) -> Memory | None:
     try:
         store.prepare()
     except OSError as error:
-        _say_forgetful(_words(error))
+        _say_forgetful(in_words(error))
         return None
     return Memory(store, conditions(options, more))
 
@@ -200,8 +200,3 @@ def _memory(options: Options, more: Sequence[str]) -> Memory | None:
 def _say_forgetful(problem: str) -> None:
     advice = "name another folder with --cache-dir, or --no-cache"
     print(f"torchperf: check: findings can't be remembered: {problem}; {advice}", file=sys.stderr)
-
-
-def _words(error: OSError) -> str:
-    """What went wrong, and with which file."""
-    return f"{error.filename}: {error.strerror}" if error.filename else str(error)

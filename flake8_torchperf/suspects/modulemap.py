@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TypeAlias
 
-from flake8_torchperf.digest import MAX_PACKAGE_DEPTH
+from flake8_torchperf.subject import MAX_PACKAGE_DEPTH
 from flake8_torchperf.suspects.records import made_record
 from flake8_torchperf.suspects.walk import Nodes
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.suspects.host import GOING_THROUGH, holder, host_names, surely_host
@@ -150,6 +151,7 @@ def _module_level(module: ModuleMap, names: Names) -> bool:
     return suspect(level, host_names(None, level), names)
 
 
+@lru_cache(maxsize=2)  # of the module linted
 def module_level(module: ModuleMap) -> Nodes:
     """What stands outside functions: the module's own statements and those of its classes."""
     statements: list[ast.stmt] = []
