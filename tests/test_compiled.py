@@ -44,6 +44,60 @@ WAYS_TO_COMPILE = {
             print("a")  # TPF601
         g = torch._dynamo.optimize("inductor")(f)
         """,
+    "a decorator of one's own": """
+        def lazily(fun):
+            compiled = None
+            @functools.wraps(fun)
+            def wrapped(*args):
+                nonlocal compiled
+                if compiled is None:
+                    compiled = torch.compile(fullgraph=False)(fun)
+                return compiled(*args)
+            return wrapped
+        @lazily
+        def f(x: Tensor):
+            print("a")  # TPF601
+        """,
+    "a decorator of one's own that is a lambda": """
+        fuse = lambda fun: torch.compile(fun)
+        @fuse
+        def f(x: Tensor):
+            print("a")  # TPF601
+        """,
+    "a decorator of one's own with options": """
+        def fast(dynamic=True):
+            def decorate(fun):
+                return torch.compile(fun, dynamic=dynamic)
+            return decorate
+        @fast(dynamic=False)
+        def f(x: Tensor):
+            print("a")  # TPF601
+        """,
+    "passed to a function that compiles it": """
+        def maybe(fun):
+            if time.time() < 0:
+                return fun
+            return torch.compile(fun)
+        def f(x: Tensor):
+            print("a")  # TPF601
+        g = maybe(f)
+        """,
+    "passed to a method that compiles it": """
+        class Agent:
+            def __init__(self):
+                self.fast = self.compiled(self.act)
+            def compiled(self, fun):
+                return torch.compile(fun)
+            def act(self, x: Tensor):
+                print("a")  # TPF601
+        """,
+    "a function of the module, anew": """
+        def f(x: Tensor):
+            print("a")  # TPF601
+        def main():
+            global f
+            f = torch.compile(f)
+        """,
     "passed to it": """
         def f(x: Tensor):
             print("a")  # TPF601
@@ -195,6 +249,32 @@ NOT_COMPILED = {
             return x
         def shown(x):
             print("a")
+        """,
+    "a decorator that is switched off": """
+        MODE = None
+        def lazily(fun):
+            def wrapped(*args):
+                if MODE is None:
+                    return fun(*args)
+                return torch.compile(fun, mode=MODE)(*args)
+            return wrapped
+        @lazily
+        def f(x: Tensor):
+            print("a")
+        """,
+    "a decorator that compiles something else": """
+        def logged(fun):
+            other = torch.compile(torch.sin)
+            return lambda x: fun(other(x))
+        @logged
+        def f(x: Tensor):
+            print("a")
+        """,
+    "a local name that is compiled": """
+        def f(x: Tensor):
+            print("a")
+        def main(f):
+            f = torch.compile(f)
         """,
     "re.compile": """
         import re

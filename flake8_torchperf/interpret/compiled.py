@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret.emit import emit
+from flake8_torchperf.interpret.emit import emit, names_rows
 from flake8_torchperf.interpret.values import (
     BoundMethod,
     External,
@@ -19,6 +19,7 @@ from flake8_torchperf.interpret.values import (
     Value,
     tensor_of,
 )
+from flake8_torchperf.knowledge.batching import ROW_BY_ROW, ROW_BY_ROW_METHODS
 from flake8_torchperf.knowledge.graph_breaks import breaking_calls
 from flake8_torchperf.sites.model import Heat, Level, SiteKind
 from flake8_torchperf.suspects.guards import guarded
@@ -96,7 +97,7 @@ def after(value: ast.expr, ctx: Context, *, conjunction: bool) -> Context:
 def note_call(callee: Value, arguments: Arguments, ctx: Context) -> None:
     """A call in a module that compiles something."""
     _note_mark(arguments.node, ctx)
-    if "vmap" in ctx.traits and isinstance(callee, BoundMethod):
+    if "vmap" in ctx.traits:
         _under_vmap(callee, arguments, ctx)
     if ctx.compiled:
         _breaking(callee, arguments, ctx)
@@ -122,24 +123,34 @@ def _note_mark(node: ast.AST, ctx: Context) -> None:
     mark = None if code is None else code.marks.get(id(node))
     if mark is None:
         return
-    kind = SiteKind.TRANSFORM if mark.operation == "over-compiled" else SiteKind.RECOMPILE
+    transform = mark.operation in ("over-compiled", "compiled-inside")
+    kind = SiteKind.TRANSFORM if transform else SiteKind.RECOMPILE
     emit(ctx, kind, mark.operation, node, traits=(mark.operation,))
 
 
-def _under_vmap(callee: BoundMethod, arguments: Arguments, ctx: Context) -> None:
-    tensor = tensor_of(callee.owner)
-    if tensor is None:
-        return
-    compiled = bool(ctx.compiled) and callee.name in UNANSWERED_COMPILED
-    if compiled or callee.name in UNANSWERED:
-        emit(
-            ctx,
-            SiteKind.TRANSFORM,
-            callee.name,
-            arguments.node,
-            tensor,
-            operand_node=callee.node,
-        )
+def _under_vmap(callee: Value, arguments: Arguments, ctx: Context) -> None:
+    node = arguments.node
+    match callee:
+        case External(name=name) if name in ROW_BY_ROW and _repeats(name, arguments, 1):
+            if names_rows(node, ctx):
+                emit(ctx, SiteKind.TRANSFORM, "row-by-row", node, operand_node=node)
+        case BoundMethod(owner=owner, name=name) if tensor_of(owner) is not None:
+            asked = callee.node or node
+            compiled = bool(ctx.compiled) and name in UNANSWERED_COMPILED
+            if (compiled or name in UNANSWERED) and names_rows(asked, ctx):
+                emit(ctx, SiteKind.TRANSFORM, name, node, owner, operand_node=asked)
+            looped = name in ROW_BY_ROW_METHODS and _repeats(name, arguments, 0)
+            if looped and names_rows(node, ctx):
+                emit(ctx, SiteKind.TRANSFORM, "row-by-row", node, owner, operand_node=node)
+
+
+def _repeats(name: str, arguments: Arguments, place: int) -> bool:
+    """A number of repeats is batched; lengths that a tensor holds are not."""
+    if name.rpartition(".")[2] != "repeat_interleave":
+        return True
+    given = arguments.get(place, "repeats")
+    lengths = given.value if given is not None else arguments.value(0)
+    return tensor_of(lengths) is not None
 
 
 def _breaking(callee: Value, arguments: Arguments, ctx: Context) -> None:

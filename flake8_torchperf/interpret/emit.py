@@ -56,6 +56,8 @@ def emit(
     sink = ctx.sink
     if sink is None:
         return
+    if "vmap" in ctx.traits and not names_rows(operand_node or node, ctx):
+        ctx = ctx.but(traits=ctx.traits - {"vmap"})
     if kind is SiteKind.FORMAT and MESSAGE in ctx.traits and ctx.base.level is Level.HOT:
         ctx = ctx if ctx.loops else ctx.demote("in text that is made once")
     if node is ctx.unused and "to-device" in traits and operation not in ("to", "cuda"):
@@ -171,10 +173,24 @@ def heat(ctx: Context) -> Heat:
     return ctx.base
 
 
+def names_rows(node: ast.AST, ctx: Context) -> bool:
+    """Does an expression use a value that stands for a whole batch under ``vmap``?"""
+    code = ctx.machine.compiled
+    if code is None or not code.rows:
+        return False
+    from flake8_torchperf.suspects.mapped import named
+
+    return any(id(name) in code.rows for name in named(node, ctx.module.qualify))
+
+
 def _compiled(kind: SiteKind, ctx: Context, operation: str) -> str:
     """In what compiled or transformed code the site stands, in words."""
     if operation == "over-compiled":
         return "transforms a function that is compiled already, so that it runs uncompiled"
+    if operation == "compiled-inside":
+        return "calls a compiled function inside a transform, where it runs uncompiled"
+    if operation == "row-by-row":
+        return "runs once for each row under vmap, which has no rule to batch it"
     if "vmap" in ctx.traits and kind not in (SiteKind.GRAPH_BREAK, SiteKind.RECOMPILE):
         return "cannot run under vmap"
     if "fullgraph" in ctx.traits and kind is not SiteKind.RECOMPILE:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.guards import guarded
+from flake8_torchperf.suspects.mapped import Mapped
 from flake8_torchperf.suspects.recompiles import Mark, find_marks
 from flake8_torchperf.suspects.scopes import (
     PARTIAL,
@@ -24,11 +25,13 @@ from flake8_torchperf.suspects.scopes import (
     Scopes,
     read_scopes,
 )
+from flake8_torchperf.suspects.wrappers import Wrappers, literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from flake8_torchperf.suspects.modulemap import ModuleMap
+    from flake8_torchperf.suspects.wrappers import Compiling
 
 COMPILE = frozenset(("torch.compile", "torch.compiler.compile"))
 # The older name: takes the backend first and gives a decorator.
@@ -89,7 +92,8 @@ class Wrap:
 class CompiledCode:
     """What is known of one module; functions and calls are held by the identity of their nodes.
 
-    ``advice`` holds the warnings that stand alone in a branch.
+    ``advice`` holds the warnings that stand alone in a branch; ``rows`` the places where a name
+    stands for a whole batch, because ``vmap`` runs the function.
     """
 
     functions: dict[int, Compilation] = field(default_factory=dict)
@@ -98,6 +102,7 @@ class CompiledCode:
     switches: frozenset[str] = frozenset()
     marks: dict[int, Mark] = field(default_factory=dict)
     advice: set[int] = field(default_factory=set)
+    rows: set[int] = field(default_factory=set)
 
     def __bool__(self) -> bool:
         return bool(self.functions or self.transformed or self.marks)
@@ -123,6 +128,7 @@ def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode | 
     if assume:
         search.assume()
     search.callees()
+    search.batched()
     found = search.found
     found.switches = frozenset(word for word in SWITCHES if word in text)
     found.marks = find_marks(search)
@@ -162,6 +168,8 @@ class Search:
         self.root = scopes.root
         self.found = CompiledCode()
         self._entries: list[Callable_] = []
+        self._mapped = Mapped(scopes, self.resolver)
+        self._wrappers = Wrappers(scopes, self._handed_over)
 
     def decorators(self) -> None:
         """``@torch.compile``, with options or without, and ``@torch.vmap``."""
@@ -175,6 +183,8 @@ class Search:
                 transform = self._transform_decorator(decorator, scope.outer)
                 if transform:
                     self._add_transformed(node, transform)
+                if transform == "vmap":
+                    self._mapped.decorated(node, _in_dims(decorator))
 
     def calls(self) -> None:
         """``torch.compile(f)``, ``model.compile()``, ``vmap(f)``."""
@@ -193,6 +203,8 @@ class Search:
                 targets = self.resolver.functions(call.args[0], scope)
                 for target in targets:
                     self._add_transformed(target, transform)
+                if transform == "vmap":
+                    self._mapped.start(call, scope, targets)
                 over = self.is_compiled(call.args[0], scope)
                 settings = Settings(line=call.lineno)
                 self.found.wraps[id(call)] = Wrap(transform, settings, tuple(targets), over)
@@ -223,23 +235,35 @@ class Search:
         name = self._module.qualify(node)
         if name in COMPILE:
             return Settings(line=node.lineno)
-        if not isinstance(node, ast.Call):
-            return None
-        return self._settings_of_call(node, scope, left)
+        if isinstance(node, ast.Call):
+            return self._settings_of_call(node, scope, left)
+        return self._settings_inside(self._wrappers.named(node, scope))
+
+    def _settings_inside(self, found: Compiling | None) -> Settings | None:
+        """The settings with which a decorator of the module's own compiles."""
+        inside = None if found is None else self._wrapped(*found)
+        return None if inside is None else inside[1]
+
+    def _handed_over(self, call: ast.Call, scope: Scope) -> ast.expr | None:
+        wrapped = self._wrapped(call, scope)
+        return None if wrapped is None else wrapped[0]
 
     def _settings_of_call(self, node: ast.Call, scope: Scope, left: int) -> Settings | None:
         name = self._module.qualify(node.func)
         if name in OPTIMIZE:
-            return _stated(node, Settings(line=node.lineno))
+            return _stated(node, Settings(line=node.lineno), scope)
         if name in PARTIAL:
             if not node.args:
                 return None
             before = self.settings(node.args[0], scope, left - 1)
-            return None if before is None else _stated(node, before)
+            return None if before is None else _stated(node, before, scope)
+        made = self._settings_inside(self._wrappers.made(node.func, scope))
+        if made is not None:
+            return made
         if node.args or any(k.arg == "model" for k in node.keywords):
             return None
         before = self.settings(node.func, scope, left - 1)
-        return None if before is None else _stated(node, before)
+        return None if before is None else _stated(node, before, scope)
 
     def _wrapped(self, call: ast.Call, scope: Scope) -> tuple[ast.expr, Settings] | None:
         """What ``call`` compiles, and how; None where it compiles nothing."""
@@ -247,7 +271,7 @@ class Search:
         if before is None or self._module.qualify(call.func) in OPTIMIZE:
             return None
         given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "model")]
-        settings = _stated(call, before)
+        settings = _stated(call, before, scope)
         if not given or settings is None or isinstance(given[0], ast.Constant):
             return None
         return given[0], replace(settings, line=call.lineno)
@@ -256,7 +280,8 @@ class Search:
         targets = self.resolver.functions(given, scope)
         for target in targets:
             self._add(target, settings, "compiled")
-        self.found.wraps[id(call)] = Wrap("compile", settings, tuple(targets))
+        if self._wrappers.named(call.func, scope) is None:
+            self.found.wraps[id(call)] = Wrap("compile", settings, tuple(targets))
 
     def _module_compile(self, call: ast.Call, scope: Scope) -> Settings | None:
         """``model.compile(...)`` of a module that this file defines."""
@@ -265,7 +290,7 @@ class Search:
                 owner = self.resolver.instance(receiver, scope)
                 if owner is None or "compile" in owner.methods:
                     return None
-                return _stated(call, Settings(line=call.lineno))
+                return _stated(call, Settings(line=call.lineno), scope)
         return None
 
     def _note_module_compile(self, call: ast.Call, scope: Scope, settings: Settings) -> None:
@@ -311,7 +336,8 @@ class Search:
         return TRANSFORMS.get(self._module.qualify(node), "")
 
     def _add_transformed(self, node: Callable_, transform: str) -> None:
-        self.found.transformed.setdefault(id(node), transform)
+        if transform == "vmap" or id(node) not in self.found.transformed:
+            self.found.transformed[id(node)] = transform
 
     def _add(self, node: Callable_, settings: Settings, how: str) -> None:
         if id(node) in self.found.functions or not_traced(node, self._module):
@@ -340,6 +366,12 @@ class Search:
                     self.found.functions[id(callee)] = Compilation(words, how.settings, how.name)
                     waiting.append(callee)
 
+    def batched(self) -> None:
+        """What is given a batched value by a function that ``vmap`` runs is run by it too."""
+        for node in self._mapped.finish(lambda f: not_traced(f, self._module)):
+            self._add_transformed(node, "vmap")
+        self.found.rows = self._mapped.places
+
     def _run_by(self, node: ast.AST, scope: Scope) -> Iterable[Callable_]:
         match node:
             case ast.FunctionDef() | ast.Lambda():
@@ -351,6 +383,11 @@ class Search:
                     if not (isinstance(f, ast.FunctionDef) and f.name == "__init__")
                 ]
         return []
+
+
+def _in_dims(decorator: ast.expr) -> ast.expr | None:
+    given = decorator.keywords if isinstance(decorator, ast.Call) else []
+    return next((k.value for k in given if k.arg == "in_dims"), None)
 
 
 # Methods and functions that tell of misuse.
@@ -384,13 +421,14 @@ def _asks_type(test: ast.expr) -> bool:
     )
 
 
-def _stated(call: ast.Call, before: Settings) -> Settings | None:
+def _stated(call: ast.Call, before: Settings, scope: Scope) -> Settings | None:
     """Settings with the literals that one more call adds; None where it says ``disable=True``."""
     settings = before
     for keyword in call.keywords:
-        if not isinstance(keyword.value, ast.Constant):
+        given = literal(keyword.value, scope)
+        if not isinstance(given, ast.Constant):
             continue
-        value = keyword.value.value
+        value = given.value
         match keyword.arg:
             case "disable" if value is True:
                 return None

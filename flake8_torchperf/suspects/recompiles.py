@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.suspects.mapped import named
 from flake8_torchperf.suspects.scopes import TRANSFORMS, Callable_, Resolver, Scope
 from flake8_torchperf.suspects.walk import children, round_counters
 
@@ -26,6 +27,10 @@ GROWING = frozenset(("append", "extend", "insert", "appendleft"))
 SHRINKING = frozenset(("clear", "pop", "popleft", "remove"))
 # Functions that run every step, by PyTorch's and Lightning's conventions.
 EVERY_STEP = ("forward", "*_step", "step", "__call__", "train_one_epoch", "train_epoch")
+# Functions that call the module they are given, with other parameters.
+FUNCTIONAL_CALLS = frozenset((
+    "torch.func.functional_call", "torch.nn.utils.stateless.functional_call",
+))  # fmt: skip
 # Calls that are traced anew for each number they are given (torch 2.13, as run by the page's test).
 SPECIALISING_CALLS = frozenset(("range", "chunk", "dropout"))
 
@@ -53,6 +58,7 @@ def find_marks(search: Search) -> dict[int, Mark]:
     """All marks of one module."""
     marks: dict[int, Mark] = {}
     _mutations(search, marks)
+    _compiled_inside(search, marks)
     for node, scope in [(search.scopes.module.tree, None), *search.scopes.functions]:
         if isinstance(node, ast.Lambda):
             continue
@@ -77,14 +83,33 @@ def _mutations(search: Search, marks: dict[int, Mark]) -> None:
         for inner in seen:
             operation = _mutation(inner, scope, search, outside, shrunk)
             if operation and compilation is None:
-                operation = "leak" if operation == "append" and _keeps(inner) else ""
+                operation = "leak" if operation == "append" and _keeps(inner, search) else ""
             if operation:
                 marks[id(inner)] = Mark(operation, words)
 
 
-def _keeps(node: ast.AST) -> bool:
-    """Is what the transformed function appends anything but a constant?"""
-    return isinstance(node, ast.Call) and not all(isinstance(a, ast.Constant) for a in node.args)
+def _compiled_inside(search: Search, marks: dict[int, Mark]) -> None:
+    """Calls of compiled functions in what a transform runs: there they run uncompiled."""
+    found = search.found
+    for call, scope in search.scopes.calls:
+        place: Scope | None = scope
+        while place is not None and id(place.node) not in found.transformed:
+            place = place.outer
+        if place is None or id(place.node) in found.functions or id(scope.node) in found.functions:
+            continue
+        called = call.func
+        if search.scopes.module.qualify(called) in FUNCTIONAL_CALLS and call.args:
+            called = call.args[0]
+        if search.is_compiled(called, scope):
+            marks[id(call)] = Mark("compiled-inside", found.transformed[id(place.node)])
+
+
+def _keeps(node: ast.AST, search: Search) -> bool:
+    """Is what the transformed function appends one of the values that it is given wrapped?"""
+    module = search.scopes.module
+    return isinstance(node, ast.Call) and any(
+        id(name) in search.found.rows for a in node.args for name in named(a, module.qualify)
+    )
 
 
 def _mutation(
@@ -175,8 +200,16 @@ def _is_int(node: ast.expr) -> bool:
 
 
 def _global_number(name: str, root: Scope) -> bool:
-    bound = root.names.get(name, [])
-    return bool(bound) and all(isinstance(n, ast.Constant) and _is_int(n) for n in bound)
+    made = [n for n in root.names.get(name, []) if not _steps(n, name)]
+    return bool(made) and all(isinstance(n, ast.Constant) and _is_int(n) for n in made)
+
+
+def _steps(node: ast.AST, name: str) -> bool:
+    """``count + 1``, as ``global count`` makes it."""
+    match node:
+        case ast.BinOp(left=ast.Name(id=left), right=ast.Constant()):
+            return left == name
+    return False
 
 
 def _is_module(scope: Scope, search: Search) -> bool:
@@ -205,7 +238,9 @@ def _wrapping(
         elif wrap.operation in TRANSFORMS.values():
             if wrap.over_compiled and id(node) not in search.found.functions:
                 marks[id(call)] = Mark("over-compiled", wrap.operation)
-        elif id(node) not in search.found.functions and not place.once and not _stored(place):
+        elif (
+            id(node) not in search.found.functions and not place.once and not _stored(place, scope)
+        ):
             if place.loops and not _bound_in(place.loops, call):
                 marks[id(call)] = Mark("loop", "")
             elif hot and not place.loops:
@@ -216,8 +251,8 @@ def _called_at_once(place: _Place) -> bool:
     return isinstance(place.parent, ast.Call) and place.parent.func is place.node
 
 
-def _stored(place: _Place) -> bool:
-    """Is what was compiled kept: in an attribute, a container, or a module compiled in place?"""
+def _stored(place: _Place, scope: Scope) -> bool:
+    """Is what was compiled kept: in an attribute, a global, a container, a module in place?"""
     match place.node:
         case ast.Call(func=ast.Attribute(attr="compile", value=owner)):
             if not (isinstance(owner, ast.Name) and owner.id == "torch"):
@@ -226,7 +261,7 @@ def _stored(place: _Place) -> bool:
         return False
     match place.statement:
         case ast.Assign(targets=targets):
-            return any(not isinstance(target, ast.Name) for target in targets)
+            return any(not isinstance(t, ast.Name) or t.id in scope.declared for t in targets)
         case ast.AnnAssign(target=target):
             return not isinstance(target, ast.Name)
         case ast.Return():

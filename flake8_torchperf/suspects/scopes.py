@@ -40,7 +40,8 @@ MAX_CHAIN = 8
 class Scope:
     """The module, or one function or lambda: what its names are bound to.
 
-    ``owner`` is the class whose method this is, or stands in; ``me`` that method's first parameter.
+    ``owner`` is the class whose method this is, or stands in; ``me`` that method's first parameter;
+    ``declared`` holds the names that it declares ``global``.
     """
 
     module: ModuleMap
@@ -50,6 +51,15 @@ class Scope:
     me: str = ""
     names: dict[str, list[ast.AST]] = field(default_factory=dict)
     parameters: frozenset[str] = frozenset()
+    declared: set[str] = field(default_factory=set)
+
+    def binds(self, name: str) -> Scope:
+        """The scope whose name an assignment here binds: the module's after ``global``."""
+        scope = self
+        if name in self.declared:
+            while scope.outer is not None:
+                scope = scope.outer
+        return scope
 
     def lookup(self, name: str) -> tuple[list[ast.AST], Scope] | None:
         """What a name is bound to, and the scope that binds it; None for a parameter, or unbound.
@@ -135,6 +145,8 @@ def _read(
                 continue
             case ast.Call():
                 scopes.calls.append((node, place))
+            case ast.Global(names=names):
+                place.declared.update(names)
         if klass is None and isinstance(node, BINDING):
             _bind(node, place)
         inherited = klass if isinstance(node, ast.stmt) else None
@@ -170,17 +182,17 @@ def _bind(node: ast.AST, scope: Scope) -> None:
         case ast.Assign(targets=targets, value=value):
             for target in targets:
                 if isinstance(target, ast.Name):
-                    scope.names.setdefault(target.id, []).append(value)
+                    scope.binds(target.id).names.setdefault(target.id, []).append(value)
                 elif isinstance(target, (ast.Tuple, ast.List)):
                     _unknown(target, scope)
         case ast.AnnAssign(target=ast.Name(id=name), value=value) if value is not None:
-            scope.names.setdefault(name, []).append(value)
+            scope.binds(name).names.setdefault(name, []).append(value)
         case ast.NamedExpr(target=ast.Name(id=name), value=value):
-            scope.names.setdefault(name, []).append(value)
+            scope.binds(name).names.setdefault(name, []).append(value)
         case ast.For(target=target, iter=source) | ast.comprehension(target=target, iter=source):
             _bind_elements(target, source, scope)
         case ast.withitem(optional_vars=ast.Name(id=name)):
-            scope.names.setdefault(name, []).append(node)
+            scope.binds(name).names.setdefault(name, []).append(node)
 
 
 def _bind_elements(target: ast.expr, source: ast.expr, scope: Scope) -> None:
@@ -194,7 +206,7 @@ def _bind_elements(target: ast.expr, source: ast.expr, scope: Scope) -> None:
             _bind_elements(last, given, scope)
         case (ast.Name(id=name), _):
             element = ast.Starred(source, ast.Load())  # stands for "an element of"
-            scope.names.setdefault(name, []).append(element)
+            scope.binds(name).names.setdefault(name, []).append(element)
         case _:
             _unknown(target, scope)
 
@@ -202,7 +214,7 @@ def _bind_elements(target: ast.expr, source: ast.expr, scope: Scope) -> None:
 def _unknown(target: ast.AST, scope: Scope) -> None:
     for inner in walk([target]):
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
-            scope.names.setdefault(inner.id, []).append(inner)
+            scope.binds(inner.id).names.setdefault(inner.id, []).append(inner)
 
 
 def _assigned_attributes(
