@@ -32,6 +32,15 @@ MAPPED = {
         def g(x: Tensor, y: Tensor):
             return torch.vmap(f)(x, y)
         """,
+    "a function of torch itself that has none": """
+        def f(x: Tensor, y: Tensor):
+            a = torch.vmap(torch.take, in_dims=0)(x, y)  # TPF606
+            b = vmap(functools.partial(torch.histc, bins=3))(x)  # TPF606
+            return a, b, vmap(torch.sort)(x), vmap(torch.repeat_interleave)(x, 2)
+        """,
+    "at module level": """
+        among = torch.vmap(torch.isin)  # TPF606
+        """,
     "operations that have none, over what is not mapped": """
         def f(x: Tensor, y: Tensor):
             return x * torch.quantile(y, 0.5)

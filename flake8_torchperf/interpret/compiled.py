@@ -123,7 +123,7 @@ def _note_mark(node: ast.AST, ctx: Context) -> None:
     mark = None if code is None else code.marks.get(id(node))
     if mark is None:
         return
-    transform = mark.operation in ("over-compiled", "compiled-inside")
+    transform = mark.operation in ("over-compiled", "compiled-inside", "row-by-row")
     kind = SiteKind.TRANSFORM if transform else SiteKind.RECOMPILE
     emit(ctx, kind, mark.operation, node, traits=(mark.operation,))
 

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.batching import REPEATED, ROW_BY_ROW
 from flake8_torchperf.suspects.mapped import named
-from flake8_torchperf.suspects.scopes import TRANSFORMS, Callable_, Resolver, Scope
+from flake8_torchperf.suspects.scopes import PARTIAL, TRANSFORMS, Callable_, Resolver, Scope
 from flake8_torchperf.suspects.walk import children, round_counters
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def find_marks(search: Search) -> dict[int, Mark]:
     marks: dict[int, Mark] = {}
     _mutations(search, marks)
     _compiled_inside(search, marks)
+    _without_rule(search, marks)
     for node, scope in [(search.scopes.module.tree, None), *search.scopes.functions]:
         if isinstance(node, ast.Lambda):
             continue
@@ -102,6 +104,19 @@ def _compiled_inside(search: Search, marks: dict[int, Mark]) -> None:
             called = call.args[0]
         if search.is_compiled(called, scope):
             marks[id(call)] = Mark("compiled-inside", found.transformed[id(place.node)])
+
+
+def _without_rule(search: Search, marks: dict[int, Mark]) -> None:
+    """``vmap(torch.histc)``: over a function of torch itself that has no batching rule."""
+    qualify = search.scopes.module.qualify
+    for call, _ in search.scopes.calls:
+        given = call.args[0] if call.args else None
+        if isinstance(given, ast.Call) and qualify(given.func) in PARTIAL and given.args:
+            given = given.args[0]
+        if given is None or TRANSFORMS.get(qualify(call.func)) != "vmap":
+            continue
+        if qualify(given) in ROW_BY_ROW - REPEATED:
+            marks[id(call)] = Mark("row-by-row", "")
 
 
 def _keeps(node: ast.AST, search: Search) -> bool:
