@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SCOPES = ("all", "hot")
+_CHECK = "from flake8_torchperf.outputs.cli import main; raise SystemExit(main())"
 
 
 class NotAVersionError(ValueError):
@@ -69,19 +70,20 @@ class Version:
         return str(Path(place).parent)
 
     def findings(self, path: Path, scope: str, jobs: int) -> list[str]:
-        """What flake8 prints with this version, nothing but our codes, with the reasons."""
+        """What `torchperf check` prints with this version: flake8's lines, with the reasons."""
         options = [
+            "check",
             "--isolated",
-            "--select=TPF",
+            "--no-cache",
             "--torchperf-explain",
             f"--torchperf-scope={scope}",
             # Else a Python without flake8 would look like one that finds nothing new.
             "--exit-zero",
             f"--jobs={jobs}",
         ]
-        done = self.call("-m", "flake8", *options, str(path.absolute()))
+        done = self.call("-c", _CHECK, *options, str(path.absolute()))
         if done.returncode != 0 or "Traceback" in done.stderr:
-            raise RuntimeError(f"flake8 failed in {self.python}:\n{done.stdout}{done.stderr}")
+            raise RuntimeError(f"check failed in {self.python}:\n{done.stdout}{done.stderr}")
         return done.stdout.splitlines(keepends=True)
 
 
