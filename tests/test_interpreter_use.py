@@ -436,6 +436,26 @@ def test_a_tensor_made_anew_each_round_does_not_grow():
     check(grows.format(first="piece = extra"), ALL, prelude=PLAIN, only=only)
 
 
+IN_BRANCHES = """
+    def f(kinds: list[int], pieces: Tensor):
+        out = pieces
+        for kind in kinds:
+            if kind == 0:
+                mask = pieces > kind
+                mask = torch.stack([mask, mask])
+            elif kind == 1:
+                mask = pieces < kind
+                mask = torch.stack([mask, mask])
+            elif kind == 2:
+                out = torch.cat([out, pieces])  # TPF205
+        return out
+    """
+
+
+def test_a_tensor_made_anew_in_one_branch_of_several_does_not_grow():
+    check(IN_BRANCHES, ALL, only=frozenset({"TPF205"}))
+
+
 def test_a_raise_behind_the_colon_gets_the_same_advice():
     one = "def f(t: torch.Tensor):\n    if t.any(): raise ValueError\n"
     two = "def f(t: torch.Tensor):\n    if t.any():\n        raise ValueError\n"

@@ -126,7 +126,7 @@ def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx:
         return BoundMethod(Mapping_(STR, tensor), name)  # a batch that is a dict of tensors
     known = ctx.machine.table.attribute(name)
     if known is not None:
-        return value_of_return(known, tensor.reason, [tensor])
+        return value_of_return(known, tensor.reason, [tensor], tensor.device)
     if ctx.machine.table.method(name) is not None:
         return BoundMethod(tensor, name, node.value if node is not None else None)
     return UNKNOWN

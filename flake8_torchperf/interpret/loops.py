@@ -292,7 +292,7 @@ def _reset(body: list[ast.stmt], path: str, grown: ast.Call) -> bool:
         inside = _assignments(statement)
         if any(value is grown for _, value in inside):
             blocks = [getattr(statement, name, []) for name in ("body", "orelse")]
-            if any(_reset(b, path, grown) for b in blocks if _holds(b, grown) and len(b) > 1):
+            if any(_reset(b, path, grown) for b in blocks if _holds(b, grown)):
                 return True
             continue
         if any(path in targets.names(target) or path_of(target) == path for target, _ in inside):
