@@ -357,10 +357,19 @@ def fill_from_calls(env: Env, machine: Machine, key: object) -> None:
             env[name] = replace(tensor, reason=reason) if isinstance(value, Tensor) else value
 
 
+def fill_with_numbers(env: Env, machine: Machine, key: object) -> None:
+    """Where all calls of this module give numbers for what is declared a tensor, take those."""
+    for name, value in machine.observed.get(key, {}).items():
+        if _numbers_for_tensors(value, env.get(name, UNKNOWN)):
+            env[name] = value
+
+
 def _numbers_for_tensors(given: Value, declared: Value) -> bool:
     """Does every call give numbers or text, or a list of them, where tensors are declared?"""
     match given, declared:
         case Scalar(tensor=None), Tensor():
+            return True
+        case Sequence(element=Scalar(tensor=None), items=items), Tensor() if items:
             return True
         case Sequence(element=Scalar(tensor=None)), Sequence(element=Tensor()):
             return True

@@ -175,7 +175,10 @@ def _place_of_value(node: ast.Assign, env: Env, ctx: Context) -> Context:
     target = node.targets[0]
     if isinstance(target, ast.Name) and target.id == "_":
         return ctx.but(unused=node.value)
-    match target, node.value:
+    value = node.value
+    if isinstance(value, ast.IfExp):
+        value = value.orelse if isinstance(value.body, ast.Constant) else value.body
+    match target, value:
         case ast.Name(id=name), ast.Call(func=ast.Attribute(attr="numpy" | "cpu" | "tolist")):
             if not ctx.loops and handed.handed_on(name, env, ctx):
                 return ctx.mark(GIVEN_AWAY)

@@ -85,6 +85,8 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names, heats
     env = functions.entry(info, None, None, place)
     if info.name.startswith("_") or UNKNOWN in env.values():
         functions.fill_from_calls(env, machine, info.key)
+    else:
+        functions.fill_with_numbers(env, machine, info.key)
     heat = heats.own(info)
     place = _at(place, info, heat, names)
     place = _compiled(place, info, names)
@@ -132,7 +134,7 @@ def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context
     if elsewhere is not None and not any(fnmatchcase(info.name, glob) for glob in names.hot):
         return place.but(base=elsewhere, base_stays_cold=True)
     named = named_heat(info.name, names.hot, names.cold)
-    if named is None:
+    if named is None or (named.level is not Level.COLD and heat.level is Level.COLD):
         return place.but(base=heat, base_stays_cold=heat.level is Level.COLD and stays_cold(info))
     return place.but(base=heat, base_stays_cold=named.level is Level.COLD)
 

@@ -16,6 +16,7 @@ from flake8_torchperf.sites.steps import (
     ENTRIES,
     OF_PIPELINE,
     OUTSIDE,
+    conducts,
     holds_program,
     is_entry_point,
     of_pipeline,
@@ -205,7 +206,7 @@ def _works_on_host(owner: ClassInfo) -> bool:
     A loader's workers run datasets and collators, before anything is moved. What processes images
     prepares them, or makes what people look at.
     """
-    if "checkpoint" in owner.name.lower():
+    if "checkpoint" in owner.name.lower() or _processes(owner):
         return True
     lineage = (owner.name, *(base.rpartition(".")[2] for base in owner.bases))
     return any(
@@ -214,9 +215,21 @@ def _works_on_host(owner: ClassInfo) -> bool:
     )
 
 
+def _processes(owner: ClassInfo) -> bool:
+    """A processor that is called with text, images or sound makes a model's inputs of them."""
+    called = owner.methods.get("__call__")
+    if called is None or not owner.name.endswith("Processor"):
+        return False
+    given = (*called.node.args.args, *called.node.args.kwonlyargs)
+    return any(parameter.arg in RAW for parameter in given)
+
+
+# What a processor is called with.
+RAW = frozenset(("text", "texts", "images", "audio", "audios", "videos", "raw_speech"))
 HOST_CLASSES = (
     "Dataset", "Collator", "Collater", "Tokenizer", "SequenceFeatureExtractor", "Checker",
-    "Monitor", "Logger", "Profiler",
+    "Monitor", "Logger", "Profiler", "BatchSampler", "DistributedSampler", "RandomSampler",
+    "SequentialSampler", "NeighborSampler",
 )  # fmt: skip
 
 
@@ -262,7 +275,7 @@ def function_heat(
         outside = OF_PIPELINE if of_pipeline(info) else OUTSIDE
         return Heat(Level.COLD, f"in {info.name}, {outside}")
     named = named_heat(info.name, hot, cold)
-    if named is not None:
+    if named is not None and not (info.name == "__call__" and stays_cold(info)):
         return named
     if _runs_seldom(info):
         return Heat(Level.COLD, f"in {info.name}, which runs seldom")
@@ -300,7 +313,7 @@ def called_heat(
         return heat
     if _before_loop(info, calls, settled, {info.key}, _holds_steps):
         return Heat(Level.COLD, f"in {info.name}, {ONCE}", loops=False)
-    if _before_loop(info, calls, settled, {info.key}, of_pipeline):
+    if _before_loop(info, calls, settled, {info.key}, conducts):
         return Heat(Level.COLD, f"in {info.name}, {ONCE}", loops=steps_within(info.node))
     if _before_loop(info, calls, settled, {info.key}, holds_program):
         return Heat(Level.COLD, f"in {info.name}, {ONCE}")
@@ -385,7 +398,7 @@ def _before_loop(
 
     That says more than the tensors it is given, also of a public function. ``begins`` tells the
     entry points: those that hold the loop over steps themselves, so that no loop elsewhere is it;
-    parts of pipelines; or whatever holds a program.
+    parts of pipelines and what generates; or whatever holds a program.
     """
     private = info.name.startswith("_") and info.name not in calls.loose
     outside = [s for s in calls.of(info) if s.caller is None or s.caller.key not in seen]
@@ -417,7 +430,7 @@ def _leads_from_entry(
 
 def _loops_prepare(info: FunctionInfo, begins: Callable[[FunctionInfo], bool]) -> bool:
     """Is no loop of a function that entry points call the one over steps?"""
-    if begins is of_pipeline:
+    if begins is conducts:
         return not steps_within(info.node)
     return begins is _holds_steps
 
@@ -426,7 +439,7 @@ def _holds_steps(info: FunctionInfo) -> bool:
     """Does an entry point hold a loop that may be the one over steps?"""
     if info.name not in ENTRIES:
         return False
-    if of_pipeline(info):
+    if conducts(info):
         return steps_within(info.node)
     return bool(info.nodes.of_any(ast.For, ast.While))
 

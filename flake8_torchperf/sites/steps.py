@@ -15,6 +15,7 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 # Functions that hold a whole program, and methods that hold the loop over steps.
 PREAMBLES = ("main", "_main", "cli")
 ENTRIES = ("__call__", "generate")
+EACH_STEP = ("forward", "__call__", "step", "training_step", "loss")
 OUTSIDE = "outside its loop over steps"
 OF_PIPELINE = f"a part of a pipeline, {OUTSIDE}"
 
@@ -26,9 +27,34 @@ def is_entry_point(info: FunctionInfo) -> bool:
     """
     if info.name == "generate":
         return info.owner is not None
+    if _runs_itself(info):
+        return True
     if info.name != "__call__" or info.owner is None:
         return False
     return of_pipeline(info) or bool(info.nodes.of_any(ast.For, ast.While))
+
+
+def _runs_itself(info: FunctionInfo) -> bool:
+    """Does a method run its own module in a loop: ``while ...: outputs = self(**inputs)``?"""
+    arguments = info.node.args.args
+    if info.owner is None or not arguments or info.name in EACH_STEP:
+        return False
+    me = arguments[0].arg
+    calls = {id(call) for call in info.nodes.of(ast.Call) if _names(call.func, me)}
+    return bool(calls) and any(
+        id(inner) in calls
+        for loop in info.nodes.of_any(ast.For, ast.While)
+        for inner in ast.walk(loop)
+    )
+
+
+def _names(node: ast.expr, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def conducts(info: FunctionInfo) -> bool:
+    """May the loop over steps that it begins stand in what it calls?"""
+    return of_pipeline(info) or (info.name == "generate" and info.owner is not None)
 
 
 def of_pipeline(info: FunctionInfo) -> bool:
