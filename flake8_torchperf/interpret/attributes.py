@@ -71,7 +71,7 @@ def attribute_of(owner: Value, name: str, node: ast.Attribute | None, ctx: Conte
         case External(name=qualified):
             return _of_external(qualified, name, ctx)
         case Instance():
-            return classes.instance_attribute(owner, name, ctx)
+            return _movable(classes.instance_attribute(owner, name, ctx))
         case ClassValue(info=info):
             return classes.class_member(info, name, ctx)
         case Sequence(names=names, items=items) if name in names and items is not None:
@@ -97,6 +97,13 @@ def attribute_of(owner: Value, name: str, node: ast.Attribute | None, ctx: Conte
         reason = Reason("`saved_tensors` of an autograd context", node)
         return Sequence("tuple", Tensor(reason))
     return UNKNOWN_ATTRIBUTES.get(name, UNKNOWN)
+
+
+def _movable(value: Value) -> Value:
+    """What an object holds may have been moved since it was made, with all it is combined with."""
+    if isinstance(value, Tensor) and value.device == "host" and value.scalar is False:
+        return replace(value, scalar=None)
+    return value
 
 
 # What these attributes give, whoever is asked for them.

@@ -41,7 +41,9 @@ _GRADIENTS_OFF = {
 MADE_TEXT = "made-text"
 # Words in the name of a flag, or values of an option, by which a caller asks for what is on the
 # host.
-HOST_WORDS = frozenset(("cpu", "offload", "numpy", "np", "pil", "tolist"))
+HOST_WORDS = frozenset((
+    "cpu", "offload", "numpy", "np", "pil", "tolist", "save", "dump", "plot", "visualize",
+))  # fmt: skip
 # Words in the name of what counts steps, and those that make it a number of steps to be done.
 COUNTING = frozenset(("step", "istep", "iter", "iteration", "epoch"))
 LIMITING = frozenset((
@@ -151,7 +153,7 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
 ASKED = "where a copy to the host is asked for"
 ASKED_CHECK = "in a check that a caller asks for"
 # Names of flags by which a caller asks for a check.
-CHECKING = re.compile(r"check|validat|verif|assert|finite|nan")
+CHECKING = re.compile(r"check|validat|verif|assert|finite|nan|safe")
 FIRST = "on the first call"
 
 

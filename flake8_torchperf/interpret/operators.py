@@ -54,12 +54,13 @@ def combine_device(values: list[Tensor]) -> str:
     """Where the result of an operation over these tensors lies.
 
     One tensor on the device puts the result there; a zero-dimensional tensor on the host may be
-    combined with any (torch promotes it), so it does not decide.
+    combined with any (torch promotes it), so it does not decide. One with dimensions is combined
+    with those of its device alone.
     """
     devices = {v.device for v in values}
     if "device" in devices:
         return "device"
-    if devices == {"host"}:
+    if devices == {"host"} or any(v.device == "host" and v.scalar is False for v in values):
         return "host"
     return "unknown"
 

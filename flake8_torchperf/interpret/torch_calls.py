@@ -81,9 +81,30 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
             filled = torch_special.KIND_DTYPES.get(kind_of(arguments.value(1, "fill_value")))
             value = replace(value, dtype=filled or value.dtype)
         value = moves.computed(value, op, tensors, arguments)
+        if op.factory and value.scalar is None:
+            value = replace(value, scalar=_made_without_size(short, arguments))
         if short in PER_PARAMETER and tensors and arguments.positional:
             parameter_operation(tensors[0], short, arguments, arguments.positional[0].node, ctx)
     return value
+
+
+# Factories of what has one dimension or more, whatever they are given.
+ROWS = frozenset((
+    "arange", "range", "linspace", "logspace", "eye", "randperm", "tril_indices", "triu_indices",
+    "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window",
+))  # fmt: skip
+
+
+def _made_without_size(short: str, arguments: Arguments) -> bool | None:
+    """Does a factory make a tensor without dimensions? None where its size is not known."""
+    if short in ROWS:
+        return False
+    match arguments.value(0, "size"):
+        case Scalar(kind="int"):
+            return False
+        case Sequence(items=items) if items is not None:
+            return not items
+    return None
 
 
 def _source_is_linted(name: str, ctx: Context) -> bool:

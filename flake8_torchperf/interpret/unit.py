@@ -31,7 +31,7 @@ from flake8_torchperf.sites.hotness import (
     stays_cold,
 )
 from flake8_torchperf.sites.model import Level, Site
-from flake8_torchperf.suspects.modulemap import FunctionInfo
+from flake8_torchperf.suspects.modulemap import FunctionInfo, FunctionNode
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.environment import Env
@@ -181,7 +181,7 @@ def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names
         declared = functions.entry(inner, None, None, place)
     named = named_heat(inner.name, names.hot, names.cold)
     own = named is not None or stays_cold(inner)
-    if not own and (heat.level is Level.COLD or _never_hot(outer)):
+    if not own and (heat.level is Level.COLD or _never_hot(outer, node)):
         place = place.but(base=outer.base, base_stays_cold=outer.base_stays_cold)
     else:
         place = _at(place, inner, heat, names)
@@ -191,12 +191,26 @@ def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names
     statements.block(node.body, env, place)
 
 
-def _never_hot(outer: Context) -> bool:
-    """Does a function stay cold for another reason than that it makes what is called later?"""
+def _never_hot(outer: Context, node: FunctionNode) -> bool:
+    """Does a function stay cold for another reason than that it makes what is called later?
+
+    What it makes and calls itself, it hands on to nobody.
+    """
     plain = outer.function.rpartition(".")[2].lstrip("_")
     if not outer.base_stays_cold:
         return False
-    return not plain.startswith(MAKERS) or any(word in plain for word in STATE_WORDS)
+    if not plain.startswith(MAKERS) or any(word in plain for word in STATE_WORDS):
+        return True
+    return not node.decorator_list and _only_called(node.name, outer)
+
+
+def _only_called(name: str, outer: Context) -> bool:
+    """Does a function do nothing with the name of one nested in it but call it?"""
+    if outer.node is None:
+        return False
+    called = {id(n.func) for n in ast.walk(outer.node) if isinstance(n, ast.Call)}
+    named = [n for n in ast.walk(outer.node) if isinstance(n, ast.Name) and n.id == name]
+    return bool(named) and all(id(n) in called for n in named)
 
 
 # Words in the name of what saves, whatever else it is called.

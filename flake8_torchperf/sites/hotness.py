@@ -58,7 +58,8 @@ COLD_NAMES = (
     "on_train_begin", "on_train_end", "on_validation_start", "on_validation_end", "on_test_start",
     "on_test_end", "on_predict_start", "on_predict_end", "on_sanity_check_*", "on_exception",
     "get_*_stats", "transfer_weights", "copy_weights", "restore*",
-    "calibrate", "calibrate_*", "_calibrate*", "*calibration_step", "*collator*",
+    "merge", "unmerge", "merge_and_*", "*init_weight*", "fix_init*", "calibrate", "calibrate_*",
+    "_calibrate*", "*calibration_step", "*collator*",
 )  # fmt: skip
 # Names that say the result is a thing of the host's: `to_list`, `tensor2im`, `offload_to_cpu`.
 _TO_HOST = re.compile(

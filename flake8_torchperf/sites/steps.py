@@ -6,6 +6,7 @@ Enters functions and loops; leaves what of them prepares. By syntax alone; must 
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -15,6 +16,9 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 # Functions that hold a whole program, and methods that hold the loop over steps.
 PREAMBLES = ("main", "_main", "cli")
 ENTRIES = ("__call__", "generate")
+# Functions that go through all the data, and words in the head of a loop that does.
+RUNNING = ("evaluate", "validate", "fit", "train", "evaluation_loop", "validation_loop")
+DATA = re.compile("step|batch|epoch|loader|data|iter", re.IGNORECASE)
 EACH_STEP = ("forward", "__call__", "step", "training_step", "loss")
 OUTSIDE = "outside its loop over steps"
 OF_PIPELINE = f"a part of a pipeline, {OUTSIDE}"
@@ -27,6 +31,8 @@ def is_entry_point(info: FunctionInfo) -> bool:
     """
     if info.name == "generate":
         return info.owner is not None
+    if info.name in RUNNING and any(map(_over_data, info.nodes.of_any(ast.For))):
+        return True
     if _runs_itself(info):
         return True
     if info.name != "__call__" or info.owner is None:
@@ -92,6 +98,16 @@ def around_steps(loop: ast.AST) -> bool:
     return any(
         isinstance(inner, ast.For) and inner is not loop and over_steps(inner)
         for inner in ast.walk(loop)
+    )
+
+
+def _over_data(loop: ast.For) -> bool:
+    return any(
+        DATA.search(name)
+        for part in (loop.target, loop.iter)
+        for inner in ast.walk(part)
+        for name in (getattr(inner, "id", ""), getattr(inner, "attr", ""))
+        if name
     )
 
 
