@@ -357,7 +357,7 @@ def test_what_is_combined_with_rows_on_the_host_is_there_too() -> None:
             number = torch.zeros(()) + x
             return bool(m.sum() < 3), bool(rows.sum() < 3), bool(number.sum() < 3)  # TPF101
         """,
-        ALL,
+        HOT,
     )
 
 

@@ -17,7 +17,7 @@ from flake8_torchperf.interpret.contexts import (
     MESSAGE,
     WAITING_ASKED,
 )
-from flake8_torchperf.interpret.values import NDArray, Tensor, Value, tensor_of
+from flake8_torchperf.interpret.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 from flake8_torchperf.sites.steps import OF_PIPELINE, OUTSIDE, around_steps, prepares
@@ -72,6 +72,8 @@ def emit(
         ctx = ctx.demote("for a device that lacks something")
     if kind in READING and not ctx.loops and isinstance(node, ast.Call) and _wraps(ctx, node):
         ctx = ctx.demote("in the function that is called as the operation")
+    if isinstance(operand, Tensor) and operand.device == BESIDE_HOST:
+        ctx = ctx.demote("beside a tensor on the host")
     if HOST_ONLY in traits:
         ctx = ctx.demote("where only a tensor on the host is taken")
     if kind is SiteKind.SYNCHRONIZE and WAITING_ASKED in ctx.traits:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret import expressions, moves
 from flake8_torchperf.interpret.emit import early, emit_read, looked_at
 from flake8_torchperf.interpret.values import (
+    BESIDE_HOST,
     BOOL,
     CHAIN_LENGTH,
     COMPARED,
@@ -55,13 +56,15 @@ def combine_device(values: list[Tensor]) -> str:
 
     One tensor on the device puts the result there; a zero-dimensional tensor on the host may be
     combined with any (torch promotes it), so it does not decide. One with dimensions is combined
-    with those of its device alone.
+    with those of its device alone: if the code is ever run, the others are on the host as well.
     """
     devices = {v.device for v in values}
     if "device" in devices:
         return "device"
-    if devices == {"host"} or any(v.device == "host" and v.scalar is False for v in values):
+    if devices == {"host"}:
         return "host"
+    if BESIDE_HOST in devices or any(v.device == "host" and v.scalar is False for v in values):
+        return BESIDE_HOST
     return "unknown"
 
 

@@ -25,14 +25,18 @@ if TYPE_CHECKING:
 CHAIN_LENGTH = 4
 
 
+# Where a tensor lies that nothing says to be on the host, but that is combined with one that is.
+BESIDE_HOST = "beside the host's"
+
+
 @record
 class Tensor:
     """A ``torch.Tensor``.
 
     ``dtype`` is a class of dtypes: "bool", "int", "float", "complex" or "unknown". ``device`` is
-    "host", "device" (an accelerator) or "unknown". ``scalar`` says whether it has no dimensions
-    (None: not known). ``chain`` names the operations that made it, oldest first. ``role`` is
-    "parameter" for a module's parameter, "gradient" for a ``.grad``, "element" for an
+    "host", "device" (an accelerator), "unknown", or BESIDE_HOST. ``scalar`` says whether it has no
+    dimensions (None: not known). ``chain`` names the operations that made it, oldest first.
+    ``role`` is "parameter" for a module's parameter, "gradient" for a ``.grad``, "element" for an
     element by integer index, "iterated" for what iterating a tensor yields, else "".
 
     Of a tensor on the host, ``origin`` says what it was made of: "factory" (numbers alone),
