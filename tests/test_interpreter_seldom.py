@@ -361,6 +361,38 @@ def test_what_is_combined_with_rows_on_the_host_is_there_too() -> None:
     )
 
 
+def test_folders_between_packages(tmp_path: Path) -> None:
+    code = program("def forward(x: Tensor):\n    return x.item()\n")
+    for name in ("tools/testing/helpers/basic.py", "tools/testing/helpers/influence/common.py"):
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(code)
+    (tmp_path / "tools/testing/helpers/influence/__init__.py").touch()
+    for file in tmp_path.rglob("*.py"):
+        if file.stat().st_size:
+            assert [f.code for f in lint(code, str(file), HOT)] == ["TPF101"]
+    (tmp_path / "tools" / "__init__.py").touch()
+    for file in tmp_path.rglob("*.py"):
+        if file.stat().st_size:
+            assert lint(code, str(file), HOT) == []
+
+
+def test_a_private_module_calls_all_that_it_defines(tmp_path: Path) -> None:
+    code = program(
+        """
+        def scaled(w: Tensor):
+            return w / w.max().item()
+
+        def convert_weights(w: Tensor):
+            return scaled(w)
+        """
+    )
+    for name in ("_equalize.py", "equalize.py"):
+        (tmp_path / name).write_text(code)
+    assert lint(code, str(tmp_path / "_equalize.py"), HOT) == []
+    assert [f.code for f in lint(code, str(tmp_path / "equalize.py"), HOT)] == ["TPF101"]
+
+
 @pytest.mark.parametrize("name", ["loader/utils.py", "nn/prune.py", "data_loader.py"])
 def test_places_that_are_no_part_of_a_step(name: str, tmp_path: Path) -> None:
     file = tmp_path / name
@@ -405,6 +437,23 @@ NOT_THERE = {
             def forward(self, x: Tensor, thw: Tensor):
                 x = x / x.max().item()  # TPF101
                 return mask(x, (x.shape[0], 3, 4), 2) + mask_of(x, thw, 2) + mask_of(x, (1, 2, 3), 2)
+        """,
+    "a number for each round, and one that runs up": """
+        def grown(x: Tensor, sizes: list[int]):
+            total = 0.0
+            for i in range(9):
+                n = int(x[i].sum())  # TPF101
+                sizes[i] = sizes[i] + n
+                sizes[i] += n
+                sizes[0] += x[i].sum().item()  # TPF206
+            return sizes
+        """,
+    "positions of what is on the host": """
+        def lengths(batch_sizes: Tensor, x: Tensor):
+            for i in range(1, len(batch_sizes)):
+                print(batch_sizes[i].item())
+            for i in range(1, len(x)):  # TPF202
+                x = x + x[i]
         """,
     "rows for a processor": """
         def features(processor, images: Tensor):

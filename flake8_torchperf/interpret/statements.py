@@ -67,6 +67,7 @@ from flake8_torchperf.interpret.values import (
 )
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.suspects.modulemap import ClassInfo, local_class
+from flake8_torchperf.suspects.walk import changes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -200,11 +201,11 @@ def _running_total(target: ast.expr, node: ast.Assign, value: Scalar, ctx: Conte
         return
     path = path_of(target)
     if path is not None and path in (path_of(total.left), path_of(total.right)):
-        _accumulation(node, value, ctx)
+        _accumulation(node, target, value, ctx)
 
 
-def _accumulation(node: ast.stmt, value: Scalar, ctx: Context) -> None:
-    if value.read is None or not ctx.loops:
+def _accumulation(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> None:
+    if value.read is None or not ctx.loops or _another_each_round(total, ctx):
         return
     operand = UNKNOWN if value.tensor is None else value.tensor
     emit(
@@ -216,6 +217,11 @@ def _accumulation(node: ast.stmt, value: Scalar, ctx: Context) -> None:
         operand_node=value.read,
         covers=(value.read,),
     )
+
+
+def _another_each_round(total: ast.expr, ctx: Context) -> bool:
+    """``sizes[i] += n``, with ``i`` counting the rounds: nothing runs up."""
+    return isinstance(total, ast.Subscript) and changes_in(total.slice, ctx.loops[-1].node)
 
 
 def _ann_assign(node: ast.AnnAssign, env: Env, ctx: Context) -> None:
@@ -246,7 +252,7 @@ def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
     if ctx.sink is not None and ctx.machine.compiled is not None:
         compiled.note_statement(node, ctx)
     if isinstance(node.op, ast.Add) and isinstance(right, Scalar) and right.read:
-        _accumulation(node, right, ctx)
+        _accumulation(node, node.target, right, ctx)
     if ctx.loops and not isinstance(right, Scalar):
         accumulation.added(node, node.target, right, ctx)
     if tensor_of(left) is not None and tensor_of(value) is not None:

@@ -25,6 +25,7 @@ from flake8_torchperf.sites.steps import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from flake8_torchperf.sites.callers import Calls, CallSite
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
@@ -65,6 +66,7 @@ COLD_NAMES = (
 _TO_HOST = re.compile(
     r"(?:^|_)(?:to|as|2)_?(?:py)?(?:list|lists|tuple|tuples|numpy|np|ndarray|array|pil|cpu|host|json|bytes|"
     r"str|string|strings|python|object|objects|pandas|df|csv|uint8)(?:_|$)"
+    r"|^to_(?:networkx|nx|scipy|sklearn|rdmol|smiles|trimesh|open3d|igraph|matplotlib)(?:_|$)"
     r"|^tensors?(?:_to_|2)(?!.*(?:device|cuda|gpu|dtype|tensor))|(?:^|_)(?:cpu|numpy|pil|coco)(?:_|$)"
 )
 
@@ -83,7 +85,8 @@ COLD_PLACES = frozenset((
 COLD_WORDS = frozenset((
     "report", "reports", "debug", "debugging", "visualizer", "visualization", "visualisation",
     "export", "convert", "conversion", "processing", "preprocessing", "preprocess",
-    "prune", "pruner", "pruning", "flop", "flops", "profile", "profiler", "profiling",
+    "tensorboard", "wandb", "plot", "plots", "plotting", "plotly", "prune", "pruner", "pruning",
+    "flop", "flops", "profile", "profiler", "profiling",
 ))  # fmt: skip
 # Packages of modules that write to disk and read from it.
 SAVING = frozenset((
@@ -133,8 +136,12 @@ def place_heat(module: ModuleMap) -> Heat | None:
     if any(target.startswith(COMPILERS) for target in named):
         return Heat(Level.COLD, "in a module that handles graphs")
     parts, packaged = module.name.split("."), True
-    if module.path is not None and not module.package:
-        parts, packaged = [module.path.parent.name, module.path.stem], False
+    if module.path is not None:
+        above = _between_packages(module.path, len(parts) if module.package else 1)
+        if above:
+            parts = [*above, *parts]
+        elif not module.package:
+            parts, packaged = [module.path.parent.name, module.path.stem], False
     for position, part in enumerate(parts, start=1):
         last = position == len(parts)
         plain = part.lstrip("_")
@@ -148,6 +155,26 @@ def place_heat(module: ModuleMap) -> Heat | None:
         ):
             return Heat(Level.COLD, f"in {part}, which is no part of a step")
     return None
+
+
+def _between_packages(path: Path, depth: int) -> list[str]:
+    """The folders without ``__init__.py`` above a module, below a package that has one.
+
+    Such folders belong to that package as well (PEP 420).
+    """
+    folder = path.parents[min(depth, len(path.parents)) - 1]
+    if path.stem == "__init__":
+        folder = folder.parent
+    names: list[str] = []
+    for _ in range(MAX_BETWEEN):
+        names.insert(0, folder.name)
+        folder = folder.parent
+        if (folder / "__init__.py").is_file():
+            return names
+    return []
+
+
+MAX_BETWEEN = 3
 
 
 def is_kernel(info: FunctionInfo) -> bool:
@@ -361,10 +388,12 @@ def _only_set_up(
 ) -> bool:
     """Do all its calls stand where things are set up, saved or shown, outside any loop?
 
-    Of what is private all calls are in its module, or those elsewhere are like them.
+    Of what is private, or in a private module, all calls are in its module, or those elsewhere are
+    like them.
     """
     sites = calls.of(info)
-    if not sites or not info.name.startswith("_") or info.name in calls.loose:
+    inner = info.module.name.rpartition(".")[2].startswith("_")
+    if not sites or not (inner or info.name.startswith("_")) or info.name in calls.loose:
         return False
     outside = [site for site in sites if site.caller is None or site.caller.key not in seen]
     return bool(outside) and all(_sets_up(site, calls, own, settled, seen) for site in outside)
