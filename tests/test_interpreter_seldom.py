@@ -14,6 +14,18 @@ from linting import ALL, HOT, check, findings, program, table
 from flake8_torchperf.pipeline import lint
 
 SELDOM = {
+    "before the steps of each of several videos": """
+        class VideoPipeline:
+            def __call__(self, xs: list[Tensor], timesteps: list[int]):
+                for x in xs:
+                    x = self.prepared(x)
+                    for t in timesteps:
+                        x = torch.add(x, self.model(x, t))
+                return xs
+
+            def prepared(self, x: Tensor):
+                return x / x.max().item()  # TPF101
+        """,
     "after a loop over all data": """
         def evaluate(loader, x: Tensor):
             total = torch.zeros((), device="cuda")
@@ -182,6 +194,17 @@ def test_what_is_seldom_or_cannot_wait(code: str) -> None:
 
 
 HOT_ALL_THE_SAME = {
+    "in the steps of each of several videos": """
+        class VideoPipeline:
+            def __call__(self, xs: list[Tensor], timesteps: list[int]):
+                for x in xs:
+                    for t in timesteps:
+                        x = torch.add(x, self.scaled(x))
+                return xs
+
+            def scaled(self, x: Tensor):
+                return x / x.max().item()  # TPF101
+        """,
     "in a loop over all data, or over something else": """
         def evaluate(loader, x: Tensor):
             total = 0.0

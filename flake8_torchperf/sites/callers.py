@@ -13,7 +13,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.sites.steps import is_entry_point, of_pipeline, prepares
+from flake8_torchperf.sites.steps import (
+    around_steps,
+    is_entry_point,
+    of_pipeline,
+    prepares,
+)
 from flake8_torchperf.suspects.walk import children, walk
 
 if TYPE_CHECKING:
@@ -130,13 +135,14 @@ def _parted(node: ast.AST, place: _Place) -> Iterable[tuple[ast.AST, _Place]]:
 
 
 def _prepares(node: ast.AST, info: FunctionInfo | None) -> bool:
-    """Is it a loop of an entry point that is not the one over steps?"""
-    return (
-        isinstance(node, LOOPS)
-        and info is not None
-        and is_entry_point(info)
-        and prepares(node, info.node, pipeline=of_pipeline(info))
-    )
+    """Is it a loop of an entry point that is not the one over steps?
+
+    What a pipeline calls for each of many steps together, beside the loop over them, prepares too.
+    """
+    if not isinstance(node, LOOPS) or info is None or not is_entry_point(info):
+        return False
+    pipeline = of_pipeline(info)
+    return (pipeline and around_steps(node)) or prepares(node, info.node, pipeline=pipeline)
 
 
 def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
