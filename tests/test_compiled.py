@@ -98,6 +98,39 @@ WAYS_TO_COMPILE = {
             global f
             f = torch.compile(f)
         """,
+    "what its own block assigned": """
+        class One(nn.Module):
+            def forward(self, x: Tensor):
+                print("a")
+        class Other(nn.Module):
+            def forward(self, x: Tensor):
+                print("b")  # TPF601
+        def make(fast):
+            if not fast:
+                net = One()
+            else:
+                net = Other()
+                net.compile()
+            return net
+        """,
+    "what either block assigned": """
+        class Other(nn.Module):
+            def forward(self, x: Tensor):
+                print("b")  # TPF601
+        def make(fast, given):
+            if fast:
+                net = given
+            else:
+                net = Other()
+            return torch.compile(net)
+        """,
+    "a parameter that is asked as a tensor is": """
+        @torch.compile
+        def top(x):
+            a = x.abs()
+            a = a[a != 0]  # TPF604
+            return a.max()
+        """,
     "passed to it": """
         def f(x: Tensor):
             print("a")  # TPF601
@@ -249,6 +282,18 @@ NOT_COMPILED = {
             return x
         def shown(x):
             print("a")
+        """,
+    "parameters that are asked as other things are": """
+        @torch.compile
+        def f(data, net, opt, n=1):
+            if data["x"]:
+                return data.sum()
+            net.float()
+            opt.zero_grad()
+            if net or opt.abs() or n.abs():
+                return 1
+        def g(x):
+            return x.abs()[x.abs() > 0]
         """,
     "a decorator that is switched off": """
         MODE = None

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpret.telling import (
+    MODULE_METHODS,
     foreign,
     may_tell,
     told_by_attribute,
@@ -112,6 +113,12 @@ class Evidence:
         use = self.uses.get(name)
         return "" if use is None else use.method
 
+    def answers(self, name: str) -> str:
+        """The same where it is asked for nothing that no tensor has, and not as a module is."""
+        use = self.uses.get(name)
+        own = use is not None and not use.foreign and use.method not in MODULE_METHODS
+        return use.method if use is not None and own else ""
+
 
 # Of a function in which nothing tells.
 NOTHING = Evidence({}, {})
@@ -133,10 +140,13 @@ def _value(use: Use, name: str, node: ast.AST | None) -> Value:
     return UNKNOWN if inner == UNKNOWN else Sequence("sequence", inner)
 
 
-def used_as(node: FunctionNode, module: ModuleMap, table: TorchTable) -> Evidence:
+def used_as(
+    node: FunctionNode, module: ModuleMap, table: TorchTable, *, compiled: bool = False
+) -> Evidence:
     """Collect the evidence in a function's body."""
-    # Of a `forward` any method counts that its parameters are asked for.
-    if node.name != "forward" and not may_tell(module.nodes(node), module):
+    # Of a `forward` and of what is compiled any method counts that its parameters are asked for.
+    every = compiled or node.name == "forward"
+    if not every and not may_tell(module.nodes(node), module):
         return NOTHING
     spec = node.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]

@@ -92,6 +92,8 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
         found[spec.kwarg.arg] = inner if whole else Mapping_(Scalar("str"), inner)
     if _is_forward(info):
         _assume_forward(found, info, machine, uses)
+    if machine.compiled is not None and id(info.node) in machine.compiled.entries:
+        _assume_compiled(found, info, uses)
     return found
 
 
@@ -100,7 +102,10 @@ def evidence_of(node: FunctionNode, module: ModuleMap, machine: Machine) -> Evid
     key = ("uses", id(node))
     found = machine.summaries.get(key)
     if not isinstance(found, Evidence):
-        found = machine.summaries[key] = used_as(node, module, machine.table)
+        code = machine.compiled
+        compiled = code is not None and id(node) in code.entries
+        found = used_as(node, module, machine.table, compiled=compiled)
+        machine.summaries[key] = found
     return found
 
 
@@ -185,6 +190,26 @@ def _is_unpacked(annotation: ast.expr | None) -> bool:
 
 def _is_forward(info: FunctionInfo) -> bool:
     return info.owner is not None and info.name == "forward"
+
+
+def _assume_compiled(
+    found: dict[str, Value], info: FunctionInfo, uses: Callable[[], Evidence]
+) -> None:
+    """What a compiled function asks for a method of tensors is one: arrays are traced as such."""
+    named = {
+        node.value.id
+        for node in info.nodes.of(ast.Subscript)
+        if isinstance(node.value, ast.Name)
+        and isinstance(node.slice, ast.Constant)
+        and isinstance(node.slice.value, str)
+    }
+    for parameter, default in parameters_of(info.node.args):
+        name = parameter.arg
+        told = parameter.annotation is not None or default is not None or name in named
+        asked = "" if told or found.get(name) != UNKNOWN else uses().answers(name)
+        if asked:
+            because = f"parameter `{name}` of a compiled function, asked for `.{asked}`"
+            found[name] = Tensor(Reason(because, parameter, None, Strength.INFERRED))
 
 
 def _assume_forward(

@@ -130,8 +130,12 @@ def waits_each_step(node: ast.AST | None, base: Heat) -> bool:
 
 
 @lru_cache(maxsize=2)  # of the module linted: asked for each of its functions
-def place_heat(module: ModuleMap) -> Heat | None:
-    """Tests and export code are cold, whatever their functions are called."""
+def place_heat(module: ModuleMap, *, compiled: bool = False) -> Heat | None:
+    """Tests and export code are cold, whatever their functions are called.
+
+    What a place is for (reports, conversions) says nothing of a function that is ``compiled``: who
+    hands it to a compiler wants it fast.
+    """
     named = (*module.imports.values(), module.name)
     if any(target.startswith(COMPILERS) for target in named):
         return Heat(Level.COLD, "in a module that handles graphs")
@@ -150,7 +154,7 @@ def place_heat(module: ModuleMap) -> Heat | None:
             plain in COLD_PLACES
             or named_test
             # A folder that is no package is called anything.
-            or ((packaged or last) and not COLD_WORDS.isdisjoint(plain.split("_")))
+            or (not compiled and (packaged or last) and _purpose(plain))
             or (plain in SAVING and not last)
         ):
             return Heat(Level.COLD, f"in {part}, which is no part of a step")
@@ -175,6 +179,10 @@ def _between_packages(path: Path, depth: int) -> list[str]:
 
 
 MAX_BETWEEN = 3
+
+
+def _purpose(name: str) -> bool:
+    return not COLD_WORDS.isdisjoint(name.split("_"))
 
 
 def is_kernel(info: FunctionInfo) -> bool:

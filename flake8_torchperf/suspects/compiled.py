@@ -93,7 +93,8 @@ class CompiledCode:
     """What is known of one module; functions and calls are held by the identity of their nodes.
 
     ``advice`` holds the warnings that stand alone in a branch; ``rows`` the places where a name
-    stands for a whole batch, because ``vmap`` runs the function.
+    stands for a whole batch, because ``vmap`` runs the function; ``entries`` the functions that are
+    handed to the compiler themselves.
     """
 
     functions: dict[int, Compilation] = field(default_factory=dict)
@@ -103,6 +104,7 @@ class CompiledCode:
     marks: dict[int, Mark] = field(default_factory=dict)
     advice: set[int] = field(default_factory=set)
     rows: set[int] = field(default_factory=set)
+    entries: set[int] = field(default_factory=set)
 
     def __bool__(self) -> bool:
         return bool(self.functions or self.transformed or self.marks)
@@ -345,6 +347,8 @@ class Search:
         name = "a lambda" if isinstance(node, ast.Lambda) else node.name
         self.found.functions[id(node)] = Compilation(_words(name, how), settings, name)
         self._entries.append(node)
+        if how == "compiled":
+            self.found.entries.add(id(node))
 
     def callees(self) -> None:
         """What compiled functions call in this module is compiled with them."""

@@ -11,6 +11,7 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.suspects.reaching import seen_by
 from flake8_torchperf.suspects.walk import children, walk
 
 if TYPE_CHECKING:
@@ -254,8 +255,8 @@ class Resolver:
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.Lambda():
                 return [node]
-            case ast.Name(id=name):
-                return self._named(name, scope, left)
+            case ast.Name():
+                return self._named(node, scope, left)
             case ast.Attribute():
                 return self._attribute(node, scope, left)
             case ast.Call():
@@ -269,11 +270,8 @@ class Resolver:
                 return self._elements(source, scope, left - 1)
         return []
 
-    def _named(self, name: str, scope: Scope, left: int) -> list[Callable_]:
-        bound = scope.lookup(name)
-        if bound is None:
-            return []
-        nodes, place = bound
+    def _named(self, name: ast.Name, scope: Scope, left: int) -> list[Callable_]:
+        nodes, place = _bound(name, scope)
         found: list[Callable_] = []
         for node in nodes[:MAX_BINDINGS]:
             for function in self.functions(node, place, left - 1):
@@ -336,7 +334,7 @@ class Resolver:
             case ast.Name(id=name):
                 if name == scope.me:
                     return scope.owner
-                for value, place in _values(name, scope):
+                for value, place in _values(node, scope):
                     made = self.instance(value, place, left - 1)
                     if made is not None:
                         return made
@@ -392,8 +390,8 @@ class Resolver:
                 return self._element_class(inner, scope, left - 1) or self.instance(
                     inner, scope, left - 1
                 )
-            case ast.Name(id=name):
-                for value, place in _values(name, scope):
+            case ast.Name():
+                for value, place in _values(source, scope):
                     klass = self._element_class(value, place, left - 1)
                     if klass is not None:
                         return klass
@@ -407,12 +405,20 @@ class Resolver:
         return None
 
 
-def _values(name: str, scope: Scope) -> list[tuple[ast.expr, Scope]]:
-    """The expressions that a name is bound to, each with the scope it stands in."""
-    bound = scope.lookup(name)
+def _bound(name: ast.Name, scope: Scope) -> tuple[list[ast.AST], Scope]:
+    """What a name may be bound to where it stands, and the scope that binds it."""
+    bound = scope.lookup(name.id)
     if bound is None:
-        return []
+        return [], scope
     nodes, place = bound
+    if place is scope and len(nodes) > 1 and not isinstance(place.node, ast.Lambda):
+        return seen_by(name, nodes, place.node.body), place
+    return nodes, place
+
+
+def _values(name: ast.Name, scope: Scope) -> list[tuple[ast.expr, Scope]]:
+    """The expressions that a name is bound to, each with the scope it stands in."""
+    nodes, place = _bound(name, scope)
     return [(node, place) for node in nodes[:MAX_BINDINGS] if isinstance(node, ast.expr)]
 
 

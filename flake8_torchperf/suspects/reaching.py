@@ -1,0 +1,72 @@
+"""Which of a name's assignments a use of it sees, where the blocks of a function tell.
+
+Enters a function's statements, a use and the expressions assigned; leaves those that may be seen.
+Must not know values or rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def seen_by(use: ast.Name, values: list[ast.AST], body: Sequence[ast.stmt]) -> list[ast.AST]:
+    """The values that may have been assigned last before ``use``; all where nothing tells.
+
+    An assignment that stands before the use in its own block, or in one around it, hides those
+    before it. Assignments in blocks between (``if``, ``for``) hide nothing.
+    """
+    known = {id(value): value for value in values}
+    for block, before in reversed(_around(use, body)):
+        seen: list[ast.AST] = []
+        for statement in reversed(block[:before]):
+            given = _assigned(statement, use.id)
+            if given is not None:
+                return [*seen, given] if id(given) in known else values
+            inside = [known[id(n)] for n in ast.walk(statement) if id(n) in known]
+            seen.extend(inside)
+        if seen:
+            return values
+    return values
+
+
+def _around(use: ast.Name, body: Sequence[ast.stmt]) -> list[tuple[Sequence[ast.stmt], int]]:
+    """The blocks around a use, outermost first, with its statement's place in each."""
+    found: list[tuple[Sequence[ast.stmt], int]] = []
+    block: Sequence[ast.stmt] | None = body
+    while block:
+        place = _place(use, block)
+        if place is None:
+            return found
+        found.append((block, place))
+        block = next((b for b in _blocks(block[place]) if _place(use, b) is not None), None)
+    return found
+
+
+def _place(use: ast.Name, block: Sequence[ast.stmt]) -> int | None:
+    for place, statement in enumerate(block):
+        if statement.lineno <= use.lineno <= (statement.end_lineno or statement.lineno):
+            return place
+    return None
+
+
+def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+    blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
+    blocks.extend(handler.body for handler in getattr(statement, "handlers", []))
+    blocks.extend(case.body for case in getattr(statement, "cases", []))
+    return [block for block in blocks if isinstance(block, list)]
+
+
+def _assigned(statement: ast.stmt, name: str) -> ast.AST | None:
+    match statement:
+        case ast.FunctionDef(name=made) | ast.AsyncFunctionDef(name=made):
+            return statement if made == name else None
+        case ast.Assign(targets=targets, value=value):
+            named = any(isinstance(t, ast.Name) and t.id == name for t in targets)
+            return value if named else None
+        case ast.AnnAssign(target=ast.Name(id=target), value=value):
+            return value if target == name else None
+    return None
