@@ -75,6 +75,11 @@ SELDOM = {
             def _pad(self, sizes: Tensor):
                 return [s.item() for s in sizes.split(1)]  # TPF101
         """,
+    "a collator of some kind": """
+        class DataCollatorForSpans(Base):
+            def torch_call(self, labels: Tensor):
+                return [len(row) for row in labels.tolist()]  # TPF102
+        """,
     "an array for another library, or none": """
         def distances(x: Tensor, y: Tensor | None):
             import gdist
@@ -416,7 +421,9 @@ def test_a_private_module_calls_all_that_it_defines(tmp_path: Path) -> None:
     assert [f.code for f in lint(code, str(tmp_path / "equalize.py"), HOT)] == ["TPF101"]
 
 
-@pytest.mark.parametrize("name", ["loader/utils.py", "nn/prune.py", "data_loader.py"])
+@pytest.mark.parametrize(
+    "name", ["loader/utils.py", "nn/prune.py", "data_loader.py", "sampler/utils.py"]
+)
 def test_places_that_are_no_part_of_a_step(name: str, tmp_path: Path) -> None:
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)

@@ -88,9 +88,10 @@ COLD_WORDS = frozenset((
     "tensorboard", "wandb", "plot", "plots", "plotting", "plotly", "prune", "pruner", "pruning",
     "flop", "flops", "profile", "profiler", "profiling",
 ))  # fmt: skip
-# Packages of modules that write to disk and read from it.
+# Packages of modules that write to disk and read from it, or choose what is read.
 SAVING = frozenset((
-    "checkpoint", "checkpoints", "checkpointing", "dist_checkpointing", "datasets",
+    "checkpoint", "checkpoints", "checkpointing", "dist_checkpointing", "datasets", "sampler",
+    "samplers",
 ))  # fmt: skip
 # Decorators of functions that a kernel compiler takes; Python never runs them on tensors.
 KERNEL_DECORATORS = ("jit", "kernel", "autotune", "heuristics")
@@ -246,8 +247,7 @@ def _works_on_host(owner: ClassInfo) -> bool:
         return True
     lineage = (owner.name, *(base.rpartition(".")[2] for base in owner.bases))
     return any(
-        name.endswith(HOST_CLASSES) or "ImageProcessor" in name or "VideoProcessor" in name
-        for name in lineage
+        name.endswith(HOST_CLASSES) or any(part in name for part in PREPARING) for name in lineage
     )
 
 
@@ -262,8 +262,9 @@ def _processes(owner: ClassInfo) -> bool:
 
 # What a processor is called with.
 RAW = frozenset(("text", "texts", "images", "audio", "audios", "videos", "raw_speech"))
+PREPARING = ("ImageProcessor", "VideoProcessor", "Collator", "Collater")
 HOST_CLASSES = (
-    "Dataset", "Collator", "Collater", "Tokenizer", "SequenceFeatureExtractor", "Checker",
+    "Dataset", "Tokenizer", "SequenceFeatureExtractor", "Checker",
     "Monitor", "Logger", "Profiler", "BatchSampler", "DistributedSampler", "RandomSampler",
     "SequentialSampler", "NeighborSampler",
 )  # fmt: skip
