@@ -37,6 +37,14 @@ SILENT = {
                     return [names[i] for i in row], x.mT.tolist(), x.real.sum().item()
             return names
         """,
+    "what only another tensor on the host can be added to": """
+        def step(n: int, names: list[str], offset, start):
+            x = torch.randint(n, 2 * n, size=(1,))
+            y = torch.arange(n)
+            if x - offset > start or (offset + y).any():
+                return names[x + offset]
+            return (torch.ones(2, n) * offset).tolist(), torch.rand([n]) - start
+        """,
     "math of floats": """
         def step(x: Tensor, lr: float, n: int):
             a = math.sqrt(lr) + math.log(n) * 2
@@ -209,6 +217,20 @@ def test_host_values_are_silent(code: str) -> None:
 
 
 MOVED = {
+    "to a device that another module tells": """
+        from somewhere import types_of
+
+        def step(n: int):
+            dtype, device = types_of(n)
+            x = torch.zeros(n).to(dtype=torch.float64, device=device)  # TPF501
+            return x.sum().item()  # TPF101
+        """,
+    "to where tensors are put by default": """
+        def step(n: int):
+            device = torch.empty(0).device
+            x = torch.zeros(n).to(device)  # TPF501
+            return x.sum().item()  # TPF101
+        """,
     "a host tensor moved to the device": """
         def step(n: int):
             x = torch.arange(n, device="cpu").cuda()

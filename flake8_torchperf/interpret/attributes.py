@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import classes, expressions
 from flake8_torchperf.interpret.environment import Env, path_of
+from flake8_torchperf.interpret.moves import EMPTY
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.types import DTYPES
 from flake8_torchperf.interpret.values import (
@@ -117,6 +118,8 @@ UNKNOWN_ATTRIBUTES: dict[str, Value] = {
 def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
     """An attribute of a tensor, by torch's own table."""
     match name:
+        case "device" if tensor.origin == EMPTY:
+            return Device("unknown")  # asked only to learn which device is the default
         case "device":
             return Device(tensor.device, stated=tensor.device != "host")
         case "dtype":

@@ -92,7 +92,17 @@ def of_factory(value: Tensor, arguments: Arguments) -> Tensor:
         for name in ("device", "generator", "out")
     )
     origin = "" if chosen or arguments.open else FACTORY
+    if origin and _holds_nothing(arguments):
+        origin = EMPTY
     return replace(value, origin=origin, memory=allocated(arguments))
+
+
+def _holds_nothing(arguments: Arguments) -> bool:
+    """``torch.empty(0)``: of no elements, and so made for another reason than to hold any."""
+    match [argument.value for argument in arguments.positional]:
+        case [Scalar(known=True, value=0)]:
+            return True
+    return False
 
 
 def allocated(arguments: Arguments) -> str:

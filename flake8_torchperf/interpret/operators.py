@@ -145,13 +145,17 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
         scalar = None
     chain = (*tensors[0].chain, OPERATIONS[type(operator)])[-CHAIN_LENGTH:]
     device = combine_device(tensors)
-    if device == "host" and any(isinstance(v, UnknownValue) for v in (left, right)):
-        device = "unknown"  # the other operand may be a tensor on the device
+    known = not any(isinstance(v, UnknownValue) for v in (left, right))
+    if device == "host" and not known:
+        # The other operand may be a tensor on the device, with which one on the host can only be
+        # combined where it has no dimensions (aten/src/ATen/TensorIterator.cpp, compute_types).
+        device = "host" if any(t.scalar is False for t in tensors) else "unknown"
     role = tensors[0].role if len(tensors) == 1 and tensors[0].role in ITEM_ROLES else ""
     made = Tensor(strongest.reason, dtype, device, scalar, chain, role)
     if device != "host":
         return made
-    return replace(made, origin=moves.common_origin(tensors), memory=moves.PAGEABLE)
+    origin = moves.common_origin(tensors) if known else ""
+    return replace(made, origin=origin, memory=moves.PAGEABLE)
 
 
 # `t[i] + 1` is as much a number of a row as `t[i]` is.

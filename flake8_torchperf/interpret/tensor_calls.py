@@ -170,6 +170,8 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
                 elif value == UNKNOWN and position == 0:
                     # A device or a dtype: neither is known any longer.
                     result = replace(result, device=_moved(tensor), dtype="unknown")
+                elif value == UNKNOWN and argument is arguments.keywords.get("device"):
+                    result = replace(result, device=_moved(tensor))
     told = not any(isinstance(a.value, Device) and not a.value.stated for a in arguments.all())
     if result.device == "host" and tensor.device != "host":
         if not told:

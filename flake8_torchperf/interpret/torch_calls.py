@@ -93,18 +93,23 @@ ROWS = frozenset((
     "arange", "range", "linspace", "logspace", "eye", "randperm", "tril_indices", "triu_indices",
     "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window",
 ))  # fmt: skip
+# Factories that take sizes as separate numbers (torch/_C/_VariableFunctions.pyi: `*size: _int`).
+SIZED_BY_NUMBERS = frozenset(("zeros", "ones", "empty", "rand", "randn"))
 
 
 def _made_without_size(short: str, arguments: Arguments) -> bool | None:
     """Does a factory make a tensor without dimensions? None where its size is not known."""
     if short in ROWS:
         return False
-    match arguments.value(0, "size"):
-        case Scalar(kind="int"):
-            return False
-        case Sequence(items=items) if items is not None:
-            return not items
-    return None
+    size = arguments.keywords.get("size")
+    given = arguments.positional if size is None else (size,)
+    for argument in given:
+        if isinstance(argument.value, Sequence):
+            items = argument.value.items
+            return None if items is None else not items
+    # `zeros(n, m)`; the numbers of others, as of `randint(low, high, size)`, are no sizes.
+    numbers = bool(given) and all(isinstance(a.value, Scalar) for a in given)
+    return False if numbers and short in SIZED_BY_NUMBERS else None
 
 
 def _source_is_linted(name: str, ctx: Context) -> bool:
