@@ -462,3 +462,21 @@ def test_a_raise_behind_the_colon_gets_the_same_advice():
     first, second = (findings(program(code), ALL) for code in (one, two))
     assert first == second
     assert "torch._assert_async" in first[0]
+
+
+NESTED = """
+    def f(net, x, pairs):
+        out = net(x)
+        if pairs:
+            logits, (h, c) = out
+        for row in out:
+            row.item(){marker}
+        return out[:, -1]
+    """
+
+
+def test_what_is_unpacked_into_a_nested_tuple_is_no_tensor():
+    only = frozenset({"TPF101"})
+    check(NESTED.format(marker=""), ALL, prelude=PLAIN, only=only)
+    plain = NESTED.replace("logits, (h, c) = out", "logits, rest = out")
+    check(plain.format(marker="  # TPF101"), ALL, prelude=PLAIN, only=only)

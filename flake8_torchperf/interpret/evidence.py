@@ -300,6 +300,10 @@ def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: K
                 return
             _unpack(parts, aliases, known)
         case ((ast.Tuple(elts=parts) | ast.List(elts=parts)), _):
+            if value is not None and any(isinstance(p, (ast.Tuple, ast.List)) for p in parts):
+                # `logits, (h, c) = out`: what is nested so is no tensor.
+                for use in _use_of(value, aliases):
+                    use.foreign = True
             _unpack(parts, aliases, known)
 
 
