@@ -8,6 +8,7 @@ import test_interpreter_docstrings
 import test_interpreter_flow
 import test_interpreter_functions
 import test_interpreter_host_values
+import test_interpreter_methods
 import test_interpreter_modules
 import test_interpreter_narrowing
 import test_interpreter_records
@@ -193,7 +194,7 @@ TABLES = [
     test_interpreter_docstrings.RESULTS, test_interpreter_records.RECORDS,
     test_interpreter_modules.HOLDERS,
     test_interpreter_classes.ATTRIBUTES, test_interpreter_classes.SUBMODULES,
-    test_interpreter_classes.METHODS, test_interpreter_classes.BASES,
+    test_interpreter_methods.METHODS, test_interpreter_methods.BASES,
     test_interpreter_containers.LISTS, test_interpreter_containers.DICTS,
     test_interpreter_containers.ITERATION, test_interpreter_containers.NAMED_TUPLES,
     test_interpreter_flow.NAMES, test_interpreter_functions.RETURNED,
