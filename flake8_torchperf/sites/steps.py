@@ -95,10 +95,7 @@ def steps_within(node: ast.AST) -> bool:
 
 def around_steps(loop: ast.AST) -> bool:
     """Does a loop hold another that is over steps? What it moves, it moves once for all of them."""
-    return any(
-        isinstance(inner, ast.For) and inner is not loop and over_steps(inner)
-        for inner in ast.walk(loop)
-    )
+    return not _heads_steps(loop) and any(map(_heads_steps, ast.walk(loop)))
 
 
 def _over_data(loop: ast.For) -> bool:
@@ -113,16 +110,18 @@ def _over_data(loop: ast.For) -> bool:
 
 def over_steps(node: ast.AST) -> bool:
     """Does the head of a loop in it, its own included, speak of steps?"""
-    return any(
-        isinstance(inner, ast.While)
-        or (isinstance(inner, ast.For) and any(map(_speaks_of_steps, (inner.target, inner.iter))))
-        for inner in ast.walk(node)
-    )
+    return any(isinstance(inner, ast.While) or _heads_steps(inner) for inner in ast.walk(node))
+
+
+def _heads_steps(loop: ast.AST) -> bool:
+    """Does the head of this very loop speak of steps?"""
+    return isinstance(loop, ast.For) and any(map(_speaks_of_steps, (loop.target, loop.iter)))
 
 
 def _speaks_of_steps(node: ast.expr) -> bool:
+    """``timesteps``, ``num_steps``; not ``callback_on_step_end``, which a step calls."""
     return any(
-        "step" in name.lower()
+        "step" in name.lower() and "callback" not in name.lower()
         for inner in ast.walk(node)
         for name in (getattr(inner, "id", ""), getattr(inner, "attr", ""))
     )
