@@ -403,8 +403,15 @@ NAMES = {
         """,
     "unpacking a tensor iterates it": """
         def step(x: Tensor):
-            a, b = x  # TPF201
-            return a + b
+            a, b = x.detach()  # TPF201
+            (c,) = x  # TPF201
+            return a + b + c
+        """,
+    "unpacking what is only declared a tensor does not: it is a pair": """
+        def step(x: Tensor, rotary: Tensor, f):
+            cos, sin = rotary
+            g = f(x, *rotary)
+            return x * cos + sin
         """,
     "unpacking a shape does not": """
         def step(x: Tensor):
@@ -422,7 +429,7 @@ NAMES = {
         """,
     "a starred argument iterates": """
         def step(x: Tensor, f):
-            return f(*x)  # TPF201
+            return f(*x.detach())  # TPF201
         """,
     "a starred list of tensors does not": """
         def step(xs: list[Tensor], f):

@@ -283,3 +283,27 @@ MOVED = {
 @table(MOVED)
 def test_what_brings_a_value_to_the_device(code: str) -> None:
     check(code)
+
+
+def test_what_numpy_only_asks_for_its_shape_is_not_copied() -> None:
+    check(
+        """
+        def f(x: Tensor):
+            n, rank, shape = np.size(x), np.ndim(x), np.shape(x)
+            return np.mean(x) + n  # TPF102
+        """
+    )
+
+
+def test_a_library_that_is_chosen_by_what_it_is_given() -> None:
+    check(
+        """
+        def f(x, flag: bool, y: Tensor):
+            lib = torch if isinstance(x, Tensor) else np
+            z = lib.clip(y, 0, 1)
+            if flag:
+                lib = np
+                w = lib.floor(y)  # TPF102
+            return z, np.clip(y, 0, 1)  # TPF102
+        """
+    )

@@ -404,3 +404,26 @@ def test_joins(code: str) -> None:
 })  # fmt: skip
 def test_types_that_a_test_tells(code):
     check(code, ALL)
+
+
+def test_what_class_is_asked_for_decides_what_is_made():
+    check(
+        """
+        def convert(data, kind: type | None = None):
+            kind = kind or type(data)
+            if issubclass(kind, torch.Tensor):
+                return torch.as_tensor(data, device="cuda")
+            if issubclass(kind, np.ndarray):
+                return np.asarray(data)
+            return data
+
+        def f(a, b, c, kind):
+            if convert(a, torch.Tensor).max() > 1:  # TPF301
+                return 1
+            if convert(b, np.ndarray).max() > 1:
+                return 2
+            if convert(c, kind).max() > 1:
+                return 3
+        """,
+        ALL,
+    )

@@ -260,3 +260,36 @@ def test_a_wait_is_shown_where_its_source_is_linted(tmp_path):
         assert [f.code for f in lint(caller, str(path), ALL)] == codes
     body = lint(functional.read_text(), str(functional), ALL)
     assert [(f.line, f.code) for f in body] == [(4, "TPF301")]
+
+
+def test_a_pool_that_is_asked_for_its_indices_returns_two():
+    check(
+        """
+        class Pools(nn.Module):
+            def __init__(self, flag):
+                super().__init__()
+                self.both = nn.MaxPool2d(2, return_indices=True)
+                self.one = nn.MaxPool2d(2, return_indices=False)
+
+            def forward(self, x: Tensor):
+                y, i = self.both(x)
+                z, j = self.one(x)  # TPF201
+                if i.max() > 3:  # TPF301
+                    return y
+                return z
+        """,
+        ALL,
+    )
+
+
+def test_a_mask_that_is_moved_stays_one():
+    check(
+        """
+        def f(x: Tensor, ids: Tensor, h, dtype):
+            mask = ids.eq(3)
+            a = x[mask.to(h.device)]  # TPF402
+            b = x[mask.to(device=h)]  # TPF402
+            return x[mask.to(h)], x[mask.to(dtype)], a, b
+        """,
+        ALL,
+    )

@@ -48,16 +48,16 @@ ALONE = {
         """,
     "unpacking": """
         def step(x: Tensor):
-            a, b = x  # TPF201
+            a, b = x.detach()  # TPF201
             return a
         """,
     "a starred argument": """
         def step(x: Tensor, f):
-            return f(*x)  # TPF201
+            return f(*x.detach())  # TPF201
         """,
     "a starred element": """
         def step(x: Tensor):
-            return [*x]  # TPF201
+            return [*x.detach()]  # TPF201
         """,
     "yield from": """
         def step(x: Tensor):

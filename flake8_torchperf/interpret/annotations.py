@@ -9,8 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret.lineage import lineage
-from flake8_torchperf.interpret.types import JAXTYPING, TENSOR_CLASSES, instance_of
+from flake8_torchperf.interpret.lineage import is_tensor_class, lineage
+from flake8_torchperf.interpret.types import JAXTYPING, instance_of
 from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
@@ -169,7 +169,7 @@ def _says_torch(module: ModuleMap, machine: Machine) -> bool:
 
 def _of_class(info: ClassInfo, machine: Machine, reason: Reason, depth: int = 0) -> Value:
     """An object of a class of the project."""
-    if any(base in TENSOR_CLASSES for base in lineage(info, machine)):
+    if is_tensor_class(info, machine):
         return Tensor(reason)
     return record(info, machine, reason, depth) or Instance(info.key, info)
 

@@ -22,6 +22,7 @@ from flake8_torchperf.interpret.values import (
     NDARRAY,
     NONE,
     NUMBER,
+    SHAPE,
     STR,
     UNKNOWN,
     Closure,
@@ -402,8 +403,16 @@ def _math(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
     )
 
 
+SHAPE_ONLY: dict[str, Value] = {"shape": SHAPE, "ndim": INT, "size": INT}
+
+
 def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
-    """Every function of numpy reads its arguments by ``__array__``, which takes the host's only."""
+    """Every function of numpy reads its arguments by ``__array__``, which takes the host's only.
+
+    But these ask their argument for its shape (numpy/_core/fromnumeric.py).
+    """
+    if rest in SHAPE_ONLY:
+        return SHAPE_ONLY[rest]
     for argument in arguments.positional:
         held = held_tensor(argument.value)
         if held is not None:

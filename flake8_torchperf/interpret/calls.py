@@ -6,6 +6,7 @@ Enters a call node; leaves its value. Must not know statements.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import (
@@ -28,7 +29,13 @@ from flake8_torchperf.interpret.arguments import Arguments, evaluate_arguments
 from flake8_torchperf.interpret.contexts import LATER
 from flake8_torchperf.interpret.emit import emit, looked_at
 from flake8_torchperf.interpret.environment import path_of
-from flake8_torchperf.interpret.telling import knows_arrays, told_by_call, told_by_cast
+from flake8_torchperf.interpret.evidence import OF_CONTAINERS
+from flake8_torchperf.interpret.telling import (
+    MODULE_METHODS,
+    knows_arrays,
+    told_by_call,
+    told_by_cast,
+)
 from flake8_torchperf.interpret.values import (
     COMPARED,
     HOST_BATCH,
@@ -115,9 +122,30 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
         case Returning(value=value):
             return value
         case Union(options=options):
-            results = [apply(o, arguments, env, ctx) for o in options if _callable(o)]
+            results = [apply(o, arguments, env, _chosen(o, options, ctx)) for o in options
+                       if _callable(o)]  # fmt: skip
             return join_all(results)
     return UNKNOWN
+
+
+def _confirmed(tensor: Tensor, name: str) -> Tensor:
+    """``model(x).mean()``: no tuple and no dict has a mean; so it was a tensor indeed."""
+    reason = tensor.reason
+    told = (
+        reason.fact == classes.OUTPUT and name not in OF_CONTAINERS and name not in MODULE_METHODS
+    )
+    if not told or reason.strength is not Strength.ASSUMED:
+        return tensor
+    fact = f"{classes.OUTPUT}, asked for `.{name}`"
+    return replace(tensor, reason=Reason(fact, reason.node, None, Strength.INFERRED))
+
+
+def _chosen(option: Value, options: tuple[Value, ...], ctx: Context) -> Context:
+    """``lib = torch if is_tensor(x) else np``: what numpy is given then, is none of torch's."""
+    names = [o.name for o in options if isinstance(o, External)]
+    of_torch = any(name.startswith("torch.") for name in names)
+    other = isinstance(option, External) and not option.name.startswith("torch.")
+    return ctx.silent() if of_torch and other else ctx
 
 
 def _lambdas(arguments: Arguments, ctx: Context) -> None:
@@ -182,6 +210,7 @@ def _method(
 ) -> Value:
     match owner:
         case Tensor():
+            owner = _confirmed(owner, name)
             return tensor_calls.call_method(owner, callee.node, name, arguments, ctx)
         case Sequence() | Mapping_() | Scalar():
             return container_calls.call_method(owner, callee.node, name, arguments, env, ctx)

@@ -14,7 +14,12 @@ from flake8_torchperf.interpret.annotations import annotated, record_fields, rec
 from flake8_torchperf.interpret.arguments import Arguments, kinds
 from flake8_torchperf.interpret.docstrings import documented
 from flake8_torchperf.interpret.holders import HOLDERS, module_holder
-from flake8_torchperf.interpret.lineage import find_method, kind_of_instance, lineage, torch_kind
+from flake8_torchperf.interpret.lineage import (
+    find_method,
+    kind_of_instance,
+    lineage,
+    torch_kind,
+)
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.telling import foreign
 from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
@@ -322,7 +327,17 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         return training.loader(made, arguments, ctx, kind)
     if found.kind == "optimizer":
         training.optimizer(arguments, ctx)
+    if isinstance(made, Instance) and _is_asked(arguments, "return_indices"):
+        return replace(made, facts=made.facts | {"return_indices"})
     return made
+
+
+def _is_asked(arguments: Arguments, option: str) -> bool:
+    """Is an option given, and not known to be off?"""
+    given = arguments.keywords.get(option)
+    return given is not None and not (
+        isinstance(given.value, Scalar) and given.value.value is False
+    )
 
 
 def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context) -> Value:
@@ -367,8 +382,14 @@ def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Valu
         # What modules in a row make of one tensor is in practice one tensor.
         inferred = Reason("a Sequential returns it", arguments.node, None, Strength.INFERRED)
         return Tensor(inferred)
+    if callee.name == "torch.nn.Module":
+        # Any module: most give a tensor, some a tuple, a dict or an object of their own.
+        return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED))
     if op is None or callee.name in CONTAINERS:
         return UNKNOWN
+    if "return_indices" in callee.facts:  # torch/nn/modules/pooling.py: and where they were
+        pair = (Tensor(reason, "float"), Tensor(reason, "int"))
+        return Sequence("tuple", Tensor(reason), pair)
     positional, keywords = kinds(arguments)
     value = value_of_return(op.resolve(positional, keywords), reason, tensors, device)
     if value == UNKNOWN and op.overloads:
@@ -376,6 +397,8 @@ def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Valu
     return value
 
 
+# Why what a module of unknown class returns is assumed to be a tensor.
+OUTPUT = "output of a module"
 CONTAINERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
 
 MODULE_ITERATIONS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from flake8_torchperf.interpret.telling import (
     MODULE_METHODS,
@@ -57,7 +57,8 @@ ERRORS_OF_TYPE = {"AttributeError", "TypeError", "Exception"}
 class Use:
     """How one value (a parameter's, an assignment's, or an element of such) is used.
 
-    ``mixed`` says that its elements have nothing in common: those of ``*args``.
+    ``mixed`` says that its elements have nothing in common: those of ``*args``. ``given`` holds the
+    functions it is passed to, with the position or the keyword.
     """
 
     told: str = ""
@@ -67,6 +68,7 @@ class Use:
     hints: set[str] = field(default_factory=set)
     method: str = ""
     element: Use | None = None
+    given: list[tuple[ast.expr, int | str]] = field(default_factory=list)
 
     def inside(self) -> Use:
         """The use of its elements."""
@@ -400,16 +402,56 @@ def _passed(func: ast.expr, call: ast.Call, aliases: Aliases, known: Knowledge) 
     """``torch.isinf(x)``: where every overload takes a tensor, ``x`` is one."""
     name = known.module.qualify(func)
     if not name.startswith("torch."):
+        if isinstance(func, ast.Name) or _is_own(func):
+            _handed_on(func, call, aliases)
         return
     op = known.table.function(name)
     if op is None or name.endswith("set_rng_state"):
         return  # a generator's state lies on the host
     for position, argument in enumerate(call.args):
-        _given(_use_of(argument, aliases), _types(op, position), name)
+        types = _types(op, position)
+        _given(_use_of(argument, aliases), types, name)
+        if "T" in types <= NUMBERS and _takes_a_part(argument):
+            _tell(_use_of(argument.value, aliases), f"a part of it is passed to `{name}`")
     for keyword in call.keywords:
         if keyword.arg in REQUIRED:
             types = {p.type for o in op.overloads for p in o.params if p.name == keyword.arg}
             _given(_use_of(keyword.value, aliases), types, name)
+
+
+# Kinds of parameters that take a tensor or a number, which no part of anything is.
+NUMBERS = {"T", "n", "i", "f", "b"}
+
+
+def _takes_a_part(node: ast.expr) -> TypeGuard[ast.Subscript]:
+    """``x[:, None]``: no container takes a slice among several indices."""
+    return (
+        isinstance(node, ast.Subscript)
+        and isinstance(node.slice, ast.Tuple)
+        and any(isinstance(part, ast.Slice) for part in node.slice.elts)
+    )
+
+
+def _is_own(func: ast.expr) -> bool:
+    """Is it a method of the same object?"""
+    match func:
+        case ast.Attribute(value=ast.Name(id=owner)):
+            return owner in SHARED_OWNERS
+    return False
+
+
+def _handed_on(func: ast.expr, call: ast.Call, aliases: Aliases) -> None:
+    """Remember to whom names are passed: what those take says what they are."""
+    places: list[tuple[int | str, ast.expr]] = []
+    for position, argument in enumerate(call.args):
+        if isinstance(argument, ast.Starred):
+            break
+        places.append((position, argument))
+    places += [(keyword.arg, keyword.value) for keyword in call.keywords if keyword.arg]
+    for place, argument in places:
+        if isinstance(argument, ast.Name):
+            for use in aliases.get(argument.id, ()):
+                use.given.append((func, place))
 
 
 # Parameters that torch's functions do not let be None.

@@ -25,6 +25,7 @@ from flake8_torchperf.interpret.environment import Env, bind, path_of
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
 from flake8_torchperf.interpret.narrowing import narrow
 from flake8_torchperf.interpret.parameters import parameters_of
+from flake8_torchperf.interpret.types import TENSOR_CLASSES
 from flake8_torchperf.interpret.values import (
     BOOL,
     COMPARED,
@@ -32,8 +33,10 @@ from flake8_torchperf.interpret.values import (
     NUMBER,
     STR,
     UNKNOWN,
+    ClassValue,
     Closure,
     External,
+    Function,
     Imported,
     Mapping_,
     Scalar,
@@ -206,12 +209,19 @@ def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
     for value_node in node.values[1:]:
         emit_read(ctx, SiteKind.BRANCH, operation, before, value, operand_node=before)
         after = narrow(before, inner, ctx, operation == "and")
-        if after is None:
+        if after is None or (operation == "or" and _always_true(value)):
             break
         value = evaluate(value_node, after, ctx)
         result = _either(operation, result, value)
         before, inner = value_node, after
     return result
+
+
+def _always_true(value: Value) -> bool:
+    """Classes and functions are."""
+    if isinstance(value, External):
+        return value.name in CLASSES
+    return isinstance(value, (ClassValue, Function, Closure))
 
 
 def _either(operation: str, left: Value, right: Value) -> Value:
@@ -293,6 +303,8 @@ def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
     return value
 
 
+# Classes of others that code asks for by name.
+CLASSES = {*TENSOR_CLASSES, "numpy.ndarray", "builtins.list", "builtins.tuple", "builtins.dict"}
 HANDLERS: dict[type[ast.AST], Callable[[Any, Env, Context], Value]] = {
     ast.Name: name,
     ast.Attribute: attributes.attribute,

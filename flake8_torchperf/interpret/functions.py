@@ -384,6 +384,9 @@ def _combine(declared: Value, argument: Argument) -> Value:
     given = argument.value
     if given == UNKNOWN:
         return declared
+    if isinstance(given, Tensor) and given.rank:
+        # Else each number of dimensions would have the function interpreted once more.
+        given = replace(given, rank=None)
     if isinstance(declared, Tensor):
         if isinstance(given, Tensor) and given.reason.strength < declared.reason.strength:
             return replace(given, reason=declared.reason)

@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.emit import emit_read
-from flake8_torchperf.interpret.parameters import parameters_of
+from flake8_torchperf.interpret.parameters import evidence_of, parameters_of
+from flake8_torchperf.interpret.ranks import ranked
 from flake8_torchperf.interpret.values import (
     BATCH,
     NDARRAY,
@@ -34,8 +35,6 @@ from flake8_torchperf.interpret.values import (
 from flake8_torchperf.sites.model import Level, SiteKind
 
 if TYPE_CHECKING:
-    import ast
-
     from flake8_torchperf.interpret.machine import Context
 
 # torch.nn containers whose iteration yields modules or parameters
@@ -76,8 +75,9 @@ def element_of(value: Value) -> Value:
 
 
 def element_of_tensor(tensor: Tensor) -> Tensor:
-    """One element or row of a tensor; nothing is known of its number of dimensions."""
-    return replace(tensor, scalar=None, chain=(), role="element")
+    """One element or row of a tensor: one dimension less, where its number is known."""
+    row = replace(tensor, scalar=None, chain=(), role="element", rank=None)
+    return ranked(row, tensor.rank - 1) if tensor.rank else row
 
 
 def paired(value: Value) -> Value:
@@ -138,6 +138,20 @@ def _left_out(value: Value, ctx: Context) -> bool:
     )
 
 
+def _only_declared(value: Value, ctx: Context) -> bool:
+    """A parameter that is declared a tensor, and that nothing but this taking apart is done with.
+
+    ``def forward(self, x: Tensor, rotary: Tensor)`` above ``cos, sin = rotary`` is given a pair.
+    """
+    if not isinstance(value, Tensor) or value.chain or ctx.node is None:
+        return False
+    node = value.reason.node
+    if not isinstance(node, ast.arg) or not value.reason.fact.startswith("annotation of"):
+        return False
+    use = evidence_of(ctx.node, ctx.module, ctx.machine).uses.get(node.arg)
+    return use is None or not (use.told or use.hints or use.method)
+
+
 def unpack_reads(
     value: Value,
     operation: str,
@@ -147,7 +161,8 @@ def unpack_reads(
 ) -> None:
     """Record that a tensor is iterated by Python."""
     kind = SiteKind.TENSOR_ITERATION
-    if operation in WHOLE and (_never_tested(value) or _left_out(value, ctx)):
+    declared = _never_tested(value) or _left_out(value, ctx) or _only_declared(value, ctx)
+    if operation in WHOLE and declared:
         return
     if operation == "unpack" and ctx.base.level is Level.HOT and not ctx.loops:
         ctx = ctx.demote("once: it waits for nothing and makes a view for each name")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpret.types import TENSOR_CLASSES
 from flake8_torchperf.interpret.values import ClassValue, Function, Instance
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ def _base(name: str, info: ClassInfo, machine: Machine) -> ClassInfo | str:
         return module.classes[local]
     value = machine.external(name) if "." in name else machine.lookup(module, name)
     return value.info if isinstance(value, ClassValue) else name
+
+
+def is_tensor_class(info: ClassInfo, machine: Machine) -> bool:
+    """Is it derived from torch's Tensor, however far up?"""
+    return any(base in TENSOR_CLASSES for base in lineage(info, machine))
 
 
 def torch_kind(info: ClassInfo, machine: Machine) -> str:

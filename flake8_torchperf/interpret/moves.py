@@ -240,11 +240,25 @@ def written(node: ast.expr, env: Env) -> None:
         env[path] = replace(value, origin="")
 
 
+# Methods after which a tensor has another shape.
+RESHAPED_IN_PLACE = {"squeeze_", "unsqueeze_", "resize_", "resize_as_", "set_"}
+
+
+def _reshaped(node: ast.expr, env: Env) -> None:
+    """``x.squeeze_(1)``: how many dimensions it has now, is not known."""
+    path = path_of(node)
+    value = None if path is None else env.get(path)
+    if path is not None and isinstance(value, Tensor):
+        env[path] = replace(value, rank=None, scalar=None)
+
+
 def written_by(node: ast.Call, value: Value, opaque: bool, env: Env) -> None:
     """A call that writes into what it is given: ``x.copy_(data)``, or a function that may."""
     late = isinstance(value, Tensor) and value.arrives
     func = node.func
     if isinstance(func, ast.Attribute) and func.attr[-1] == "_" != func.attr[0]:
+        if func.attr in RESHAPED_IN_PLACE:
+            _reshaped(func.value, env)
         if func.attr == "copy_" and late:
             path = path_of(func.value)
             if path is not None:

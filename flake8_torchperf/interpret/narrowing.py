@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from flake8_torchperf.interpret import expressions
 from flake8_torchperf.interpret.annotations import dotted_name, resolve_dotted
 from flake8_torchperf.interpret.environment import Env, merge, path_of
+from flake8_torchperf.interpret.lineage import is_tensor_class, lineage
 from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
     NONE,
@@ -41,7 +42,7 @@ from flake8_torchperf.interpret.values import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.interpret.machine import Context
+    from flake8_torchperf.interpret.machine import Context, Machine
 
 IS_TENSOR = {
     "torch.is_tensor",
@@ -51,7 +52,9 @@ IS_TENSOR = {
 
 
 # The last names of what tells of a type.
-ASKING = frozenset(name.rpartition(".")[2] for name in (*IS_TENSOR, "builtins.isinstance"))
+ASKING = frozenset(
+    name.rpartition(".")[2] for name in (*IS_TENSOR, "builtins.isinstance", "builtins.issubclass")
+)
 
 
 def narrow(test: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
@@ -266,9 +269,42 @@ def _call(test: ast.Call, env: Env, ctx: Context, holds: bool) -> Env | None:
         return dict(env)
     if callee.name == "builtins.isinstance" and len(args) == 2:
         return _instance(args[0], args[1], env, ctx, holds)
+    if callee.name == "builtins.issubclass" and len(args) == 2:
+        return _subclass(args[0], args[1], env, ctx, holds)
     if callee.name in IS_TENSOR:
         return _narrow_to(args[0], [External("torch.Tensor")], env, ctx, holds)
     return dict(env)
+
+
+def _subclass(node: ast.expr, classes: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
+    """``issubclass(wanted, torch.Tensor)``, where it is known which class is wanted."""
+    value = expressions.evaluate(node, env, ctx.silent())
+    verdicts = [_derives(value, one, ctx.machine) for one in _class_list(classes, env, ctx)]
+    if True in verdicts:
+        return dict(env) if holds else None
+    return None if holds and verdicts and None not in verdicts else dict(env)
+
+
+def _derives(value: Value, base: Value, machine: Machine) -> bool | None:
+    """Is a class derived from another? None where that cannot be told."""
+    name = base.name if isinstance(base, External) else ""
+    match value:
+        case External(name=own) if own == name:
+            return True
+        case ClassValue(info=info) if name and name in lineage(info, machine):
+            return True
+        case ClassValue(info=info) if isinstance(base, ClassValue):
+            return True if base.info in lineage(info, machine) else None
+    tensor, array = (
+        _is_tensor_class(value)
+        or (isinstance(value, ClassValue) and is_tensor_class(value.info, machine)),
+        isinstance(value, External) and value.name == ARRAY,
+    )
+    apart = (tensor and name == ARRAY) or (array and name in TENSOR_CLASSES)
+    return False if apart else None
+
+
+ARRAY = "numpy.ndarray"
 
 
 def _instance(node: ast.expr, kinds: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:

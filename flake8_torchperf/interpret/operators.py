@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import expressions, moves
 from flake8_torchperf.interpret.emit import early, emit_read, looked_at
+from flake8_torchperf.interpret.ranks import broadcast_rank, ranked
 from flake8_torchperf.interpret.values import (
     BESIDE_HOST,
     BOOL,
@@ -152,10 +153,18 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
         device = "host" if any(t.scalar is False for t in tensors) else "unknown"
     role = tensors[0].role if len(tensors) == 1 and tensors[0].role in ITEM_ROLES else ""
     made = Tensor(strongest.reason, dtype, device, scalar, chain, role)
+    if not isinstance(operator, ast.MatMult):
+        made = ranked(made, _broadcast(left, right, tensors))
     if device != "host":
         return made
     origin = moves.common_origin(tensors) if known else ""
     return replace(made, origin=origin, memory=moves.PAGEABLE)
+
+
+def _broadcast(left: Value, right: Value, tensors: list[Tensor]) -> int | None:
+    """The dimensions of what two operands give: both tensors, or one of them a number."""
+    plain = all(isinstance(side, (Tensor, Scalar)) for side in (left, right))
+    return broadcast_rank(tensors) if plain else None
 
 
 # `t[i] + 1` is as much a number of a row as `t[i]` is.
@@ -227,6 +236,7 @@ def _compare(
     if len(tensors) == 1 and any(isinstance(v, UnknownValue) for v in (left, right)):
         scalar = None if scalar else scalar
     mask = Tensor(strongest.reason, "bool", combine_device(tensors), scalar, chain)
+    mask = ranked(mask, _broadcast(left, right, tensors))
     return _or_number(mask, BOOL, left, right)
 
 

@@ -15,6 +15,7 @@ from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.docstrings import documented, documented_as_boolean
 from flake8_torchperf.interpret.evidence import Evidence, used_as
 from flake8_torchperf.interpret.lineage import torch_kind
+from flake8_torchperf.interpret.passed import told_by_callees
 from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
@@ -76,6 +77,8 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
         if value == UNKNOWN or _container_of_unknown(value):
             optional = isinstance(default, ast.Constant) and default.value is None
             used = uses().value_of(name, parameter, optional=optional)
+            if used == UNKNOWN and value == UNKNOWN and parameter.annotation is None:
+                used = _by_callees(name, uses(), info, machine, optional=optional)
             value = used if used != UNKNOWN else value
             if value == UNKNOWN and name == "closure" and _of_optimizer(info, machine):
                 value = _closure(parameter, optional=optional)
@@ -95,6 +98,14 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
     if machine.compiled is not None and id(info.node) in machine.compiled.entries:
         _assume_compiled(found, info, uses)
     return found
+
+
+def _by_callees(
+    name: str, uses: Evidence, info: FunctionInfo, machine: Machine, *, optional: bool
+) -> Value:
+    use = uses.uses.get(name)
+    value = UNKNOWN if use is None else told_by_callees(use, name, info, machine)
+    return union((value, NONE)) if optional and value != UNKNOWN else value
 
 
 def evidence_of(node: FunctionNode, module: ModuleMap, machine: Machine) -> Evidence:

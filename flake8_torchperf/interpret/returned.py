@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpret.ranks import broadcast_rank
 from flake8_torchperf.interpret.types import instance_of
 from flake8_torchperf.interpret.values import (
     CHAIN_LENGTH,
@@ -96,6 +97,7 @@ def _tensor(
         device if device is not None else "unknown",
         _scalar(rank, tensors),
         chain,
+        rank=_rank(rank, tensors),
     )
 
 
@@ -124,4 +126,14 @@ def _scalar(letter: str, tensors: SequenceOf[Tensor]) -> bool | None:
         if any(t.scalar is False for t in tensors):
             return False
         return True if all(t.scalar for t in tensors) else None
+    return None
+
+
+def _rank(letter: str, tensors: SequenceOf[Tensor]) -> int | None:
+    if letter == "0":
+        return 0
+    if letter == "=" and tensors:
+        return tensors[0].rank
+    if letter == "^" and tensors:
+        return broadcast_rank(tensors)
     return None

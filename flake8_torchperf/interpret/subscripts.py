@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret import attributes, classes, expressions, loops
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.environment import Env, path_of
+from flake8_torchperf.interpret.ranks import of_item, ranked
 from flake8_torchperf.interpret.telling import knows_arrays, told_by_index
 from flake8_torchperf.interpret.values import (
     CHAIN_LENGTH,
@@ -272,7 +273,13 @@ def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
     plain = all(isinstance(i.value, Scalar) for i in indices)
     role = "element" if plain and not masked else ""
     chain = (*tensor.chain, "getitem")[-CHAIN_LENGTH:]
-    return replace(tensor, scalar=scalar, chain=chain, role=role)
+    item = replace(tensor, scalar=scalar, chain=chain, role=role, rank=None)
+    return ranked(item, of_item(tensor, (None if _keeps(i) else i.value for i in indices)))
+
+
+def _keeps(index: Index) -> bool:
+    """A slice, or ``...``: it takes no dimension away."""
+    return index.is_slice or (isinstance(index.node, ast.Constant) and index.node.value is ...)
 
 
 def _sequence_item(base: Sequence, indices: list[Index], ctx: Context) -> Value:

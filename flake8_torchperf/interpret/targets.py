@@ -19,6 +19,7 @@ from flake8_torchperf.interpret.values import (
     Mapping_,
     Scalar,
     Sequence,
+    Strength,
     Tensor,
     Value,
     join,
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
 def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
     """``target = value``."""
     if isinstance(target, ast.Name):
-        if value is UNKNOWN and ctx.node is not None:
-            value = evidence_of(ctx.node, ctx.module, ctx.machine).value_at(target)
+        if ctx.node is not None and _is_doubtful(value):
+            used = evidence_of(ctx.node, ctx.module, ctx.machine).value_at(target)
+            value = _believed(value, used)
         if "state_steps" in target.id:
             value = step_counters(value)
         bind(env, target.id, value)
@@ -45,6 +47,19 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
         _item(target, value, env, ctx)
     elif isinstance(target, ast.Starred):
         assign(target.value, Sequence("list", value), env, ctx)
+
+
+def _is_doubtful(value: Value) -> bool:
+    """Unknown, or a tensor by convention alone: what its use tells, counts for more."""
+    return value is UNKNOWN or (
+        isinstance(value, Tensor) and value.reason.strength is Strength.ASSUMED
+    )
+
+
+def _believed(value: Value, used: Value) -> Value:
+    if isinstance(value, Tensor):
+        return replace(value, reason=used.reason) if isinstance(used, Tensor) else value
+    return used
 
 
 def names(target: ast.expr) -> set[str]:

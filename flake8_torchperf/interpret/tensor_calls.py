@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret import moves, torch_calls, torch_special
 from flake8_torchperf.interpret.contexts import HOST_ONLY
 from flake8_torchperf.interpret.emit import early, emit_read
+from flake8_torchperf.interpret.ranks import with_rank
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.values import (
     BOOL,
@@ -168,8 +169,11 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
                 if device is not None and (position == 0 or "device" in arguments.keywords):
                     result = replace(result, device=device)
                 elif value == UNKNOWN and position == 0:
-                    # A device or a dtype: neither is known any longer.
-                    result = replace(result, device=_moved(tensor), dtype="unknown")
+                    # A device or a dtype: neither is known any longer, unless its name tells.
+                    moved = argument is arguments.keywords.get("device")
+                    moved = moved or moves.names_device(argument.node)
+                    dtype = tensor.dtype if moved else "unknown"
+                    result = replace(result, device=_moved(tensor), dtype=dtype)
                 elif value == UNKNOWN and argument is arguments.keywords.get("device"):
                     result = replace(result, device=_moved(tensor))
     told = not any(isinstance(a.value, Device) and not a.value.stated for a in arguments.all())
@@ -295,6 +299,7 @@ def _by_table(
         reason = max((t.reason for t in others), key=lambda r: r.strength)
     device = torch_calls.device_argument(arguments) or torch_calls.result_device(op, tensors)
     value = value_of_return(returned, reason, tensors, device, name)
+    value = with_rank(value, op, name, arguments, tensors, method=True)
     if not isinstance(value, Tensor):
         return value
     value = torch_calls.with_dtype(value, arguments)
@@ -305,7 +310,10 @@ def _by_table(
         return moves.queued(tensor, ctx)
     if op.in_place:
         torch_calls.parameter_operation(tensor, name, arguments, owner, ctx)
-        return replace(value, role=tensor.role, scalar=tensor.scalar, dtype=tensor.dtype)
+        same = replace(value, role=tensor.role, scalar=tensor.scalar, dtype=tensor.dtype)
+        if name in moves.RESHAPED_IN_PLACE:
+            return replace(same, scalar=None)
+        return replace(same, rank=tensor.rank)
     if name == "norm":
         torch_calls.parameter_operation(tensor, name, arguments, owner, ctx)
     if name in KEEP_ROLE:

@@ -13,6 +13,7 @@ from flake8_torchperf.interpret.arguments import Argument, Arguments, kind_of, k
 from flake8_torchperf.interpret.contexts import offers_foreach
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.operators import combine_device
+from flake8_torchperf.interpret.ranks import with_rank
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.types import LEGACY_TENSORS
 from flake8_torchperf.interpret.values import (
@@ -75,6 +76,7 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     reason = Reason(f"`{name}` returns it", arguments.node, _because(tensors))
     returned = resolve(op, arguments)
     value = value_of_return(returned, reason, tensors, device, short)
+    value = with_rank(value, op, short, arguments, tensors, method=False)
     if isinstance(value, Tensor):
         value = with_dtype(value, arguments)
         if short == "full" and "dtype" not in arguments.keywords:

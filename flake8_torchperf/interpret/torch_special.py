@@ -15,6 +15,8 @@ from flake8_torchperf.interpret.arguments import Argument, Arguments, kind_of
 from flake8_torchperf.interpret.emit import early, emit, emit_read
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.operators import held_tensor
+from flake8_torchperf.interpret.ranks import of_data as of_lists
+from flake8_torchperf.interpret.ranks import ranked
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.values import (
     BOOL,
@@ -86,6 +88,7 @@ def of_data(data: Value, short: str, reason: Reason, arguments: Arguments) -> Te
         (short,),
         origin=origin,
         memory=memory,
+        rank=of_lists(data),
     )
 
 
@@ -190,7 +193,7 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
                 operand_node=arguments.positional[0].node if arguments.positional else None,
             )
         device = tensors[0].device if tensors else "unknown"
-        return Sequence("tuple", Tensor(reason, "int", device, False, ("where",)))
+        return Sequence("tuple", Tensor(reason, "int", device, False, ("where",), rank=1))
     if op is None:
         return UNKNOWN
     branches = [t for a in arguments.positional[1:] if (t := tensor_of(a.value))]
@@ -208,7 +211,8 @@ def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:
     """``nn.Parameter(data)``: it moves with its module, so where it lies is not known."""
     data = tensor_of(arguments.value(0, "data"))
     reason = Reason(f"`{name}` makes it", arguments.node)
-    return Tensor(reason, "float", "unknown", data.scalar if data else None, role="parameter")
+    made = Tensor(reason, "float", "unknown", data.scalar if data else None, role="parameter")
+    return made if data is None else ranked(made, data.rank)
 
 
 def _save(name: str, arguments: Arguments, ctx: Context) -> Value:
@@ -278,7 +282,7 @@ def _broadcast(name: str, arguments: Arguments, ctx: Context) -> Value:
         reason = Reason(f"`{name}` returns it", argument.node)
         dtype = "bool" if argument.value == COMPARED else "unknown"
         tensor = tensor_of(argument.value) or Tensor(reason, dtype)
-        made.append(replace(tensor, reason=reason, scalar=None, role=""))
+        made.append(replace(tensor, reason=reason, scalar=None, role="", rank=None))
     return Sequence("tuple", join_all(made), None if arguments.open else tuple(made))
 
 

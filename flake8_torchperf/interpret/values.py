@@ -42,6 +42,7 @@ class Tensor:
     Of a tensor on the host, ``origin`` says what it was made of: "factory" (numbers alone),
     "python" or "numpy" data, "" where that is not known; ``memory`` is "pinned", "pageable" or "".
     ``arrives`` is not 0 for a copy to the host that was queued: the waits that there were by then.
+    ``rank`` is the number of dimensions, where the way it was made tells.
     """
 
     reason: Reason = field(compare=False)
@@ -53,6 +54,7 @@ class Tensor:
     origin: str = ""
     memory: str = ""
     arrives: int = field(default=0, compare=False)
+    rank: int | None = None
 
 
 @record
@@ -362,6 +364,7 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
         a.origin if a.origin == b.origin else "",
         a.memory if a.memory == b.memory else "",
         a.arrives if a.arrives == b.arrives else 0,
+        a.rank if a.rank == b.rank else None,
     )
 
 

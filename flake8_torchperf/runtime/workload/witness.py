@@ -70,6 +70,7 @@ class Witness(TorchFunctionMode):
         self._reads = _Reads(self)
         self._buffers: Any = None
         self._backward: Any = None
+        self._from_numpy: Any = None
         self.scalars: list[torch.Tensor] = []
 
     def __enter__(self) -> Witness:
@@ -79,11 +80,14 @@ class Witness(TorchFunctionMode):
         modes.start_reading(self._reads)
         self._backward = _autograd._engine_run_backward
         _autograd._engine_run_backward = self._run_backward
+        # No mode sees this one (torch/overrides.py, get_ignored_functions).
+        self._from_numpy, torch.from_numpy = torch.from_numpy, self._shared
         super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *error: Any) -> None:
         super().__exit__(*error)  # type: ignore[no-untyped-call]
+        torch.from_numpy = self._from_numpy
         _autograd._engine_run_backward = self._backward
         modes.stop_reading(self._reads)
         self._buffers.remove()
@@ -98,6 +102,13 @@ class Witness(TorchFunctionMode):
             return self._backward(*args, **kwargs)
         finally:
             super().__exit__(None, None, None)  # type: ignore[no-untyped-call]
+
+    def _shared(self, ndarray: Any) -> torch.Tensor:
+        """``torch.from_numpy``: the array's own memory, on the host whoever asks."""
+        made: torch.Tensor = self._from_numpy(ndarray)
+        if not is_compiling():
+            self._origins.mark_host(made)
+        return made
 
     def _buffer(self, module: Any, name: str, tensor: Any) -> None:
         self._origins.mark_device(tensor)

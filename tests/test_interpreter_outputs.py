@@ -1,0 +1,51 @@
+"""What a module of unknown class returns: a tensor, once it is asked for what only tensors answer."""
+
+from linting import ALL, check, table
+
+OUTPUTS = {
+    "asked for a tensor's method": """
+        def score(model: nn.Module, ids):
+            best = model(ids).argmax(dim=-1).tolist()  # TPF102
+            out = model(ids)
+            if out.abs().max() > 1:  # TPF301
+                return out
+            first = model(ids)[0]
+            return first.mean().item(), best  # TPF101
+        """,
+    "one that a module holds": """
+        class Wrapped(nn.Module):
+            def __init__(self, inner: nn.Module, layers: list[nn.Module]):
+                super().__init__()
+                self.inner = inner
+                self.layers = nn.ModuleList(layers)
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                assert x.min() >= 0  # TPF303
+                return self.inner(x).sum().item()  # TPF101
+        """,
+    "a tuple, a dict, an object of its own": """
+        def score(model: nn.Module, ids):
+            loss, logits = model(ids)
+            if loss > 3:
+                return loss
+            out = model(ids)
+            for key, value in out.items():
+                print(key)
+            print(out.get("loss"), out.loss.item(), out.pop())
+            kept = model(ids).to("cpu")
+            if kept:
+                return float(kept)
+            return [row for row in model(ids)], int(model(ids)), model.encode(ids).mean().item()
+        """,
+    "what is no module": """
+        def score(model, ids, fn):
+            return model(ids).mean().item(), fn(ids).max().item()
+        """,
+}
+
+
+@table(OUTPUTS)
+def test_what_a_module_returns(code):
+    check(code, ALL, only=frozenset({"TPF101", "TPF102", "TPF301", "TPF303"}))
