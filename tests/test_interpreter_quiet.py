@@ -277,7 +277,7 @@ STILL = {
             def __call__(self, rotary: Tensor, other: Tensor | None = None):
                 if other is not None:
                     self.turn(*other.sin())  # TPF201
-                return self.turn(*rotary)  # TPF201
+                return self.turn(*rotary), rotary.detach()  # TPF201
         """,
     "tokens generated one by one": """
         class Model:
