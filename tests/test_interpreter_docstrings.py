@@ -258,6 +258,43 @@ RESULTS = {
         def step(n):
             return float(load(n))
         ''',
+    "several, one below the other": '''
+        class Searcher:
+            def forward_step(self, tokens):
+                """One step.
+
+                Returns
+                -------
+                log_probs : torch.Tensor
+                    Of the current step.
+                memory : No limit
+                    What the next step needs
+                    (e.g. hidden states).
+                attn : torch.Tensor
+                    The weights.
+                """
+                raise NotImplementedError
+
+            def forward(self, tokens):
+                for _ in range(3):
+                    log_probs, memory, attn = self.forward_step(tokens)
+                    if memory > 3 or log_probs.any():  # TPF301
+                        return attn.item()  # TPF101
+        ''',
+    "a pair that is called a tensor": '''
+        def forward(encoded, x: Tensor):
+            """Encode.
+
+            Parameters
+            ----------
+            encoded : torch.Tensor
+                the encoded words
+            """
+            words, lengths = encoded
+            if lengths > 3:
+                return words
+            return x
+        ''',
 }
 
 

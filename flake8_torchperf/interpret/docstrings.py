@@ -45,6 +45,13 @@ RESULTS = (
                r"(?P<type>[^\n]+)$", re.M),
     re.compile(r":rtype:[ \t]*(?P<type>[^\n]+)"),
 )  # fmt: skip
+# NumPy: "log_probs : torch.Tensor" and "attn : torch.Tensor", one below the other: a tuple.
+SEVERAL_RESULTS = re.compile(
+    r"^[ \t]*Returns?[ \t]*\n[ \t]*-{3,}[ \t]*\n"
+    r"(?P<text>(?P<indent>[ \t]*)\w+[ \t]*:[ \t]+[^\n]+\n(?:(?P=indent)[ \t]+[^\n]+\n)*"
+    r"(?:(?P=indent)\w+[ \t]*:[ \t]+[^\n]+(?:\n|$)(?:(?P=indent)[ \t]+[^\n]+(?:\n|$))*)+)",
+    re.M,
+)
 # "mask (Tensor): a boolean mask", ":param mask: A :obj:`torch.BoolTensor`": its first lines.
 ENTRY = re.compile(
     r"^[ \t]*(?::(?:param|type)[^:\n]*?[ \t])?[*`]{0,4}(?P<name>\w+)`{0,2}[ \t]*"
@@ -118,6 +125,11 @@ def _types(docstring: str) -> tuple[dict[str, str], ...]:
 
 def documented_result(docstring: str, reason: Reason, machine: Machine) -> Value:
     """What a docstring says that its function returns."""
+    several = SEVERAL_RESULTS.search(docstring)
+    if several:
+        entries = re.findall(rf"^{several['indent']}\w+[ \t]*:[ \t]+(.+)$", several["text"], re.M)
+        items = tuple(_stated(text, reason, machine) for text in entries)
+        return Sequence("tuple", UNKNOWN, items)
     for pattern in RESULTS:
         found = pattern.search(docstring)
         if found:

@@ -75,8 +75,8 @@ def names(target: ast.expr) -> set[str]:
 
 def _unpack(target: ast.Tuple | ast.List, value: Value, env: Env, ctx: Context) -> None:
     tensor = tensor_of(value)
-    if tensor is not None and tensor.reason.fact.startswith("return annotation"):
-        # More likely the annotation leaves out that a tuple is returned.
+    if tensor is not None and tensor.reason.fact.startswith(("return annotation", "docstring of")):
+        # More likely the annotation or docstring leaves out that it is a tuple.
         value = Sequence("tuple", UNKNOWN)
     elif tensor is not None:
         unpack_reads(value, "unpack", target, ctx)
