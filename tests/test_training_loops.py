@@ -176,6 +176,13 @@ OPTIMIZERS = {
             for p in model.parameters():
                 p.register_post_accumulate_grad_hook(lambda q: made[q].step())
         """,
+    "gradients that a wrapper captures": """
+        from tensordict.nn import CudaGraphModule
+        def update(optimizer: torch.optim.Optimizer, loss):
+            optimizer.zero_grad(set_to_none=False)
+            loss.backward()
+        fast = CudaGraphModule(update)
+        """,
     "gradients that a graph has captured": """
         def capture_step(optimizer: torch.optim.Optimizer):
             g = torch.cuda.CUDAGraph()

@@ -158,7 +158,7 @@ def zero_grad(arguments: Arguments, ctx: Context) -> None:
     given = arguments.get(0, "set_to_none")
     if given is None or not isinstance(given.value, Scalar) or given.value.value is not False:
         return
-    if not _mentions(ctx, "CUDAGraph"):
+    if not _captures(ctx):
         emit(ctx, SiteKind.OPTIMIZER_OPTION, "zero_grad", arguments.node)
 
 
@@ -174,3 +174,12 @@ def _switched(arguments: Arguments, name: str) -> bool | None:
 def _mentions(ctx: Context, name: str) -> bool:
     """Does the module name something that makes the slow form the right one?"""
     return any(name in line for line in ctx.module.lines)
+
+
+# How a module speaks of graphs that are captured and run again: gradients in them keep their place.
+CAPTURED = ("cudagraph", "cuda_graph", "cuda.graph", "make_graphed_callables")
+
+
+def _captures(ctx: Context) -> bool:
+    """Does the module capture a step, or hand it to something that does?"""
+    return any(word in line for line in map(str.lower, ctx.module.lines) for word in CAPTURED)
