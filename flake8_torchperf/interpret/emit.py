@@ -58,28 +58,11 @@ def emit(
         return
     if "vmap" in ctx.traits and not names_rows(operand_node or node, ctx):
         ctx = ctx.but(traits=ctx.traits - {"vmap"})
-    if kind is SiteKind.FORMAT and MESSAGE in ctx.traits and ctx.base.level is Level.HOT:
-        ctx = ctx if ctx.loops else ctx.demote("in text that is made once")
-    if node is ctx.unused and "to-device" in traits and operation not in ("to", "cuda"):
-        ctx = ctx.demote("where nothing takes what is made: it starts the device up")
-    if kind is SiteKind.FORMAT and not ctx.traits.isdisjoint((EXCEPT, LATER)):
-        ctx = ctx.demote("in the text of an error")
-    if kind in HANDING_OVER and GIVEN_AWAY in ctx.traits and not ctx.given:
-        ctx = ctx.demote("for a library that works on the host")
-    if "to-host" in traits and ctx.loops and around_steps(ctx.loops[-1].node):
-        ctx = ctx.demote("once for all steps of the loop beside it")
-    if kind is SiteKind.TRANSFER and FALLBACK in ctx.traits:
-        ctx = ctx.demote("for a device that lacks something")
-    if kind in READING and not ctx.loops and isinstance(node, ast.Call) and _wraps(ctx, node):
-        ctx = ctx.demote("in the function that is called as the operation")
-    if isinstance(operand, Tensor) and operand.device == BESIDE_HOST:
-        ctx = ctx.demote("beside a tensor on the host")
-    if HOST_ONLY in traits:
-        ctx = ctx.demote("where only a tensor on the host is taken")
-    if kind is SiteKind.SYNCHRONIZE and WAITING_ASKED in ctx.traits:
-        ctx = ctx.demote(WAITING_ASKED)
-    if kind is SiteKind.SYNCHRONIZE and not waits_each_step(ctx.node, ctx.base):
-        ctx = ctx.demote("where waiting is the purpose")
+    why = _for_a_purpose(ctx, kind, operation, node, traits) or _wanted(
+        ctx, kind, node, operand, traits
+    )
+    if why:
+        ctx = ctx.demote(why)
     sink.append(
         Site(
             kind,
@@ -95,6 +78,43 @@ def emit(
             _compiled(kind, ctx, operation),
         )
     )
+
+
+def _for_a_purpose(
+    ctx: Context, kind: SiteKind, operation: str, node: ast.AST, traits: Iterable[str]
+) -> str:
+    """Why what is made or handed over here is so once or for another reader; "" where it is not."""
+    once = not ctx.loops and ctx.base.level is Level.HOT
+    if kind is SiteKind.FORMAT and MESSAGE in ctx.traits and once:
+        return "in text that is made once"
+    if node is ctx.unused and "to-device" in traits and operation not in ("to", "cuda"):
+        return "where nothing takes what is made: it starts the device up"
+    if kind is SiteKind.FORMAT and not ctx.traits.isdisjoint((EXCEPT, LATER)):
+        return "in the text of an error"
+    if kind in HANDING_OVER and GIVEN_AWAY in ctx.traits and not ctx.given:
+        return "for a library that works on the host"
+    if "to-host" in traits and ctx.loops and around_steps(ctx.loops[-1].node):
+        return "once for all steps of the loop beside it"
+    if kind is SiteKind.TRANSFER and FALLBACK in ctx.traits:
+        return "for a device that lacks something"
+    return ""
+
+
+def _wanted(
+    ctx: Context, kind: SiteKind, node: ast.AST, operand: Value | None, traits: Iterable[str]
+) -> str:
+    """Why waiting here is wanted, or done for the host alone; "" where it is not."""
+    if kind in READING and not ctx.loops and isinstance(node, ast.Call) and _wraps(ctx, node):
+        return "in the function that is called as the operation"
+    if isinstance(operand, Tensor) and operand.device == BESIDE_HOST:
+        return "beside a tensor on the host"
+    if HOST_ONLY in traits:
+        return "where only a tensor on the host is taken"
+    if kind is SiteKind.SYNCHRONIZE and WAITING_ASKED in ctx.traits:
+        return WAITING_ASKED
+    if kind is SiteKind.SYNCHRONIZE and not waits_each_step(ctx.node, ctx.base):
+        return "where waiting is the purpose"
+    return ""
 
 
 def _wraps(ctx: Context, node: ast.Call) -> bool:
