@@ -36,6 +36,7 @@ from flake8_torchperf.knowledge.returns import TensorReturn
 from flake8_torchperf.suspects.walk import PLAIN, children
 
 if TYPE_CHECKING:
+    from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.knowledge.table import Op, TorchTable
     from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
 
@@ -160,6 +161,18 @@ def used_as(
     known = Knowledge(module, table, {}, {})
     _walk(node.body, {name: (use,) for name, use in uses.items()}, known)
     return Evidence(uses, known.targets)
+
+
+def evidence_of(node: FunctionNode, module: ModuleMap, machine: Machine) -> Evidence:
+    """How a function uses its names; collected once."""
+    key = ("uses", id(node))
+    found = machine.summaries.get(key)
+    if not isinstance(found, Evidence):
+        code = machine.compiled
+        compiled = code is not None and id(node) in code.entries
+        found = used_as(node, module, machine.table, compiled=compiled)
+        machine.summaries[key] = found
+    return found
 
 
 def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:

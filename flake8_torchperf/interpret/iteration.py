@@ -10,7 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.emit import emit_read
-from flake8_torchperf.interpret.parameters import evidence_of, parameters_of
+from flake8_torchperf.interpret.evidence import evidence_of
+from flake8_torchperf.interpret.parameters import parameters_of
 from flake8_torchperf.interpret.ranks import ranked
 from flake8_torchperf.interpret.values import (
     BATCH,

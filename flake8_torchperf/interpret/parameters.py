@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.docstrings import documented, documented_as_boolean
-from flake8_torchperf.interpret.evidence import Evidence, used_as
+from flake8_torchperf.interpret.evidence import Evidence, evidence_of
 from flake8_torchperf.interpret.lineage import torch_kind
 from flake8_torchperf.interpret.passed import told_by_callees
 from flake8_torchperf.interpret.values import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.interpret.machine import Machine
-    from flake8_torchperf.suspects.modulemap import FunctionInfo, FunctionNode, ModuleMap
+    from flake8_torchperf.suspects.modulemap import FunctionInfo
 
 
 def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
@@ -106,18 +106,6 @@ def _by_callees(
     use = uses.uses.get(name)
     value = UNKNOWN if use is None else told_by_callees(use, name, info, machine)
     return union((value, NONE)) if optional and value != UNKNOWN else value
-
-
-def evidence_of(node: FunctionNode, module: ModuleMap, machine: Machine) -> Evidence:
-    """How a function uses its names; collected once."""
-    key = ("uses", id(node))
-    found = machine.summaries.get(key)
-    if not isinstance(found, Evidence):
-        code = machine.compiled
-        compiled = code is not None and id(node) in code.entries
-        found = used_as(node, module, machine.table, compiled=compiled)
-        machine.summaries[key] = found
-    return found
 
 
 def step_counters(value: Value) -> Value:

@@ -11,12 +11,12 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.annotations import annotated
-from flake8_torchperf.interpret.evidence import used_as
+from flake8_torchperf.interpret.evidence import evidence_of
 from flake8_torchperf.interpret.lineage import find_method
 from flake8_torchperf.interpret.values import UNKNOWN, Function, Reason, Strength, Tensor, Value
 
 if TYPE_CHECKING:
-    from flake8_torchperf.interpret.evidence import Evidence, Use
+    from flake8_torchperf.interpret.evidence import Use
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
@@ -35,15 +35,6 @@ def told_by_callees(use: Use, name: str, info: FunctionInfo, machine: Machine) -
             fact = f"`{name}` is passed to `{callee.qualname}`"
             return Tensor(Reason(fact, func, taken.reason, Strength.INFERRED), taken.dtype)
     return UNKNOWN
-
-
-def evidence_of_function(info: FunctionInfo, machine: Machine) -> Evidence:
-    """How a function uses its names; collected once."""
-    key = ("uses", id(info.node))
-    found = machine.summaries.get(key)
-    if found is None:
-        found = machine.summaries[key] = used_as(info.node, info.module, machine.table)
-    return found  # type: ignore[return-value]
 
 
 def _callee(func: ast.expr, info: FunctionInfo, machine: Machine) -> FunctionInfo | None:
@@ -73,4 +64,4 @@ def _taken(callee: FunctionInfo, place: int | str, machine: Machine) -> Value:
     if found.annotation is not None:
         reason = Reason(f"annotation of parameter `{found.arg}` of `{callee.qualname}`")
         return annotated(found.annotation, callee.module, machine, reason)
-    return evidence_of_function(callee, machine).value_of(found.arg, None)
+    return evidence_of(callee.node, callee.module, machine).value_of(found.arg, None)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import expressions, moves, subscripts
 from flake8_torchperf.interpret.environment import Env, bind, path_of
+from flake8_torchperf.interpret.evidence import evidence_of
 from flake8_torchperf.interpret.iteration import unpack_reads, values_of
-from flake8_torchperf.interpret.parameters import evidence_of, step_counters
+from flake8_torchperf.interpret.parameters import step_counters
 from flake8_torchperf.interpret.values import (
     UNKNOWN,
     Mapping_,
