@@ -17,20 +17,31 @@ def seen_by(use: ast.Name, values: list[ast.AST], body: Sequence[ast.stmt]) -> l
     """The values that may have been assigned last before ``use``; all where nothing tells.
 
     An assignment that stands before the use in its own block, or in one around it, hides those
-    before it. Assignments in blocks between (``if``, ``for``) hide nothing.
+    before it. Where one in a block between (``if``, ``for``) may come in between, any may be seen.
     """
-    known = {id(value): value for value in values}
+    lines = sorted(_line(value) for value in values)
     for block, before in reversed(_around(use, body)):
-        seen: list[ast.AST] = []
-        for statement in reversed(block[:before]):
+        for place in range(before - 1, -1, -1):
+            statement = block[place]
+            if statement.lineno > lines[-1] or not _within(statement, lines):
+                continue
             given = _assigned(statement, use.id)
-            if given is not None:
-                return [*seen, given] if id(given) in known else values
-            inside = [known[id(n)] for n in ast.walk(statement) if id(n) in known]
-            seen.extend(inside)
-        if seen:
-            return values
+            if given is None or not any(given is value for value in values):
+                return values
+            return [given]
     return values
+
+
+def _line(node: ast.AST) -> int:
+    """Where a node stands; what has no place of its own stands where its first part does."""
+    while not hasattr(node, "lineno"):
+        node = next(ast.iter_child_nodes(node))
+    return int(node.lineno)
+
+
+def _within(statement: ast.stmt, lines: list[int]) -> bool:
+    end = statement.end_lineno or statement.lineno
+    return any(statement.lineno <= line <= end for line in lines)
 
 
 def _around(use: ast.Name, body: Sequence[ast.stmt]) -> list[tuple[Sequence[ast.stmt], int]]:

@@ -42,7 +42,7 @@ class Scope:
     """The module, or one function or lambda: what its names are bound to.
 
     ``owner`` is the class whose method this is, or stands in; ``me`` that method's first parameter;
-    ``declared`` holds the names that it declares ``global``.
+    ``declared`` holds the names that it declares ``global``, ``seen`` what uses of names here see.
     """
 
     module: ModuleMap
@@ -53,6 +53,7 @@ class Scope:
     names: dict[str, list[ast.AST]] = field(default_factory=dict)
     parameters: frozenset[str] = frozenset()
     declared: set[str] = field(default_factory=set)
+    seen: dict[int, list[ast.AST]] = field(default_factory=dict)
 
     def binds(self, name: str) -> Scope:
         """The scope whose name an assignment here binds: the module's after ``global``."""
@@ -411,9 +412,11 @@ def _bound(name: ast.Name, scope: Scope) -> tuple[list[ast.AST], Scope]:
     if bound is None:
         return [], scope
     nodes, place = bound
-    if place is scope and len(nodes) > 1 and not isinstance(place.node, ast.Lambda):
-        return seen_by(name, nodes, place.node.body), place
-    return nodes, place
+    if place is not scope or len(nodes) < 2 or isinstance(place.node, ast.Lambda):
+        return nodes, place
+    if id(name) not in place.seen:
+        place.seen[id(name)] = seen_by(name, nodes, place.node.body)
+    return place.seen[id(name)], place
 
 
 def _values(name: ast.Name, scope: Scope) -> list[tuple[ast.expr, Scope]]:
