@@ -369,3 +369,18 @@ def test_option_counts_every_forward_as_compiled() -> None:
 def test_message_says_what_is_compiled(code: str, words: str) -> None:
     (found,) = findings(program(code, COMPILING), HOT)
     assert words in found
+
+
+@pytest.mark.parametrize("filename", ["conversion.py", "debug_report.py"])
+def test_what_is_compiled_is_hot_whatever_its_place_is_for(filename: str) -> None:
+    code = program(
+        """
+        @torch.compile
+        def f(x: Tensor):
+            return helper(x)
+        def helper(x: Tensor):
+            return x.sum().item()
+        """,
+        COMPILING,
+    )
+    assert [f.split()[1] for f in findings(code, filename=filename)] == ["TPF602"]

@@ -143,8 +143,8 @@ def _compiled(place: Context, info: FunctionInfo, names: Names) -> Context:
     """The place at the start of a function that may be compiled; what is named cold stays cold."""
     named = any(fnmatchcase(info.name, glob) for glob in names.cold)
     code = place.machine.compiled
-    entry = code is not None and id(info.node) in code.entries
-    elsewhere = place_heat(info.module, compiled=entry)
+    traced = code is not None and id(info.node) in code.functions
+    elsewhere = place_heat(info.module, compiled=traced)
     aside = elsewhere is not None and "handles graphs" not in elsewhere.because
     inside = info.module.name.partition(".")[0] == "torch" and elsewhere is not None
     return compiled.entered(place, info.node, keep_cold=named or aside or inside)

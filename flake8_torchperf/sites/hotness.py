@@ -134,8 +134,8 @@ def waits_each_step(node: ast.AST | None, base: Heat) -> bool:
 def place_heat(module: ModuleMap, *, compiled: bool = False) -> Heat | None:
     """Tests and export code are cold, whatever their functions are called.
 
-    What a place is for (reports, conversions) says nothing of a function that is ``compiled``: who
-    hands it to a compiler wants it fast.
+    What a place is for (reports, conversions, data) says nothing of a function that is
+    ``compiled``: who hands it to a compiler wants it fast, and what it calls.
     """
     named = (*module.imports.values(), module.name)
     if any(target.startswith(COMPILERS) for target in named):
@@ -156,7 +156,7 @@ def place_heat(module: ModuleMap, *, compiled: bool = False) -> Heat | None:
             or named_test
             # A folder that is no package is called anything.
             or (not compiled and (packaged or last) and _purpose(plain))
-            or (plain in SAVING and not last)
+            or (not compiled and plain in SAVING and not last)
         ):
             return Heat(Level.COLD, f"in {part}, which is no part of a step")
     return None
