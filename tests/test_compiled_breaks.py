@@ -13,6 +13,14 @@ BREAKS = {
             logging.warning("a %s", x)  # TPF601
             warnings.warn("a")  # TPF601
         """,
+    "a branch that begins with a warning": """
+        @torch.compile
+        def f(x: Tensor):
+            if x.shape[0] > 3:
+                logger.warning("a long one")  # TPF601
+                x = x * x.max().item()  # TPF602
+            return x
+        """,
     "reads": """
         @torch.compile
         def f(x: Tensor, layers: list):

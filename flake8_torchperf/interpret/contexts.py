@@ -297,7 +297,8 @@ def branch_context(
             return ctx.mark(why) if why in (FALLBACK, WAITING_ASKED) else ctx.demote(why)
     if body is not None and ends_in_raise(body):
         return ctx.demote("on the way to an error").mark("error-message")
-    if body and _warns(body[0]):
+    if body and _warns(body[0]) and not ctx.compiled:
+        # In compiled code the warning itself is what costs: it ends the graph.
         return ctx.demote("on the way to a warning")
     return ctx
 
