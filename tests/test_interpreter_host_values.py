@@ -45,6 +45,22 @@ SILENT = {
                 return names[x + offset]
             return (torch.ones(2, n) * offset).tolist(), torch.rand([n]) - start
         """,
+    "objects of Python's with methods that tensors have": """
+        import decimal, socket, weakref
+        from decimal import Decimal
+
+        class Pool:
+            def __init__(self, folder):
+                self._finalizer = weakref.finalize(self, folder.close)
+
+            def step(self, a: str, b: str):
+                port = socket.socket().detach()
+                while port < 50:
+                    port = port + 1
+                if self._finalizer.detach():
+                    return port
+                return float((Decimal(a) ** 2 + decimal.Decimal(b) ** 2).sqrt())
+        """,
     "math of floats": """
         def step(x: Tensor, lr: float, n: int):
             a = math.sqrt(lr) + math.log(n) * 2

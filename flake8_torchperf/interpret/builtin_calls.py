@@ -378,6 +378,11 @@ LIBRARY_RESULTS: dict[str, Value] = {
     "random.random": FLOAT, "random.uniform": FLOAT, "random.randint": INT,
     "random.randrange": INT, "os.environ.get": STR, "os.getenv": STR, "os.path.join": STR,
     "os.cpu_count": INT, "contextlib.nullcontext": Opaque("context manager"),
+    # Objects with methods whose names else speak of tensors: `detach`, `sqrt`.
+    "socket.socket": Opaque("socket"), "socket.create_connection": Opaque("socket"),
+    "weakref.finalize": Opaque("finalizer"), "io.TextIOWrapper": Opaque("stream"),
+    "io.BufferedReader": Opaque("stream"), "io.BufferedWriter": Opaque("stream"),
+    "decimal.Decimal": NUMBER, "fractions.Fraction": NUMBER,
 }  # fmt: skip
 
 
