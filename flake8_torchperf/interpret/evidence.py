@@ -17,6 +17,7 @@ from flake8_torchperf.interpret.telling import (
     MODULE_METHODS,
     foreign,
     may_tell,
+    of_no_tensor,
     told_by_attribute,
     told_by_call,
     told_by_cast,
@@ -363,6 +364,9 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
         case ast.Call(func=func):
             if isinstance(func, ast.Attribute):
                 uses = _use_of(func.value, aliases)
+                if uses and of_no_tensor(node, known.table):
+                    for use in uses:
+                        use.foreign = True
                 told = told_by_call(node, known.module, known.table) if uses else ""
                 if told:
                     _tell(uses, told, mask=func.attr in ("any", "all"))

@@ -80,12 +80,24 @@ def _of_torch(module: ModuleMap) -> frozenset[str]:
     return frozenset(("torch", *names))
 
 
+def of_no_tensor(call: ast.Call, table: TorchTable) -> bool:
+    """``xp.isnan(x)``: does a method of this name take fewer arguments, asked of a tensor?"""
+    method = table.method(call.func.attr) if isinstance(call.func, ast.Attribute) else None
+    if method is None or not call.args or any(isinstance(a, ast.Starred) for a in call.args):
+        return False
+    return bool(method.overloads) and all(
+        not overload.takes(len(call.args)) for overload in method.overloads
+    )
+
+
 def told_by_call(call: ast.Call, module: ModuleMap, table: TorchTable) -> str:
     """Why the owner of a called method is a tensor; "" where the call does not tell."""
     func = call.func
     if not isinstance(func, ast.Attribute):
         return ""
     name = func.attr
+    if of_no_tensor(call, table):
+        return ""
     if name in TELLING:
         return f"`.{name}` is asked for"
     bare = not call.args and not call.keywords

@@ -56,6 +56,10 @@ _FITS: dict[tuple[str, str], int] = {
 }
 
 
+# Types of which several may be given one after the other: `x.view(2, -1)` for `x.view((2, -1))`.
+SIZES = frozenset(("Z", "Tl", "x"))
+
+
 @dataclass(frozen=True, slots=True)
 class Param:
     """One parameter. `form` is `positional`, `keyword`, `variadic` (`*sizes`) or `keywords`
@@ -113,6 +117,11 @@ class Overload:
         """Whether an argument is bound to a parameter of that type."""
         names = self.given(positional, keywords)
         return any(param.type == type_ and param.name in names for param in self.params)
+
+    def takes(self, count: int) -> bool:
+        """Can so many arguments be given by position?"""
+        open_ended = any(p.form == "variadic" or p.type in SIZES for p in self.params)
+        return open_ended or sum(p.form == "positional" for p in self.params) >= count
 
     def _bind(
         self, positional: Sequence[str], keywords: Mapping[str, str]
