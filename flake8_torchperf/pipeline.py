@@ -35,9 +35,8 @@ if TYPE_CHECKING:
 def lint(source: str, filename: str, options: Options) -> list[Finding]:
     """The findings in a module's source text. Raises SyntaxError where it is no Python."""
     lines = tuple(io.StringIO(source, newline="").readlines())
-    if not concerns(lines, filename):
-        return []
-    return lint_tree(ast.parse(source), lines, filename, options)
+    tree = ast.parse(source)
+    return lint_tree(tree, lines, filename, options) if concerns(lines, filename) else []
 
 
 def lint_tree(
