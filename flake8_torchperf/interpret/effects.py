@@ -30,8 +30,7 @@ def asked_in(info: FunctionInfo, klass: ClassInfo, name: str, machine: Machine) 
     Nothing where no method that it calls may write that attribute as well: then all such
     attributes are told by interpreting it once.
     """
-    written = NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
-    shared = _of(_by_calls(info, klass, machine), written)
+    shared = _of(_by_calls(info, klass, machine), _by_itself(info))
     return shared if name in shared else NOTHING
 
 
@@ -43,8 +42,7 @@ def touched(function: Function, node: ast.Call, ctx: Context) -> frozenset[str]:
     klass = owner.info if isinstance(owner, Instance) else info.owner
     if klass is None:
         return NOTHING
-    own = NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
-    return own | _by_calls(info, klass, ctx.machine)
+    return _by_itself(info) | _by_calls(info, klass, ctx.machine)
 
 
 def _on_own_object(node: ast.Call, me: str) -> bool:
@@ -68,6 +66,11 @@ def _of(written: frozenset[str], asked: frozenset[str]) -> frozenset[str]:
     return asked if ANY in written else written & asked
 
 
+def _by_itself(info: FunctionInfo) -> frozenset[str]:
+    """The attributes of its first parameter that a method writes without any call."""
+    return NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
+
+
 def _by_calls(start: FunctionInfo, klass: ClassInfo, machine: Machine) -> frozenset[str]:
     """The attributes that methods of the same object write which a method calls."""
     key = ("written by calls", start.key, klass.key)
@@ -77,10 +80,10 @@ def _by_calls(start: FunctionInfo, klass: ClassInfo, machine: Machine) -> frozen
         found: set[str] = set()
         while waiting:
             for method in _own_calls(waiting.pop(), klass, machine):
-                if method.key not in seen and method.owner is not None:
+                if method.key not in seen:
                     seen.add(method.key)
                     waiting.append(method)
-                    found.update(method.owner.written.get(method.key, NOTHING))
+                    found.update(_by_itself(method))
         machine.summaries[key] = frozenset(found)
     return machine.summaries[key]  # type: ignore[return-value]
 

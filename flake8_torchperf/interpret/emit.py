@@ -57,7 +57,7 @@ def emit(
     if sink is None:
         return
     if "vmap" in ctx.traits and not names_rows(operand_node or node, ctx):
-        ctx = ctx.but(traits=ctx.traits - {"vmap"})
+        ctx = ctx.unmark("vmap")
     why = _for_a_purpose(ctx, kind, operation, node, traits) or _wanted(
         ctx, kind, node, operand, traits
     )

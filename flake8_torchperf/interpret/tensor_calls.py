@@ -153,6 +153,7 @@ def on_host(tensor: Tensor) -> Tensor:
 def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Context) -> Value:
     """``.to(device)``, ``.to(dtype)``, ``.to(other)`` and their combinations."""
     result = tensor
+    named = arguments.keywords.get("device")
     for position, argument in enumerate(arguments.all()):
         value = argument.value
         other = tensor_of(value)
@@ -168,14 +169,11 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
                 device = torch_calls.device_of(value)
                 if device is not None and (position == 0 or "device" in arguments.keywords):
                     result = replace(result, device=device)
-                elif value == UNKNOWN and position == 0:
+                elif value == UNKNOWN and (position == 0 or argument is named):
                     # A device or a dtype: neither is known any longer, unless its name tells.
-                    moved = argument is arguments.keywords.get("device")
-                    moved = moved or moves.names_device(argument.node)
-                    dtype = tensor.dtype if moved else "unknown"
+                    moved = argument is named or moves.names_device(argument.node)
+                    dtype = result.dtype if moved else "unknown"
                     result = replace(result, device=_moved(tensor), dtype=dtype)
-                elif value == UNKNOWN and argument is arguments.keywords.get("device"):
-                    result = replace(result, device=_moved(tensor))
     told = not any(isinstance(a.value, Device) and not a.value.stated for a in arguments.all())
     if result.device == "host" and tensor.device != "host":
         if not told:

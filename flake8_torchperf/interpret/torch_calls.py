@@ -13,7 +13,7 @@ from flake8_torchperf.interpret.arguments import Argument, Arguments, kind_of, k
 from flake8_torchperf.interpret.contexts import offers_foreach
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.operators import combine_device
-from flake8_torchperf.interpret.ranks import with_rank
+from flake8_torchperf.interpret.ranks import FIXED, with_rank
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.types import LEGACY_TENSORS
 from flake8_torchperf.interpret.values import (
@@ -90,10 +90,9 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     return value
 
 
-# Factories of what has one dimension or more, whatever they are given.
+# Factories of what has one dimension or more, whatever they are given, beside those of `ranks`.
 ROWS = frozenset((
-    "arange", "range", "linspace", "logspace", "eye", "randperm", "tril_indices", "triu_indices",
-    "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window",
+    "range", "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window",
 ))  # fmt: skip
 # Factories that take sizes as separate numbers (torch/_C/_VariableFunctions.pyi: `*size: _int`).
 SIZED_BY_NUMBERS = frozenset(("zeros", "ones", "empty", "rand", "randn"))
@@ -101,7 +100,7 @@ SIZED_BY_NUMBERS = frozenset(("zeros", "ones", "empty", "rand", "randn"))
 
 def _made_without_size(short: str, arguments: Arguments) -> bool | None:
     """Does a factory make a tensor without dimensions? None where its size is not known."""
-    if short in ROWS:
+    if short in FIXED or short in ROWS:
         return False
     size = arguments.keywords.get("size")
     given = arguments.positional if size is None else (size,)

@@ -21,6 +21,7 @@ from flake8_torchperf.suspects.scopes import (
     wraps_first,
 )
 from flake8_torchperf.suspects.walk import children
+from flake8_torchperf.suspects.wrappers import calls_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -73,7 +74,7 @@ class Mapped:
             if scope is None:
                 continue
             names = self._spread(function)
-            for call, place in _calls(function, scope, self._scopes):
+            for call, place in calls_within(function, scope, self._scopes):
                 for callee in self._resolver.functions(call.func, place):
                     if callee is function or not_traced(callee):
                         continue
@@ -224,17 +225,3 @@ def _maps(dim: ast.expr) -> bool:
         case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Dict(values=parts):
             return any(_maps(part) for part in parts)
     return False
-
-
-def _calls(function: Callable_, scope: Scope, scopes: Scopes) -> Iterator[tuple[ast.Call, Scope]]:
-    """Every call in a function, nested ones included, with the scope it stands in."""
-    waiting: list[tuple[ast.AST, Scope]] = [
-        (node, scope)
-        for node in ([function.body] if isinstance(function, ast.Lambda) else function.body)
-    ]
-    while waiting:
-        node, place = waiting.pop()
-        if isinstance(node, ast.Call):
-            yield node, place
-        inner = scopes.of_function.get(id(node), place)
-        waiting.extend((child, inner) for child in children(node))

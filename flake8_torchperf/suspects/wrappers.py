@@ -77,7 +77,7 @@ class Wrappers:
         given = names[1:] if names[:1] == [scope.me] else names
         if not given or _switched_off(function, self._scopes):
             return None
-        for call, place in _calls(function, scope, self._scopes):
+        for call, place in calls_within(function, scope, self._scopes):
             what = self._compiled(call, place)
             if isinstance(what, ast.Name) and what.id == given[0]:
                 return (call, place) if place.lookup(what.id) is None else None
@@ -131,7 +131,10 @@ def _switched_off(function: Callable_, scopes: Scopes) -> bool:
     return False
 
 
-def _calls(function: Callable_, scope: Scope, scopes: Scopes) -> Iterator[tuple[ast.Call, Scope]]:
+def calls_within(
+    function: Callable_, scope: Scope, scopes: Scopes
+) -> Iterator[tuple[ast.Call, Scope]]:
+    """Every call in a function, nested ones included, in order, with the scope it stands in."""
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
     waiting: list[tuple[ast.AST, Scope]] = [(node, scope) for node in reversed(body)]
     while waiting:
