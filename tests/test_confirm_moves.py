@@ -12,6 +12,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch._subclasses import FakeTensorMode  # noqa: E402
+
 from flake8_torchperf.runtime import DispatchCounter  # noqa: E402
 from flake8_torchperf.runtime.operations import looks_at_elements  # noqa: E402
 from flake8_torchperf.runtime.stand_in import HostStandsIn, standing_in  # noqa: E402
@@ -122,10 +124,35 @@ def test_a_copy_is_read_early_until_it_has_arrived() -> None:
     assert counter.evidence.totals.early_reads == 4
 
 
+class _NeverThere:
+    """An event behind a copy that does not arrive."""
+
+    def record(self) -> None:
+        pass
+
+    def query(self) -> bool:
+        return False
+
+
+def test_a_copy_into_memory_of_the_host_is_watched_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "Event", _NeverThere)
+    with FakeTensorMode():  # has tensors of CUDA where there is none
+        there, here, waited = torch.ones(2, device="cuda"), torch.empty(2), torch.empty(2)
+        with DispatchCounter(host_as_device=False) as counter:
+            waited.copy_(there)
+            waited.sum()
+            here.copy_(there, non_blocking=True)
+            here.copy_(there, True)  # the device does this after the first
+            here.sum()  # early
+    causes = [one.events["early_reads"] for one in counter.evidence.lines if one.counts.early_reads]
+    assert [sorted(one) for one in causes] == [["aten::sum"]]
+
+
 def test_what_a_device_fetches_the_host_does_not_look_at() -> None:
     there, cuda = torch.empty(2, device="meta"), {"device": torch.device("cuda")}
     copy, move = torch.ops.aten.copy_.default, torch.ops.aten._to_copy.default
     assert not looks_at_elements(copy, "aten::copy_", (there, X), {})
+    assert not looks_at_elements(copy, "aten::copy_", (X, there), {})
     assert looks_at_elements(copy, "aten::copy_", (X, X), {})
     assert not looks_at_elements(move, "aten::_to_copy", (X,), cuda)
     assert looks_at_elements(move, "aten::_to_copy", (X,), {"dtype": torch.float64})

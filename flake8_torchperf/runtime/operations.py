@@ -86,13 +86,14 @@ def _from_shape(name: str) -> bool:
 def looks_at_elements(func: Any, name: str, args: tuple[Any, ...], kwargs: Any) -> bool:
     """Whether the host itself looks at the elements of what it is given.
 
-    A view does not, what takes shape and dtype alone does not, and a copy to a device is done by
-    the device, behind the copies that were queued before.
+    A view does not, what takes shape and dtype alone does not (nor does asking a subclass of
+    Tensor for them, `prim::device`), and a copy to or from a device is done by the device, behind
+    the copies that were queued before.
     """
-    if getattr(func, "is_view", False) or _from_shape(name):
+    if getattr(func, "is_view", False) or _from_shape(name) or name.startswith("prim::"):
         return False
     if name == "aten::copy_":
-        return bool(args[0].device.type == "cpu")
+        return all(one.device.type == "cpu" for one in args[:2])
     if name == "aten::_to_copy":
         target = (kwargs or {}).get("device")
         return target is None or torch.device(target).type == "cpu"

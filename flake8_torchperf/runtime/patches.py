@@ -234,10 +234,8 @@ def _note_move(
     """A tensor that really came to another device."""
     if out.device.type == "cpu":
         _copy_to_host(recorder, frame, "to", tensor, out)
-        if kwargs.get("non_blocking") and tensor.device.type == "cuda":
-            arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            arrived.record()
-            recorder.expect(out, arrived.query)
+        if kwargs.get("non_blocking"):
+            _expect(recorder, tensor, out)
     elif not recorder.moved_inside:
         recorder.transfer(frame, "to", tensor, out)
 
@@ -256,8 +254,20 @@ def _note_copy(
     recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
 ) -> None:
     source = args[0] if args else kwargs["other"]
-    if isinstance(source, torch.Tensor) and not recorder.moved_inside:
+    if not isinstance(source, torch.Tensor):
+        return
+    if not recorder.moved_inside:
         recorder.transfer(frame, "copy_", source, out)
+    if out.device.type == "cpu" and (args[1] if len(args) > 1 else kwargs.get("non_blocking")):
+        _expect(recorder, source, out)
+
+
+def _expect(recorder: Recorder, source: torch.Tensor, copy: torch.Tensor) -> None:
+    """Watch for reads of a copy to the host that is still under way."""
+    if source.device.type == "cuda":
+        arrived = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        arrived.record()
+        recorder.expect(copy, arrived.query)
 
 
 def _note_factory(
