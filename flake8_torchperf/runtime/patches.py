@@ -180,28 +180,18 @@ def _observe(
     return out
 
 
-def _note_tolist(
-    recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
-) -> None:
-    if recorder.arriving:
-        recorder.read_early(frame, "tolist", (tensor,))
-    _read_whole(recorder, frame, "tolist", tensor)
+def _whole(cause: str) -> Note:
+    """The note of a method that hands every element of its tensor to Python."""
 
+    def note(
+        recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
+    ) -> None:
+        if recorder.arriving:
+            recorder.read_early(frame, cause, (tensor,))
+        if not recorder.is_host_copy(tensor) and recorder.waits_for(tensor):
+            _copy_down(recorder, frame, cause, tensor)
 
-def _note_numpy(
-    recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
-) -> None:
-    if recorder.arriving:
-        recorder.read_early(frame, "numpy", (tensor,))
-    _read_whole(recorder, frame, "numpy", tensor)
-
-
-def _note_array(
-    recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
-) -> None:
-    if recorder.arriving:
-        recorder.read_early(frame, "__array__", (tensor,))
-    _read_whole(recorder, frame, "__array__", tensor)
+    return note
 
 
 def _note_format(
@@ -283,12 +273,6 @@ def _note_factory(
         recorder.event(frame, "transfers", "to-device tensor", out.nbytes)
 
 
-def _read_whole(recorder: Recorder, frame: FrameType, cause: str, tensor: Any) -> None:
-    if recorder.is_host_copy(tensor) or not recorder.waits_for(tensor):
-        return
-    _copy_down(recorder, frame, cause, tensor)
-
-
 def _copy_to_host(recorder: Recorder, frame: FrameType, cause: str, tensor: Any, out: Any) -> None:
     if recorder.waits_for(tensor):
         _copy_down(recorder, frame, cause, tensor)
@@ -367,9 +351,9 @@ def _without_device(original: Any, available: Callable[[], bool], args: Any, kwa
 
 
 _METHODS: dict[str, Note] = {
-    "tolist": _note_tolist,
-    "numpy": _note_numpy,
-    "__array__": _note_array,
+    "tolist": _whole("tolist"),
+    "numpy": _whole("numpy"),
+    "__array__": _whole("__array__"),
     "cpu": _note_cpu,
     "to": _note_to,
     "cuda": _note_cuda,
