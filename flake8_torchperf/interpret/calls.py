@@ -14,6 +14,7 @@ from flake8_torchperf.interpret import (
     attributes,
     builtin_calls,
     classes,
+    closures,
     compiled,
     container_calls,
     containers,
@@ -112,7 +113,7 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
         case Function():
             return functions.call_function(callee, arguments, env, ctx)
         case Closure():
-            return functions.call_closure(callee, arguments, env, ctx)
+            return closures.call_closure(callee, arguments, env, ctx)
         case ClassValue():
             return classes.construct(callee, arguments, ctx)
         case Instance():

@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import expressions, statements
+from flake8_torchperf.interpret import statements
 from flake8_torchperf.interpret.annotations import annotated, record
 from flake8_torchperf.interpret.arguments import Argument, Arguments
 from flake8_torchperf.interpret.docstrings import documented_result
@@ -24,7 +24,6 @@ from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
     ClassValue,
-    Closure,
     Function,
     Instance,
     Mapping_,
@@ -393,69 +392,6 @@ def _combine(declared: Value, argument: Argument) -> Value:
         # An array that is seen to be passed beats what the annotation says.
         return given if isinstance(given, (Tensor, NoneValue, NDArray)) else declared
     return given
-
-
-def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Context) -> Value:
-    """Call a nested function or a lambda in the environment it was defined in."""
-    if ctx.depth >= MAX_CALL_DEPTH:
-        return UNKNOWN
-    env = dict(closure.env)
-    given: Env = {}
-    spec = closure.node.args
-    names = [parameter.arg for parameter in (*spec.posonlyargs, *spec.args)]
-    for parameter, default in parameters_of(spec):
-        env[parameter.arg] = UNKNOWN
-        if default is not None and not arguments.open:
-            env[parameter.arg] = expressions.evaluate(default, env, ctx.silent())
-    for name, argument in zip(names, arguments.placed(), strict=False):
-        given[name] = argument.value
-    for name in (*names, *(parameter.arg for parameter in spec.kwonlyargs)):
-        if name in arguments.keywords:
-            given[name] = arguments.keywords[name].value
-    env.update(given)
-    note_call(ctx.machine, closure.key, given)
-    this = (closure.key, given)
-    if this in ctx.calls:
-        return UNKNOWN  # it calls itself with what it was given: nothing new comes of that
-    deeper = ctx.but(
-        depth=ctx.depth + 1, module=closure.module, pending=None, calls=(*ctx.calls, this)
-    )
-    if isinstance(closure.node, ast.Lambda):
-        return expressions.evaluate(closure.node.body, env, deeper)
-    returns: list[Value] = []
-    flow = statements.block(
-        closure.node.body, env, deeper.but(sink=None, loops=(), returns=returns)
-    )
-    _write_outer(closure.node.body, closure, flow.env or env)
-    if flow.env is not None and isinstance(ctx.node, FUNCTIONS) and closure.node in ctx.node.body:
-        _fill_outer(closure, flow.env, outside)
-    return join_all(returns) if returns else NONE
-
-
-def _write_outer(body: list[ast.stmt], closure: Closure, env: Env) -> None:
-    """What a nested function assigns to ``nonlocal`` names, its outer function sees."""
-    if not isinstance(closure.env, dict):
-        return
-    for statement in body:
-        for name in statement.names if isinstance(statement, ast.Nonlocal) else ():
-            if name in env and name in closure.env:
-                closure.env[name] = join(closure.env[name], env[name])
-
-
-def _fill_outer(closure: Closure, env: Env, outside: Env) -> None:
-    """What a nested function puts into a list or dict of the function around it, that one sees."""
-    own = {n.id for n in ast.walk(closure.node) if isinstance(n, ast.Name) and not _is_read(n)}
-    own.update(a.arg for a in ast.walk(closure.node) if isinstance(a, ast.arg))
-    for name, value in env.items():
-        if isinstance(value, (Sequence, Mapping_)) and name not in own:
-            before = outside.get(name)
-            if type(before) is type(value) and before != value:
-                outside[name] = join(before, value)
-
-
-def _is_read(node: ast.Name) -> bool:
-    """Is the name asked for, not bound?"""
-    return isinstance(node.ctx, ast.Load)
 
 
 def synchronized(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> None:

@@ -10,7 +10,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import functions, moves, tensor_calls, torch_calls
+from flake8_torchperf.interpret import closures, moves, tensor_calls, torch_calls
 from flake8_torchperf.interpret.arguments import Argument, Arguments, kind_of
 from flake8_torchperf.interpret.emit import early, emit, emit_read
 from flake8_torchperf.interpret.iteration import element_of
@@ -271,7 +271,7 @@ def _vmap(name: str, arguments: Arguments, ctx: Context) -> Value:
         row = Argument(arguments.node.func, Tensor(reason))
         rows = (row,) * len(given.node.args.args)
         each = Arguments(arguments.node, rows, {})
-        functions.call_closure(given, each, dict(given.env), ctx.mark("vmap"))
+        closures.call_closure(given, each, dict(given.env), ctx.mark("vmap"))
     return UNKNOWN
 
 
