@@ -5,6 +5,7 @@ Enters functions of the linted module; leaves heats, worked out once. Must not k
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import functions
@@ -32,7 +33,7 @@ class Heats:
         """The heat of a function by its name, its decorators and its parameters."""
         found = self._own.get(info.key)
         if found is None:
-            given = functions.given_tensors(info, self._machine)
+            given = partial(functions.given_tensors, info, self._machine)
             found = function_heat(info, given, self._names.hot, self._names.cold)
             self._own[info.key] = found
         return found

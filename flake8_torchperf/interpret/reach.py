@@ -17,6 +17,7 @@ from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import UNKNOWN, Tensor
 from flake8_torchperf.sites.hotness import named_heat, place_heat
 from flake8_torchperf.sites.model import Level, SiteKind
+from flake8_torchperf.suspects.host import HostNames
 from flake8_torchperf.suspects.nominate import (
     called_name,
     for_training,
@@ -86,7 +87,9 @@ class Reach:
             self._all_count(scope)
             or self._is_compiled(nodes)
             or self._holds(nodes)
-            or (repeats(nodes) and suspect_in_loops(None, nodes, self._nominating))
+            or (
+                repeats(nodes) and suspect_in_loops(HostNames(None, nodes), nodes, self._nominating)
+            )
         )
 
     def _all_count(self, scope: Level) -> bool:
@@ -113,7 +116,7 @@ class Reach:
             return False
         if scope is not Level.LOOP and self._heats.own(info).level >= Level.HOT:
             return True
-        if repeats(info.nodes) and suspect_in_loops(info.node.args, info.nodes, self._nominating):
+        if repeats(info.nodes) and suspect_in_loops(info.hosts, info.nodes, self._nominating):
             return True
         if scope is Level.LOOP or info.name not in self._called():
             return False

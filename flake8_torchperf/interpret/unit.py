@@ -175,7 +175,7 @@ def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names
     inner = item.info or FunctionInfo(node.name, qualname, node, None, module)
     declared = declared_parameters(inner, machine)
     given = any(isinstance(value, Tensor) for value in declared.values())
-    heat = function_heat(inner, given, names.hot, names.cold)
+    heat = function_heat(inner, lambda: given, names.hot, names.cold)
     place = outer.but(function=qualname, node=node, returns=[])
     if item.info is not None:
         me = functions.self_name(inner)

@@ -305,9 +305,15 @@ def named_heat(name: str, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat |
 
 
 def function_heat(
-    info: FunctionInfo, given_tensors: bool, hot: tuple[str, ...], cold: tuple[str, ...]
+    info: FunctionInfo,
+    given_tensors: Callable[[], bool],
+    hot: tuple[str, ...],
+    cold: tuple[str, ...],
 ) -> Heat:
-    """The heat of a function: by name, by a compiling decorator, or by what it is given."""
+    """The heat of a function: by name, by a compiling decorator, or by what it is given.
+
+    Whether it is given tensors is asked last: it takes a look at all that its parameters say.
+    """
     if is_entry_point(info) and not any(fnmatchcase(info.name, glob) for glob in hot):
         outside = OF_PIPELINE if of_pipeline(info) else OUTSIDE
         return Heat(Level.COLD, f"in {info.name}, {outside}")
@@ -318,7 +324,7 @@ def function_heat(
         return Heat(Level.COLD, f"in {info.name}, which runs seldom")
     if any(d in ("torch.compile", "torch.jit.script") for d in info.decorators):
         return Heat(Level.STEP, f"in {info.name}, which is compiled")
-    if given_tensors:
+    if given_tensors():
         return Heat(Level.HOT, f"in {info.name}, which computes on the tensors it is given")
     return Heat(Level.COLD, f"in {info.name}")
 

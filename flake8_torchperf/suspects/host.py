@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from flake8_torchperf.suspects.walk import Nodes
 
@@ -59,6 +59,26 @@ HOST_FUNCTIONS = {
     "is_tensor", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
     "get_default_dtype", "device_count", "current_device", "is_floating_point", "is_complex",
 }  # fmt: skip
+
+
+class HostNames:
+    """The names of a piece of code that are on the host wherever they are bound.
+
+    Worked out when the first name is asked for: most code is told without any.
+    """
+
+    __slots__ = ("_args", "_found", "_nodes")
+
+    def __init__(self, args: ast.arguments | None, nodes: Nodes) -> None:
+        self._args, self._nodes = args, nodes
+        self._found: frozenset[str] | None = None
+
+    def __contains__(self, name: object) -> bool:
+        if self._found is None:
+            self._found = host_names(self._args, self._nodes)
+        return name in self._found
+
+
 # Rounds over the assignments of a function until no further name turns out to be on the host.
 MAX_ROUNDS = 4
 
@@ -107,7 +127,7 @@ def _holders(args: ast.arguments | None, bound: dict[str, list[ast.expr | None]]
     return frozenset(found)
 
 
-def holder(node: ast.expr, names: frozenset[str]) -> bool:
+def holder(node: ast.expr, names: Container[str]) -> bool:
     """Is a value surely a container or an iterator, whatever it holds?"""
     if isinstance(node, ast.Name):
         return f"*{node.id}" in names
@@ -189,12 +209,12 @@ def host_annotation(node: ast.expr) -> bool:
     return False
 
 
-def surely_host(node: ast.expr, names: frozenset[str]) -> bool:
+def surely_host(node: ast.expr, names: Container[str]) -> bool:
     """Is the value of an expression on the host, and asking it for its truth free?"""
     return all(_host_part(part, names) for part in _parts(node))
 
 
-def _host_part(node: ast.expr, names: frozenset[str]) -> bool:
+def _host_part(node: ast.expr, names: Container[str]) -> bool:
     match node:
         case ast.Constant() | ast.JoinedStr():
             return True
@@ -229,11 +249,11 @@ def _parts(node: ast.expr) -> Iterator[ast.expr]:
                 yield part
 
 
-def _all(nodes: Iterable[ast.expr], names: frozenset[str]) -> bool:
+def _all(nodes: Iterable[ast.expr], names: Container[str]) -> bool:
     return all(surely_host(node, names) for node in nodes)
 
 
-def _host_comparison(node: ast.Compare, names: frozenset[str]) -> bool:
+def _host_comparison(node: ast.Compare, names: Container[str]) -> bool:
     if all(isinstance(op, (ast.Is, ast.IsNot)) for op in node.ops):
         return True
     sides = [node.left, *node.comparators]
@@ -259,7 +279,7 @@ def _texts(node: ast.Tuple | ast.List | ast.Set) -> bool:
     return all(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in node.elts)
 
 
-def _host_call(node: ast.Call, args: list[ast.expr], names: frozenset[str]) -> bool:
+def _host_call(node: ast.Call, args: list[ast.expr], names: Container[str]) -> bool:
     called = _called(node)
     if isinstance(node.func, ast.Name):
         if called in HOST_CALLS or called in HOST_FUNCTIONS:

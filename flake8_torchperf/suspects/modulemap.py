@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from flake8_torchperf.subject import MAX_PACKAGE_DEPTH
+from flake8_torchperf.suspects.host import HostNames
 from flake8_torchperf.suspects.records import made_record
 from flake8_torchperf.suspects.walk import Nodes
 
@@ -47,6 +48,11 @@ class FunctionInfo:
     def nodes(self) -> Nodes:
         """The nodes of the function, nested functions included."""
         return self.module.nodes(self.node)
+
+    @cached_property
+    def hosts(self) -> HostNames:
+        """Its names that are on the host wherever they are bound."""
+        return HostNames(self.node.args, self.nodes)
 
     @cached_property
     def decorators(self) -> tuple[str, ...]:

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.suspects.host import GOING_THROUGH, holder, host_names, surely_host
+from flake8_torchperf.suspects.host import GOING_THROUGH, HostNames, holder, surely_host
 from flake8_torchperf.suspects.walk import Nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Container, Iterable
 
     from flake8_torchperf.suspects.compiled import CompiledCode
     from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
@@ -98,11 +98,7 @@ def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspect
     ``called`` are qualified names of functions that pages of the user's own ask for.
     """
     names = names_that_nominate(module, called)
-    functions = tuple(
-        info
-        for info in module.defined
-        if suspect(info.nodes, host_names(info.node.args, info.nodes), names)
-    )
+    functions = tuple(info for info in module.defined if suspect(info.nodes, info.hosts, names))
     return Suspects(functions, _module_level(module, names))
 
 
@@ -148,7 +144,7 @@ class Names:
 
 def _module_level(module: ModuleMap, names: Names) -> bool:
     level = module_level(module)
-    return suspect(level, host_names(None, level), names)
+    return suspect(level, HostNames(None, level), names)
 
 
 @lru_cache(maxsize=2)  # of the module linted
@@ -164,12 +160,13 @@ def module_level(module: ModuleMap) -> Nodes:
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
-def suspect(nodes: Nodes, hosts: frozenset[str], names: Names) -> bool:
+def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:
     """Do any of the nodes hold what a rule could object to?"""
     by_type = nodes.by_type()
     for kind, objectionable in OBJECTIONABLE.items():
-        if any(objectionable(node, hosts, names) for node in by_type.get(kind, ())):
-            return True
+        for node in by_type.get(kind, ()):
+            if objectionable(node, hosts, names):
+                return True
     called = {called_name(node.func) for node in nodes.of(ast.Call)}
     if steps_by_index(nodes):
         return True
@@ -200,57 +197,57 @@ def called_name(func: ast.expr) -> str:
     return func.id if isinstance(func, ast.Name) else ""
 
 
-def _test(node: ast.If, hosts: frozenset[str], names: Names) -> bool:
+def _test(node: ast.If, hosts: Container[str], names: Names) -> bool:
     return not surely_host(node.test, hosts)
 
 
-def _boolean(node: ast.BoolOp, hosts: frozenset[str], names: Names) -> bool:
+def _boolean(node: ast.BoolOp, hosts: Container[str], names: Names) -> bool:
     return _any_tensor(node.values, hosts)
 
 
-def _negation(node: ast.UnaryOp, hosts: frozenset[str], names: Names) -> bool:
+def _negation(node: ast.UnaryOp, hosts: Container[str], names: Names) -> bool:
     return isinstance(node.op, ast.Not) and not surely_host(node.operand, hosts)
 
 
-def _comparison(node: ast.Compare, hosts: frozenset[str], names: Names) -> bool:
+def _comparison(node: ast.Compare, hosts: Container[str], names: Names) -> bool:
     asks = len(node.ops) > 1 or isinstance(node.ops[0], (ast.In, ast.NotIn))
     return asks and not surely_host(node, hosts)
 
 
-def _iterates_tensor(node: ast.expr, hosts: frozenset[str]) -> bool:
+def _iterates_tensor(node: ast.expr, hosts: Container[str]) -> bool:
     return not holder(node, hosts) and not surely_host(node, hosts)
 
 
-def _comprehension(node: ast.comprehension, hosts: frozenset[str], names: Names) -> bool:
+def _comprehension(node: ast.comprehension, hosts: Container[str], names: Names) -> bool:
     return _iterates_tensor(node.iter, hosts) or _any_tensor(node.ifs, hosts)
 
 
-def _loop(node: ast.For | ast.AsyncFor, hosts: frozenset[str], names: Names) -> bool:
+def _loop(node: ast.For | ast.AsyncFor, hosts: Container[str], names: Names) -> bool:
     return _iterates_tensor(node.iter, hosts) or measures(node.iter)
 
 
-def _yield_from(node: ast.YieldFrom, hosts: frozenset[str], names: Names) -> bool:
+def _yield_from(node: ast.YieldFrom, hosts: Container[str], names: Names) -> bool:
     return not surely_host(node.value, hosts) or measures(node.value)
 
 
-def _subscript(node: ast.Subscript, hosts: frozenset[str], names: Names) -> bool:
+def _subscript(node: ast.Subscript, hosts: Container[str], names: Names) -> bool:
     return _index(node.slice, hosts)
 
 
-def _formatted(node: ast.FormattedValue, hosts: frozenset[str], names: Names) -> bool:
+def _formatted(node: ast.FormattedValue, hosts: Container[str], names: Names) -> bool:
     return not surely_host(node.value, hosts)
 
 
-def _starred(node: ast.Starred, hosts: frozenset[str], names: Names) -> bool:
+def _starred(node: ast.Starred, hosts: Container[str], names: Names) -> bool:
     return isinstance(node.ctx, ast.Load) and _iterates_tensor(node.value, hosts)
 
 
-def _percent(node: ast.BinOp, hosts: frozenset[str], names: Names) -> bool:
+def _percent(node: ast.BinOp, hosts: Container[str], names: Names) -> bool:
     text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
     return text and isinstance(node.op, ast.Mod) and not surely_host(node.right, hosts)
 
 
-def _unpacking(node: ast.Assign, hosts: frozenset[str], names: Names) -> bool:
+def _unpacking(node: ast.Assign, hosts: Container[str], names: Names) -> bool:
     given = node.value.elts if isinstance(node.value, ast.Tuple) else (node.value,)
     if any(_is_reading(value, names) for value in given):
         return True
@@ -265,19 +262,19 @@ def _is_reading(node: ast.expr, names: Names) -> bool:
     return isinstance(node, ast.Name) and node.id in names.asking
 
 
-def _match(node: ast.Match, hosts: frozenset[str], names: Names) -> bool:
+def _match(node: ast.Match, hosts: Container[str], names: Names) -> bool:
     return not surely_host(node.subject, hosts)
 
 
-def _guard(node: ast.match_case, hosts: frozenset[str], names: Names) -> bool:
+def _guard(node: ast.match_case, hosts: Container[str], names: Names) -> bool:
     return node.guard is not None and not surely_host(node.guard, hosts)
 
 
-def _any_tensor(nodes: Iterable[ast.expr], hosts: frozenset[str]) -> bool:
+def _any_tensor(nodes: Iterable[ast.expr], hosts: Container[str]) -> bool:
     return any(not surely_host(node, hosts) for node in nodes)
 
 
-def _call(node: ast.Call, hosts: frozenset[str], names: Names) -> bool:
+def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
     match node.func:
         case ast.Name(id=name):
             module = ""
@@ -351,7 +348,7 @@ def for_training(node: ast.Call) -> bool:
     )
 
 
-OBJECTIONABLE: dict[type[ast.AST], Callable[[Any, frozenset[str], Names], bool]] = {
+OBJECTIONABLE: dict[type[ast.AST], Callable[[Any, Container[str], Names], bool]] = {
     ast.Call: _call,
     ast.If: _test,
     ast.While: _test,
@@ -398,7 +395,7 @@ def measures(source: ast.expr) -> bool:
     )
 
 
-def _index(index: ast.expr, hosts: frozenset[str]) -> bool:
+def _index(index: ast.expr, hosts: Container[str]) -> bool:
     match index:
         case ast.Constant():
             return False

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.host import host_names, surely_host
+from flake8_torchperf.suspects.host import surely_host
 from flake8_torchperf.suspects.nominate import (
     COMPREHENSIONS,
     LOOPS,
@@ -23,7 +23,7 @@ from flake8_torchperf.suspects.nominate import (
 from flake8_torchperf.suspects.walk import Nodes, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
 
     from flake8_torchperf.suspects.nominate import Names
 
@@ -36,11 +36,10 @@ def repeats(nodes: Nodes) -> bool:
     return bool(nodes.of_any(*LOOPS)) or _maps(nodes)
 
 
-def suspect_in_loops(args: ast.arguments | None, nodes: Nodes, names: Names) -> bool:
+def suspect_in_loops(hosts: Container[str], nodes: Nodes, names: Names) -> bool:
     """Could a rule object to something that runs in a loop?"""
     if _maps(nodes) or steps_by_index(nodes):
         return True
-    hosts = host_names(args, nodes)
     if any(_head_repeats(loop, hosts) for loop in nodes.of_any(*LOOPS)):
         return True
     inside = Nodes(_bodies(nodes))
@@ -57,7 +56,7 @@ def _maps(nodes: Nodes) -> bool:
     return not REPEATING.isdisjoint(nodes.words())
 
 
-def _head_repeats(loop: ast.AST, hosts: frozenset[str]) -> bool:
+def _head_repeats(loop: ast.AST, hosts: Container[str]) -> bool:
     """Does the head of a loop hold what each round asks, or count the positions of something?"""
     if isinstance(loop, ast.While):
         return not surely_host(loop.test, hosts)
