@@ -349,7 +349,7 @@ def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context
             return _torch_forward(callee, arguments, ctx)
         if found is not None and found.kind == "context":
             return arguments.value(0)  # `torch.enable_grad()(f)` answers as `f` does
-        return UNKNOWN
+        return call_torch_method(callee, "__call__", arguments, ctx)
     names = (
         ("forward", "__call__")
         if torch_kind(callee.info, machine) == "module"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret import expressions, moves
 from flake8_torchperf.interpret.emit import early, emit_read, looked_at
 from flake8_torchperf.interpret.ranks import broadcast_rank, ranked
+from flake8_torchperf.interpret.telling import knows_arrays
 from flake8_torchperf.interpret.values import (
     BESIDE_HOST,
     BOOL,
@@ -27,8 +28,10 @@ from flake8_torchperf.interpret.values import (
     Mapping_,
     NDArray,
     NoneValue,
+    Reason,
     Scalar,
     Sequence,
+    Strength,
     Tensor,
     Union,
     UnknownValue,
@@ -116,7 +119,16 @@ def binary(
             return join(a, b)
         case (UnknownValue(), Scalar() as s) | (Scalar() as s, UnknownValue()) if s.read:
             return replace(s, kind="number", value=None, known=False)
+        case UnknownValue(), UnknownValue():
+            return _product(operator, node, ctx)
     return UNKNOWN
+
+
+def _product(operator: ast.operator, node: ast.expr | ast.stmt, ctx: Context) -> Value:
+    """``a @ b``: arrays and tensors have it, tensors alone where the module knows no arrays."""
+    if not isinstance(operator, ast.MatMult) or knows_arrays(ctx.module):
+        return UNKNOWN
+    return Tensor(Reason("a product of matrices", node, None, Strength.INFERRED))
 
 
 def _side(node: ast.expr | ast.stmt, tensor: Tensor, left: Value) -> ast.expr | None:

@@ -40,8 +40,13 @@ BARE = {
 # Methods that arrays and data frames have too. Where a module imports neither, they tell.
 OF_ARRAYS = {
     "any", "all", "min", "max", "argmin", "argmax", "eq", "ne", "lt", "le", "gt", "ge", "pow",
-    "dot", "mul", "div",
+    "dot", "mul", "div", "sum", "norm", "std", "var", "squeeze", "t",
 }  # fmt: skip
+# Methods that work along the axis they are given: `x.sum(-1)`.
+ALONG = frozenset((
+    "sum", "mean", "prod", "std", "var", "argmax", "argmin", "any", "all", "cumsum",
+    "cumprod", "median", "squeeze",
+))  # fmt: skip
 ARRAYS = {
     "numpy", "pandas", "polars", "cupy", "jax", "scipy", "xarray", "sympy", "sqlalchemy", "cudf",
     "dask", "pyarrow", "mlx", "tensorflow", "paddle", "datasets", "PIL", "sklearn", "numba",
@@ -61,7 +66,7 @@ DIMS = ("dim", "keepdim", "dims")
 SHAPES = {"shape", "ndim"}
 # Without one of these words, or a call of torch's, nothing in a function tells.
 WORDS = frozenset((
-    *TELLING, *BARE, *OF_ARRAYS, *CASTS, *SIZED, *DIMS, *SHAPES, "memory_format", "device",
+    *TELLING, *BARE, *OF_ARRAYS, *ALONG, *CASTS, *SIZED, *DIMS, *SHAPES, "memory_format", "device",
 ))  # fmt: skip
 
 
@@ -108,12 +113,29 @@ def told_by_call(call: ast.Call, module: ModuleMap, table: TorchTable) -> str:
             return f"`.{name}({keyword.arg}=...)` is called"
         if keyword.arg == "memory_format" and name in ("clone", "contiguous"):
             return f"`.{name}({keyword.arg}=...)` is called"
-    if name in OF_ARRAYS and bare == (name in BARE_ARRAYS) and not knows_arrays(module):
+    shown = name in OF_ARRAYS and bare == (name in BARE_ARRAYS)
+    if (shown or (name in ALONG and _axis_alone(call))) and not knows_arrays(module):
         return f"`.{name}(...)` is called"
     return ""
 
 
-BARE_ARRAYS = {"any", "all", "min", "max", "argmin", "argmax"}
+# Those of them that tell when they are called without arguments; the others only with some.
+BARE_ARRAYS = {
+    "any", "all", "min", "max", "argmin", "argmax", "sum", "norm", "std", "var", "squeeze",
+    "t",
+}  # fmt: skip
+
+
+def _axis_alone(call: ast.Call) -> bool:
+    """Is an integer, as it is written, all that a method is given?"""
+    match call:
+        case ast.Call(args=[ast.Constant(value=int()) as axis], keywords=[]):
+            return not isinstance(axis.value, bool)
+        case ast.Call(
+            args=[ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int()))], keywords=[]
+        ):
+            return True
+    return False
 
 
 def _numeric(node: ast.expr) -> bool:
