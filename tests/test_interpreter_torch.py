@@ -293,3 +293,19 @@ def test_a_mask_that_is_moved_stays_one():
         """,
         ALL,
     )
+
+
+def test_what_a_transform_of_a_distribution_gives():
+    check(
+        """
+        from torch.distributions import AffineTransform, Transform
+        from torch.distributions.transforms import identity_transform
+
+        def f(x: Tensor, given: Transform | None):
+            transform = identity_transform if given is None else given
+            if transform.log_abs_det_jacobian(x, x).sum() > 3:  # TPF301
+                return transform.inv(x).tolist()  # TPF102
+            return int(AffineTransform(1, 2)(x)), transform.event_dim > 3  # TPF101
+        """,
+        ALL,
+    )

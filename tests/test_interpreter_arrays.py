@@ -1,0 +1,84 @@
+"""What arrays can do as well tells of tensors, in a module that knows no arrays."""
+
+from __future__ import annotations
+
+from linting import ALL, check, table
+
+PLAIN = "import torch\n"
+WITH_NUMPY = "import numpy as np\nimport torch\n"
+
+
+@table({
+    "a reduction without arguments": """
+        def f(kernel, x):
+            if kernel(x).sum() < 1:  # TPF301
+                return x
+        """,
+    "a parameter of which a norm is asked": """
+        def f(x, limit):
+            if x.norm() > limit:  # TPF301
+                return float(x)  # TPF101
+        """,
+    "a reduction along an axis": """
+        def f(score, x):
+            best = score(x).sum(-1)
+            return int(best)  # TPF101
+        """,
+    "an axis that may be anything": """
+        def f(score, x, by):
+            best = score(x).sum(by)
+            return int(best)
+        """,
+    "the kernels of a loss that a class keeps": """
+        class Fit:
+            def __init__(self, kernels):
+                self.kernels = kernels
+
+            def loss(self, parts):
+                return sum([k(p.square()).sum() for k, p in zip(self.kernels, parts)])
+
+            def step(self, parts):
+                self.last = self.best = self.loss(parts)
+                while self.last <= self.best:  # TPF302
+                    self.best = self.loss(parts)
+        """,
+    "a product of matrices": """
+        def f(jacobian, step, low):
+            gain = (jacobian @ step).squeeze()
+            if gain > low:  # TPF301
+                return gain
+        """,
+    "a sum with arguments is anyone's": """
+        def f(query, x):
+            if query(x).sum("price") < 1:
+                return x
+        """,
+    "a product that asks for nothing": """
+        def f(a, b):
+            return a @ b
+        """,
+})  # fmt: skip
+def test_a_module_without_arrays(code):
+    check(code, ALL, prelude=PLAIN)
+
+
+@table({
+    "a reduction of what may be an array": """
+        def f(kernel, x):
+            if kernel(x).sum() < 1:
+                return x
+        """,
+    "a product of what may be arrays": """
+        def f(jacobian, step, low):
+            gain = jacobian @ step
+            if gain > low:
+                return gain
+        """,
+    "a norm of what may be an array": """
+        def f(x, limit):
+            if x.norm() > limit:
+                return float(x)
+        """,
+})  # fmt: skip
+def test_a_module_with_arrays(code):
+    check(code, ALL, prelude=WITH_NUMPY)
