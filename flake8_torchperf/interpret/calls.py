@@ -90,7 +90,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     value = apply(callee, arguments, env, ctx)
     if opaque and ctx.sink is not None:
         _lambdas(arguments, ctx)
-    moves.written_by(node, value, opaque, env)
+    moves.written_by(node, value, callee if opaque else None, env, ctx)
     if ctx.loops:
         accumulation.appended(node, ctx)
     if value is UNKNOWN and "return_tensors" in arguments.keywords:

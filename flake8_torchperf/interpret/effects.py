@@ -1,7 +1,8 @@
 """What a call does beside giving its result: the attributes of ``self`` that it may write.
 
 Enters a method; leaves the names of the attributes that it, or a method of the same object that it
-calls, may write. Must not know values: what is written, interpreting it tells.
+calls, may write, and whether it may write into the tensors it is given. Must not know values: what
+is written, interpreting it tells.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.lineage import find_method, lineage
-from flake8_torchperf.interpret.values import Instance
+from flake8_torchperf.interpret.values import Function, Instance
 from flake8_torchperf.suspects.modulemap import ANY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.interpret.machine import Context, Machine
-    from flake8_torchperf.interpret.values import Function
+    from flake8_torchperf.interpret.values import Value
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo
 
 
@@ -113,3 +114,38 @@ def _inherited(info: FunctionInfo, name: str, machine: Machine) -> Function | No
         if found is not None:
             return found
     return None
+
+
+def may_fill(callee: Value, position: int, machine: Machine) -> bool:
+    """May a call write into the tensor it is given at a position?
+
+    Of a function of the project its body tells: where nothing is done in place, and the parameter
+    is handed to torch's functions alone, nothing is written into it.
+    """
+    if not isinstance(callee, Function):
+        return True
+    info = callee.info
+    parameters = [*info.node.args.posonlyargs, *info.node.args.args][callee.bound is not None :]
+    if position >= len(parameters):
+        return True
+    key = ("filled", info.key)
+    if key not in machine.summaries:
+        machine.summaries[key] = _filled(info)
+    filled: frozenset[str] = machine.summaries[key]  # type: ignore[assignment]
+    return ANY in filled or parameters[position].arg in filled
+
+
+def _filled(info: FunctionInfo) -> frozenset[str]:
+    """The names that a function may write into; ``ANY`` where it does anything in place."""
+    stores = any(isinstance(s.ctx, ast.Store) for s in info.nodes.of(ast.Subscript))
+    if stores or info.nodes.of(ast.AugAssign):
+        return frozenset((ANY,))
+    found: set[str] = set()
+    for call in info.nodes.of(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr[-1] == "_":
+            return frozenset((ANY,))
+        if not info.module.qualify(call.func).startswith("torch."):
+            found.update(a.id for a in call.args if isinstance(a, ast.Name))
+        given = (k.value for k in call.keywords)
+        found.update(value.id for value in given if isinstance(value, ast.Name))
+    return frozenset(found)

@@ -10,7 +10,7 @@ know environments or sites.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from flake8_torchperf.interpret.telling import (
@@ -23,16 +23,8 @@ from flake8_torchperf.interpret.telling import (
     told_by_cast,
     told_by_index,
 )
-from flake8_torchperf.interpret.values import (
-    NONE,
-    UNKNOWN,
-    Reason,
-    Sequence,
-    Strength,
-    Tensor,
-    Value,
-    union,
-)
+from flake8_torchperf.interpret.uses import Use, value_of
+from flake8_torchperf.interpret.values import NONE, UNKNOWN, Value, union
 from flake8_torchperf.knowledge.returns import TensorReturn
 from flake8_torchperf.suspects.walk import PLAIN, children
 
@@ -53,30 +45,6 @@ OF_CONTAINERS = frozenset(name for kind in (dict, list, set, str) for name in di
 NAMES = {"__name__", "__qualname__", "__module__"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 ERRORS_OF_TYPE = {"AttributeError", "TypeError", "Exception"}
-
-
-@dataclass(slots=True, eq=False)
-class Use:
-    """How one value (a parameter's, an assignment's, or an element of such) is used.
-
-    ``mixed`` says that its elements have nothing in common: those of ``*args``. ``given`` holds the
-    functions it is passed to, with the position or the keyword.
-    """
-
-    told: str = ""
-    mask: bool = False
-    foreign: bool = False
-    mixed: bool = False
-    hints: set[str] = field(default_factory=set)
-    method: str = ""
-    element: Use | None = None
-    given: list[tuple[ast.expr, int | str]] = field(default_factory=list)
-
-    def inside(self) -> Use:
-        """The use of its elements."""
-        if self.element is None:
-            self.element = Use()
-        return self.element
 
 
 # The values that a name may have at one point: one for each assignment that may have been last.
@@ -104,13 +72,13 @@ class Evidence:
     def value_of(self, name: str, node: ast.AST | None, *, optional: bool = False) -> Value:
         """What the uses of a parameter make of it."""
         use = self.uses.get(name)
-        value = UNKNOWN if use is None else _value(use, name, node)
+        value = UNKNOWN if use is None else value_of(use, name, node)
         return union((value, NONE)) if optional and value != UNKNOWN else value
 
     def value_at(self, target: ast.Name) -> Value:
         """What the uses of a name make of what an assignment gave it."""
         use = self.targets.get(id(target))
-        return UNKNOWN if use is None else _value(use, target.id, target)
+        return UNKNOWN if use is None else value_of(use, target.id, target)
 
     def asked(self, name: str) -> str:
         """A tensor method that a parameter is asked for, though others have it too; "" if none."""
@@ -126,22 +94,6 @@ class Evidence:
 
 # Of a function in which nothing tells.
 NOTHING = Evidence({}, {})
-
-
-def _value(use: Use, name: str, node: ast.AST | None) -> Value:
-    if use.foreign:
-        return UNKNOWN  # it answers as a tensor does, and is asked for what no tensor has
-    inner = UNKNOWN if use.element is None else _value(use.element, f"element of {name}", node)
-    told = use.told
-    if not told and {"device", "dtype"} <= use.hints:
-        told = "`.device` and `.dtype` are asked for"
-    if not told and "device" in use.hints and isinstance(inner, Tensor):
-        told = "`.device` is asked for, and its elements are tensors"
-    if told:
-        subject = f"`{name}`" if name.isidentifier() else name
-        reason = Reason(f"{subject}: {told}", node, None, Strength.INFERRED)
-        return Tensor(reason, "bool" if use.mask else "unknown")
-    return UNKNOWN if inner == UNKNOWN else Sequence("sequence", inner)
 
 
 def used_as(
@@ -339,6 +291,16 @@ def _bind_loop(target: ast.expr, iterated: ast.expr, aliases: Aliases, known: Kn
             sources, targets = list(iterated.args), list(target.elts)
         elif iterated.func.id in ("list", "tuple", "reversed", "iter") and iterated.args:
             sources = [iterated.args[0]]
+    match iterated, target:
+        case ast.Call(func=ast.Attribute(value=mapping, attr="values"), args=[]), ast.Name(id=name):
+            aliases[name] = tuple(use.under_keys() for use in _use_of(mapping, aliases))
+            return
+        case (
+            ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[]),
+            ast.Tuple(elts=[_, ast.Name(id=name)]),
+        ):
+            aliases[name] = tuple(use.under_keys() for use in _use_of(mapping, aliases))
+            return
     for one, source in zip(targets, sources, strict=False):
         uses = _use_of(source, aliases)
         if isinstance(one, ast.Name) and uses:

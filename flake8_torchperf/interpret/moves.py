@@ -11,6 +11,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpret.effects import may_fill
 from flake8_torchperf.interpret.emit import early, emit
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.values import (
@@ -252,8 +253,8 @@ def _reshaped(node: ast.expr, env: Env) -> None:
         env[path] = replace(value, rank=None, scalar=None)
 
 
-def written_by(node: ast.Call, value: Value, opaque: bool, env: Env) -> None:
-    """A call that writes into what it is given: ``x.copy_(data)``, or a function that may."""
+def written_by(node: ast.Call, value: Value, callee: Value | None, env: Env, ctx: Context) -> None:
+    """A call that writes into what it is given: ``x.copy_(data)``, or a ``callee`` that may."""
     late = isinstance(value, Tensor) and value.arrives
     func = node.func
     if isinstance(func, ast.Attribute) and func.attr[-1] == "_" != func.attr[0]:
@@ -265,9 +266,11 @@ def written_by(node: ast.Call, value: Value, opaque: bool, env: Env) -> None:
                 env[path] = value
         elif not isinstance(value, Tensor) or not value.origin:
             written(func.value, env)
-    if opaque:
-        for argument in node.args:
-            written(argument, env)
+    if callee is not None:
+        for position, argument in enumerate(node.args):
+            made = env.get(path_of(argument) or "")
+            if isinstance(made, Tensor) and made.origin and may_fill(callee, position, ctx.machine):
+                written(argument, env)
 
 
 # --- copies to the host that nobody waited for

@@ -273,7 +273,32 @@ def _call(test: ast.Call, env: Env, ctx: Context, holds: bool) -> Env | None:
         return _subclass(args[0], args[1], env, ctx, holds)
     if callee.name in IS_TENSOR:
         return _narrow_to(args[0], [External("torch.Tensor")], env, ctx, holds)
+    if callee.name == "builtins.all" and holds:
+        return _each(args[0], env, ctx)
     return dict(env)
+
+
+def _each(test: ast.expr, env: Env, ctx: Context) -> Env | None:
+    """``all(isinstance(x, Tensor) for x in xs)`` held: that is what ``xs`` holds."""
+    match test:
+        case (
+            ast.GeneratorExp(elt=asked, generators=[clause])
+            | ast.ListComp(elt=asked, generators=[clause])
+        ) if not clause.ifs and isinstance(clause.target, ast.Name):
+            path = path_of(clause.iter)
+        case _:
+            return dict(env)
+    value = UNKNOWN if path is None else expressions.evaluate(clause.iter, env, ctx.silent())
+    if path is None or not (value == UNKNOWN or isinstance(value, Sequence)):
+        return dict(env)
+    element = value.element if isinstance(value, Sequence) else UNKNOWN
+    name = clause.target.id
+    after = narrow(asked, {**env, name: element}, ctx, holds=True)
+    found = UNKNOWN if after is None else after[name]
+    if found in (UNKNOWN, element):
+        return dict(env)
+    held = value if isinstance(value, Sequence) else Sequence("sequence", UNKNOWN)
+    return {**env, path: replace(held, element=found, items=None)}
 
 
 def _subclass(node: ast.expr, classes: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:

@@ -92,6 +92,11 @@ def binary(
         return STR
     tensors = [t for t in (tensor_of(left), tensor_of(right)) if t is not None]
     if tensors:
+        repeated = _repeated(left, right) if isinstance(operator, ast.Mult) else None
+        if repeated is not None:
+            count = _side(node, tensors[0], left) or node
+            emit_read(ctx, SiteKind.NUMBER_USE, "repeat", count, tensors[0], operand_node=count)
+            return repeated
         for tensor in tensors:
             if tensor.arrives:
                 early(ctx, OPERATIONS[type(operator)], node, tensor, _side(node, tensor, left))
@@ -129,6 +134,18 @@ def _product(operator: ast.operator, node: ast.expr | ast.stmt, ctx: Context) ->
     if not isinstance(operator, ast.MatMult) or knows_arrays(ctx.module):
         return UNKNOWN
     return Tensor(Reason("a product of matrices", node, None, Strength.INFERRED))
+
+
+def _repeated(left: Value, right: Value) -> Value | None:
+    """``[False] * n`` with a tensor ``n``, which Python asks for a number; None for arithmetic."""
+    for one, other in ((left, right), (right, left)):
+        if isinstance(other, Tensor) and other.scalar is not False and other.dtype != "float":
+            match one:
+                case Sequence(kind="list" | "tuple"):
+                    return replace(one, items=None)
+                case Scalar(kind="str"):
+                    return STR
+    return None
 
 
 def _side(node: ast.expr | ast.stmt, tensor: Tensor, left: Value) -> ast.expr | None:

@@ -16,8 +16,8 @@ from flake8_torchperf.interpret.lineage import find_method
 from flake8_torchperf.interpret.values import UNKNOWN, Function, Reason, Strength, Tensor, Value
 
 if TYPE_CHECKING:
-    from flake8_torchperf.interpret.evidence import Use
     from flake8_torchperf.interpret.machine import Machine
+    from flake8_torchperf.interpret.uses import Use
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
 # More calls than this tell no more.

@@ -58,6 +58,9 @@ MODULE_METHODS = {
 }  # fmt: skip
 # Methods whose call with an integer only tensors answer (an array's `size` is no method).
 SIZED = {"size", "stride"}
+# Methods that take sizes as separate numbers, and from how many of them on they tell: a
+# distribution's `expand` takes one shape, numpy's `repeat` and `view` two other things.
+BY_SIZES = {"expand": 2, "repeat": 3, "view": 3}
 # Methods of reductions, whose axis torch alone calls by these names and gives as a number.
 DIMS = ("dim", "keepdim", "dims")
 
@@ -66,7 +69,8 @@ DIMS = ("dim", "keepdim", "dims")
 SHAPES = {"shape", "ndim"}
 # Without one of these words, or a call of torch's, nothing in a function tells.
 WORDS = frozenset((
-    *TELLING, *BARE, *OF_ARRAYS, *ALONG, *CASTS, *SIZED, *DIMS, *SHAPES, "memory_format", "device",
+    *TELLING, *BARE, *OF_ARRAYS, *ALONG, *CASTS, *SIZED, *BY_SIZES, *DIMS, *SHAPES, "memory_format",
+    "device",
 ))  # fmt: skip
 
 
@@ -108,6 +112,8 @@ def told_by_call(call: ast.Call, module: ModuleMap, table: TorchTable) -> str:
     bare = not call.args and not call.keywords
     if (bare and name in BARE) or (name in SIZED and call.args):
         return f"`.{name}(...)` is called"
+    if name in BY_SIZES and _takes_sizes(call, BY_SIZES[name]):
+        return f"`.{name}(...)` is called with sizes"
     for keyword in call.keywords:
         if keyword.arg in DIMS and _numeric(keyword.value) and table.method(name) is not None:
             return f"`.{name}({keyword.arg}=...)` is called"
@@ -134,6 +140,22 @@ def _axis_alone(call: ast.Call) -> bool:
         case ast.Call(
             args=[ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int()))], keywords=[]
         ):
+            return True
+    return False
+
+
+def _takes_sizes(call: ast.Call, several: int) -> bool:
+    """``x.expand(n, m)``, ``x.view(-1)``, ``x.expand(y.shape[0])``."""
+    return not call.keywords and (len(call.args) >= several or any(map(_is_size, call.args)))
+
+
+def _is_size(node: ast.expr) -> bool:
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant(value=int())):
+            return True
+        case ast.Call(func=ast.Attribute(attr="size"), args=[_]):
             return True
     return False
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 # Functions that run every step, by PyTorch's and Lightning's conventions.
 HOT_NAMES = ("forward", "*_step", "step", "*_loss", "loss", "loss_fn", "compute_loss*", "__call__",
-             "train_one_epoch", "train_epoch", "backward", "*_forward", "forward_*")  # fmt: skip
+             "train_one_epoch", "train_epoch", "backward", "*_forward", "forward_*",
+             "clip_grad*", "*grad_norm*")  # fmt: skip
 # Functions that run once, or when a person looks.
 COLD_NAMES = (
     "__init__", "__new__", "__post_init__", "__repr__", "__str__", "__format__", "extra_repr",

@@ -22,7 +22,7 @@ else:
 SUPPLEMENT = (
     Path(__file__).resolve().parents[2] / "flake8_torchperf" / "knowledge" / "supplement.toml"
 )
-_KEYS = {"names", "flags", "unless", "only_with", "overload", "returns", "source"}
+_KEYS = {"names", "flags", "unless", "only_with", "overload", "takes", "returns", "source"}
 _METHOD = "torch.Tensor."
 _ANYTHING = (
     Parameter("args", ("x",), True, "variadic"),
@@ -132,6 +132,12 @@ def _apply(operation: Mapping[str, Any], entry: Entry) -> None:
     entry.only_with |= set(operation.get("only_with", ()))
     if flags:
         entry.why = operation["source"]
+    if "takes" in operation:
+        takes = tuple(Parameter(name, (kind,)) for name, kind in operation["takes"].items())
+        entry.signatures = [
+            replace(s, parameters=takes + _ANYTHING) if s.parameters == _ANYTHING else s
+            for s in entry.signatures
+        ]
     if "returns" in operation:
         returns = parse_return(operation["returns"])
         entry.signatures = [
