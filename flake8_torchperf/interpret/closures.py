@@ -166,8 +166,9 @@ def _write_outer(body: list[ast.stmt], closure: Closure, env: Env) -> None:
 
 def _fill_outer(closure: Closure, env: Env, outside: Env) -> None:
     """What a nested function puts into a list or dict of the function around it, that one sees."""
-    own = {n.id for n in ast.walk(closure.node) if isinstance(n, ast.Name) and not _is_read(n)}
-    own.update(a.arg for a in ast.walk(closure.node) if isinstance(a, ast.arg))
+    nodes = closure.module.nodes(closure.node)
+    own = {name.id for name in nodes.of(ast.Name) if not _is_read(name)}
+    own.update(parameter.arg for parameter in nodes.of(ast.arg))
     for name, value in env.items():
         if isinstance(value, (Sequence, Mapping_)) and name not in own:
             before = outside.get(name)

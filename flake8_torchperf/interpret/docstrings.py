@@ -139,13 +139,22 @@ def documented_result(docstring: str, reason: Reason, machine: Machine) -> Value
 
 def documented_as_boolean(docstring: str, name: str) -> bool:
     """Does a docstring say of a tensor that it is boolean, and of no other dtype?"""
-    if name not in docstring or not BOOLEAN.search(ROLES.sub("", docstring)):
+    if name not in docstring:
         return False
-    entries = (entry for entry in ENTRY.finditer(docstring) if entry["name"] == name)
-    texts = [ROLES.sub("", entry["text"]) for entry in entries]
+    texts = _entries(docstring).get(name, ())
     if any(OTHER_DTYPE.search(text) for text in texts):
         return False
     return any(BOOLEAN.search(text) for text in texts)
+
+
+@lru_cache(maxsize=16)
+def _entries(docstring: str) -> dict[str, list[str]]:
+    """What a docstring that speaks of booleans says of each name, in the order of the text."""
+    found: dict[str, list[str]] = {}
+    if BOOLEAN.search(ROLES.sub("", docstring)):
+        for entry in ENTRY.finditer(docstring):
+            found.setdefault(entry["name"], []).append(ROLES.sub("", entry["text"]))
+    return found
 
 
 def _stated(text: str, reason: Reason, machine: Machine) -> Value:

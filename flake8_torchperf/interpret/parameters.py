@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.annotations import annotated
@@ -60,9 +60,7 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
     found: dict[str, Value] = {}
     spec = info.node.args
     method = info.owner is not None and "staticmethod" not in info.decorators
-    docstring = ast.get_docstring(info.node, clean=True) or ""
-    if info.name == "__init__" and info.owner is not None:
-        docstring += "\n" + (ast.get_docstring(info.owner.node, clean=True) or "")
+    docstring = _Docstring(info)
     uses = cache(lambda: evidence_of(info.node, info.module, machine))
     for position, (parameter, default) in enumerate(parameters_of(spec)):
         if position == 0 and method:
@@ -98,6 +96,32 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
     if machine.compiled is not None and id(info.node) in machine.compiled.entries:
         _assume_compiled(found, info, uses)
     return found
+
+
+class _Docstring:
+    """The docstring of a function, and of the class that it makes; put in order where it is read.
+
+    Most functions have one, and most of those say nothing that their annotations do not.
+    """
+
+    def __init__(self, info: FunctionInfo) -> None:
+        made = info.owner if info.name == "__init__" else None
+        self._nodes = (info.node,) if made is None else (info.node, made.node)
+        self._raw = "\n".join(ast.get_docstring(node, clean=False) or "" for node in self._nodes)
+
+    def names(self, name: str) -> bool:
+        """Does it mention a name at all?"""
+        return name in self._raw
+
+    @cached_property
+    def text(self) -> str:
+        """The text, without the white space that the code around it asks for."""
+        return "\n".join(ast.get_docstring(node) or "" for node in self._nodes)
+
+    @cached_property
+    def speaks_of_booleans(self) -> bool:
+        """May it say of anything that it is boolean?"""
+        return "bool" in self._raw.lower()
 
 
 def _by_callees(
@@ -138,18 +162,20 @@ def _of_parameter(
     parameter: ast.arg,
     default: ast.expr | None,
     info: FunctionInfo,
-    docstring: str,
+    docstring: _Docstring,
     machine: Machine,
 ) -> Value:
     name = parameter.arg
     value = _annotation(parameter, info, machine)
-    if parameter.annotation is None and docstring and name in docstring:
+    named = docstring.names(name)
+    if parameter.annotation is None and named:
         reason = Reason(f"docstring of parameter `{name}`", parameter)
-        value = documented(docstring, name, reason, machine)
+        value = documented(docstring.text, name, reason, machine)
     if (
         isinstance(value, (Tensor, Union))
-        and "bool" in docstring.lower()
-        and documented_as_boolean(docstring, name)
+        and named
+        and docstring.speaks_of_booleans
+        and documented_as_boolean(docstring.text, name)
     ):
         value = _boolean(value)
     if isinstance(default, ast.Constant) and default.value is None and value != UNKNOWN:

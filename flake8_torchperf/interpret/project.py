@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf import digest
+from flake8_torchperf.interpret.folders import Folders
 from flake8_torchperf.suspects.outline import read_outline
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class Project:
         self._top = module.name.partition(".")[0] if module.package else ""
         self._modules: dict[str, ModuleMap | None] = {module.name: module} if module.name else {}
         self._read = 0
+        self._folders = Folders()
 
     def module(self, name: str) -> ModuleMap | None:
         """The map of a module of the same project, or None where there is no such file."""
@@ -44,7 +46,7 @@ class Project:
             return None
         base = os.path.join(self._root, *filter(None, name.split(".")))
         for path in (f"{base}.py", os.path.join(base, "__init__.py")):
-            if os.path.isfile(path):  # False for a name that no file can have
+            if self._folders.holds(path):
                 self._read += 1
                 self._modules[name], self._reads[path] = read_file(path)
                 break

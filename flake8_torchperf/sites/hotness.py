@@ -22,6 +22,7 @@ from flake8_torchperf.sites.steps import (
     of_pipeline,
     steps_within,
 )
+from flake8_torchperf.suspects.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -229,13 +230,15 @@ def _returns_arrays(info: FunctionInfo) -> bool:
         case None:
             return False
         case ast.Name(id="float"):
-            return any(map(_speaks_of_arrays, info.node.args.args))
+            return any(_speaks_of_arrays(a.annotation) for a in info.node.args.args)
         case returns:
             return _speaks_of_arrays(returns)
 
 
-def _speaks_of_arrays(node: ast.AST) -> bool:
-    return any(isinstance(n, ast.Attribute) and n.attr == "ndarray" for n in ast.walk(node))
+def _speaks_of_arrays(annotation: ast.expr | None) -> bool:
+    return annotation is not None and any(
+        isinstance(n, ast.Attribute) and n.attr == "ndarray" for n in walk([annotation])
+    )
 
 
 def _works_on_host(owner: ClassInfo) -> bool:

@@ -9,6 +9,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.suspects.walk import walk
+
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
@@ -95,7 +97,7 @@ def steps_within(node: ast.AST) -> bool:
 
 def around_steps(loop: ast.AST) -> bool:
     """Does a loop hold another that is over steps? What it moves, it moves once for all of them."""
-    return not _heads_steps(loop) and any(map(_heads_steps, ast.walk(loop)))
+    return not _heads_steps(loop) and any(map(_heads_steps, walk([loop])))
 
 
 def _over_data(loop: ast.For) -> bool:
@@ -110,7 +112,7 @@ def _over_data(loop: ast.For) -> bool:
 
 def over_steps(node: ast.AST) -> bool:
     """Does the head of a loop in it, its own included, speak of steps?"""
-    return any(isinstance(inner, ast.While) or _heads_steps(inner) for inner in ast.walk(node))
+    return any(isinstance(inner, ast.While) or _heads_steps(inner) for inner in walk([node]))
 
 
 def _heads_steps(loop: ast.AST) -> bool:
@@ -129,7 +131,7 @@ def _speaks_of_steps(node: ast.expr) -> bool:
 
 def _carries(node: ast.AST) -> bool:
     """Does a loop in it give what one round made to a call in the next: ``x = model(x, t)``?"""
-    return any(isinstance(inner, ast.For) and _hands_on(inner) for inner in ast.walk(node))
+    return any(isinstance(inner, ast.For) and _hands_on(inner) for inner in walk([node]))
 
 
 def _hands_on(loop: ast.For) -> bool:

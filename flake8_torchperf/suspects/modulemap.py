@@ -184,12 +184,12 @@ def module_name(path: Path | None) -> tuple[str, str]:
     if path is None:
         return "", ""
     parts = [] if path.stem == "__init__" else [path.stem]
-    folder = Path(os.path.abspath(path)).parent
+    folder = os.path.dirname(os.path.abspath(path))
     for _ in range(MAX_PACKAGE_DEPTH):
-        if not (folder / "__init__.py").is_file():
+        if not os.path.isfile(os.path.join(folder, "__init__.py")):
             break
-        parts.insert(0, folder.name)
-        folder = folder.parent
+        folder, name = os.path.split(folder)
+        parts.insert(0, name)
     name = ".".join(parts)
     package = name if path.stem == "__init__" else name.rpartition(".")[0]
     return name, package

@@ -122,7 +122,8 @@ def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode 
     functions = tuple(
         info
         for info in module.defined
-        if id(info) in known or any(compiled.concerns(n) for n in ast.walk(info.node))
+        if id(info) in known
+        or any(compiled.concerns(n) for group in info.nodes.by_type().values() for n in group)
     )
     marked = any(
         compiled.concerns(n)

@@ -227,7 +227,7 @@ def _assigned_attributes(
         scope = scopes.of_function.get(id(method.node))
         if scope is None or not scope.me:
             continue
-        for node in ast.walk(method.node):
+        for node in walk([method.node]):
             targets: list[ast.expr] = []
             value: ast.expr | None = None
             if isinstance(node, ast.Assign):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.walk import children
+from flake8_torchperf.suspects.walk import children, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -122,7 +122,7 @@ def _default(name: str, args: ast.arguments) -> ast.expr | None:
 
 def _switched_off(function: Callable_, scopes: Scopes) -> bool:
     """Does the function ask ``if switch is None`` of a name of the module that is None?"""
-    for node in ast.walk(function):
+    for node in walk([function]):
         match node:
             case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()]):
                 values = scopes.root.names.get(name, [])
