@@ -304,7 +304,7 @@ EVIDENCE = {
         """,
     "methods that numpy has too are none": """
         def step(x):
-            y = x.reshape(-1).sum()
+            y = np.log(x.reshape(-1).sum())
             return float(y), x.shape, x.tolist()
         """,
     "a device alone is none": """

@@ -1,4 +1,4 @@
-"""What arrays can do as well tells of tensors, in a module that knows no arrays."""
+"""What arrays can do as well tells of tensors, in a function that speaks of no arrays."""
 
 from __future__ import annotations
 
@@ -65,19 +65,51 @@ def test_a_module_without_arrays(code):
 @table({
     "a reduction of what may be an array": """
         def f(kernel, x):
-            if kernel(x).sum() < 1:
+            if kernel(np.log(x)).sum() < 1:
                 return x
         """,
     "a product of what may be arrays": """
-        def f(jacobian, step, low):
+        def f(jacobian: np.ndarray, step, low):
             gain = jacobian @ step
             if gain > low:
                 return gain
         """,
     "a norm of what may be an array": """
-        def f(x, limit):
+        def f(x: "np.ndarray | None", limit):
             if x.norm() > limit:
                 return float(x)
+        """,
+    "what comes out may be an array": """
+        def f(x, limit) -> np.ndarray:
+            if x.norm() > limit:
+                return float(x)
+        """,
+    "a module's own statements": """
+        def load(): ...
+
+        LIMITS = load()
+        if LIMITS.sum() > 3:
+            print("many")
+        """,
+    "a method whose class speaks of arrays": """
+        class Buffer:
+            def __init__(self, n):
+                self.rows = np.zeros(n)
+
+            def full(self, done):
+                return bool(done.any())
+        """,
+    "the form of an index, whatever the function says": """
+        def f(a):
+            return a[:, -1].item() + a[a > 0].item()
+        """,
+    "no word of arrays in this function": """
+        def save(x):
+            np.save("x.npy", x)
+
+        def f(batch, limit):
+            if batch.get("done").any():  # TPF301
+                return batch.get("mask") @ limit
         """,
 })  # fmt: skip
 def test_a_module_with_arrays(code):

@@ -41,7 +41,7 @@ OUTPUTS = {
         """,
     "what is no module": """
         def score(model, ids, fn):
-            return model(ids).mean().item(), fn(ids).max().item()
+            return model(ids).mean().item(), np.abs(fn(ids).max().item())
         """,
 }
 

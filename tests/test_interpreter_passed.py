@@ -12,7 +12,7 @@ def test_a_parameter_is_what_the_functions_take_that_it_is_passed_to():
         def declared(n: int, t: torch.Tensor):
             return t
 
-        def checked(a, b, c, d, e):
+        def checked(a, b, c, d, e, f: np.ndarray | None = None):
             if not (a >= 0).all():  # TPF301
                 raise ValueError
             if (b >= 0).all():  # TPF301
@@ -35,7 +35,7 @@ def test_a_parameter_is_what_the_functions_take_that_it_is_passed_to():
             def scaled(x: torch.Tensor):
                 return x
 
-            def whole(self, x, y, z):
+            def whole(self, x, y, z, w: np.ndarray | None = None):
                 if x.max() > 1:  # TPF301
                     return 1
                 if y.max() > 1:  # TPF301

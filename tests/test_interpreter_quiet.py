@@ -200,7 +200,7 @@ ONCE = {
         class Points(torch.utils.data.Dataset):
             def __getitem__(self, i: int):
                 x = self.points[i]
-                return [x.max().item() for x in self.points.unbind(0)]
+                return [x.max().item() for x in self.points.unbind(0)]  # TPF101
 
             def normalise(self, x: Tensor):
                 for i in range(3):

@@ -218,7 +218,7 @@ def test_comparisons_are_masks(code):
             return sum(v.item() for v in values)
         """,
     "any": """
-        def f(a, b):
+        def f(a, b: "np.ndarray"):
             if (a > b).any():
                 return 1
         """,
@@ -232,10 +232,10 @@ def test_comparisons_are_masks(code):
         """,
     "torch's own words tell all the same": """
         def f(a):
-            return a.unsqueeze(0).item()  # TPF101
+            return np.sqrt(a.unsqueeze(0).item())  # TPF101
         """,
 })  # fmt: skip
-def test_a_module_that_knows_other_arrays(code):
+def test_a_function_that_knows_other_arrays(code):
     check(code, ALL, prelude=WITH_NUMPY)
 
 

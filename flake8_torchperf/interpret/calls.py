@@ -242,9 +242,10 @@ def unknown_method(
         return UNKNOWN
     if name == "zero_grad" and "set_to_none" in arguments.keywords:
         training.zero_grad(arguments, ctx)  # only torch's optimizers and modules take it
-    told = told_by_call(node, ctx.module, ctx.machine.table)
+    arrays = knows_arrays(ctx.module, ctx.node)
+    told = told_by_call(node, ctx.machine.table, arrays=arrays)
     if not told and owner == COMPARED and ctx.machine.table.method(name) is not None:
-        told = "" if knows_arrays(ctx.module) else f"a comparison is asked for `.{name}`"
+        told = "" if arrays else f"a comparison is asked for `.{name}`"
     if told:
         reason = Reason(told, node, None, Strength.INFERRED)
         dtype = "bool" if owner == COMPARED or name in ("any", "all") else "unknown"

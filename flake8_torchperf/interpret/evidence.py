@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 from flake8_torchperf.interpret.telling import (
     MODULE_METHODS,
     foreign,
+    knows_arrays,
     may_tell,
     of_no_tensor,
     told_by_attribute,
@@ -60,6 +61,7 @@ class Knowledge:
     table: TorchTable
     targets: dict[int, Use]
     flags: dict[str, set[str]]
+    arrays: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +113,7 @@ def used_as(
     uses = {name: Use() for name in names if name not in SHARED_OWNERS}
     if spec.vararg is not None:
         uses[spec.vararg.arg].mixed = True
-    known = Knowledge(module, table, {}, {})
+    known = Knowledge(module, table, {}, {}, knows_arrays(module, node))
     _walk(node.body, {name: (use,) for name, use in uses.items()}, known)
     return Evidence(uses, known.targets)
 
@@ -329,7 +331,7 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
                 if uses and of_no_tensor(node, known.table):
                     for use in uses:
                         use.foreign = True
-                told = told_by_call(node, known.module, known.table) if uses else ""
+                told = told_by_call(node, known.table, arrays=known.arrays) if uses else ""
                 if told:
                     _tell(uses, told, mask=func.attr in ("any", "all"))
             _passed(func, node, aliases, known)

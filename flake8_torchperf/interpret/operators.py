@@ -131,7 +131,7 @@ def binary(
 
 def _product(operator: ast.operator, node: ast.expr | ast.stmt, ctx: Context) -> Value:
     """``a @ b``: arrays and tensors have it, tensors alone where the module knows no arrays."""
-    if not isinstance(operator, ast.MatMult) or knows_arrays(ctx.module):
+    if not isinstance(operator, ast.MatMult) or knows_arrays(ctx.module, ctx.node):
         return UNKNOWN
     return Tensor(Reason("a product of matrices", node, None, Strength.INFERRED))
 

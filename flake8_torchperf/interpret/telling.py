@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import TorchTable
-    from flake8_torchperf.suspects.modulemap import ModuleMap
+    from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
     from flake8_torchperf.suspects.walk import Nodes
 
 # Attributes that of all objects met beside torch only tensors have, or that only a tensor is asked
@@ -37,7 +37,7 @@ BARE = {
     "sin", "tan", "cosh", "sinh", "atan", "acos", "asin", "ceil", "floor", "frac", "sign", "long",
     "int", "short", "byte", "char", "bool", "square", "backward",
 }  # fmt: skip
-# Methods that arrays and data frames have too. Where a module imports neither, they tell.
+# Methods that arrays and data frames have too. Where neither is spoken of, they tell.
 OF_ARRAYS = {
     "any", "all", "min", "max", "argmin", "argmax", "eq", "ne", "lt", "le", "gt", "ge", "pow",
     "dot", "mul", "div", "sum", "norm", "std", "var", "squeeze", "t",
@@ -99,8 +99,11 @@ def of_no_tensor(call: ast.Call, table: TorchTable) -> bool:
     )
 
 
-def told_by_call(call: ast.Call, module: ModuleMap, table: TorchTable) -> str:
-    """Why the owner of a called method is a tensor; "" where the call does not tell."""
+def told_by_call(call: ast.Call, table: TorchTable, *, arrays: bool) -> str:
+    """Why the owner of a called method is a tensor; "" where the call does not tell.
+
+    ``arrays`` is what `knows_arrays` says of the place.
+    """
     func = call.func
     if not isinstance(func, ast.Attribute):
         return ""
@@ -120,7 +123,7 @@ def told_by_call(call: ast.Call, module: ModuleMap, table: TorchTable) -> str:
         if keyword.arg == "memory_format" and name in ("clone", "contiguous"):
             return f"`.{name}({keyword.arg}=...)` is called"
     shown = name in OF_ARRAYS and bare == (name in BARE_ARRAYS)
-    if (shown or (name in ALONG and _axis_alone(call))) and not knows_arrays(module):
+    if (shown or (name in ALONG and _axis_alone(call))) and not arrays:
         return f"`.{name}(...)` is called"
     return ""
 
@@ -199,8 +202,49 @@ def _has(table: TorchTable, name: str) -> bool:
     return name in table.method_names() or name in table.attribute_names()
 
 
+@lru_cache(maxsize=64)
+def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> bool:
+    """Does a module import a library whose arrays answer as tensors do, or torch not at all?
+
+    Asked of a function: does it, or the class it is a method of, name such a library?
+    """
+    names = _array_names(module)
+    if not names:
+        return names is None
+    if function is None or not names.isdisjoint(module.nodes(function).words()):
+        return True
+    owner = _owners(module).get(id(function))
+    if owner is not None and not names.isdisjoint(module.nodes(owner).words()):
+        return True
+    spec = function.args
+    stated = [p.annotation for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    return any(_names_one(node, names) for node in (*stated, function.returns) if node is not None)
+
+
 @lru_cache(maxsize=4)
-def knows_arrays(module: ModuleMap) -> bool:
-    """Does the module import a library whose arrays answer as tensors do, or torch not at all?"""
-    heads = {target.partition(".")[0] for target in module.imports.values()}
-    return not ARRAYS.isdisjoint(heads) or "torch" not in heads
+def _owners(module: ModuleMap) -> dict[int, ast.ClassDef]:
+    """The class that each method of a module stands in, by the method's id."""
+    return {
+        id(method.node): info.node for info in module.classes.values() for method in info.functions
+    }
+
+
+@lru_cache(maxsize=4)
+def _array_names(module: ModuleMap) -> frozenset[str] | None:
+    """The names under which a module has libraries of arrays; None where it has no torch."""
+    heads = {name: target.partition(".")[0] for name, target in module.imports.items()}
+    if "torch" not in heads.values():
+        return None
+    return frozenset(name for name, head in heads.items() if head in ARRAYS)
+
+
+def _names_one(annotation: ast.expr, names: frozenset[str]) -> bool:
+    for node in ast.walk(annotation):
+        match node:
+            case ast.Name(id=name):
+                if name in names:
+                    return True
+            case ast.Constant(value=str(text)):
+                if any(name in text for name in names):
+                    return True
+    return False
