@@ -9,14 +9,29 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import functions
+from flake8_torchperf.interpret.parameters import declared_parameters
+from flake8_torchperf.interpret.values import Tensor
 from flake8_torchperf.sites.callers import Calls, calls_in
 from flake8_torchperf.sites.hotness import called_heat, decided, function_heat
+from flake8_torchperf.suspects.modulemap import FunctionInfo
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.interpret.unit import Names
     from flake8_torchperf.sites.model import Heat
-    from flake8_torchperf.suspects.modulemap import FunctionInfo
+    from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
+
+
+def nested_info(node: FunctionNode, outer: str, module: ModuleMap) -> FunctionInfo:
+    """A function that stands in another, whose qualified name is ``outer``."""
+    return FunctionInfo(node.name, f"{outer}.<locals>.{node.name}", node, None, module)
+
+
+def nested_heat(info: FunctionInfo, machine: Machine, names: Names) -> Heat:
+    """The heat of a function that stands in another, by itself."""
+    declared = declared_parameters(info, machine).values()
+    given = any(isinstance(value, Tensor) for value in declared)
+    return function_heat(info, lambda: given, names.hot, names.cold)
 
 
 class Heats:

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.compiled import OWN_TRAITS
+from flake8_torchperf.interpret.heats import nested_heat, nested_info
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import UNKNOWN, Tensor
 from flake8_torchperf.sites.hotness import named_heat, place_heat
@@ -109,7 +110,7 @@ class Reach:
         named_hot = any(fnmatchcase(info.name, glob) for glob in self._names.hot)
         if place_heat(info.module) is not None and not named_hot:
             return nested and bool(self._names.hot)
-        if nested:
+        if nested and self._nested_may_be_hot(info):
             return True
         named = named_heat(info.name, self._names.hot, self._names.cold)
         if named is not None and named.level is Level.COLD:
@@ -121,6 +122,22 @@ class Reach:
         if scope is Level.LOOP or info.name not in self._called():
             return False
         return self._heats.called(info).level >= Level.HOT
+
+    def _nested_may_be_hot(self, info: FunctionInfo) -> bool:
+        """May a function in this one run more often than it does?
+
+        A method of a class that stands in it may.
+        """
+        if info.nodes.of(ast.ClassDef):
+            return True
+        return any(
+            nested_heat(
+                nested_info(node, info.qualname, info.module), self._machine, self._names
+            ).level
+            >= Level.HOT
+            for node in info.nodes.of_any(ast.FunctionDef, ast.AsyncFunctionDef)
+            if node is not info.node
+        )
 
     def _called(self) -> frozenset[str]:
         """The names of all that is called in the module."""

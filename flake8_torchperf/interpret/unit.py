@@ -11,20 +11,19 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import compiled, expressions, functions, statements
+from flake8_torchperf.interpret.heats import nested_heat, nested_info
 from flake8_torchperf.interpret.machine import Budget, Context, Machine, Pending
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import (
     UNKNOWN,
     Device,
     Scalar,
-    Tensor,
     Value,
     join_all,
 )
 from flake8_torchperf.parse.snippet import Snippet
 from flake8_torchperf.sites.hotness import (
     MODULE_HEAT,
-    function_heat,
     is_kernel,
     named_heat,
     place_heat,
@@ -171,12 +170,11 @@ def _run_pending(
 
 def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names) -> None:
     outer, node = item.context, item.node
-    qualname = f"{outer.function}.<locals>.{node.name}"
-    inner = item.info or FunctionInfo(node.name, qualname, node, None, module)
+    made = nested_info(node, outer.function, module)
+    inner = item.info or made
     declared = declared_parameters(inner, machine)
-    given = any(isinstance(value, Tensor) for value in declared.values())
-    heat = function_heat(inner, lambda: given, names.hot, names.cold)
-    place = outer.but(function=qualname, node=node, returns=[])
+    heat = nested_heat(inner, machine, names)
+    place = outer.but(function=made.qualname, node=node, returns=[])
     if item.info is not None:
         me = functions.self_name(inner)
         place = place.but(owner=inner.owner, self_name=me)
