@@ -154,3 +154,68 @@ EACH = {
 @table(EACH)
 def test_what_is_done_in_each_step(code: str) -> None:
     check(code, HOT)
+
+
+TRAINING = {
+    "a method that goes backward": """
+        class Agent:
+            def learn(self):
+                batch = self.buffer.sample(32)
+                loss = F.mse_loss(self.net(batch.states), batch.returns)
+                loss.mean().backward()
+                return loss.item()  # TPF101
+
+            def tell(self):
+                loss = F.mse_loss(self.net(self.states), self.returns)
+                return loss.item()
+        """,
+    "by a scaler, or by the engine": """
+        class Trainer:
+            def update(self, batch):
+                loss = F.mse_loss(self.net(batch.x), batch.y)
+                self.scaler.scale(loss).backward()
+                return float(loss)  # TPF101
+
+            def advance(self, batch):
+                loss = F.mse_loss(self.net(batch.x), batch.y)
+                self.engine.backward(loss)
+                return float(loss)  # TPF101
+        """,
+    "called for each batch": """
+        class Strategy:
+            def __call__(self, model, x, y):
+                for _ in range(3):
+                    F.mse_loss(model(x), y).backward()
+                loss = F.mse_loss(model(x), y)
+                loss.backward()
+                return loss.item()  # TPF101
+        """,
+    "what holds the loop over steps is no step": """
+        class Fit:
+            def __call__(self, model, loader):
+                for x, y in loader:
+                    loss = F.mse_loss(model(x), y)
+                    loss.backward()
+                return loss.item()
+        """,
+    "a program, and what it calls before its loop": """
+        def _warm_up(net):
+            loss = net(torch.ones(3, device="cuda")).sum()
+            loss.backward()
+            return loss.item()
+
+        def main():
+            net = nn.Linear(3, 3).cuda()
+            first = _warm_up(net)
+            loss = net(torch.ones(3, device="cuda")).sum()
+            loss.backward()
+            print(loss, first)
+        """,
+}
+
+
+@table(TRAINING)
+def test_a_function_that_goes_backward_takes_a_step(code: str) -> None:
+    check(
+        code, HOT, prelude="import torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+    )

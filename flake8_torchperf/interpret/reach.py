@@ -16,8 +16,9 @@ from flake8_torchperf.interpret.compiled import OWN_TRAITS
 from flake8_torchperf.interpret.heats import nested_heat, nested_info
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import UNKNOWN, Tensor
-from flake8_torchperf.sites.hotness import named_heat, place_heat
+from flake8_torchperf.sites.hotness import named_heat
 from flake8_torchperf.sites.model import Level, SiteKind
+from flake8_torchperf.sites.places import place_heat
 from flake8_torchperf.suspects.host import HostNames
 from flake8_torchperf.suspects.nominate import (
     called_name,

@@ -20,8 +20,8 @@ from flake8_torchperf.interpret.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.sites.hotness import place_heat
 from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.sites.places import place_heat
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.arguments import Arguments

@@ -26,10 +26,10 @@ from flake8_torchperf.sites.hotness import (
     MODULE_HEAT,
     is_kernel,
     named_heat,
-    place_heat,
     stays_cold,
 )
 from flake8_torchperf.sites.model import Level, Site
+from flake8_torchperf.sites.places import place_heat
 from flake8_torchperf.suspects.modulemap import FunctionInfo, FunctionNode
 
 if TYPE_CHECKING:

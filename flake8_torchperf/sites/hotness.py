@@ -21,15 +21,15 @@ from flake8_torchperf.sites.steps import (
     is_entry_point,
     of_pipeline,
     steps_within,
+    trains,
 )
 from flake8_torchperf.suspects.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from flake8_torchperf.sites.callers import Calls, CallSite
-    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
+    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo
 
 # Functions that run every step, by PyTorch's and Lightning's conventions.
 HOT_NAMES = ("forward", "*_step", "step", "*_loss", "loss", "loss_fn", "compute_loss*", "__call__",
@@ -73,39 +73,10 @@ _TO_HOST = re.compile(
 )
 
 
-# Parts of a module's dotted name that say: run by a test runner, once to export a model, or to
-# tell a person what was found. Leading underscores count for nothing.
-COLD_PLACES = frozenset((
-    "init", "initialization", "test", "tests", "testing", "test_utils", "conftest", "onnx",
-    "export", "exporter", "benchmark", "benchmarks", "gradcheck", "tensorboard", "testing_utils",
-    "deprecated", "trace", "tracing", "tracer", "device_mesh", "tunable", "autotune", "autotuner",
-    "autotuning", "io", "database", "loader", "loaders", "dataloader", "dataloaders", "data_loader",
-    "data_loaders",
-))  # fmt: skip
-# Words of such a name, between underscores, that say the same, or that data is prepared for a model
-# there, or its results for people.
-COLD_WORDS = frozenset((
-    "report", "reports", "debug", "debugging", "visualizer", "visualization", "visualisation",
-    "export", "convert", "conversion", "processing", "preprocessing", "preprocess",
-    "tensorboard", "wandb", "plot", "plots", "plotting", "plotly", "prune", "pruner", "pruning",
-    "flop", "flops", "profile", "profiler", "profiling",
-))  # fmt: skip
-# Packages of modules that write to disk and read from it, or choose what is read.
-SAVING = frozenset((
-    "checkpoint", "checkpoints", "checkpointing", "dist_checkpointing", "datasets", "sampler",
-    "samplers",
-))  # fmt: skip
 # Decorators of functions that a kernel compiler takes; Python never runs them on tensors.
 KERNEL_DECORATORS = ("jit", "kernel", "autotune", "heuristics")
 
 
-# Compilers and tracers of torch's own: a file that imports from them handles graphs and fake
-# tensors.
-COMPILERS = (
-    "torch._inductor", "torch._dynamo", "torch._functorch", "torch._subclasses", "torch._export",
-    "torch._higher_order_ops", "torch._decomp", "torch._prims", "torch._refs", "torch.onnx",
-    "torch.fx.experimental", "torch.testing._internal", "torch._numpy",
-)  # fmt: skip
 # What a function names that measures time or records a graph: waiting is its purpose.
 MEASURING = {
     "elapsed_time",
@@ -130,62 +101,6 @@ def waits_each_step(node: ast.AST | None, base: Heat) -> bool:
     ):
         return False
     return base.level is not Level.HOT
-
-
-@lru_cache(maxsize=2)  # of the module linted: asked for each of its functions
-def place_heat(module: ModuleMap, *, compiled: bool = False) -> Heat | None:
-    """Tests and export code are cold, whatever their functions are called.
-
-    What a place is for (reports, conversions, data) says nothing of a function that is
-    ``compiled``: who hands it to a compiler wants it fast, and what it calls.
-    """
-    named = (*module.imports.values(), module.name)
-    if any(target.startswith(COMPILERS) for target in named):
-        return Heat(Level.COLD, "in a module that handles graphs")
-    parts, packaged = module.name.split("."), True
-    if module.path is not None:
-        above = _between_packages(module.path, len(parts) if module.package else 1)
-        if above:
-            parts = [*above, *parts]
-        elif not module.package:
-            parts, packaged = [module.path.parent.name, module.path.stem], False
-    for position, part in enumerate(parts, start=1):
-        last = position == len(parts)
-        plain = part.lstrip("_")
-        named_test = last and (part.startswith("test_") or part.endswith("_test"))
-        if (
-            plain in COLD_PLACES
-            or named_test
-            # A folder that is no package is called anything.
-            or (not compiled and (packaged or last) and _purpose(plain))
-            or (not compiled and plain in SAVING and not last)
-        ):
-            return Heat(Level.COLD, f"in {part}, which is no part of a step")
-    return None
-
-
-def _between_packages(path: Path, depth: int) -> list[str]:
-    """The folders without ``__init__.py`` above a module, below a package that has one.
-
-    Such folders belong to that package as well (PEP 420).
-    """
-    folder = path.parents[min(depth, len(path.parents)) - 1]
-    if path.stem == "__init__":
-        folder = folder.parent
-    names: list[str] = []
-    for _ in range(MAX_BETWEEN):
-        names.insert(0, folder.name)
-        folder = folder.parent
-        if (folder / "__init__.py").is_file():
-            return names
-    return []
-
-
-MAX_BETWEEN = 3
-
-
-def _purpose(name: str) -> bool:
-    return not COLD_WORDS.isdisjoint(name.split("_"))
 
 
 def is_kernel(info: FunctionInfo) -> bool:
@@ -326,6 +241,8 @@ def function_heat(
         return named
     if _runs_seldom(info):
         return Heat(Level.COLD, f"in {info.name}, which runs seldom")
+    if trains(info):
+        return Heat(Level.HOT, f"in {info.name}, which takes a training step")
     if any(d in ("torch.compile", "torch.jit.script") for d in info.decorators):
         return Heat(Level.STEP, f"in {info.name}, which is compiled")
     if given_tensors():

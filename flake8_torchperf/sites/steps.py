@@ -39,7 +39,29 @@ def is_entry_point(info: FunctionInfo) -> bool:
         return True
     if info.name != "__call__" or info.owner is None:
         return False
-    return of_pipeline(info) or bool(info.nodes.of_any(ast.For, ast.While))
+    return of_pipeline(info) or (bool(info.nodes.of_any(ast.For, ast.While)) and not trains(info))
+
+
+def trains(info: FunctionInfo) -> bool:
+    """Does a function take one training step: does it call ``loss.backward()`` outside any loop?"""
+    calls = [call for call in info.nodes.of(ast.Call) if _goes_backward(call)]
+    if not calls or info.name in PREAMBLES:
+        return False
+    looped = {
+        id(inner)
+        for loop in info.nodes.of_any(ast.For, ast.While, ast.AsyncFor)
+        for inner in ast.walk(loop)
+    }
+    return any(id(call) not in looped for call in calls)
+
+
+def _goes_backward(call: ast.Call) -> bool:
+    """``loss.backward()``, ``scaler.scale(loss).backward()``, ``self.manual_backward(loss)``."""
+    match call.func:
+        case ast.Attribute(value=owner, attr="backward" | "manual_backward"):
+            inherited = isinstance(owner, ast.Call) and _names(owner.func, "super")
+            return not inherited
+    return False
 
 
 def _runs_itself(info: FunctionInfo) -> bool:
