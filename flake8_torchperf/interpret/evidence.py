@@ -356,6 +356,9 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
                     use.method = attr
         case ast.Subscript(slice=ast.UnaryOp(op=ast.Invert(), operand=mask)):
             _tell(_use_of(mask, aliases), "its inverse is used as an index", mask=True)
+        case ast.Subscript(value=base, slice=ast.Constant(value=str())):
+            for use in _use_of(base, aliases):
+                use.foreign = True
         case ast.Subscript(value=base):
             uses = _use_of(base, aliases)
             told = told_by_index(node, known.module) if uses else ""
