@@ -168,7 +168,7 @@ STILL_HOT = {
                 self.limit = self._limit(w)
 
             def _limit(self, w: Tensor):
-                return w.max().item()  # TPF101
+                return w / w.max().item()  # TPF101
 
             def forward(self, x: Tensor):
                 return x * self._limit(x)
@@ -181,7 +181,7 @@ STILL_HOT = {
                 self.hook = self._limit
 
             def _limit(self, w: Tensor):
-                return w.max().item()  # TPF101
+                return w / w.max().item()  # TPF101
         """,
     "public: other modules may call it": """
         class Net(nn.Module):
@@ -190,11 +190,11 @@ STILL_HOT = {
                 self.limit = self.largest(w)
 
             def largest(self, w: Tensor):
-                return w.max().item()  # TPF101
+                return w / w.max().item()  # TPF101
         """,
     "called from what may be hot": """
         def _limit(w: Tensor):
-            return w.max().item()  # TPF101
+            return w / w.max().item()  # TPF101
 
         def compute(state):
             return _limit(state.weight)
@@ -203,7 +203,7 @@ STILL_HOT = {
         def _limit(w: Tensor, depth: int):
             if depth:
                 return _limit(w, depth - 1)
-            return w.max().item()  # TPF101
+            return w / w.max().item()  # TPF101
         """,
 }
 

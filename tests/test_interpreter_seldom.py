@@ -145,7 +145,7 @@ HOT_ALL_THE_SAME = {
     "made to be called later": """
         def _init_hooks(module: nn.Module):
             def hook(x: Tensor):
-                return x.max().item()  # TPF101
+                return x / x.max().item()  # TPF101
             module.register_forward_hook(hook)
         """,
     "a processor of what a model made": """
@@ -202,7 +202,7 @@ HOT_ALL_THE_SAME = {
     "at the end of a batch": """
         class Stop:
             def on_train_batch_end(self, current: Tensor):
-                return current.item()  # TPF101
+                return current / current.max().item()  # TPF101
         """,
     "waiting in each step, whoever asks": """
         class Engine:
@@ -250,13 +250,13 @@ def test_what_is_combined_with_rows_on_the_host_is_there_too() -> None:
                 self.total = torch.zeros(3)
 
             def grown(self, x: Tensor):
-                return bool((self.total + x).sum() < 3)  # TPF101
+                return x * bool((self.total + x).sum() < 3)  # TPF101
 
         def directions(x: Tensor, n: int):
             m = torch.eye(3) - x * x.mT
             rows = torch.zeros(n, 3) + x
             number = torch.zeros(()) + x
-            return bool(m.sum() < 3), bool(rows.sum() < 3), bool(number.sum() < 3)  # TPF101
+            return bool(m.sum() < 3), bool(rows.sum() < 3), x * bool(number.sum() < 3)  # TPF101
         """,
         HOT,
     )

@@ -136,14 +136,14 @@ def test_states_told_by_name(code):
         def scale(image: Tensor, low: int):
             if not torch.jit.is_tracing():
                 low = image.sum()
-            return int(low)  # TPF101
+            return image * int(low)  # TPF101
         """,
     "a scripted run or another condition": """
         def scale(image: Tensor, exact: bool):
             size = 0
             if exact or torch.jit.is_scripting():
                 size = image.sum()
-            return int(size)  # TPF101
+            return image * int(size)  # TPF101
         """,
     "where the eager branch leaves, the other goes on": """
         def scale(image: Tensor):

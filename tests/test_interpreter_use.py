@@ -381,7 +381,7 @@ def test_paths_and_ranks(code):
 
 @table({
     "another library works on the host": """
-        def f(x: torch.Tensor, i):
+        def step(x: torch.Tensor, i):
             y = ndimage.spread(x.cpu().numpy() * 2)
             return y, torch.save(x.cpu(), "f")  # TPF102
         """,
@@ -390,7 +390,7 @@ def test_paths_and_ranks(code):
             return [ndimage.spread(x.cpu().numpy()) for x in xs]  # TPF102
         """,
     "the caller asks for the copy": """
-        def f(x: torch.Tensor, to_cpu, cpu_offload):
+        def step(x: torch.Tensor, to_cpu, cpu_offload):
             if to_cpu:
                 x = x.cpu()
             return x.cpu() if not cpu_offload else x  # TPF102

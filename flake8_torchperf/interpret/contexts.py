@@ -130,6 +130,8 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
                 return ASKED, True
             if "first" in words and not ROUND_WORDS.isdisjoint(words):
                 return FIRST, True
+            if not LOGGED.isdisjoint(words) and not WHETHER.isdisjoint(words):
+                return LOGGING_ASKED, True
             if not WAITING.isdisjoint(words):
                 return WAITING_ASKED, True
         case ast.Compare(
@@ -139,6 +141,11 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
         case ast.Compare(left=ast.BinOp(op=ast.Mod()) as every, ops=[ast.Eq()]):
             if _counts_steps(every):
                 return "once in several steps", True
+        case (
+            ast.Compare(left=ast.BinOp(op=ast.Mod(), left=count), ops=[ast.NotEq() | ast.Gt()])
+            | ast.BinOp(op=ast.Mod(), left=count)
+        ) if _names_step(count):
+            return "once in several steps", False
         case ast.Compare(left=left, ops=[ast.Eq()]) if _counted(left, ctx):
             return "in one round of its loop", True
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=int())]):
@@ -155,6 +162,10 @@ ASKED_CHECK = "in a check that a caller asks for"
 # Names of flags by which a caller asks for a check.
 CHECKING = re.compile(r"check|validat|verif|assert|finite|nan|safe")
 FIRST = "on the first call"
+# Words of a flag by which a program logs in some steps: `should_log`, `do_logging`.
+LOGGED = frozenset(("log", "logging", "report", "print", "plot"))
+WHETHER = frozenset(("should", "do", "need", "needs", "must", "is", "want", "to"))
+LOGGING_ASKED = "in a step that is logged"
 
 
 def _off(name: str, ctx: Context) -> bool:
@@ -301,6 +312,16 @@ def branch_context(
         # In compiled code the warning itself is what costs: it ends the graph.
         return ctx.demote("on the way to a warning")
     return ctx
+
+
+def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
+    """The context after ``if not should_log: return``: as in an ``else`` of that ``if``."""
+    if node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
+        return ctx
+    guard = guard_of(node.test, env, ctx)
+    if guard is None or guard[0] == TRACING_ONLY:
+        return ctx
+    return branch_context(ctx, guard, None, holds=False)
 
 
 def _warns(statement: ast.stmt) -> bool:

@@ -18,9 +18,17 @@ from flake8_torchperf.interpret.contexts import (
     WAITING_ASKED,
 )
 from flake8_torchperf.interpret.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
+from flake8_torchperf.sites.handed import Handed
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
-from flake8_torchperf.sites.steps import OF_PIPELINE, OUTSIDE, around_steps, prepares
+from flake8_torchperf.sites.reads import HANDED_OUT
+from flake8_torchperf.sites.steps import (
+    OF_PIPELINE,
+    OUTSIDE,
+    TRAINING_STEP,
+    around_steps,
+    prepares,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,6 +71,8 @@ def emit(
     )
     if why:
         ctx = ctx.demote(why)
+    if _handed_out(ctx, kind, node, traits):
+        traits = (*traits, HANDED_OUT)
     sink.append(
         Site(
             kind,
@@ -78,6 +88,19 @@ def emit(
             _compiled(kind, ctx, operation),
         )
     )
+
+
+def _handed_out(ctx: Context, kind: SiteKind, node: ast.AST, traits: Iterable[str]) -> bool:
+    """Is what is read here for somebody else than the function that reads it?"""
+    if ctx.node is None or ctx.loops or ctx.base.level is not Level.HOT:
+        return False
+    if ctx.base.because.endswith(TRAINING_STEP):
+        return False
+    if kind is SiteKind.HOST_READ:
+        return Handed(ctx.node).out(node)
+    if kind is not SiteKind.TRANSFER or "to-host" not in traits:
+        return False
+    return not Handed(ctx.node).worked_on(node, ctx.module.qualify)
 
 
 def _for_a_purpose(
@@ -184,6 +207,8 @@ def heat(ctx: Context) -> Heat:
         return ctx.base
     if ctx.demoted:
         return Heat(Level.COLD, ctx.demoted)
+    if ctx.base.level is Level.COLD and all(_written_out(place.node) for place in ctx.loops):
+        return ctx.base
     if ctx.loops:
         because = ctx.base.because
         pipeline = because.endswith(OF_PIPELINE)
@@ -191,8 +216,18 @@ def heat(ctx: Context) -> Heat:
             return ctx.base
         place = ctx.loops[-1]
         over = " over {over}" if place.over is not None else ""
-        return Heat(Level.LOOP, "in the loop at line {line}" + over, place.node)
+        because = "in the loop at line {line}" + over
+        return Heat(Level.LOOP, because, place.node, around=ctx.base.level)
     return ctx.base
+
+
+def _written_out(loop: ast.AST) -> bool:
+    """``for side in (left, right):`` is as good as two lines: it does not repeat anything."""
+    return (
+        isinstance(loop, ast.For)
+        and isinstance(loop.iter, (ast.Tuple, ast.List))
+        and not any(isinstance(item, ast.Starred) for item in loop.iter.elts)
+    )
 
 
 def names_rows(node: ast.AST, ctx: Context) -> bool:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret import functions
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import Tensor
+from flake8_torchperf.sites.called import called_heat
 from flake8_torchperf.sites.callers import Calls, calls_in
-from flake8_torchperf.sites.hotness import called_heat, decided, function_heat
+from flake8_torchperf.sites.hotness import decided, function_heat
 from flake8_torchperf.suspects.modulemap import FunctionInfo
 
 if TYPE_CHECKING:

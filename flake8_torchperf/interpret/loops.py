@@ -255,12 +255,36 @@ def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
     callee = expressions.evaluate(value.func, env, ctx.silent())
     if not isinstance(callee, External) or callee.name not in GROWING:
         return
-    if not _carried(path, value, ctx.loops[-1].node):
+    if not _carried(path, value, ctx.loops[-1].node) or _looked_at(path, value, ctx.loops[-1].node):
         return
     grown = expressions.evaluate(pieces[0], env, ctx.silent())
     operand = tensor_of(grown)
     name = callee.name.rpartition(".")[2]
     emit(ctx, SiteKind.GROWTH, name, value, operand, operand_node=target)
+
+
+def _looked_at(path: str, grown: ast.Call, loop: ast.AST) -> bool:
+    """Does each round use all that was collected so far, so that it has to be in one piece?
+
+    Its shape and whether it is there at all could be told of a list as well.
+    """
+    aside = {id(inner) for inner in ast.walk(grown)}
+    for node in ast.walk(loop):
+        match node:
+            case ast.Attribute(value=inner, attr=name) if name in OF_SHAPE:
+                aside.add(id(inner))
+            case ast.Call(func=ast.Name(id="len"), args=[inner]) | ast.Return(value=inner):
+                aside.add(id(inner))
+            case ast.Compare(left=inner, ops=[ast.Is() | ast.IsNot()]):
+                aside.add(id(inner))
+    return any(
+        path_of(node) == path and isinstance(node.ctx, ast.Load) and id(node) not in aside
+        for node in ast.walk(loop)
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+    )
+
+
+OF_SHAPE = frozenset(("shape", "size", "numel", "ndim", "dim", "dtype", "device"))
 
 
 def _pieces(call: ast.Call) -> list[ast.expr]:

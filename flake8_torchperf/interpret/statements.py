@@ -31,6 +31,7 @@ from flake8_torchperf.interpret.contexts import (
     NO_GRADIENTS,
     TRACED,
     TRACING_ONLY,
+    after_leaving,
     branch_context,
     ends_in_raise,
     first_call,
@@ -108,6 +109,8 @@ def block(
             current = flow.env
             breaks += flow.breaks
             continues += flow.continues
+            if type(statement) is ast.If and current is not None:
+                ctx = after_leaving(statement, current, ctx)
         if states is not None and current is not None:
             states.append(dict(current))
     return Flow(current, breaks, continues)

@@ -17,6 +17,7 @@ from flake8_torchperf.interpret.ranks import FIXED, with_rank
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.types import LEGACY_TENSORS
 from flake8_torchperf.interpret.values import (
+    BESIDE_HOST,
     COMPARED,
     UNKNOWN,
     Device,
@@ -164,7 +165,15 @@ def _device(op: Op, arguments: Arguments, tensors: list[Tensor], ctx: Context) -
         return result_device(op, tensors)
     if op.factory:
         return moves.factory_device(ctx)
+    if _of_numbers(arguments) and moves.factory_device(ctx) == "host":
+        return BESIDE_HOST  # for who counts all reads it is one
     return "unknown"
+
+
+def _of_numbers(arguments: Arguments) -> bool:
+    """``torch.div(height, 2)``: of numbers alone a tensor is made first, where factories do."""
+    values = [argument.value for argument in arguments.positional]
+    return bool(values) and not arguments.open and all(isinstance(v, Scalar) for v in values)
 
 
 def result_device(op: Op, tensors: list[Tensor]) -> str:

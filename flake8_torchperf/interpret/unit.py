@@ -30,6 +30,7 @@ from flake8_torchperf.sites.hotness import (
 )
 from flake8_torchperf.sites.model import Level, Site
 from flake8_torchperf.sites.places import place_heat
+from flake8_torchperf.sites.reads import asked_for
 from flake8_torchperf.suspects.modulemap import FunctionInfo, FunctionNode
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names, heats
         sites.clear()
     if sites and place.base is heat and not place.base_stays_cold:
         sites = _by_calls(sites, info, heats)
-    return Unit(snippet, tuple(sites))
+    return Unit(snippet, tuple(map(asked_for, sites)))
 
 
 def interpret_module(module: ModuleMap, machine: Machine) -> Unit:
@@ -109,7 +110,7 @@ def interpret_module(module: ModuleMap, machine: Machine) -> Unit:
         statements.block(body, {}, place)
     except RecursionError:
         sites.clear()
-    return Unit(Snippet(module.lines, body), tuple(sites))
+    return Unit(Snippet(module.lines, body), tuple(map(asked_for, sites)))
 
 
 def _by_calls(sites: list[Site], info: FunctionInfo, heats: Heats) -> list[Site]:
@@ -124,7 +125,16 @@ def _by_calls(sites: list[Site], info: FunctionInfo, heats: Heats) -> list[Site]
         return sites
     if not called.loops:
         return [replace(site, heat=called) for site in sites]
-    return [replace(site, heat=called) if site.heat is heat else site for site in sites]
+    return [_warmed(site, heat, called) for site in sites]
+
+
+def _warmed(site: Site, heat: Heat, called: Heat) -> Site:
+    """A site of a function of which its calls say something else than the function itself."""
+    if site.heat is heat:
+        return replace(site, heat=called)
+    if site.heat.level is Level.LOOP and site.heat.around is heat.level:
+        return replace(site, heat=replace(site.heat, around=called.level))
+    return site
 
 
 def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context:

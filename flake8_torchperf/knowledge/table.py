@@ -97,9 +97,9 @@ class Op:
         """The flags that hold for a call with these kinds of arguments.
 
         Those of the best matching overloads, without the letters d, h, s and y where a parameter in
-        `unless` is given or none in `only_with` is. `repeat_interleave` with `output_size` has no
-        `y`, for example. `mask` says that a boolean tensor is among the arguments, which
-        `__getitem__` asks for.
+        `unless` is given or none in `only_with` is, or only as False. `repeat_interleave` with
+        `output_size` has no `y`, for example. `mask` says that a boolean tensor is among the
+        arguments, which `__getitem__` asks for.
         """
         best = best_fitting(self.overloads, positional, keywords)
         flags = self.own_flags.union(*(overload.flags for overload in best or self.overloads))
@@ -107,7 +107,9 @@ class Op:
         if mask:
             given.add(MASK)
         spared = any(name in given for name in self.unless)
-        if spared or (self.only_with and not any(name in given for name in self.only_with)):
+        kinds = keywords if isinstance(keywords, Mapping) else {}
+        asked = {name for name in given if kinds.get(name) != "0"}
+        if spared or (self.only_with and not any(name in asked for name in self.only_with)):
             return flags - _CONDITIONAL
         return flags
 

@@ -64,13 +64,15 @@ class Heat:
 
     Until the site is located, ``because`` holds ``{line}`` and ``{over}`` for what only
     positions can tell, and ``node`` is the loop they belong to. ``loops`` is False for the heat of
-    a function whose loops make nothing in it hotter.
+    a function whose loops make nothing in it hotter. ``around`` is, in a loop, the level of the
+    function that holds it.
     """
 
     level: Level
     because: str
     node: ast.AST | None = None
     loops: bool = True
+    around: Level = Level.COLD
 
 
 @dataclass(frozen=True, slots=True)

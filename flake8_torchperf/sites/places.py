@@ -23,7 +23,8 @@ COLD_PLACES = frozenset((
     "export", "exporter", "benchmark", "benchmarks", "gradcheck", "tensorboard", "testing_utils",
     "deprecated", "trace", "tracing", "tracer", "device_mesh", "tunable", "autotune", "autotuner",
     "autotuning", "io", "database", "loader", "loaders", "dataloader", "dataloaders", "data_loader",
-    "data_loaders",
+    "data_loaders", "evaluation", "evaluator", "evaluators", "naive", "ref", "reference",
+    "writer", "writers",
 ))  # fmt: skip
 # Words of such a name, between underscores, that say the same, or that data is prepared for a model
 # there, or its results for people.
@@ -35,8 +36,8 @@ COLD_WORDS = frozenset((
 ))  # fmt: skip
 # Packages of modules that write to disk and read from it, or choose what is read.
 SAVING = frozenset((
-    "checkpoint", "checkpoints", "checkpointing", "dist_checkpointing", "datasets", "sampler",
-    "samplers",
+    "checkpoint", "checkpoints", "checkpointing", "dist_checkpointing", "datasets", "data",
+    "sampler", "samplers",
 ))  # fmt: skip
 # Compilers and tracers of torch's own: a file that imports from them handles graphs and fake
 # tensors.

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.suspects.walk import walk
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -23,6 +25,7 @@ RUNNING = ("evaluate", "validate", "fit", "train", "evaluation_loop", "validatio
 DATA = re.compile("step|batch|epoch|loader|data|iter", re.IGNORECASE)
 EACH_STEP = ("forward", "__call__", "step", "training_step", "loss")
 OUTSIDE = "outside its loop over steps"
+TRAINING_STEP = "which takes a training step"
 OF_PIPELINE = f"a part of a pipeline, {OUTSIDE}"
 
 
@@ -149,6 +152,44 @@ def _speaks_of_steps(node: ast.expr) -> bool:
         for inner in ast.walk(node)
         for name in (getattr(inner, "id", ""), getattr(inner, "attr", ""))
     )
+
+
+def makes_steps(loop: ast.AST) -> bool:
+    """Is each round of this very loop a step: of training, of a solver, over batches of data?"""
+    if isinstance(loop, ast.While) or _heads_steps(loop):
+        return True
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
+    if _over_batches(loop) or (isinstance(loop, ast.For) and _hands_on(loop)):
+        return True
+    waiting: list[ast.AST] = [*loop.body]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Attribute) and node.attr in TRAINING:
+            return True
+        if not isinstance(node, (*FUNCTIONS, ast.For, ast.AsyncFor, ast.While)):
+            waiting.extend(ast.iter_child_nodes(node))
+    return False
+
+
+# What is called in a step of training.
+TRAINING = frozenset(("backward", "manual_backward", "zero_grad"))
+BATCHES = frozenset(("batch", "minibatch", "mini_batch", "microbatch", "micro_batch"))
+
+
+def _over_batches(loop: ast.For | ast.AsyncFor) -> bool:
+    """``for batch in data``, ``for x, y in loader``."""
+    if any("loader" in name.lower() for name in _names_in(loop.iter)):
+        return True
+    return not BATCHES.isdisjoint(_names_in(loop.target))
+
+
+def _names_in(node: ast.AST) -> Iterator[str]:
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            yield inner.id
+        elif isinstance(inner, ast.Attribute):
+            yield inner.attr
 
 
 def _carries(node: ast.AST) -> bool:

@@ -1,0 +1,115 @@
+"""Reads that their author wrote as reads, and whether anything says that they cost each step.
+
+Enters sites with the heat of their place; leaves them, colder where waiting is what was asked for.
+``x.item()``, ``float(x)`` and ``x.cpu()`` say that the host gets something; ``x[mask]`` and
+``if x.any():`` do not. Who writes the first knows that the host is involved: it matters where steps
+are repeated, and nobody is surprised by it elsewhere. Must not know rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+
+from flake8_torchperf.sites.model import Level, Site, SiteKind
+from flake8_torchperf.sites.steps import makes_steps
+
+# Operations that are called to get a number; those that read one on the way are not among them.
+NUMBERS = frozenset((
+    "item", "int", "float", "bool", "complex", "round", "index", "operator.index", "is_nonzero",
+    "__int__", "__float__", "__bool__", "__complex__", "__round__", "__index__",
+))  # fmt: skip
+# The trait of a number that a function returns or keeps and does not compute with, and of a copy on
+# the host with which it does not either.
+HANDED_OUT = "handed-out"
+# Operations on one row, after which it is still that row.
+KEEPING = frozenset((
+    "detach", "data", "float", "double", "half", "int", "long", "bool", "clone", "contiguous",
+    "squeeze", "flatten", "view", "reshape",
+))  # fmt: skip
+
+
+def asked_for(site: Site) -> Site:
+    """The site, cold if it is a read that was asked for, and none that each step repeats."""
+    if not _is_asked_for(site) or _repeated(site):
+        return site
+    return replace(site, heat=replace(site.heat, level=Level.COLD))
+
+
+def _is_asked_for(site: Site) -> bool:
+    match site.kind:
+        case SiteKind.HOST_READ:
+            return site.operation in NUMBERS or site.operation.startswith("math.")
+        case SiteKind.TRANSFER:
+            return "to-host" in site.traits
+        case SiteKind.HOST_COMPARISON:
+            return site.operation != "in"
+        case SiteKind.SYNCHRONIZE:
+            return True
+    return False
+
+
+def _repeated(site: Site) -> bool:
+    """Is it known to run in each step, or once for each element of what one step works on?"""
+    if site.heat.level is not Level.LOOP:
+        return site.heat.level is not Level.HOT or not _given_away(site)
+    if site.heat.around >= Level.STEP:
+        return True
+    nodes = [loop.node for loop in site.loops if loop.node is not None]
+    if any(map(makes_steps, nodes)):
+        return True
+    if site.heat.around is Level.COLD:
+        return False
+    return site.kind is not SiteKind.TRANSFER or any(_rows(loop, site) for loop in nodes)
+
+
+def _given_away(site: Site) -> bool:
+    """Is what is read, in a function of which only its tensors are known, for somebody else?"""
+    return HANDED_OUT in site.traits
+
+
+def _rows(loop: ast.AST, site: Site) -> bool:
+    """Does each round take one row of a tensor: ``x[i].cpu()``, ``for row in x: row.cpu()``?
+
+    The items of a dict are tensors of their own, and so are the pieces that a tensor is split into,
+    which is done to keep them small.
+    """
+    iterated = loop.generators[0].iter if isinstance(loop, COMPREHENSIONS) else None
+    target: ast.expr | None = None
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        iterated, target = loop.iter, loop.target
+    elif isinstance(loop, COMPREHENSIONS):
+        target = loop.generators[0].target
+    if iterated is None or target is None or _in_pieces(iterated):
+        return False
+    counted = {inner.id for inner in ast.walk(target) if isinstance(inner, ast.Name)}
+    node = site.operand_node
+    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
+        if isinstance(node, ast.Subscript) and _mentions(node.slice, counted):
+            return True
+        if isinstance(node, ast.Call):
+            called = node.func
+            if not isinstance(called, ast.Attribute) or called.attr not in KEEPING:
+                return False
+            node = called
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in counted
+
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+# Methods that give parts, or what is kept under a name.
+PARTING = frozenset(("split", "chunk", "tensor_split", "items", "values", "keys"))
+
+
+def _in_pieces(iterated: ast.expr) -> bool:
+    for call in ast.walk(iterated):
+        match call:
+            case ast.Call(func=ast.Attribute(attr=name)) if name in PARTING:
+                return True
+            case ast.Call(func=ast.Name(id="range"), args=[_, _, _]):
+                return True
+    return False
+
+
+def _mentions(node: ast.expr, names: set[str]) -> bool:
+    return any(isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(node))

@@ -1,0 +1,282 @@
+"""Reads that are written as reads: hot where a step repeats them, or where tensors need the number.
+
+Each program of the first table is silent by default and reports the marked lines in scope `all`;
+its near neighbours are reported in both.
+"""
+
+from __future__ import annotations
+
+from linting import ALL, HOT, check, findings, program, table
+
+ASKED_FOR = {
+    "a number that is returned": """
+        def largest(x: Tensor) -> float:
+            top = x.max().item()  # TPF101
+            return round(top, 3)
+
+        def stats(x: Tensor):
+            return {"low": float(x.min()), "high": x.max().item() / 2}  # TPF101, TPF101
+        """,
+    "a number that is kept": """
+        class Tracker:
+            def seen(self, x: Tensor):
+                self.last = x[0].item()  # TPF101
+                self.all.append(Entry("last", x[-1].item()))  # TPF101
+        """,
+    "a copy for somebody else": """
+        def decoded(x: Tensor, decoder):
+            coordinates = x.detach().cpu()  # TPF102
+            return decoder(x.tolist()), coordinates  # TPF102
+        """,
+    "a loop over what is set up": """
+        def prepared(table, names):
+            energies = torch.rand(9, device="cuda")
+            return {name: energies[table[name]].item() for name in names}  # TPF101
+        """,
+    "a loop that collects": """
+        def snapshot(model: nn.Module):
+            kept = {}
+            for name, p in model.named_parameters():
+                kept[name] = p.detach().cpu()  # TPF102
+            return kept
+        """,
+    "one number for each epoch": """
+        def fit(model: nn.Module, epochs: int, loader, optimizer):
+            for epoch in range(epochs):
+                for batch in loader:
+                    loss = model(batch).mean()
+                    loss.backward()
+                    optimizer.step()
+                print(epoch, float(torch.stack(list(model.parameters())).norm()))  # TPF101
+        """,
+    "pieces of what is too large": """
+        def distances(x: Tensor, y: Tensor):
+            return torch.cat([torch.cdist(part, y).cpu() for part in x.split(64)])  # TPF102
+
+        def rows(x: Tensor):
+            found = []
+            for i in range(0, len(x), 64):
+                found.append(x[i : i + 64].cpu())  # TPF102
+            return found
+        """,
+    "compared where it is checked": """
+        def same(modules):
+            first = torch.rand(3, device="cuda")
+            for module in modules:
+                if torch.equal(first, module.weight):  # TPF105
+                    return module
+        """,
+}
+
+
+@table(ASKED_FOR)
+def test_what_is_asked_for(code: str) -> None:
+    check(code, ALL)
+    assert findings(program(code), HOT) == []
+
+
+REPEATED = {
+    "a number that goes back to tensors": """
+        def scaled(x: Tensor, limit: float):
+            top = x.max().item()  # TPF101
+            if top > limit:
+                x = x * (limit / top)
+            return x
+        """,
+    "a copy that is computed with": """
+        def entropy(x: Tensor):
+            p = x.softmax(-1).cpu()  # TPF102
+            return -(p * p.log()).sum(-1)
+
+        def median(x: Tensor):
+            return np.median(x.cpu().numpy())  # TPF102
+        """,
+    "a loop of training": """
+        def fit(model: nn.Module, data, optimizer):
+            losses = []
+            for x in data:
+                loss = model(x).mean()
+                loss.backward()
+                losses.append(loss.item())  # TPF101
+            return losses
+        """,
+    "a loop over steps": """
+        def sample(model: nn.Module, x: Tensor, timesteps: list[int]):
+            for t in timesteps:
+                x = torch.mul(x, t)
+                print(x.cpu())  # TPF102
+        """,
+    "a loop that hands on": """
+        def solve(model: nn.Module, x: Tensor, n: int):
+            for i in range(n):
+                x = torch.mul(x, model(x))
+                if x.max().item() > 3:  # TPF101
+                    break
+        """,
+    "a loop until something holds": """
+        def decode(model: nn.Module):
+            token = torch.zeros(1, device="cuda")
+            while True:
+                token = torch.mul(token, 2)
+                if token.item() == 2:  # TPF101
+                    return
+        """,
+    "batches of data": """
+        def evaluate_all(model: nn.Module, loader):
+            scores = []
+            for x, y in loader:
+                scores.append(torch.dot(x, y).item())  # TPF101
+            return scores
+        """,
+    "row by row": """
+        def rows(x: Tensor, masks: Tensor):
+            found = [row.detach().cpu() for row in x]  # TPF201, TPF102
+            for i in range(3):
+                found.append(masks[i].cpu().tolist())  # TPF102
+            return found
+        """,
+    "in what a step calls": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                return self.rows(x)
+
+            def rows(self, x: Tensor):
+                for name, p in self.named_parameters():
+                    print(p.cpu())  # TPF102
+                return x.max().item()  # TPF101
+        """,
+}
+
+
+@table(REPEATED)
+def test_what_is_repeated(code: str) -> None:
+    check(code, HOT)
+
+
+SELDOM = {
+    "numbers alone make a tensor on the host": """
+        def forward(self, x: Tensor):
+            h, w = x.shape
+            return int(torch.div(h, 2)), int(torch.true_divide(w, 2))  # TPF101, TPF101
+        """,
+    "where only other steps return": """
+        class Trainer:
+            def train_step(self, x: Tensor, step: int):
+                if not self.should_log:
+                    return
+                print(x.mean().item())  # TPF101
+
+            def eval_step(self, x: Tensor, step: int):
+                if step % 10 != 0:
+                    return x
+                return x[x > 0]  # TPF402
+        """,
+    "called every so many steps alone": """
+        class Optimizer:
+            def step(self, x: Tensor):
+                if self.steps % self.gap == 0:
+                    self.renew(x)
+
+            def renew(self, x: Tensor):
+                for i in range(3):
+                    x = self.cut(x[x > i])  # TPF402
+                return x
+
+            def cut(self, x: Tensor):
+                return x[x < 9]  # TPF402
+        """,
+    "a loop that is written out": """
+        def sides(limit):
+            left, right = torch.rand(3, device="cuda"), torch.rand(3, device="cuda")
+            for side in (left, right):
+                if side.max() > limit:  # TPF301
+                    return False
+            return True
+        """,
+    "a reference, a check, a file that is written": """
+        def attention_ref(x: Tensor):
+            return x[x > 0]  # TPF402
+
+        def verify_sums(x: Tensor):
+            if x.sum() > 3:  # TPF301
+                raise ValueError("too much")
+
+        class PdbWriter(Base):
+            def put(self, x: Tensor):
+                return x[x > 0]  # TPF402
+        """,
+}
+
+
+@table(SELDOM)
+def test_what_is_seldom(code: str) -> None:
+    check(code, ALL)
+    assert findings(program(code), HOT) == []
+
+
+NO_SITE = {
+    "errors that nobody looks at": """
+        def forward(self, x: Tensor):
+            factor, info = torch.linalg.cholesky_ex(x, check_errors=False)
+            return factor
+        """,
+    "what grows is needed whole in each round": """
+        def sample(model: nn.Module, tokens: Tensor):
+            for i in range(9):
+                token = model(tokens)
+                tokens = torch.cat((tokens, token), dim=-1)
+            return tokens
+        """,
+}
+
+
+@table(NO_SITE)
+def test_what_is_no_site(code: str) -> None:
+    assert findings(program(code), ALL) == []
+
+
+STILL_ONE = {
+    "an accelerator's own numbers, and errors that are looked for": """
+        def forward(self, x: Tensor):
+            h, w = x.shape
+            factor, info = torch.linalg.cholesky_ex(x, check_errors=True)  # TPF404
+            return int(torch.div(x.sum(), h))  # TPF101
+        """,
+    "what grows is only asked for its size": """
+        def sample(model: nn.Module, tokens: Tensor):
+            for i in range(9):
+                tokens = torch.cat((tokens, model(tokens.shape[0])), dim=-1)  # TPF205
+            return tokens
+        """,
+    "a flag that says something else, a branch that goes on": """
+        class Trainer:
+            def train_step(self, x: Tensor, log: bool):
+                if not log:
+                    x = x.exp()
+                if not self.should_log:
+                    x = x * 2
+                return x[x > 0]  # TPF402
+        """,
+    "called every so many steps and in each": """
+        class Optimizer:
+            def step(self, x: Tensor):
+                if self.steps % self.gap == 0:
+                    x = self.renew(x)
+                return self.renew(x)
+
+            def renew(self, x: Tensor):
+                return x[x > 0]  # TPF402
+        """,
+    "a loop that is written out in a step": """
+        def forward(self, left: Tensor, right: Tensor):
+            for side in (left, right):
+                if side.max() > 1:  # TPF301
+                    return False
+            return True
+        """,
+}
+
+
+@table(STILL_ONE)
+def test_what_is_a_site_all_the_same(code: str) -> None:
+    check(code, HOT)
