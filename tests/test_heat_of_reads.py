@@ -154,6 +154,25 @@ def test_what_is_repeated(code: str) -> None:
 
 
 SELDOM = {
+    "a name that says where it lies": """
+        def forward(self, x: Tensor, lengths_cpu: Tensor):
+            if lengths_cpu.max() > 3:  # TPF301
+                x = x[: lengths_cpu[0]]  # TPF107
+            return x
+        """,
+    "what numpy is given as well": """
+        def forward(self, x: Tensor, scores: Tensor):
+            if scores.max() > 3:  # TPF301
+                x = x[scores > 1]  # TPF402
+            return x, scores.numpy()  # TPF102
+        """,
+    "lengths of what was packed": """
+        def forward(self, x: nn.utils.rnn.PackedSequence):
+            rows, lengths = nn.utils.rnn.pad_packed_sequence(x)
+            if lengths.max() > 3:  # TPF301
+                return rows[3:]
+            return rows
+        """,
     "numbers alone make a tensor on the host": """
         def forward(self, x: Tensor):
             h, w = x.shape
@@ -201,6 +220,12 @@ SELDOM = {
             if x.sum() > 3:  # TPF301
                 raise ValueError("too much")
 
+        def serialized(x: Tensor):
+            return x
+
+        def serialize_tensor(x: Tensor):
+            return [row for row in x]  # TPF201
+
         class PdbWriter(Base):
             def put(self, x: Tensor):
                 return x[x > 0]  # TPF402
@@ -236,6 +261,13 @@ def test_what_is_no_site(code: str) -> None:
 
 
 STILL_ONE = {
+    "what is on the host from some line on": """
+        def forward(self, x: Tensor, cpu_count: int):
+            if x.max() > cpu_count:  # TPF301
+                x = x + 1
+            x = x.cpu()  # TPF102
+            return x.numpy()
+        """,
     "an accelerator's own numbers, and errors that are looked for": """
         def forward(self, x: Tensor):
             h, w = x.shape

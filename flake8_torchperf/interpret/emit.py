@@ -21,6 +21,7 @@ from flake8_torchperf.interpret.values import BESIDE_HOST, NDArray, Tensor, Valu
 from flake8_torchperf.sites.handed import Handed
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
+from flake8_torchperf.sites.names import named_for_the_host, root, used_by_numpy
 from flake8_torchperf.sites.reads import HANDED_OUT
 from flake8_torchperf.sites.steps import (
     OF_PIPELINE,
@@ -42,6 +43,12 @@ HANDING_OVER = (SiteKind.TRANSFER, SiteKind.TENSOR_ITERATION)
 READING = (
     SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE,
     SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX,
+)  # fmt: skip
+# What costs nothing where the tensor is on the host.
+FROM_DEVICE = (
+    *READING, SiteKind.NUMBER_USE, SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS,
+    SiteKind.HOST_REDUCTION, SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH, SiteKind.FORMAT,
+    SiteKind.LIST_INDEX,
 )  # fmt: skip
 # What the host waits for, whatever stands in it.
 WAITING = (SiteKind.SYNCHRONIZE, SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
@@ -67,7 +74,7 @@ def emit(
     if "vmap" in ctx.traits and not names_rows(operand_node or node, ctx):
         ctx = ctx.unmark("vmap")
     why = _for_a_purpose(ctx, kind, operation, node, traits) or _wanted(
-        ctx, kind, node, operand, traits
+        ctx, kind, node, operand, operand_node, traits
     )
     if why:
         ctx = ctx.demote(why)
@@ -124,13 +131,21 @@ def _for_a_purpose(
 
 
 def _wanted(
-    ctx: Context, kind: SiteKind, node: ast.AST, operand: Value | None, traits: Iterable[str]
+    ctx: Context,
+    kind: SiteKind,
+    node: ast.AST,
+    operand: Value | None,
+    operand_node: ast.AST | None,
+    traits: Iterable[str],
 ) -> str:
     """Why waiting here is wanted, or done for the host alone; "" where it is not."""
     if kind in READING and not ctx.loops and isinstance(node, ast.Call) and _wraps(ctx, node):
         return "in the function that is called as the operation"
     if isinstance(operand, Tensor) and operand.device == BESIDE_HOST:
         return "beside a tensor on the host"
+    placed = isinstance(operand, Tensor) and operand.device == "device"
+    if not placed and "to-device" not in traits and _lies_on_host(ctx, kind, node, operand_node):
+        return "where the host has it, by its name or because numpy is given it"
     if HOST_ONLY in traits:
         return "where only a tensor on the host is taken"
     if kind is SiteKind.SYNCHRONIZE and WAITING_ASKED in ctx.traits:
@@ -138,6 +153,23 @@ def _wanted(
     if kind is SiteKind.SYNCHRONIZE and not waits_each_step(ctx.node, ctx.base):
         return "where waiting is the purpose"
     return ""
+
+
+def _lies_on_host(
+    ctx: Context, kind: SiteKind, node: ast.AST, operand_node: ast.AST | None
+) -> bool:
+    """Does the name of what is read say so, or that numpy is given the same thing?"""
+    if kind not in FROM_DEVICE:
+        return False
+    read = [operand_node if operand_node is not None else node]
+    if isinstance(node, ast.Subscript):
+        read += [node.value, node.slice]
+    if any(map(named_for_the_host, read)):
+        return True
+    if ctx.node is None:
+        return False
+    given = used_by_numpy(ctx.node, ctx.module.qualify)
+    return bool(given) and any(root(part) in given for part in read)
 
 
 def _wraps(ctx: Context, node: ast.Call) -> bool:

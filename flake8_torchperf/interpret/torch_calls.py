@@ -78,6 +78,8 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     returned = resolve(op, arguments)
     value = value_of_return(returned, reason, tensors, device, short)
     value = with_rank(value, op, short, arguments, tensors, method=False)
+    if short == "pad_packed_sequence":
+        value = _lengths_beside_host(value)
     if isinstance(value, Tensor):
         value = with_dtype(value, arguments)
         if short == "full" and "dtype" not in arguments.keywords:
@@ -287,6 +289,15 @@ def _beside_host(name: str, tensors: list[Tensor]) -> bool:
 def _several(arguments: Arguments) -> bool:
     """More than the repeats alone: of ``torch.repeat_interleave(repeats)`` they are the data."""
     return len(arguments.positional) + len(arguments.keywords) > 1 or arguments.open
+
+
+def _lengths_beside_host(value: Value) -> Value:
+    """The lengths that ``pad_packed_sequence`` returns are made of sizes, which the host has."""
+    if isinstance(value, Sequence) and value.items is not None and len(value.items) > 1:
+        padded, lengths, *more = value.items
+        if isinstance(lengths, Tensor):
+            return replace(value, items=(padded, replace(lengths, device=BESIDE_HOST), *more))
+    return value
 
 
 def _lengths(arguments: Arguments, ctx: Context) -> None:

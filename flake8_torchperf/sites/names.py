@@ -1,0 +1,73 @@
+"""Names that lie on the host as far as their function tells without its flow.
+
+Enters a function and the expressions of a site; leaves whether what is read is on the host anyhow.
+``lengths_cpu`` says where it lies. ``x.numpy()`` and ``np.sort(x)`` fail with a tensor on a device
+(torch/csrc/utils/tensor_numpy.cpp), so ``x`` is on none, before that line as well. Must not know
+values or rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+# Words of a name, between underscores, that say where the thing lies.
+HOST_WORDS = frozenset(("cpu", "host", "np", "numpy", "ndarray"))
+
+
+def named_for_the_host(node: ast.AST | None) -> bool:
+    """``lengths_cpu``, ``batch.lengths_cpu[i].max()``: does a name on the way say it?"""
+    return any(not HOST_WORDS.isdisjoint(name.lower().split("_")) for name in _names_on_way(node))
+
+
+def _names_on_way(node: ast.AST | None) -> Iterator[str]:
+    """The names that an expression takes its value from; those of methods are none."""
+    while node is not None:
+        match node:
+            case ast.Call(func=ast.Attribute(value=owner)):
+                node = owner
+            case ast.Attribute(value=owner, attr=name):
+                yield name
+                node = owner
+            case ast.Subscript(value=owner) | ast.UnaryOp(operand=owner):
+                node = owner
+            case ast.Compare(left=owner) | ast.BinOp(left=owner):
+                node = owner
+            case ast.Name(id=name):
+                yield name
+                return
+            case _:
+                return
+
+
+def used_by_numpy(function: ast.AST, qualify: Callable[[ast.expr], str]) -> frozenset[str]:
+    """The names of a function, bound no more than once, that numpy is given as they are."""
+    found: set[str] = set()
+    bound: dict[str, int] = {}
+    for node in ast.walk(function):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
+                bound[name] = bound.get(name, 0) + 1
+            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="numpy"), keywords=[]):
+                found.add(name)
+            case ast.Call(func=ast.Attribute() as func, args=args):
+                if qualify(func).startswith("numpy."):
+                    found.update(argument.id for argument in args if isinstance(argument, ast.Name))
+    return frozenset(name for name in found if bound.get(name, 0) <= 1)
+
+
+def root(node: ast.AST | None) -> str:
+    """The name at the start of ``x[i].max()``; "" where there is none."""
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Call(func=ast.Attribute(value=inner)):
+                node = inner
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner):
+                node = inner
+            case ast.UnaryOp(operand=inner):
+                node = inner
+            case ast.BinOp(left=inner) | ast.Compare(left=inner):
+                node = inner
+            case _:
+                return ""
+    return node.id
