@@ -166,3 +166,26 @@ def test_the_labels_that_are_kept_here_are_whole_and_small(path):
                 one if isinstance(one, list) else [one, one] for one in labels["executed"][file]
             ]
             assert all(row["span"] in executed for row in rows)
+
+
+def test_a_device_from_elsewhere_is_not_taken_for_the_host(tmp_path):
+    package = """\
+import torch
+
+def to(x, device):
+    return x.to(device)
+
+def down(x):
+    return x.to("cpu")
+
+def classes(x):
+    return torch.nn.functional.one_hot(x, 5)
+"""
+    use = """\
+import torch
+from library.core import classes, down, to
+to(torch.ones(2), "cpu"), down(torch.ones(2)), classes(torch.tensor(3))
+"""
+    labels = record(tmp_path, package, use)[1]
+    assert [row["span"] for row in labels["sync"]["core.py"]] == [[7, 7]]
+    assert [row["span"] for row in labels["extra"]["core.py"]] == [[4, 4], [10, 10]]

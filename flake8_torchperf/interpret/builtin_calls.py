@@ -274,7 +274,7 @@ def _getattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
 
 def _setattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
     name = arguments.value(1)
-    own = len(arguments.positional) > 2 and classes.is_self(arguments.positional[0].node, ctx)
+    own = len(arguments.positional) > 2 and _is_self(arguments.positional[0].node, ctx)
     if own and ctx.writes is not None and isinstance(name, Scalar) and isinstance(name.value, str):
         ctx.writes[name.value] = arguments.value(2)
     return NONE
@@ -443,3 +443,8 @@ def _logging(rest: str, arguments: Arguments, ctx: Context) -> Value:
             formatted(argument.value, "logging", argument.node, ctx)
         return NONE
     return UNKNOWN
+
+
+def _is_self(node: ast.expr, ctx: Context) -> bool:
+    """Is this expression the method's own ``self``?"""
+    return isinstance(node, ast.Name) and node.id == ctx.self_name

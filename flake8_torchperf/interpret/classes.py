@@ -29,6 +29,7 @@ from flake8_torchperf.interpret.values import (
     UNKNOWN,
     BoundMethod,
     ClassValue,
+    Function,
     Instance,
     Mapping_,
     NoneValue,
@@ -43,6 +44,7 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
     union,
 )
+from flake8_torchperf.knowledge.returns import TensorReturn
 from flake8_torchperf.suspects.modulemap import REGISTERING
 
 if TYPE_CHECKING:
@@ -54,8 +56,11 @@ if TYPE_CHECKING:
 def record_attribute(owner: Sequence, name: str, ctx: Context) -> Value | None:
     """A method or property of a named tuple's class; None where it has none of that name."""
     method = None if owner.info is None else find_method(owner.info, name, ctx.machine)
-    if method is None:
-        return None
+    return None if method is None else _bound(method, owner, ctx)
+
+
+def _bound(method: Function, owner: Value, ctx: Context) -> Value:
+    """A method of an object, or what the property gives that it is."""
     bound = replace(method, bound=owner)
     if any(d.rpartition(".")[2] in PROPERTIES for d in method.info.decorators):
         return functions.call_bound(bound, ctx)
@@ -69,10 +74,7 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
         return _torch_attribute(owner, owner.name, name, ctx)
     method = find_method(owner.info, name, machine)
     if method is not None:
-        bound = replace(method, bound=owner)
-        if any(d.rpartition(".")[2] in PROPERTIES for d in method.info.decorators):
-            return functions.call_bound(bound, ctx)
-        return bound
+        return _bound(method, owner, ctx)
     found = class_attribute(owner.info, name, ctx)
     if found is not None:
         return found
@@ -96,14 +98,15 @@ def _torch_attribute(owner: Instance, torch_class: str, name: str, ctx: Context)
     if kind == "optimizer" and name == "param_groups":
         return attributes.optimizer_groups(None)
     layer = kind == "module" and torch_class not in CONTAINERS
-    if (layer and name in ("weight", "bias")) or kind == "parameter":
+    returned = None if found is None else found.attribute(name)
+    flag = returned is not None and not isinstance(returned, TensorReturn)  # `bias` of a GRU
+    if (layer and name in ("weight", "bias") and not flag) or kind == "parameter":
         return Tensor(Reason(f"`{name}` of a {torch_class}"), "float", role="parameter")
     if found is None:
         return UNKNOWN
     if name == "batch_sizes" and torch_class.endswith("PackedSequence"):
         # torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]: always on the host
         return Tensor(Reason("`batch_sizes` of a PackedSequence"), "int", "host", False)
-    returned = found.attribute(name)
     if returned is not None:
         return value_of_return(returned, Reason(f"`{name}` of a {torch_class}"), [])
     if found.method(name) is not None or name in KNOWN_METHODS:
@@ -492,8 +495,3 @@ def cast(arguments: Arguments, ctx: Context) -> Value:
     """``typing.cast(T, x)``."""
     reason = Reason("`typing.cast`", arguments.node)
     return annotated(arguments.positional[0].node, ctx.module, ctx.machine, reason)
-
-
-def is_self(node: ast.expr, ctx: Context) -> bool:
-    """Is this expression the method's own ``self``?"""
-    return isinstance(node, ast.Name) and node.id == ctx.self_name

@@ -19,6 +19,7 @@ from flake8_torchperf.interpret.telling import (
     knows_arrays,
     may_tell,
     of_no_tensor,
+    settled,
     told_by_attribute,
     told_by_call,
     told_by_cast,
@@ -150,6 +151,8 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
             known.flags.update(dict.fromkeys(_names(statement.targets), asked))
         _bind(statement, aliases, known)
         _blocks(statement, aliases, asked, known)
+        for use in aliases.get(settled(statement), ()) if asked else ():
+            use.foreign = True
 
 
 def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowledge) -> None:
@@ -241,7 +244,7 @@ def _expressions(statement: ast.stmt) -> list[ast.AST]:
 
 
 # The expressions that anything is asked of.
-ASKED = frozenset((ast.Call, ast.Attribute, ast.Subscript, ast.comprehension))
+ASKED = frozenset((ast.Call, ast.Attribute, ast.Subscript, ast.Starred, ast.comprehension))
 
 
 def _bind(statement: ast.stmt, aliases: Aliases, known: Knowledge) -> None:
@@ -354,6 +357,9 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
                     and known.table.method(attr) is not None
                 ):
                     use.method = attr
+        case ast.Starred(value=value):
+            for use in _use_of(value, aliases):
+                use.starred = True
         case ast.Subscript(slice=ast.UnaryOp(op=ast.Invert(), operand=mask)):
             _tell(_use_of(mask, aliases), "its inverse is used as an index", mask=True)
         case ast.Subscript(value=base, slice=ast.Constant(value=str())):

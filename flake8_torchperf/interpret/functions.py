@@ -22,6 +22,7 @@ from flake8_torchperf.interpret.machine import MAX_CALL_DEPTH, Context
 from flake8_torchperf.interpret.parameters import declared_parameters, parameters_of
 from flake8_torchperf.interpret.values import (
     NONE,
+    NUMBER_KINDS,
     UNKNOWN,
     ClassValue,
     Function,
@@ -118,7 +119,7 @@ def summarise(
     if function.bound is not None and _returns_self(info):
         return Summary(function.bound)
     stated = returns_annotation(info, ctx.machine)
-    if stated is not None and not _worth_interpreting(stated) and asked is None:
+    if stated is not None and not _worth_interpreting(stated, info) and asked is None:
         return Summary(stated)
     length = (info.node.end_lineno or 0) - info.node.lineno
     if out_of_reach(info, ctx) or length > MAX_SUMMARY_LINES:
@@ -152,8 +153,14 @@ def _returns_self(info: FunctionInfo) -> bool:
     return False
 
 
-def _worth_interpreting(stated: Value) -> bool:
-    """An annotation says enough, except that a tensor's dtype and device stand in the body."""
+def _worth_interpreting(stated: Value, info: FunctionInfo) -> bool:
+    """An annotation says enough, except that a tensor's dtype and device stand in the body.
+
+    ``-> bool`` stands above ``return (a == b).all()`` often enough.
+    """
+    if isinstance(stated, Scalar) and stated.kind in NUMBER_KINDS:
+        results = (one.value for one in info.nodes.of(ast.Return))
+        return any(isinstance(r, ast.Call) and isinstance(r.func, ast.Attribute) for r in results)
     return (
         tensor_of(stated) is not None
         or isinstance(stated, (Sequence, Mapping_))
@@ -213,6 +220,9 @@ def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
     if stated is None or stated == UNKNOWN or isinstance(found, NDArray):
         return found
     tensor = tensor_of(found)
+    if isinstance(stated, Scalar):
+        told = isinstance(found, Tensor) and found.reason.strength >= Strength.INFERRED
+        return found if told else stated
     if isinstance(stated, Tensor):
         if isinstance(found, Sequence) and found.items is not None:
             return found  # `-> Tensor` above a body that returns a tuple

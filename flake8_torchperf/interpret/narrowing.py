@@ -373,12 +373,30 @@ def _narrow_to(
             return {**env, path: Opaque("no tensor")}
         kept = [o for o, verdict in zip(options, verdicts, strict=True) if verdict is not True]
         return {**env, path: union(kept)} if kept else None
+    if any(map(_is_container_class, classes)):
+        # Which kind of container it is, the test tells; what it holds is known already.
+        verdicts = [
+            True if v is None and isinstance(o, (Sequence, Mapping_)) else v
+            for o, v in zip(options, verdicts, strict=True)
+        ]
     kept = [o for o, verdict in zip(options, verdicts, strict=True) if verdict]
     unknown = any(verdict is None for verdict in verdicts)
+    if not kept and not unknown and _only_declared(value) and any(map(_is_tensor_class, classes)):
+        return {**env, path: union(instance_value(c, reason) for c in classes)}
     if unknown or (not kept and isinstance(value, Union)):
         described = union(instance_value(c, reason) for c in classes)
         return {**env, path: union((*kept, described)) if described != UNKNOWN else UNKNOWN}
     return {**env, path: union(kept)} if kept else None
+
+
+def _only_declared(value: Value) -> bool:
+    """A number or an array of which nothing is known but that it is said to be one.
+
+    Code that asks all the same whether it is a tensor is written for tensors too.
+    """
+    if isinstance(value, Scalar):
+        return not value.known and value.read is None and not value.size_of
+    return isinstance(value, NDArray)
 
 
 def instance_value(kind: Value, reason: Reason) -> Value:
@@ -401,6 +419,11 @@ def _is_tensor_class(kind: Value) -> bool:
     return isinstance(kind, External) and kind.name in TENSOR_CLASSES
 
 
+def _is_container_class(kind: Value) -> bool:
+    return isinstance(kind, External) and kind.name.rpartition(".")[2] in CONTAINERS
+
+
+CONTAINERS = ("list", "tuple", "set", "dict", "Sequence", "Iterable", "Mapping", "Collection")
 NUMBERS = {"builtins.int", "builtins.float", "builtins.bool", "builtins.complex"}
 
 

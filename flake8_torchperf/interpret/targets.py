@@ -76,8 +76,7 @@ def names(target: ast.expr) -> set[str]:
 
 def _unpack(target: ast.Tuple | ast.List, value: Value, env: Env, ctx: Context) -> None:
     tensor = tensor_of(value)
-    if tensor is not None and tensor.reason.fact.startswith(("return annotation", "docstring of")):
-        # More likely the annotation or docstring leaves out that it is a tuple.
+    if tensor is not None and _may_be_tuple(tensor):
         value = Sequence("tuple", UNKNOWN)
     elif tensor is not None:
         unpack_reads(value, "unpack", target, ctx)
@@ -100,6 +99,16 @@ def _unpack(target: ast.Tuple | ast.List, value: Value, env: Env, ctx: Context) 
             assign(place, items[i] if i < at else items[i - count], env, ctx)
         else:
             assign(place, rest[0], env, ctx)
+
+
+def _may_be_tuple(tensor: Tensor) -> bool:
+    """More likely the annotation or docstring leaves out that it is a tuple.
+
+    So it is where only a guess makes what a call gave a tensor, and nothing was computed with it.
+    """
+    if tensor.reason.strength < Strength.STATED and not tensor.chain:
+        return True
+    return tensor.reason.fact.startswith(("return annotation", "docstring of"))
 
 
 def _element(value: Value) -> Value:

@@ -202,6 +202,34 @@ def _has(table: TorchTable, name: str) -> bool:
     return name in table.method_names() or name in table.attribute_names()
 
 
+def settled(statement: ast.stmt) -> str:
+    """The name that a statement lets pass only if it is of a class that is no tensor's.
+
+    ``if not isinstance(x, Spec): raise``: whatever is asked of ``x``, is asked of a Spec.
+    """
+    match statement:
+        case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=test), body=[*_, last], orelse=[]):
+            if not isinstance(last, (ast.Raise, ast.Return, ast.Continue, ast.Break)):
+                return ""
+        case ast.Assert(test=test):
+            pass
+        case _:
+            return ""
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), classes]):
+            words = {n.id for n in ast.walk(classes) if isinstance(n, ast.Name)}
+            words |= {n.attr for n in ast.walk(classes) if isinstance(n, ast.Attribute)}
+            return name if HOLDING.isdisjoint(words) else ""
+    return ""
+
+
+# Classes of which a tensor may be one, and those that hold tensors.
+HOLDING = frozenset((
+    "Tensor", "Parameter", "object", "list", "tuple", "dict", "set", "Sequence", "Iterable",
+    "Iterator", "Mapping", "Collection", "MutableMapping", "MutableSequence", "Generator",
+))  # fmt: skip
+
+
 @lru_cache(maxsize=64)
 def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> bool:
     """Does a module import a library whose arrays answer as tensors do, or torch not at all?

@@ -23,19 +23,24 @@ if TYPE_CHECKING:
     import ast
 
 
+# Sizes have this one too; they are unpacked often, tensors seldom.
+OF_SIZES = "`.numel` is asked for"
+
+
 @dataclass(slots=True, eq=False)
 class Use:
     """How one value (a parameter's, an assignment's, or an element of such) is used.
 
     ``mixed`` says that its elements have nothing in common: those of ``*args``. ``entry`` is the
     use of a dict's values, where all of them are gone through. ``given`` holds the functions it is
-    passed to, with the position or the keyword.
+    passed to, with the position or the keyword. ``starred`` says that it is unpacked, ``*x``.
     """
 
     told: str = ""
     mask: bool = False
     foreign: bool = False
     mixed: bool = False
+    starred: bool = False
     hints: set[str] = field(default_factory=set)
     method: str = ""
     element: Use | None = None
@@ -63,7 +68,7 @@ def value_of(use: Use, name: str, node: ast.AST | None) -> Value:
     if use.foreign:
         return UNKNOWN  # it answers as a tensor does, and is asked for what no tensor has
     inner = UNKNOWN if use.element is None else value_of(use.element, f"element of {name}", node)
-    told = use.told
+    told = "" if use.starred and use.told == OF_SIZES else use.told
     if not told and {"device", "dtype"} <= use.hints:
         told = "`.device` and `.dtype` are asked for"
     if not told and "device" in use.hints and isinstance(inner, Tensor):

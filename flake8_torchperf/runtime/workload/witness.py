@@ -185,6 +185,8 @@ class Witness(TorchFunctionMode):
             category = "sync" if down else ""
         elif category == "sync" and is_host(_read_operand(kind, args, operands)):
             category = "host"
+        elif name == "to" and not _spells_host(frame.f_code):
+            category = "extra"
         if category:
             self._add(frame, category, kind, name, numel)
 
@@ -217,8 +219,18 @@ DIRECT_BY_CALL = {
     "tensor": "tensor-of-tensors",
     "as_tensor": "tensor-of-tensors",
     "asarray": "tensor-of-tensors",
+    # It looks for negative classes, but not on CUDA (aten/src/ATen/native/Onehot.cpp).
+    "one_hot": "internal",
 }
 """What a scalar read is called that happens inside these calls."""
+
+
+def _spells_host(code: CodeType) -> bool:
+    """Whether a function names the host itself.
+
+    Where the device comes from elsewhere, it is the host only because this machine has no other.
+    """
+    return any(isinstance(one, str) and one.startswith("cpu") for one in code.co_consts)
 
 
 def _count(tensor: torch.Tensor) -> int:

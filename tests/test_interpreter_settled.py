@@ -1,0 +1,124 @@
+"""What a value is said to be, and what the code asks of it: which of the two is believed."""
+
+from __future__ import annotations
+
+from linting import ALL, check, table
+
+
+@table({
+    "a number that is asked whether it is a tensor": """
+        def f(factor: int):
+            if isinstance(factor, torch.Tensor):
+                factor = factor.cpu().item()  # TPF102
+            return factor
+        """,
+    "an array that is": """
+        def f(x: np.ndarray):
+            if isinstance(x, torch.Tensor):
+                return x.tolist()  # TPF102
+            return x.tolist()
+        """,
+    "a number that the code itself made": """
+        def f(x: Tensor):
+            n = len(x)
+            if isinstance(n, torch.Tensor):
+                return n.item()
+            return n
+        """,
+    "what is let pass as of another class": """
+        def f(specs):
+            first = specs[0]
+            for spec in specs:
+                if not isinstance(spec, first.__class__):
+                    raise TypeError
+                if spec.device != first.device or spec.dtype != first.dtype:
+                    raise ValueError
+                if spec == first:
+                    return spec
+        """,
+    "what is asserted to be of another class": """
+        def f(spec, other, Spec):
+            assert isinstance(spec, Spec)
+            if spec.device == other and spec.dtype and spec == other:
+                return spec
+        """,
+    "a list stays a list of tensors": """
+        def f(parts):
+            if not isinstance(parts, (list, tuple)):
+                raise TypeError
+            whole = torch.cat(parts)
+            return parts[0].item(), whole  # TPF101
+        """,
+    "a test that lets others pass settles nothing": """
+        def f(x, Spec):
+            if not isinstance(x, Spec):
+                print("no spec")
+            if x.unsqueeze(0) > 3:  # TPF301
+                return x
+        """,
+})  # fmt: skip
+def test_classes_asked_for(code):
+    check(code, ALL)
+
+
+@table({
+    "a size has a number of elements too": """
+        def f(shape, n):
+            first = -shape[:2].numel()
+            whole = (n // first, *shape)
+            return torch.Size(whole).numel()
+        """,
+    "a tensor that is not unpacked": """
+        def f(x, limit):
+            if x.numel() > 1 and x > limit:  # TPF301
+                return x
+        """,
+    "a tensor that is": """
+        def f(x, g):
+            g(*x.unsqueeze(0))  # TPF201
+            return x.unsqueeze(0), x.numel()
+        """,
+})  # fmt: skip
+def test_sizes_are_no_tensors(code):
+    check(code, ALL)
+
+
+@table({
+    "modules in a row that give a pair": """
+        class Net(nn.Module):
+            def __init__(self, split):
+                super().__init__()
+                self.both = nn.Sequential(nn.Linear(3, 4), split)
+
+            def forward(self, x: Tensor):
+                mean, scale = self.both(x)
+                return mean
+        """,
+    "a tensor with which something was computed": """
+        class Net(nn.Module):
+            def __init__(self, split):
+                super().__init__()
+                self.both = nn.Sequential(nn.Linear(3, 4), split)
+
+            def forward(self, x: Tensor):
+                mean, scale = self.both(x) + 1  # TPF201
+                return mean
+        """,
+})  # fmt: skip
+def test_what_is_unpacked(code):
+    check(code, ALL)
+
+
+def test_the_bias_of_a_recurrent_layer_says_whether_there_is_one():
+    check(
+        """
+        class Rows(nn.LSTM):
+            def part(self, x: Tensor):
+                return x if self.bias else -x
+
+        class Line(nn.Linear):
+            def part(self, x: Tensor):
+                return x if self.bias > 0 else -x  # TPF301
+        """,
+        ALL,
+    )
