@@ -122,3 +122,18 @@ def test_the_bias_of_a_recurrent_layer_says_whether_there_is_one():
         """,
         ALL,
     )
+
+
+def test_a_test_of_its_class_makes_no_number_a_tensor_after_it():
+    check(
+        """
+        def f(x: Tensor, decay: float, flag: bool):
+            for i in range(3):
+                if decay != 0:
+                    if flag and isinstance(decay, Tensor):
+                        x = x + decay.squeeze()
+                    x = x.add(x, alpha=decay)
+            return x
+        """,
+        ALL,
+    )

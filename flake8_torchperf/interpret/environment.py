@@ -9,7 +9,15 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.interpret.values import UNKNOWN, Union, Value, join
+from flake8_torchperf.interpret.values import (
+    UNKNOWN,
+    NDArray,
+    Scalar,
+    Tensor,
+    Union,
+    Value,
+    join,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -104,9 +112,11 @@ def rejoin(before: Env, after: Env) -> None:
     """Where a test told the options of a declaration apart, they are as they were after it.
 
     `if isinstance(lr, Tensor): ...` does not make ``lr: float | Tensor`` a tensor that some path
-    gives.
+    gives, nor ``lr: float``.
     """
     for key, value in before.items():
+        if isinstance(value, (Scalar, NDArray)) and _asked_for(after.get(key), value):
+            after[key] = value
         if isinstance(value, Union) and not value.met:
             now = after.get(key)
             if (
@@ -115,6 +125,18 @@ def rejoin(before: Env, after: Env) -> None:
                 and set(now.options) == set(value.options)
             ):
                 after[key] = value
+
+
+def _asked_for(now: Value | None, value: Value) -> bool:
+    """Is it what it was, or the tensor that a test asked for?"""
+    return isinstance(now, Union) and all(
+        option == value or (isinstance(option, Tensor) and option.reason.fact.startswith(ASKED_FOR))
+        for option in now.options
+    )
+
+
+# The reason of what a test of its class told.
+ASKED_FOR = "isinstance test of"
 
 
 def _is_plain(key: str) -> bool:

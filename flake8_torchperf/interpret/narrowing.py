@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.interpret import expressions
 from flake8_torchperf.interpret.annotations import dotted_name, resolve_dotted
-from flake8_torchperf.interpret.environment import Env, merge, path_of
+from flake8_torchperf.interpret.environment import ASKED_FOR, Env, merge, path_of
 from flake8_torchperf.interpret.lineage import is_tensor_class, lineage
 from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
@@ -365,7 +365,7 @@ def _narrow_to(
     value = expressions.evaluate(node, env, ctx.silent())
     if not classes or any(isinstance(c, type(UNKNOWN)) for c in classes):
         return dict(env)
-    reason = Reason(f"isinstance test of `{path}`", node)
+    reason = Reason(f"{ASKED_FOR} `{path}`", node)
     options = value.options if isinstance(value, Union) else (value,)
     verdicts = [_is_one_of(option, classes) for option in options]
     if not holds:

@@ -16,6 +16,7 @@ from flake8_torchperf.interpret.evidence import evidence_of
 from flake8_torchperf.interpret.iteration import unpack_reads, values_of
 from flake8_torchperf.interpret.parameters import step_counters
 from flake8_torchperf.interpret.values import (
+    BATCH,
     UNKNOWN,
     Mapping_,
     Scalar,
@@ -106,9 +107,10 @@ def _may_be_tuple(tensor: Tensor) -> bool:
 
     So it is where only a guess makes what a call gave a tensor, and nothing was computed with it.
     """
-    if tensor.reason.strength < Strength.STATED and not tensor.chain:
+    fact = tensor.reason.fact
+    if tensor.reason.strength < Strength.STATED and not tensor.chain and fact != BATCH:
         return True
-    return tensor.reason.fact.startswith(("return annotation", "docstring of"))
+    return fact.startswith(("return annotation", "docstring of"))
 
 
 def _element(value: Value) -> Value:
