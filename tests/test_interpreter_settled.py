@@ -137,3 +137,19 @@ def test_a_test_of_its_class_makes_no_number_a_tensor_after_it():
         """,
         ALL,
     )
+
+
+def test_what_a_call_gives_is_a_number_in_the_callee_too():
+    check(
+        """
+        def plain(x: float | Tensor):
+            if isinstance(x, Tensor) and x.dim() != 0:
+                return x.squeeze()
+            return x
+
+        def f(x: Tensor, rate: float):
+            rate = plain(rate)
+            return x.add(x, alpha=rate)
+        """,
+        ALL,
+    )

@@ -383,7 +383,8 @@ def _narrow_to(
         ]
     kept = [o for o, verdict in zip(options, verdicts, strict=True) if verdict]
     unknown = any(verdict is None for verdict in verdicts)
-    if not kept and not unknown and _only_declared(value) and any(map(_is_tensor_class, classes)):
+    declared = not ctx.depth and _only_declared(value)  # deeper, it is what the call gives
+    if not kept and not unknown and declared and any(map(_is_tensor_class, classes)):
         return {**env, path: union(instance_value(c, reason) for c in classes)}
     if unknown or (not kept and isinstance(value, Union)):
         described = union(instance_value(c, reason) for c in classes)
