@@ -154,6 +154,46 @@ def test_what_is_repeated(code: str) -> None:
 
 
 SELDOM = {
+    "what is kept": """
+        import functools
+
+        class Rope(nn.Module):
+            @functools.lru_cache(maxsize=None)
+            def table(self, device: torch.device, x: Tensor):
+                return x[x > 0]  # TPF402
+
+            def forward(self, x: Tensor):
+                return self.table(x.device, x)
+        """,
+    "a tensor or a number": """
+        class Split(nn.Module):
+            def forward(self, x: Tensor, sizes, n):
+                if isinstance(sizes, torch.Tensor):
+                    sizes = sizes.tolist()  # TPF102
+                n = int(n.item()) if torch.is_tensor(n) else n  # TPF101
+                return x.split(sizes), n
+        """,
+    "predictions that are collected, for each of several loaders": """
+        def predict_all(model: nn.Module, loader, loaders):
+            found = []
+            for x in loader:
+                found.append(torch.mul(x, model(x)).cpu())  # TPF102
+            for name in loaders:
+                torch.cuda.synchronize()  # TPF106
+            return found
+        """,
+    "what only numpy can do, and a dataset's positions": """
+        def unpacked(x: Tensor):
+            return torch.from_numpy(np.unpackbits(x.cpu().numpy()))  # TPF102
+
+        def subset(data, positions: Tensor):
+            return torch.utils.data.Subset(data, positions.cpu().tolist())  # TPF102
+        """,
+    "tables that are moved": """
+        def fitted(rows, device):
+            bins = [torch.tensor(row) for row in rows]
+            return [b.to(device) for b in bins]
+        """,
     "a name that says where it lies": """
         def forward(self, x: Tensor, lengths_cpu: Tensor):
             if lengths_cpu.max() > 3:  # TPF301

@@ -139,7 +139,7 @@ IS_TENSOR = {
         """,
     "a conditional expression": """
         def step(x):
-            return x.item() if torch.is_tensor(x) else float(x)  # TPF101
+            return x.max().item() if torch.is_tensor(x) else float(x)  # TPF101
         """,
     "the other way round": """
         def step(x):

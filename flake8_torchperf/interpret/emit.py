@@ -107,7 +107,33 @@ def _handed_out(ctx: Context, kind: SiteKind, node: ast.AST, traits: Iterable[st
         return Handed(ctx.node).out(node)
     if kind is not SiteKind.TRANSFER or "to-host" not in traits:
         return False
-    return not Handed(ctx.node).worked_on(node, ctx.module.qualify)
+    return not Handed(ctx.node).worked_on(node, lambda called: _on_device_too(called, ctx))
+
+
+def _of_either(
+    ctx: Context,
+    kind: SiteKind,
+    node: ast.AST,
+    operand_node: ast.AST | None,
+    traits: Iterable[str],
+) -> bool:
+    """Is it asked whether this is a tensor at all, to make a number or a list of it then?"""
+    if ctx.node is None or ctx.loops or not isinstance(operand_node, ast.expr):
+        return False
+    if kind is not SiteKind.HOST_READ and (
+        kind is not SiteKind.TRANSFER or "to-host" not in traits
+    ):
+        return False
+    return Handed(ctx.node).made_a_number(node, ast.unparse(operand_node))
+
+
+def _on_device_too(called: ast.expr, ctx: Context) -> bool:
+    """Is it a function of torch, or one of numpy that torch has as well?"""
+    name = ctx.module.qualify(called)
+    package, _, short = name.partition(".")
+    if package == "numpy":
+        return ctx.machine.table.function(f"torch.{short}") is not None
+    return package == "torch" and not name.startswith("torch.utils.")
 
 
 def _for_a_purpose(
@@ -146,6 +172,8 @@ def _wanted(
     placed = isinstance(operand, Tensor) and operand.device == "device"
     if not placed and "to-device" not in traits and _lies_on_host(ctx, kind, node, operand_node):
         return "where the host has it, by its name or because numpy is given it"
+    if _of_either(ctx, kind, node, operand_node, traits):
+        return "where a tensor is taken for a number, which a caller may give"
     if HOST_ONLY in traits:
         return "where only a tensor on the host is taken"
     if kind is SiteKind.SYNCHRONIZE and WAITING_ASKED in ctx.traits:

@@ -58,19 +58,35 @@ class Handed:
             node, parent = parent, self._parents.get(id(parent))
         return False
 
-    def worked_on(self, node: ast.AST, qualify: Callable[[ast.expr], str], named: int = 0) -> bool:
-        """Is a copy on the host an operand, or given to a function of torch or numpy?"""
+    def made_a_number(self, node: ast.AST, read: str) -> bool:
+        """``if isinstance(n, Tensor): n = n.item()``: may a caller give the number itself?"""
+        parent = self._parents.get(id(node))
+        while isinstance(parent, (ast.Call, ast.Attribute)):
+            node, parent = parent, self._parents.get(id(parent))
+        if isinstance(parent, ast.IfExp):
+            return parent.body is node and _asks_for_tensor(parent.test, read)
+        if not isinstance(parent, ast.Assign):
+            return False
+        branch = self._parents.get(id(parent))
+        return (
+            isinstance(branch, ast.If)
+            and any(statement is parent for statement in branch.body)
+            and _asks_for_tensor(branch.test, read)
+        )
+
+    def worked_on(self, node: ast.AST, works: Callable[[ast.expr], bool], named: int = 0) -> bool:
+        """Is a copy an operand, or given to a function that ``works`` on tensors as well?"""
         parent = self._parents.get(id(node))
         while parent is not None:
             match parent:
                 case ast.BinOp() | ast.Compare():
                     return True
                 case ast.Call(func=func) if node is not func:
-                    return qualify(func).partition(".")[0] in ("torch", "numpy")
+                    return works(func)
                 case ast.Assign(targets=[ast.Name(id=name)]):
                     uses = (n for n in self._names if n.id == name and isinstance(n.ctx, ast.Load))
                     return named < MAX_NAMES and any(
-                        self.worked_on(use, qualify, named + 1) for use in uses
+                        self.worked_on(use, works, named + 1) for use in uses
                     )
                 case ast.Subscript(slice=index) if index is node:
                     return False
@@ -87,6 +103,16 @@ class Handed:
             return isinstance(target, (ast.Attribute, ast.Subscript))
         uses = [n for n in self._names if n.id == target.id and isinstance(n.ctx, ast.Load)]
         return named < MAX_NAMES and bool(uses) and all(self.out(n, named + 1) for n in uses)
+
+
+def _asks_for_tensor(test: ast.expr, read: str) -> bool:
+    """``isinstance(x, torch.Tensor)``, ``torch.is_tensor(x)`` of what is read."""
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[asked, _]):
+            return ast.unparse(asked) == read
+        case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[asked]):
+            return ast.unparse(asked) == read
+    return False
 
 
 def _passes(call: ast.Call, node: ast.AST) -> bool:

@@ -112,11 +112,18 @@ def is_kernel(info: FunctionInfo) -> bool:
 
 def _runs_seldom(info: FunctionInfo) -> bool:
     """Registered with a tracer, part of a checkpoint's class, or made to hand arrays out."""
-    if any(d.rpartition(".")[2].startswith(("register_", "py_impl")) for d in info.decorators):
+    names = [decorator.rpartition(".")[2] for decorator in info.decorators]
+    if any(name.startswith(("register_", "py_impl")) for name in names):
         return True
+    if any(not CACHING.isdisjoint(name.split("_")) for name in names):
+        return True  # what it made is kept: it runs once for what it is given
     if info.owner is not None and _works_on_host(info.owner):
         return True
     return _returns_arrays(info) or _makes_functions(info) or _compares_for_a_test(info)
+
+
+# Words of a decorator that keeps what a function returned: `lru_cache`, `cached_property`.
+CACHING = frozenset(("cache", "cached", "memoize", "memoized"))
 
 
 def stays_cold(info: FunctionInfo) -> bool:

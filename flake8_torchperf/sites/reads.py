@@ -41,12 +41,19 @@ def _is_asked_for(site: Site) -> bool:
         case SiteKind.HOST_READ:
             return site.operation in NUMBERS or site.operation.startswith("math.")
         case SiteKind.TRANSFER:
-            return "to-host" in site.traits
+            # What is made on a device is not moved there: `torch.tensor(data, device=device)`.
+            return "to-host" in site.traits or _moves_items(site)
         case SiteKind.HOST_COMPARISON:
             return site.operation != "in"
         case SiteKind.SYNCHRONIZE:
             return True
     return False
+
+
+def _moves_items(site: Site) -> bool:
+    """``[x.to(device) for x in tables]``, where nothing says that the function runs often."""
+    cold = site.heat.level is Level.LOOP and site.heat.around is Level.COLD
+    return cold and "to-device" in site.traits and site.operation in ("to", "cuda")
 
 
 def _repeated(site: Site) -> bool:
@@ -56,7 +63,8 @@ def _repeated(site: Site) -> bool:
     if site.heat.around >= Level.STEP:
         return True
     nodes = [loop.node for loop in site.loops if loop.node is not None]
-    if any(map(makes_steps, nodes)):
+    copied = site.kind is SiteKind.TRANSFER and "to-host" in site.traits
+    if any(makes_steps(loop, batches=not copied) for loop in nodes):
         return True
     if site.heat.around is Level.COLD:
         return False

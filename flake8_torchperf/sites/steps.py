@@ -154,13 +154,13 @@ def _speaks_of_steps(node: ast.expr) -> bool:
     )
 
 
-def makes_steps(loop: ast.AST) -> bool:
-    """Is each round of this very loop a step: of training, of a solver, over batches of data?"""
+def makes_steps(loop: ast.AST, *, batches: bool = True) -> bool:
+    """Is each round of this very loop a step: of training, of a solver, over ``batches``?"""
     if isinstance(loop, ast.While) or _heads_steps(loop):
         return True
     if not isinstance(loop, (ast.For, ast.AsyncFor)):
         return False
-    if _over_batches(loop) or (isinstance(loop, ast.For) and _hands_on(loop)):
+    if (batches and _over_batches(loop)) or (isinstance(loop, ast.For) and _hands_on(loop)):
         return True
     waiting: list[ast.AST] = [*loop.body]
     while waiting:
@@ -178,8 +178,8 @@ BATCHES = frozenset(("batch", "minibatch", "mini_batch", "microbatch", "micro_ba
 
 
 def _over_batches(loop: ast.For | ast.AsyncFor) -> bool:
-    """``for batch in data``, ``for x, y in loader``."""
-    if any("loader" in name.lower() for name in _names_in(loop.iter)):
+    """``for batch in data``, ``for x, y in loader``; not ``for name in loaders``."""
+    if any(name.lower().endswith("loader") for name in _names_in(loop.iter)):
         return True
     return not BATCHES.isdisjoint(_names_in(loop.target))
 
