@@ -259,6 +259,92 @@ def test_nested(code: str) -> None:
     check(code)
 
 
+# What a nested function names may be worth something else when it is called again.
+CALLED_AGAIN = {
+    "a name bound anew": """
+        def step(x: Tensor):
+            scale = 1.0
+
+            def scaled(n: int):
+                return scale * n
+            before = float(scaled(2))
+            scale = x.sum()
+            return before + float(scaled(2))  # TPF101
+        """,
+    "a name that another nested function names": """
+        def step(x: Tensor):
+            scale = 1.0
+
+            def factor():
+                return scale
+
+            def scaled(n: int):
+                return factor() * n
+            before = float(scaled(2))
+            scale = x.sum()
+            return before + float(scaled(2))  # TPF101
+        """,
+    "an attribute": """
+        def step(x: Tensor, box):
+            box.scale = 1.0
+
+            def scaled(n: int):
+                return box.scale * n
+            before = float(scaled(2))
+            box.scale = x.sum()
+            return before + float(scaled(2))  # TPF101
+        """,
+    "an argument": """
+        def step(x: Tensor):
+            def doubled(value):
+                return value * 2
+            return float(doubled(2.0)) + float(doubled(x))  # TPF101
+        """,
+    "a name of the outer function bound by a call": """
+        def step(x: Tensor):
+            total = 0.0
+
+            def add(value):
+                nonlocal total
+                total = value
+                return total
+            add(1.0)
+            before = float(total)
+            add(x.sum())
+            add(x.sum())
+            return before + float(total)  # TPF101
+        """,
+    "a list filled by each call": """
+        def step(x: Tensor):
+            first, second = [], []
+
+            def note(where, value):
+                where.append(value)
+            note(first, 1.0)
+            note(first, 1.0)
+            note(second, x.sum())
+            return [float(one) for one in first]
+        """,
+    "data in data": """
+        def step(batch: dict):
+            def mapped(data):
+                if isinstance(data, Tensor):
+                    return data.item()  # TPF101
+                if isinstance(data, dict):
+                    return {key: mapped(value) for key, value in data.items()}
+                if isinstance(data, (list, tuple)):
+                    return [mapped(value) for value in data]
+                return data
+            return mapped(batch)
+        """,
+}
+
+
+@table(CALLED_AGAIN)
+def test_nested_functions_called_again(code: str) -> None:
+    check(code)
+
+
 MODULE_NAMES = {
     "a constant number": """
         LIMIT = 3.0

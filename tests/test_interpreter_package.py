@@ -1,5 +1,6 @@
 """What the modules of one package tell each other: types, functions, classes, re-exports."""
 
+import os
 import textwrap
 from pathlib import Path
 
@@ -163,6 +164,18 @@ def test_a_file_that_imports_nothing_of_the_kind_is_left_alone(tmp_path: Path) -
     assert lint(code, str(tmp_path / "alone.py"), ALL) == []
     (tmp_path / "beside.py").write_text("import torch\n\ntotal = torch.sum\n")
     assert lint(code, str(tmp_path / "alone.py"), ALL) != []
+
+
+def test_a_module_that_comes_and_goes_between_two_files(tmp_path: Path) -> None:
+    code = "import torch\nfrom beside import total\n\ndef step(x):\n    return total(x).item()\n"
+    script, beside = tmp_path / "script.py", tmp_path / "beside.py"
+    script.write_text(code)
+    os.utime(tmp_path, (1e9, 1e9))  # a folder whose list of files is kept
+    assert lint(code, str(script), ALL) == []
+    beside.write_text("import torch\n\ntotal = torch.sum\n")
+    assert [f.code for f in lint(code, str(script), ALL)] == ["TPF101"]
+    beside.unlink()
+    assert lint(code, str(script), ALL) == []
 
 
 FOREIGN = """
