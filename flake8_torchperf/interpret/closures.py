@@ -20,12 +20,16 @@ from flake8_torchperf.interpret.values import (
     Closure,
     Mapping_,
     Sequence,
+    Tensor,
+    Union,
     Value,
     join,
     join_all,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flake8_torchperf.interpret.arguments import Arguments
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Context
@@ -106,10 +110,12 @@ def _outcome(closure: Closure, body: list[ast.stmt], env: Env, ctx: Context) -> 
     return outcome
 
 
-def _named(closure: Closure, env: Env) -> frozenset[tuple[str, Value]]:
+def _named(closure: Closure, env: Env) -> frozenset[tuple[str, Value, tuple[object, ...]]]:
     """What all that a body names is worth, what other nested functions name that it may call too.
 
-    A name that stands for a part of something, ``x.shape`` or ``xs[0]``, goes with the whole.
+    A name that stands for a part of something, ``x.shape`` or ``xs[0]``, goes with the whole. Each
+    with what is remembered of the tensors in it, by which they do not differ as values: a message
+    tells where the operand comes from.
     """
     words = _words(closure)
     waiting = [closure]
@@ -123,10 +129,26 @@ def _named(closure: Closure, env: Env) -> frozenset[tuple[str, Value]]:
                 waiting.append(value)
                 words |= _words(value)
     return frozenset(
-        (path, value)
+        (path, value, tuple(_remembered(value)))
         for path, value in env.items()
         if path in words or (not path.isidentifier() and _root(path) in words)
     )
+
+
+def _remembered(value: Value) -> Iterator[object]:
+    match value:
+        case Tensor():
+            yield value.reason, value.role, value.chain, value.arrives
+        case Union(options=parts):
+            for part in parts:
+                yield from _remembered(part)
+        case Sequence(element=element, items=items):
+            for part in (element,) if items is None else items:
+                yield from _remembered(part)
+        case Mapping_(element=element, items=named):
+            yield from _remembered(element)
+            for _, part in named:
+                yield from _remembered(part)
 
 
 def _words(closure: Closure) -> frozenset[str]:
