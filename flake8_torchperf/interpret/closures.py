@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret import expressions, functions, statements
 from flake8_torchperf.interpret.machine import MAX_CALL_DEPTH
 from flake8_torchperf.interpret.parameters import parameters_of
+from flake8_torchperf.interpret.reasons import MAX_FACTS_TOLD, Reason
 from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
@@ -28,7 +29,7 @@ from flake8_torchperf.interpret.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from flake8_torchperf.interpret.arguments import Arguments
     from flake8_torchperf.interpret.environment import Env
@@ -135,20 +136,33 @@ def _named(closure: Closure, env: Env) -> frozenset[tuple[str, Value, tuple[obje
     )
 
 
-def _remembered(value: Value) -> Iterator[object]:
+def _remembered(value: Value, depth: int = 0) -> Iterator[object]:
+    """What equality of values leaves out, of the tensors in one; of its reason what is told."""
+    if isinstance(value, Tensor):
+        reason: Reason | None = value.reason
+        yield value.role, value.chain, value.arrives, value.reason.strength
+        for _ in range(MAX_FACTS_TOLD):
+            if reason is not None:
+                yield reason.fact, reason.node
+                reason = reason.because
+        return
+    for part in _parts(value) if depth < MAX_PARTS_DEPTH else ():
+        yield from _remembered(part, depth + 1)
+
+
+def _parts(value: Value) -> Iterable[Value]:
     match value:
-        case Tensor():
-            yield value.reason, value.role, value.chain, value.arrives
         case Union(options=parts):
-            for part in parts:
-                yield from _remembered(part)
+            return parts
         case Sequence(element=element, items=items):
-            for part in (element,) if items is None else items:
-                yield from _remembered(part)
+            return (element,) if items is None else items
         case Mapping_(element=element, items=named):
-            yield from _remembered(element)
-            for _, part in named:
-                yield from _remembered(part)
+            return (element, *(part for _, part in named))
+    return ()
+
+
+# Data in data deeper than this is told apart by its values alone.
+MAX_PARTS_DEPTH = 3
 
 
 def _words(closure: Closure) -> frozenset[str]:
