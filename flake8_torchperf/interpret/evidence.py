@@ -263,6 +263,8 @@ def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: K
     match target, value:
         case ast.Name(id=name), _:
             found = () if value is None else _use_of(value, aliases)
+            if _scaled(name, value):
+                return
             if not found:
                 found = (known.targets.setdefault(id(target), Use()),)
             aliases[name] = found
@@ -278,6 +280,14 @@ def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: K
                 for use in _use_of(value, aliases):
                     use.foreign = True
             _unpack(parts, aliases, known)
+
+
+def _scaled(name: str, value: ast.expr | None) -> bool:
+    """``loss = loss / n`` is what ``loss /= n`` is: a tensor after it was one before."""
+    match value:
+        case ast.BinOp(left=ast.Name(id=same), op=ast.Div() | ast.Mult()):
+            return same == name
+    return False
 
 
 def _unpack(parts: list[ast.expr], aliases: Aliases, known: Knowledge) -> None:

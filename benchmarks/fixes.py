@@ -1,0 +1,143 @@
+"""Waits that engineers removed from published code: how many the linter finds before the fix.
+
+    python benchmarks/fixes.py --repositories DIR [--misses]
+
+DIR holds clones as OWNER/NAME or OWNER+NAME (bare ones too, or one folder deeper), with history.
+For each commit of `fixes.txt` its parent's Python files are written to a temporary folder, and the
+file is linted there, in the default scope and in scope `all`. A commit is found where any of its
+lines is, a line where a finding's first line is. Beside it stands what a search for `.item(`,
+`.tolist(`, `.cpu(`, `.numpy(` and `.nonzero(` would find.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+LIST = Path(__file__).with_name("fixes.txt")
+NAMES = re.compile(r"\.(?:item|tolist|cpu|numpy|nonzero)\(")
+WAYS = ("default", "all", "name search")
+
+
+@dataclass(frozen=True)
+class Fix:
+    """One file of one commit, with the lines that waited before it."""
+
+    repository: str
+    commit: str
+    path: str
+    lines: tuple[int, ...]
+
+
+def read_list(text: str) -> list[Fix]:
+    """The fixes of a list; raises ValueError for a line that is none."""
+    fixes = []
+    for row in text.splitlines():
+        if not row.startswith("#"):
+            repository, commit, path, lines = row.split()
+            fixes.append(Fix(repository, commit, path, tuple(map(int, lines.split(",")))))
+    return fixes
+
+
+def find_repository(folder: Path, name: str) -> Path | None:
+    """The git directory of a clone; None where there is none."""
+    for base in (folder / name, folder / name.replace("/", "+")):
+        for place in (base, base / ".git", base / "repo", *sorted(base.glob("*/"))):
+            if (place / "HEAD").is_file():
+                return place
+    return None
+
+
+def git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
+    """What a git command prints; raises CalledProcessError where it fails."""
+    command = ["git", f"--git-dir={repository}", *arguments]
+    return subprocess.run(command, input=given, capture_output=True, check=True).stdout
+
+
+def extract(repository: Path, revision: str, top: str, target: Path) -> None:
+    """Write the Python files below one folder of a revision."""
+    listed = git(repository, "ls-tree", "-r", "-z", revision, "--", top).decode()
+    rows = [row.split(None, 3) for row in listed.split("\0") if row.endswith(".py")]
+    wanted = "".join(f"{row[2]}\n" for row in rows)
+    answer = git(repository, "cat-file", "--batch", given=wanted.encode())
+    at = 0
+    for row in rows:
+        end = answer.index(b"\n", at)
+        head = answer[at:end].split()
+        if head[1] != b"blob":  # a snapshot may lack large files
+            at = end + 1
+            continue
+        size = int(head[2])
+        file = target / row[3]
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(answer[end + 1 : end + 1 + size])
+        at = end + 2 + size
+
+
+def found_lines(folder: Path, path: str, scope: str) -> set[int]:
+    """The lines that the linter reports in a file."""
+    command = [sys.executable, "-m", "flake8", "--isolated", "--select=TPF", "-j1"]
+    command += [f"--torchperf-scope={scope}", "--format=%(row)d", path]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode not in (0, 1):
+        raise RuntimeError(f"flake8 failed on {path}: {done.stderr.strip()}")
+    return set(map(int, done.stdout.split()))
+
+
+def answers(repository: Path, fix: Fix) -> dict[str, set[int]]:
+    """Which of a fix's lines each way of looking finds."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        extract(repository, f"{fix.commit}~1", fix.path.partition("/")[0], folder)
+        source = (folder / fix.path).read_text(encoding="utf-8").splitlines()
+        found = {
+            "default": found_lines(folder, fix.path, "hot"),
+            "all": found_lines(folder, fix.path, "all"),
+            "name search": {n for n in fix.lines if NAMES.search(source[n - 1])},
+        }
+    return {way: lines & set(fix.lines) for way, lines in found.items()}
+
+
+def main() -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Score the linter on waits that were removed.")
+    parser.add_argument("--repositories", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--misses", action="store_true", help="name the lines not found")
+    arguments = parser.parse_args()
+    lines: dict[str, int] = defaultdict(int)
+    commits: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    for fix in read_list(LIST.read_text(encoding="utf-8")):
+        repository = find_repository(arguments.repositories, fix.repository)
+        if repository is None:
+            print(f"left out: {fix.repository} is not in {arguments.repositories}")
+            continue
+        try:
+            found = answers(repository, fix)
+        except (subprocess.CalledProcessError, OSError) as error:
+            print(f"left out: {fix.repository} {fix.commit} {fix.path}: {error}")
+            continue
+        found["known"] = set(fix.lines)
+        for way, hits in found.items():
+            lines[way] += len(hits)
+            if hits:
+                commits[way].add((fix.repository, fix.commit))
+        for line in fix.lines if arguments.misses else ():
+            if line not in found["default"]:
+                only = " (scope all finds it)" if line in found["all"] else ""
+                print(f"missed: {fix.repository} {fix.commit} {fix.path}:{line}{only}")
+    all_lines, all_commits = lines["known"], len(commits["known"])
+    print(f"{all_commits} commits, {all_lines} lines")
+    for way in WAYS:
+        of_commits, of_lines = len(commits[way]) / all_commits, lines[way] / all_lines
+        print(f"  {way:12} {of_commits:6.1%} of the commits, {of_lines:6.1%} of the lines")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
