@@ -220,3 +220,37 @@ def test_the_message_names_the_call() -> None:
     assert "in read, called from `twice` at line 11: " in found
     (found,) = findings(program(CALLED_HOT["from a loop at module level"]))
     assert "in read, called in a loop at line 10: " in found
+
+
+MADE_IN_A_STEP = {
+    "what a step calls makes it in each step": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                return self._build_mask(x), create_block_mask(x)
+
+            def _build_mask(self, x: Tensor):
+                if x.any():  # TPF301
+                    return x
+
+        def create_block_mask(x: Tensor):
+            return x[x > 0]  # TPF402
+        """,
+    "on the first call alone, or for whoever asks": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                if self.table is None:
+                    self.table = make_table(x)
+                return self.table
+
+        def make_table(x: Tensor):
+            return x[x > 0]
+
+        def make_mask(x: Tensor):
+            return x[x > 0]
+        """,
+}
+
+
+@table(MADE_IN_A_STEP)
+def test_what_a_step_makes(code: str) -> None:
+    check(code, HOT)

@@ -3,7 +3,8 @@
 Sources, read and written again in our own words: TransformerEngine pull 3268 (a list repeated by a
 tensor), speculators pull 813 (values of a dict that are reduced), diffusers pulls 13461 (a step's
 time read out) and 13406 (tables of a module moved in each call), DeepSpeed pulls 5125 and 4915 and
-Megatron-LM commit 5653514 (gradient norms made of Python numbers).
+Megatron-LM commit 5653514 (gradient norms made of Python numbers), torchtune pull 522 (a loss read
+for a progress bar).
 """
 
 from linting import ALL, HOT, check, table
@@ -179,4 +180,31 @@ GRADIENT_NORMS = {
 
 @table(GRADIENT_NORMS)
 def test_gradient_norms(code: str) -> None:
+    check(code, HOT, prelude="import torch\n")
+
+
+LOSSES = {
+    "divided before it goes backward": """
+        class Recipe:
+            def train(self, loader, bar):
+                for batch in loader:
+                    loss = self.loss_of(batch)
+                    bar.set_description(f"loss {loss.item()}")  # TPF101
+                    loss = loss / self.accumulation_steps
+                    self.scaler.scale(loss).backward()
+        """,
+    "scaled for other reasons": """
+        class Recipe:
+            def train(self, loader, bar):
+                for batch in loader:
+                    ratio = self.ratio_of(batch)
+                    bar.set_description(f"ratio {ratio.item()}")
+                    ratio = ratio / self.accumulation_steps
+                    self.axis.scale(ratio).forward()
+        """,
+}
+
+
+@table(LOSSES)
+def test_losses(code: str) -> None:
     check(code, HOT, prelude="import torch\n")

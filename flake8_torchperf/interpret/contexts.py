@@ -254,46 +254,6 @@ def _counts_steps(every: ast.BinOp) -> bool:
     )
 
 
-def first_call(node: ast.If) -> tuple[str, bool] | None:
-    """``if self.x is None:`` above ``self.x = ...``: what is made there is made once.
-
-    The same with a flag that the branch turns, ``if not self.ready:`` above ``self.ready = True``,
-    and with an attribute that is not there yet, or not under this key.
-    """
-    paths = _awaited(node.test)
-    for statement in node.body if paths else ():
-        if isinstance(statement, (ast.Assign, ast.AnnAssign)):
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            if any(ast.unparse(target) in paths for target in targets):
-                return FIRST, True
-    return None
-
-
-def _awaited(test: ast.expr) -> tuple[str, ...]:
-    """What an assignment makes that lets the test fail the next time."""
-    match test:
-        case ast.Compare(
-            left=ast.Attribute() | ast.Subscript() as made,
-            ops=[ast.Is()],
-            comparators=[ast.Constant(value=None)],
-        ):
-            return (ast.unparse(made),)
-        case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute() as flag):
-            return (ast.unparse(flag),)
-        case ast.UnaryOp(
-            op=ast.Not(),
-            operand=ast.Call(
-                func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str(name))]
-            ),
-        ):
-            return (f"{ast.unparse(owner)}.{name}",)
-        case ast.Compare(left=key, ops=[ast.NotIn()], comparators=[ast.Attribute() as table]):
-            return (f"{ast.unparse(table)}[{ast.unparse(key)}]",)
-        case ast.BoolOp(op=ast.And(), values=values):
-            return tuple(path for value in values for path in _awaited(value))
-    return ()
-
-
 def branch_context(
     ctx: Context, guard: tuple[str, bool] | None, body: Sequence[ast.stmt] | None, *, holds: bool
 ) -> Context:

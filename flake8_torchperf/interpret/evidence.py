@@ -347,6 +347,9 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
                 told = told_by_call(node, known.table, arrays=known.arrays) if uses else ""
                 if told:
                     _tell(uses, told, mask=func.attr in ("any", "all"))
+                loss = _scaled_loss(func)
+                if loss is not None:
+                    _tell(_use_of(loss, aliases), "`.backward()` goes through it")
             _passed(func, node, aliases, known)
         case ast.Attribute(ctx=ast.Load(), value=base, attr=attr):
             if foreign(attr, known.table):
@@ -380,6 +383,16 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
             told = told_by_index(node, known.module) if uses else ""
             if told:
                 _tell(uses, told)
+
+
+def _scaled_loss(func: ast.Attribute) -> ast.expr | None:
+    """The ``loss`` of ``scaler.scale(loss).backward()``."""
+    match func:
+        case ast.Attribute(
+            value=ast.Call(func=ast.Attribute(attr="scale"), args=[loss]), attr="backward"
+        ):
+            return loss
+    return None
 
 
 def _made_of(node: ast.expr, aliases: Aliases, known: Knowledge) -> Uses:

@@ -16,7 +16,7 @@ from flake8_torchperf.interpret.compiled import OWN_TRAITS
 from flake8_torchperf.interpret.heats import nested_heat, nested_info
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import UNKNOWN, Tensor
-from flake8_torchperf.sites.hotness import named_heat
+from flake8_torchperf.sites.hotness import makes, named_heat
 from flake8_torchperf.sites.model import Level, SiteKind
 from flake8_torchperf.sites.places import place_heat
 from flake8_torchperf.suspects.host import HostNames
@@ -114,7 +114,11 @@ class Reach:
         if nested and self._nested_may_be_hot(info):
             return True
         named = named_heat(info.name, self._names.hot, self._names.cold)
-        if named is not None and named.level is Level.COLD:
+        if (
+            named is not None
+            and named.level is Level.COLD
+            and not makes(info.name, self._names.cold)
+        ):
             return False
         if scope is not Level.LOOP and self._heats.own(info).level >= Level.HOT:
             return True

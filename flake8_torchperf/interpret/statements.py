@@ -25,6 +25,7 @@ from flake8_torchperf.interpret import (
 from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.contexts import (
     EXCEPT,
+    FIRST,
     GIVEN_AWAY,
     MADE_TEXT,
     MESSAGE,
@@ -34,7 +35,6 @@ from flake8_torchperf.interpret.contexts import (
     after_leaving,
     branch_context,
     ends_in_raise,
-    first_call,
     gradients_off,
     guard_of,
     told_to_a_person,
@@ -67,6 +67,7 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
 )
 from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.sites.once import made_once
 from flake8_torchperf.suspects.modulemap import ClassInfo, local_class
 from flake8_torchperf.suspects.walk import changes_in
 
@@ -306,7 +307,7 @@ def _if(node: ast.If, env: Env, ctx: Context) -> Flow:
 def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
     raising = ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND
     expressions.truth(node.test, env, ctx, "if-raise" if raising else operation)
-    guard = guard_of(node.test, env, ctx) or first_call(node)
+    guard = guard_of(node.test, env, ctx) or ((FIRST, True) if made_once(node) else None)
     yes = narrow(node.test, env, ctx, True)
     no = narrow(node.test, env, ctx, False)
     taken = Flow(None)

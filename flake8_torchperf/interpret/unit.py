@@ -25,6 +25,7 @@ from flake8_torchperf.parse.snippet import Snippet
 from flake8_torchperf.sites.hotness import (
     MODULE_HEAT,
     is_kernel,
+    makes,
     named_heat,
     stays_cold,
 )
@@ -96,7 +97,7 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names, heats
     except RecursionError:
         # Blocks nested deeper than Python's own stack: nothing is known of such a function.
         sites.clear()
-    if sites and place.base is heat and not place.base_stays_cold:
+    if sites and place.base is heat and (not place.base_stays_cold or makes(info.name, names.cold)):
         sites = _by_calls(sites, info, heats)
     return Unit(snippet, tuple(map(asked_for, sites)))
 

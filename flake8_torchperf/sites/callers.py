@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.sites.once import made_once
 from flake8_torchperf.sites.steps import (
     around_steps,
     is_entry_point,
@@ -156,7 +157,7 @@ def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
             return {id(elt)}, set()
         case ast.DictComp(key=key, value=value):
             return {id(key), id(value)}, set()
-        case ast.If(test=test, body=body) if _every_so_often(test):
+        case ast.If(test=test, body=body) if _every_so_often(test) or made_once(node):
             return set(), set(map(id, body))
         case ast.ExceptHandler(body=body):
             return set(), set(map(id, body))

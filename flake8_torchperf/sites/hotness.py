@@ -62,6 +62,8 @@ COLD_NAMES = (
     "_write_*", "serialize*", "_serialize*", "*_serialize", "deserialize*", "pickle*",
     "naive_*", "*_naive", "*_ref", "ref_*", "*_reference", "reference_*",
 )  # fmt: skip
+# Cold names that say what a function makes, not when: a step that calls it makes it in each step.
+MAKING = re.compile(r"_?(?:build|create|make)_")
 # Names that say the result is a thing of the host's: `to_list`, `tensor2im`, `offload_to_cpu`.
 _TO_HOST = re.compile(
     r"(?:^|_)(?:to|as|2)_?(?:py)?(?:list|lists|tuple|tuples|numpy|np|ndarray|array|pil|cpu|host|json|bytes|"
@@ -259,10 +261,15 @@ def decided(info: FunctionInfo, hot: tuple[str, ...], cold: tuple[str, ...]) -> 
     """Does a function's name, decorator or kind say how often it runs, whoever calls it?"""
     return (
         is_entry_point(info)
-        or named_heat(info.name, hot, cold) is not None
+        or (named_heat(info.name, hot, cold) is not None and not makes(info.name, cold))
         or _runs_seldom(info)
         or any(d in ("torch.compile", "torch.jit.script") for d in info.decorators)
     )
 
 
 MODULE_HEAT = Heat(Level.COLD, "at module level")
+
+
+def makes(name: str, cold: tuple[str, ...]) -> bool:
+    """Is a function cold by its name only until it is seen who calls it?"""
+    return bool(MAKING.match(name)) and not any(fnmatchcase(name, glob) for glob in cold)
