@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from flake8_torchperf.interpret.machine import Context, LoopPlace
+    from flake8_torchperf.suspects.modulemap import FunctionNode
 
 
 # What takes a tensor to the host, or apart, for someone else.
@@ -196,8 +197,16 @@ def _lies_on_host(
         return True
     if ctx.node is None:
         return False
-    given = used_by_numpy(ctx.node, ctx.module.qualify)
+    given = _given_to_numpy(ctx.node, ctx)
     return bool(given) and any(root(part) in given for part in read)
+
+
+def _given_to_numpy(function: FunctionNode, ctx: Context) -> frozenset[str]:
+    """What numpy is given of a function's names; asked for each of its sites, so kept."""
+    key = ("given to numpy", id(function))
+    if key not in ctx.machine.summaries:
+        ctx.machine.summaries[key] = used_by_numpy(function, ctx.module.qualify)
+    return ctx.machine.summaries[key]  # type: ignore[return-value]
 
 
 def _wraps(ctx: Context, node: ast.Call) -> bool:
