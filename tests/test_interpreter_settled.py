@@ -153,3 +153,19 @@ def test_what_a_call_gives_is_a_number_in_the_callee_too():
         """,
         ALL,
     )
+
+
+def test_a_dict_declared_to_hold_tensors_holds_a_number_that_the_body_puts_in():
+    check(
+        """
+        def options(x: Tensor, factor: int, make) -> dict[str, Tensor]:
+            return {"factor": factor, "scale": x.sum(), "other": make()}
+
+        def f(x: Tensor, make):
+            given = options(x, 3, make)
+            if given["scale"] > 3:  # TPF301
+                return x[:: given["factor"]]
+            return int(given["other"])  # TPF101
+        """,
+        ALL,
+    )

@@ -233,9 +233,22 @@ def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
     if isinstance(stated, Sequence) and isinstance(found, Sequence):
         understood = found.element != UNKNOWN or found.items is not None
         return found if understood else stated
+    if isinstance(stated, Mapping_) and isinstance(found, Mapping_) and found.items:
+        return _filled(found, stated)
     if tensor_of(stated) is not None and tensor is not None:
         return found
     return stated
+
+
+def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:
+    """The dict that a body makes, with what is declared where the body does not tell.
+
+    ``-> dict[str, Tensor]`` stands above dicts that hold a few numbers too.
+    """
+    rest = stated.any_value()
+    items = tuple((key, rest if value == UNKNOWN else value) for key, value in found.items)
+    element = rest if found.element == UNKNOWN else found.element
+    return replace(found, element=element, items=items)
 
 
 def _documented(info: FunctionInfo, machine: Machine) -> Value | None:
