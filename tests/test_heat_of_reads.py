@@ -154,6 +154,14 @@ def test_what_is_repeated(code: str) -> None:
 
 
 SELDOM = {
+    "until the branch itself says otherwise": """
+        class Loss:
+            def compute_loss(self, x: Tensor):
+                if self.first:
+                    self.limit = x[x > 0]  # TPF402
+                    self.first = False
+                return x
+        """,
     "what is kept": """
         import functools
 
@@ -301,6 +309,14 @@ def test_what_is_no_site(code: str) -> None:
 
 
 STILL_ONE = {
+    "a flag that stays": """
+        class Loss:
+            def compute_loss(self, x: Tensor):
+                if self.first:
+                    x = x[x > 0]  # TPF402
+                    self.second = False
+                return x
+        """,
     "what is on the host from some line on": """
         def forward(self, x: Tensor, cpu_count: int):
             if x.max() > cpu_count:  # TPF301

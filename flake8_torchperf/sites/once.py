@@ -14,6 +14,8 @@ def made_once(node: ast.If) -> bool:
     The same with a flag that the branch turns, ``if not self.ready:`` above ``self.ready = True``,
     and with an attribute that is not there yet, or not under this key.
     """
+    if isinstance(node.test, ast.Attribute):
+        return _turned_off(node)
     paths = _awaited(node.test)
     for statement in node.body if paths else ():
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
@@ -21,6 +23,18 @@ def made_once(node: ast.If) -> bool:
             if any(ast.unparse(target) in paths for target in targets):
                 return True
     return False
+
+
+def _turned_off(node: ast.If) -> bool:
+    """``if self.first:`` above ``self.first = False``: does the branch end what let it run?"""
+    flag = ast.unparse(node.test)
+    return any(
+        isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Constant)
+        and statement.value.value is False
+        and any(ast.unparse(target) == flag for target in statement.targets)
+        for statement in node.body
+    )
 
 
 def _awaited(test: ast.expr) -> tuple[str, ...]:
