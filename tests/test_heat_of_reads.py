@@ -1,4 +1,4 @@
-"""Reads that are written as reads: hot where a step repeats them, or where tensors need the number.
+"""Copies that are written as copies: hot where a step repeats them, or where they are computed with.
 
 Each program of the first table is silent by default and reports the marked lines in scope `all`;
 its near neighbours are reported in both.
@@ -9,29 +9,10 @@ from __future__ import annotations
 from linting import ALL, HOT, check, findings, program, table
 
 ASKED_FOR = {
-    "a number that is returned": """
-        def largest(x: Tensor) -> float:
-            top = x.max().item()  # TPF101
-            return round(top, 3)
-
-        def stats(x: Tensor):
-            return {"low": float(x.min()), "high": x.max().item() / 2}  # TPF101, TPF101
-        """,
-    "a number that is kept": """
-        class Tracker:
-            def seen(self, x: Tensor):
-                self.last = x[0].item()  # TPF101
-                self.all.append(Entry("last", x[-1].item()))  # TPF101
-        """,
     "a copy for somebody else": """
         def decoded(x: Tensor, decoder):
             coordinates = x.detach().cpu()  # TPF102
             return decoder(x.tolist()), coordinates  # TPF102
-        """,
-    "a loop over what is set up": """
-        def prepared(table, names):
-            energies = torch.rand(9, device="cuda")
-            return {name: energies[table[name]].item() for name in names}  # TPF101
         """,
     "a loop that collects": """
         def snapshot(model: nn.Module):
@@ -39,15 +20,6 @@ ASKED_FOR = {
             for name, p in model.named_parameters():
                 kept[name] = p.detach().cpu()  # TPF102
             return kept
-        """,
-    "one number for each epoch": """
-        def fit(model: nn.Module, epochs: int, loader, optimizer):
-            for epoch in range(epochs):
-                for batch in loader:
-                    loss = model(batch).mean()
-                    loss.backward()
-                    optimizer.step()
-                print(epoch, float(torch.stack(list(model.parameters())).norm()))  # TPF101
         """,
     "pieces of what is too large": """
         def distances(x: Tensor, y: Tensor):
@@ -59,13 +31,6 @@ ASKED_FOR = {
                 found.append(x[i : i + 64].cpu())  # TPF102
             return found
         """,
-    "compared where it is checked": """
-        def same(modules):
-            first = torch.rand(3, device="cuda")
-            for module in modules:
-                if torch.equal(first, module.weight):  # TPF105
-                    return module
-        """,
 }
 
 
@@ -76,6 +41,18 @@ def test_what_is_asked_for(code: str) -> None:
 
 
 REPEATED = {
+    "a number, whoever takes it": """
+        def largest(x: Tensor) -> float:
+            return round(x.max().item(), 3)  # TPF101
+
+        class Tracker:
+            def seen(self, x: Tensor):
+                self.last = x[0].item()  # TPF101
+
+        def prepared(table, names):
+            energies = torch.rand(9, device="cuda")
+            return {name: energies[table[name]].item() for name in names}  # TPF101
+        """,
     "a number that goes back to tensors": """
         def scaled(x: Tensor, limit: float):
             top = x.max().item()  # TPF101

@@ -400,7 +400,7 @@ def test_the_reason_is_told_on_request(code: str, words: str) -> None:
     [
         ("def step(x: Tensor):\n    x.item()\n", "in step, which runs every step"),
         ("def f(xs: list[Tensor]):\n    for x in xs:\n        x.item()\n", "in the loop at line 8"),
-        ("def f(x: Tensor):\n    return 2 - x.item() / x\n", "in f, which computes on the tensors"),
+        ("def f(x: Tensor):\n    return x.item()\n", "in f, which computes on the tensors"),
     ],
 )
 def test_the_message_says_what_makes_it_hot(code: str, words: str) -> None:

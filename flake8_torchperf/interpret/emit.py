@@ -99,13 +99,11 @@ def emit(
 
 
 def _handed_out(ctx: Context, kind: SiteKind, node: ast.AST, traits: Iterable[str]) -> bool:
-    """Is what is read here for somebody else than the function that reads it?"""
+    """Is what is copied here for somebody else than the function that copies it?"""
     if ctx.node is None or ctx.loops or ctx.base.level is not Level.HOT:
         return False
     if ctx.base.because.endswith(TRAINING_STEP):
         return False
-    if kind is SiteKind.HOST_READ:
-        return Handed(ctx.node).out(node)
     if kind is not SiteKind.TRANSFER or "to-host" not in traits:
         return False
     return not Handed(ctx.node).worked_on(node, lambda called: _on_device_too(called, ctx))

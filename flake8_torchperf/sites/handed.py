@@ -1,8 +1,7 @@
-"""Where a number goes that was read from a tensor: to other tensors, or out of the function.
+"""Where a copy on the host goes: to other operations, or out of the function.
 
-Enters a function and the expression that reads; leaves whether all that becomes of the number is
-handed to somebody else, and whether a copy is computed with. By syntax alone; must not know values
-or rules.
+Enters a function and the expression that copies; leaves whether the copy is computed with, and
+whether what is read may be a number already. By syntax alone; must not know values or rules.
 """
 
 from __future__ import annotations
@@ -10,12 +9,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-# Built-in functions that make another number or text of it.
-CONVERTING = frozenset(("int", "float", "bool", "str", "round", "abs", "max", "min", "len"))
-# Methods that put away what they are given.
-KEEPING = frozenset((
-    "append", "extend", "add", "insert", "put", "setdefault", "appendleft", "write", "add_scalar",
-))  # fmt: skip
 # Parts of an expression around a number that are still that number, or hold it.
 THROUGH = (ast.UnaryOp, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.keyword,
            ast.FormattedValue, ast.JoinedStr, ast.IfExp, ast.Await)  # fmt: skip
@@ -24,7 +17,7 @@ MAX_NAMES = 3
 
 
 class Handed:
-    """One function, asked what becomes of the numbers that it reads."""
+    """One function, asked what becomes of what it takes to the host."""
 
     def __init__(self, function: ast.AST) -> None:
         self._parents = {
@@ -33,30 +26,6 @@ class Handed:
             for child in ast.iter_child_nodes(parent)
         }
         self._names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
-
-    def out(self, node: ast.AST, named: int = 0) -> bool:
-        """Is a number returned, stored or put away, and never computed with?"""
-        parent = self._parents.get(id(node))
-        while parent is not None:
-            match parent:
-                case ast.IfExp(test=test) if test is node:
-                    return False
-                case ast.Return() | ast.Yield():
-                    return True
-                case ast.Assign(targets=targets):
-                    return all(self._kept(target, named) for target in targets)
-                case ast.AnnAssign(target=target):
-                    return self._kept(target, named)
-                case ast.Call():
-                    if not _passes(parent, node):
-                        return _puts_away(parent)
-                case ast.BinOp(left=left, right=right):
-                    if not isinstance(right if node is left else left, ast.Constant):
-                        return False
-                case _ if not isinstance(parent, THROUGH):
-                    return False
-            node, parent = parent, self._parents.get(id(parent))
-        return False
 
     def made_a_number(self, node: ast.AST, read: str) -> bool:
         """``if isinstance(n, Tensor): n = n.item()``: may a caller give the number itself?"""
@@ -97,13 +66,6 @@ class Handed:
             node, parent = parent, self._parents.get(id(parent))
         return False
 
-    def _kept(self, target: ast.expr, named: int) -> bool:
-        """Is what is assigned an attribute or an item, or a name that is only handed on?"""
-        if not isinstance(target, ast.Name):
-            return isinstance(target, (ast.Attribute, ast.Subscript))
-        uses = [n for n in self._names if n.id == target.id and isinstance(n.ctx, ast.Load)]
-        return named < MAX_NAMES and bool(uses) and all(self.out(n, named + 1) for n in uses)
-
 
 def _asks_for_tensor(test: ast.expr, read: str) -> bool:
     """``isinstance(x, torch.Tensor)``, ``torch.is_tensor(x)`` of what is read."""
@@ -112,21 +74,6 @@ def _asks_for_tensor(test: ast.expr, read: str) -> bool:
             return ast.unparse(asked) == read
         case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[asked]):
             return ast.unparse(asked) == read
-    return False
-
-
-def _passes(call: ast.Call, node: ast.AST) -> bool:
-    """``int(x.item())``: does a call give the number that it is given?"""
-    return node is not call.func and isinstance(call.func, ast.Name) and call.func.id in CONVERTING
-
-
-def _puts_away(call: ast.Call) -> bool:
-    """``losses.append(number)``, ``Stats(number)``: is it kept as it is?"""
-    match call.func:
-        case ast.Attribute(attr=name):
-            return name in KEEPING or _is_class(name)
-        case ast.Name(id=name):
-            return _is_class(name)
     return False
 
 

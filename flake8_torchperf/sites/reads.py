@@ -1,9 +1,9 @@
-"""Reads that their author wrote as reads, and whether anything says that they cost each step.
+"""Copies and waits that their author wrote as such, and whether a step repeats them.
 
 Enters sites with the heat of their place; leaves them, colder where waiting is what was asked for.
-``x.item()``, ``float(x)`` and ``x.cpu()`` say that the host gets something; ``x[mask]`` and
-``if x.any():`` do not. Who writes the first knows that the host is involved: it matters where steps
-are repeated, and nobody is surprised by it elsewhere. Must not know rules.
+``x.cpu()`` and ``torch.cuda.synchronize()`` say that the host is waited for; ``x[mask]`` and
+``x.item()`` ask for something else. Who writes the first wants it: it matters where steps repeat
+it, and nobody is surprised by it elsewhere. Must not know rules.
 """
 
 from __future__ import annotations
@@ -14,13 +14,7 @@ from dataclasses import replace
 from flake8_torchperf.sites.model import Level, Site, SiteKind
 from flake8_torchperf.sites.steps import makes_steps
 
-# Operations that are called to get a number; those that read one on the way are not among them.
-NUMBERS = frozenset((
-    "item", "int", "float", "bool", "complex", "round", "index", "operator.index", "is_nonzero",
-    "__int__", "__float__", "__bool__", "__complex__", "__round__", "__index__",
-))  # fmt: skip
-# The trait of a number that a function returns or keeps and does not compute with, and of a copy on
-# the host with which it does not either.
+# The trait of a copy on the host that a function hands on and does not compute with.
 HANDED_OUT = "handed-out"
 # Operations on one row, after which it is still that row.
 KEEPING = frozenset((
@@ -38,13 +32,9 @@ def asked_for(site: Site) -> Site:
 
 def _is_asked_for(site: Site) -> bool:
     match site.kind:
-        case SiteKind.HOST_READ:
-            return site.operation in NUMBERS or site.operation.startswith("math.")
         case SiteKind.TRANSFER:
             # What is made on a device is not moved there: `torch.tensor(data, device=device)`.
             return "to-host" in site.traits or _moves_items(site)
-        case SiteKind.HOST_COMPARISON:
-            return site.operation != "in"
         case SiteKind.SYNCHRONIZE:
             return True
     return False
