@@ -369,3 +369,53 @@ NOT_THERE = {
 @table(NOT_THERE)
 def test_what_is_something_else(code: str) -> None:
     check(code, HOT)
+
+
+IN_A_CONDITIONAL = {
+    "the branch of a device that lacks something": """
+        def solve(x: Tensor):
+            y = x.cpu().double() if x.device.type == "mps" else x.double()
+            z = x.double() if x.device.type == "mps" else x * float(x.max())  # TPF101
+            return y.abs() * z
+        """,
+    "a flag that holds the outcome of such a test": """
+        def pick(x: Tensor, y: Tensor, n: int):
+            compact = x.device.type == "cpu"
+            for _ in range(n):
+                if compact:
+                    y = y[y > 0]
+                else:
+                    y = y[y > 1]  # TPF402
+            return x, y
+        """,
+    "every so many steps": """
+        def training_step(x: Tensor, step: int):
+            return x.mean().item() if step % 100 == 0 else x.sum().item()  # TPF101
+        """,
+}
+
+
+@table(IN_A_CONDITIONAL)
+def test_branches_of_other_kinds(code: str) -> None:
+    check(code, HOT)
+
+
+def test_a_setter_is_called_seldom() -> None:
+    check(
+        """
+        class Posterior:
+            @property
+            def mean(self):
+                return self._mean
+
+            @mean.setter
+            def mean(self, value: Tensor):
+                if value.isnan().any():
+                    raise ValueError("no mean")
+
+            def move(self, value: Tensor):
+                if value.isnan().any():  # TPF301
+                    raise ValueError("no mean")
+        """,
+        HOT,
+    )

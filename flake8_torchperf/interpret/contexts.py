@@ -10,7 +10,9 @@ import re
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.annotations import dotted_name
+from flake8_torchperf.interpret.environment import outcome
 from flake8_torchperf.interpret.parameters import parameters_of
+from flake8_torchperf.interpret.values import Told
 from flake8_torchperf.suspects.walk import round_counters
 
 if TYPE_CHECKING:
@@ -119,6 +121,8 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
                 return TRACING_ONLY, True
             if last in DEBUGGING:
                 return "under a debugging switch", True
+        case ast.Name(id=name) if (found := _told(name, env, ctx)) is not None:
+            return found
         case ast.Name(id=name) if CHECKING.search(name) and _off(name, ctx):
             return ASKED_CHECK, True
         case ast.Name() | ast.Attribute():
@@ -155,6 +159,12 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
             if form in HOST_WORDS and form != "cpu":
                 return ASKED, True
     return _on_host(test)
+
+
+def _told(name: str, env: Env, ctx: Context) -> tuple[str, bool] | None:
+    """``on_host = x.device.type == "cpu"``: the same of a flag that holds a test's outcome."""
+    told = env.get(outcome(name))
+    return guard_of(told.test, env, ctx) if isinstance(told, Told) else None
 
 
 ASKED = "where a copy to the host is asked for"

@@ -141,3 +141,8 @@ ASKED_FOR = "isinstance test of"
 
 def _is_plain(key: str) -> bool:
     return "." not in key and "[" not in key
+
+
+def outcome(name: str) -> str:
+    """The key under which the test is kept whose outcome a name holds; gone with the next one."""
+    return f"{name}.?"

@@ -193,8 +193,7 @@ def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
         after = narrow(node.test, env, ctx, holds)
         if after is None:
             continue
-        place = ctx if traced is None else branch_context(ctx, guard, None, holds=holds)
-        value = evaluate(branch, after, place)
+        value = evaluate(branch, after, branch_context(ctx, guard, None, holds=holds))
         if traced is not holds or ctx.compiled:
             found.append(value)  # what only a traced run makes, no other code meets
     return found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.interpret import expressions
 from flake8_torchperf.interpret.annotations import dotted_name, resolve_dotted
-from flake8_torchperf.interpret.environment import ASKED_FOR, Env, merge, path_of
+from flake8_torchperf.interpret.environment import ASKED_FOR, Env, merge, outcome, path_of
 from flake8_torchperf.interpret.lineage import is_tensor_class, lineage
 from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
@@ -118,11 +118,6 @@ def _name(test: ast.Name, env: Env, ctx: Context, holds: bool) -> Env | None:
     return _truthiness(test, env, ctx, holds)
 
 
-def outcome(name: str) -> str:
-    """The key under which the test is kept whose outcome a name holds; gone with the next one."""
-    return f"{name}.?"
-
-
 def note_outcome(target: ast.expr, test: ast.expr, env: Env) -> None:
     """``sized = isinstance(x, Sized)``: what `sized` tells of ``x`` where it is asked later."""
     if isinstance(target, ast.Name) and _tells(test):
@@ -131,12 +126,14 @@ def note_outcome(target: ast.expr, test: ast.expr, env: Env) -> None:
 
 
 def _tells(test: ast.expr) -> bool:
-    """Does an expression test types or None, and nothing but that?"""
+    """Does an expression test types, devices or None, and nothing but that?"""
     match test:
         case ast.Call(func=func):
             return dotted_name(func).rpartition(".")[2] in ("isinstance", "is_tensor")
         case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
             return True
+        case ast.Compare(ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Constant(value=str())]):
+            return _asked_for_device(test.left) is not None
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return _tells(inner)
         case ast.BoolOp(values=values):

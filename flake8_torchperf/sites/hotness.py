@@ -113,9 +113,9 @@ def is_kernel(info: FunctionInfo) -> bool:
 
 
 def _runs_seldom(info: FunctionInfo) -> bool:
-    """Registered with a tracer, part of a checkpoint's class, or made to hand arrays out."""
+    """Registered with a tracer, a setter, part of a checkpoint's class, or to hand arrays out."""
     names = [decorator.rpartition(".")[2] for decorator in info.decorators]
-    if any(name.startswith(("register_", "py_impl")) for name in names):
+    if any(name.startswith(("register_", "py_impl")) or name == "setter" for name in names):
         return True
     if any(not CACHING.isdisjoint(name.split("_")) for name in names):
         return True  # what it made is kept: it runs once for what it is given
