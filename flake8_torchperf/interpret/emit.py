@@ -106,7 +106,15 @@ def _handed_out(ctx: Context, kind: SiteKind, node: ast.AST, traits: Iterable[st
         return False
     if kind is not SiteKind.TRANSFER or "to-host" not in traits:
         return False
-    return not Handed(ctx.node).worked_on(node, lambda called: _on_device_too(called, ctx))
+    return not _handed(ctx.node, ctx).worked_on(node, lambda called: _on_device_too(called, ctx))
+
+
+def _handed(function: FunctionNode, ctx: Context) -> Handed:
+    """What becomes of what a function takes to the host; asked for each of its sites, so kept."""
+    key = ("handed", id(function))
+    if key not in ctx.machine.summaries:
+        ctx.machine.summaries[key] = Handed(function)
+    return ctx.machine.summaries[key]  # type: ignore[return-value]
 
 
 def _of_either(
@@ -123,7 +131,7 @@ def _of_either(
         kind is not SiteKind.TRANSFER or "to-host" not in traits
     ):
         return False
-    return Handed(ctx.node).made_a_number(node, ast.unparse(operand_node))
+    return _handed(ctx.node, ctx).made_a_number(node, ast.unparse(operand_node))
 
 
 def _on_device_too(called: ast.expr, ctx: Context) -> bool:

@@ -307,10 +307,10 @@ def _bind_loop(target: ast.expr, iterated: ast.expr, aliases: Aliases, known: Kn
         elif iterated.func.id in ("list", "tuple", "reversed", "iter") and iterated.args:
             sources = [iterated.args[0]]
     match iterated, target:
-        case ast.Call(func=ast.Attribute(value=mapping, attr="values"), args=[]), ast.Name(id=name):
-            aliases[name] = tuple(use.under_keys() for use in _use_of(mapping, aliases))
-            return
         case (
+            ast.Call(func=ast.Attribute(value=mapping, attr="values"), args=[]),
+            ast.Name(id=name),
+        ) | (
             ast.Call(func=ast.Attribute(value=mapping, attr="items"), args=[]),
             ast.Tuple(elts=[_, ast.Name(id=name)]),
         ):

@@ -99,9 +99,7 @@ class Reach:
 
     def _is_compiled(self, nodes: Nodes) -> bool:
         code = self._machine.compiled
-        return code is not None and any(
-            code.concerns(node) for group in nodes.by_type().values() for node in group
-        )
+        return code is not None and code.concerns_any(nodes)
 
     def _may_report(self, info: FunctionInfo, scope: Level) -> bool:
         """May a site in this function be warm enough?"""

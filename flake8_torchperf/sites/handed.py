@@ -25,7 +25,10 @@ class Handed:
             for parent in ast.walk(function)
             for child in ast.iter_child_nodes(parent)
         }
-        self._names = [n for n in ast.walk(function) if isinstance(n, ast.Name)]
+        self._uses: dict[str, list[ast.Name]] = {}
+        for inner in ast.walk(function):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load):
+                self._uses.setdefault(inner.id, []).append(inner)
 
     def made_a_number(self, node: ast.AST, read: str) -> bool:
         """``if isinstance(n, Tensor): n = n.item()``: may a caller give the number itself?"""
@@ -53,7 +56,7 @@ class Handed:
                 case ast.Call(func=func) if node is not func:
                     return works(func)
                 case ast.Assign(targets=[ast.Name(id=name)]):
-                    uses = (n for n in self._names if n.id == name and isinstance(n.ctx, ast.Load))
+                    uses = self._uses.get(name, ())
                     return named < MAX_NAMES and any(
                         self.worked_on(use, works, named + 1) for use in uses
                     )

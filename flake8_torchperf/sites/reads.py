@@ -49,7 +49,7 @@ def _moves_items(site: Site) -> bool:
 def _repeated(site: Site) -> bool:
     """Is it known to run in each step, or once for each element of what one step works on?"""
     if site.heat.level is not Level.LOOP:
-        return site.heat.level is not Level.HOT or not _given_away(site)
+        return site.heat.level is not Level.HOT or HANDED_OUT not in site.traits
     if site.heat.around >= Level.STEP:
         return True
     nodes = [loop.node for loop in site.loops if loop.node is not None]
@@ -59,11 +59,6 @@ def _repeated(site: Site) -> bool:
     if site.heat.around is Level.COLD:
         return False
     return site.kind is not SiteKind.TRANSFER or any(_rows(loop, site) for loop in nodes)
-
-
-def _given_away(site: Site) -> bool:
-    """Is what is read, in a function of which only its tensors are known, for somebody else?"""
-    return HANDED_OUT in site.traits
 
 
 def _rows(loop: ast.AST, site: Site) -> bool:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from flake8_torchperf.suspects.modulemap import ModuleMap
+    from flake8_torchperf.suspects.walk import Nodes
     from flake8_torchperf.suspects.wrappers import Compiling
 
 COMPILE = frozenset(("torch.compile", "torch.compiler.compile"))
@@ -113,6 +114,10 @@ class CompiledCode:
         """Is this a compiled or transformed function, or a marked place?"""
         key = id(node)
         return key in self.functions or key in self.transformed or key in self.marks
+
+    def concerns_any(self, nodes: Nodes) -> bool:
+        """The same of any of several nodes."""
+        return any(self.concerns(node) for group in nodes.by_type().values() for node in group)
 
 
 def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode | None:

@@ -120,10 +120,7 @@ def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode 
         return suspects
     known = {id(info) for info in suspects.functions}
     functions = tuple(
-        info
-        for info in module.defined
-        if id(info) in known
-        or any(compiled.concerns(n) for group in info.nodes.by_type().values() for n in group)
+        info for info in module.defined if id(info) in known or compiled.concerns_any(info.nodes)
     )
     marked = any(
         compiled.concerns(n)
