@@ -182,10 +182,9 @@ def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
     if owner is None or ctx.node is None:
         return False
     return any(
-        isinstance(inner, ast.Assign)
-        and (path := _moved(inner.value, node, owner)) is not None
+        (path := _moved(inner.value, node, owner)) is not None
         and any(path_of(target) == path for target in inner.targets)
-        for inner in ast.walk(ctx.node)
+        for inner in ctx.module.nodes(ctx.node).of(ast.Assign)
     )
 
 
