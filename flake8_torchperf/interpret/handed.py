@@ -64,13 +64,16 @@ def handed_on(name: str, env: Env, ctx: Context) -> bool:
     """Is what a name holds given, whole or in parts, to a function of another library?"""
     from flake8_torchperf.interpret import expressions
 
+    if ctx.node is None:
+        return False
     silent = ctx.silent()
+    nodes = ctx.module.nodes(ctx.node)
     names = {name}
-    for inner in ast.walk(ctx.node) if ctx.node is not None else ():
-        if isinstance(inner, (ast.For, ast.comprehension)) and _mentions(inner.iter, name):
-            names |= {n.id for n in ast.walk(inner.target) if isinstance(n, ast.Name)}
-    for inner in ast.walk(ctx.node) if ctx.node is not None else ():
-        if isinstance(inner, ast.Call) and isinstance(inner.func, (ast.Name, ast.Attribute)):
+    for loop in nodes.of_any(ast.For, ast.comprehension):
+        if _mentions(loop.iter, name):
+            names |= {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
+    for inner in nodes.of(ast.Call):
+        if isinstance(inner.func, (ast.Name, ast.Attribute)):
             given = [*inner.args, *(keyword.value for keyword in inner.keywords)]
             parts = (one.value if isinstance(one, ast.Subscript) else one for one in given)
             if any(isinstance(one, ast.Name) and one.id in names for one in parts):
