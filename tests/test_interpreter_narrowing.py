@@ -335,7 +335,7 @@ JOINS = {
     "converted where it is no tensor": """
         def step(x, device):
             if not torch.is_tensor(x):
-                x = torch.tensor(x, device="cuda")  # TPF502
+                x = torch.tensor(x, device="cuda")
             return x.item()  # TPF101
         """,
     "overwritten by a number": """

@@ -113,7 +113,8 @@ def test_made_on_the_host_then_moved(code: str) -> None:
 
 HOST_DATA = {
     "numbers and lists": """
-        def step(x: Tensor, value: float, values: list[float], unknown, device: torch.device):
+        def step(x: Tensor, value: float, device: torch.device):
+            values, unknown = [value, 0.5], CONSTANT
             a = torch.tensor(0.5, device=x.device)  # TPF502
             b = torch.tensor(values, device="cuda", dtype=torch.float32)  # TPF502
             c = torch.as_tensor([1, 2], device=device)  # TPF502
@@ -132,7 +133,8 @@ HOST_DATA = {
             return a, b, c, d
         """,
     "arrays": """
-        def step(x: Tensor, a: np.ndarray):
+        def step(x: Tensor, n: int):
+            a = np.arange(n)
             b = torch.from_numpy(a).to(x.device)  # TPF502
             c = torch.as_tensor(a, device=x.device)  # TPF502
             d = torch.tensor(np.ones(3)).float().cuda()  # TPF502
@@ -209,10 +211,10 @@ def test_what_is_kept_is_to_be_moved_once() -> None:
 
 def test_advice_fits_the_data() -> None:
     code = """
-        def step(x: Tensor, value: float, a: np.ndarray):
+        def step(x: Tensor, value: float):
             b = torch.tensor(value, device=x.device)
             c = torch.tensor([value], device=x.device)
-            return b, c, torch.from_numpy(a).cuda()
+            return b, c, torch.from_numpy(np.arange(9)).cuda()
         """
     scalar, several, array = findings(program(code))
     assert "torch.full((), value, device=...)" in scalar

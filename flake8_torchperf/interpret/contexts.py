@@ -129,7 +129,9 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
             last = dotted_name(test).rpartition(".")[2].lstrip("_")
             if last in DEBUGGING:
                 return "under a debugging switch", True
-            words = set(last.split("_"))
+            words = set(last.lower().split("_"))
+            if isinstance(test, ast.Attribute) and last.startswith(ASKING):
+                return ASKED_CHECK, True
             if not HOST_WORDS.isdisjoint(words):
                 return ASKED, True
             if "first" in words and not ROUND_WORDS.isdisjoint(words):
@@ -171,6 +173,8 @@ ASKED = "where a copy to the host is asked for"
 ASKED_CHECK = "in a check that a caller asks for"
 # Names of flags by which a caller asks for a check.
 CHECKING = re.compile(r"check|validat|verif|assert|finite|nan|safe")
+# How the name of an option begins that asks for a check: `args.check_for_nan`.
+ASKING = ("check_", "validate_", "verify_")
 FIRST = "on the first call"
 # Words of a flag by which a program logs in some steps: `should_log`, `do_logging`.
 LOGGED = frozenset(("log", "logging", "report", "print", "plot"))

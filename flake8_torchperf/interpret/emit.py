@@ -17,7 +17,9 @@ from flake8_torchperf.interpret.contexts import (
     MESSAGE,
     WAITING_ASKED,
 )
+from flake8_torchperf.interpret.parameters import parameters_of
 from flake8_torchperf.interpret.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
+from flake8_torchperf.sites.exchanged import exchanged
 from flake8_torchperf.sites.handed import Handed
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
@@ -131,7 +133,19 @@ def _of_either(
         kind is not SiteKind.TRANSFER or "to-host" not in traits
     ):
         return False
+    if _number_by_default(root(operand_node), ctx.node):
+        return True
     return _handed(ctx.node, ctx).made_a_number(node, ast.unparse(operand_node))
+
+
+def _number_by_default(name: str, function: FunctionNode) -> bool:
+    """``def f(x, dims=2)``: is it a parameter of which the default is a number?"""
+    return any(
+        parameter.arg == name
+        and isinstance(default, ast.Constant)
+        and type(default.value) in (int, float)
+        for parameter, default in parameters_of(function.args)
+    )
 
 
 def _on_device_too(called: ast.expr, ctx: Context) -> bool:
@@ -158,9 +172,24 @@ def _for_a_purpose(
         return "for a library that works on the host"
     if "to-host" in traits and ctx.loops and around_steps(ctx.loops[-1].node):
         return "once for all steps of the loop beside it"
+    if "to-host" in traits and not ctx.loops and _makes_text(ctx.node):
+        return "for the text that is made of it"
     if kind is SiteKind.TRANSFER and FALLBACK in ctx.traits:
         return "for a device that lacks something"
     return ""
+
+
+def _makes_text(function: FunctionNode | None) -> bool:
+    """``-> list[str]``, ``-> list[tuple[str, float]]``: does a function return nothing but text?"""
+    if function is None or function.returns is None:
+        return False
+    told = [n for n in ast.walk(function.returns) if isinstance(n, (ast.Name, ast.Attribute))]
+    names = {n.id if isinstance(n, ast.Name) else n.attr for n in told}
+    return "str" in names and names <= TEXTUAL
+
+
+# What an annotation of text with its scores is made of; the keys of a dict are no text.
+TEXTUAL = frozenset(("str", "list", "List", "tuple", "Tuple", "float", "int", "Optional", "typing"))
 
 
 def _wanted(
@@ -179,6 +208,8 @@ def _wanted(
     placed = isinstance(operand, Tensor) and operand.device == "device"
     if not placed and "to-device" not in traits and _lies_on_host(ctx, kind, node, operand_node):
         return "where the host has it, by its name or because numpy is given it"
+    if "to-device" not in traits and _told_by_ranks(ctx, kind, node, operand_node):
+        return "where processes tell each other a number"
     if _of_either(ctx, kind, node, operand_node, traits):
         return "where a tensor is taken for a number, which a caller may give"
     if HOST_ONLY in traits:
@@ -205,6 +236,22 @@ def _lies_on_host(
         return False
     given = _given_to_numpy(ctx.node, ctx)
     return bool(given) and any(root(part) in given for part in read)
+
+
+def _told_by_ranks(
+    ctx: Context, kind: SiteKind, node: ast.AST, operand_node: ast.AST | None
+) -> bool:
+    """Is a number read that the processes of a group tell each other?"""
+    if ctx.node is None or kind not in FROM_DEVICE:
+        return False
+    key = ("exchanged", id(ctx.node))
+    if key not in ctx.machine.summaries:
+        ctx.machine.summaries[key] = exchanged(ctx.node, ctx.module.qualify)
+    names: frozenset[str] = ctx.machine.summaries[key]  # type: ignore[assignment]
+    read = operand_node if operand_node is not None else node
+    return bool(names) and any(
+        isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(read)
+    )
 
 
 def _given_to_numpy(function: FunctionNode, ctx: Context) -> frozenset[str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret.effects import may_fill
 from flake8_torchperf.interpret.emit import early, emit
 from flake8_torchperf.interpret.environment import path_of
+from flake8_torchperf.interpret.fresh import Fresh
 from flake8_torchperf.interpret.values import (
     UNKNOWN,
     NDArray,
@@ -171,7 +172,26 @@ def to_device(
         traits.add("non-blocking")
     if tensor.memory and queued is not None:
         traits.add(tensor.memory)
+    waits = "non-blocking" not in traits and tensor.origin in (PYTHON, NUMPY)
+    if waits and not tensor.scalar and _new_each_time(tensor, ctx):
+        ctx = ctx.demote("where the data is new each time")
     emit(ctx, SiteKind.TRANSFER, name, arguments.node, tensor, operand_node=owner, traits=traits)
+
+
+def _new_each_time(tensor: Tensor, ctx: Context) -> bool:
+    """Is a tensor made of data that the function was given, or that another library returned?"""
+    made = tensor.reason.node
+    if ctx.node is None or not isinstance(made, ast.Call) or not made.args:
+        return False
+    key = ("fresh", id(ctx.node))
+    known = ctx.machine.summaries.get(key)
+    if not isinstance(known, Fresh):
+        nodes = ctx.module.nodes(ctx.node)
+        known = ctx.machine.summaries[key] = Fresh(ctx.node, nodes, ctx.module, ctx.self_name)
+    data = made.args[0]
+    if not known.holds(made):
+        return False  # it was made elsewhere, and is kept
+    return known.array(data) if tensor.origin == NUMPY else known.listed(data)
 
 
 def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:

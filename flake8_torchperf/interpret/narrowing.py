@@ -134,6 +134,8 @@ def _tells(test: ast.expr) -> bool:
             return True
         case ast.Compare(ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Constant(value=str())]):
             return _asked_for_device(test.left) is not None
+        case ast.Compare(left=ast.Attribute(attr="type"), ops=[ast.In()]):
+            return True
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return _tells(inner)
         case ast.BoolOp(values=values):

@@ -22,6 +22,7 @@ from flake8_torchperf.interpret.values import (
     join_all,
 )
 from flake8_torchperf.parse.snippet import Snippet
+from flake8_torchperf.sites.called import ONCE
 from flake8_torchperf.sites.hotness import (
     MODULE_HEAT,
     is_kernel,
@@ -32,6 +33,7 @@ from flake8_torchperf.sites.hotness import (
 from flake8_torchperf.sites.model import Level, Site
 from flake8_torchperf.sites.places import place_heat
 from flake8_torchperf.sites.reads import asked_for
+from flake8_torchperf.sites.steps import PREAMBLES, goes_through_data, makes_steps
 from flake8_torchperf.suspects.modulemap import FunctionInfo, FunctionNode
 
 if TYPE_CHECKING:
@@ -122,11 +124,26 @@ def _by_calls(sites: list[Site], info: FunctionInfo, heats: Heats) -> list[Site]
     if heats.settled(info):
         return sites
     heat, called = heats.own(info), heats.called(info)
-    if called is heat:
+    if called.level is Level.COLD and (info.name in PREAMBLES or called.because.endswith(ONCE)):
+        sites = [_of_program(site, called) for site in sites]
+    if called is heat and heat.loops:
         return sites
     if not called.loops:
         return [replace(site, heat=called) for site in sites]
     return [_warmed(site, heat, called) for site in sites]
+
+
+def _of_program(site: Site, once: Heat) -> Site:
+    """A site of a function that a program runs once: what is made there entry by entry is cold.
+
+    A loop over steps or data around it repeats it.
+    """
+    if site.heat.level is not Level.LOOP or site.loops[-1].kind != "comprehension":
+        return site
+    nodes = [loop.node for loop in site.loops if loop.node is not None]
+    if any(makes_steps(loop) or goes_through_data(loop) for loop in nodes):
+        return site
+    return replace(site, heat=once)
 
 
 def _warmed(site: Site, heat: Heat, called: Heat) -> Site:

@@ -18,6 +18,7 @@ from flake8_torchperf.sites.steps import (
     TRAINING_STEP,
     is_entry_point,
     of_pipeline,
+    shows_check,
     trains,
 )
 from flake8_torchperf.suspects.walk import walk
@@ -57,7 +58,8 @@ COLD_NAMES = (
     "on_train_begin", "on_train_end", "on_validation_start", "on_validation_end", "on_test_start",
     "on_test_end", "on_predict_start", "on_predict_end", "on_sanity_check_*", "on_exception",
     "get_*_stats", "transfer_weights", "copy_weights", "restore*",
-    "merge", "unmerge", "merge_and_*", "*init_weight*", "fix_init*", "calibrate", "calibrate_*",
+    "merge", "unmerge", "merge_and_*", "*init_weight*", "initiali[sz]e_weight*", "fix_init*",
+    "calibrate", "calibrate_*",
     "_calibrate*", "*calibration_step", "*collator*", "verify_*", "_verify_*", "write_*",
     "_write_*", "serialize*", "_serialize*", "*_serialize", "deserialize*", "pickle*",
     "naive_*", "*_naive", "*_ref", "ref_*", "*_reference", "reference_*",
@@ -67,9 +69,10 @@ MAKING = re.compile(r"_?(?:build|create|make)_")
 # Names that say the result is a thing of the host's: `to_list`, `tensor2im`, `offload_to_cpu`.
 _TO_HOST = re.compile(
     r"(?:^|_)(?:to|as|2)_?(?:py)?(?:list|lists|tuple|tuples|numpy|np|ndarray|array|pil|cpu|host|json|bytes|"
-    r"str|string|strings|python|object|objects|pandas|df|csv|uint8)(?:_|$)"
+    r"str|string|strings|python|object|objects|pandas|df|csv|uint8|dict)(?:_|$)"
+    r"|^asdict$|^to_(?:\w+_)?dataset(?:_|$)"
     r"|^to_(?:networkx|nx|scipy|sklearn|rdmol|smiles|trimesh|open3d|igraph|matplotlib)(?:_|$)"
-    r"|^tensors?(?:_to_|2)(?!.*(?:device|cuda|gpu|dtype|tensor))|(?:^|_)(?:cpu|numpy|pil|coco)(?:_|$)"
+    r"|^tensors?(?:_to_|2)(?!.*(?:device|cuda|gpu|dtype|tensor))|(?:^|_)(?:cpu|numpy|np|pil|coco)(?:_|$)"
 )
 
 
@@ -117,8 +120,8 @@ def _runs_seldom(info: FunctionInfo) -> bool:
     names = [decorator.rpartition(".")[2] for decorator in info.decorators]
     if any(name.startswith(("register_", "py_impl")) or name == "setter" for name in names):
         return True
-    if any(not CACHING.isdisjoint(name.split("_")) for name in names):
-        return True  # what it made is kept: it runs once for what it is given
+    if _keeps_result(info):
+        return True
     if info.owner is not None and _works_on_host(info.owner):
         return True
     return _returns_arrays(info) or _makes_functions(info) or _compares_for_a_test(info)
@@ -128,9 +131,17 @@ def _runs_seldom(info: FunctionInfo) -> bool:
 CACHING = frozenset(("cache", "cached", "memoize", "memoized"))
 
 
+def _keeps_result(info: FunctionInfo) -> bool:
+    """Is what it made kept by a decorator, so that it runs once for what it is given?"""
+    return any(
+        not CACHING.isdisjoint(decorator.rpartition(".")[2].split("_"))
+        for decorator in info.decorators
+    )
+
+
 def stays_cold(info: FunctionInfo) -> bool:
-    """Do its loops make nothing hot either, because it handles what lies on the host?"""
-    if _returns_arrays(info) or _compares_for_a_test(info):
+    """Do its loops make nothing hot either: does it run once, or handle what lies on the host?"""
+    if _returns_arrays(info) or _compares_for_a_test(info) or _keeps_result(info):
         return True
     return info.owner is not None and _works_on_host(info.owner)
 
@@ -191,7 +202,8 @@ RAW = frozenset(("text", "texts", "images", "audio", "audios", "videos", "raw_sp
 PREPARING = ("ImageProcessor", "VideoProcessor", "Collator", "Collater")
 HOST_CLASSES = (
     "Dataset", "Tokenizer", "SequenceFeatureExtractor", "Checker",
-    "Monitor", "Logger", "Profiler", "Writer", "BatchSampler", "DistributedSampler",
+    "Monitor", "Logger", "Profiler", "Writer", "Evaluator", "Tester",
+    "BatchSampler", "DistributedSampler",
     "RandomSampler", "SequentialSampler", "NeighborSampler",
 )  # fmt: skip
 
@@ -254,7 +266,7 @@ def function_heat(
         return Heat(Level.STEP, f"in {info.name}, which is compiled")
     if given_tensors():
         return Heat(Level.HOT, f"in {info.name}, which computes on the tensors it is given")
-    return Heat(Level.COLD, f"in {info.name}")
+    return Heat(Level.COLD, f"in {info.name}", loops=not shows_check(info))
 
 
 def decided(info: FunctionInfo, hot: tuple[str, ...], cold: tuple[str, ...]) -> bool:

@@ -24,13 +24,14 @@ COLD_PLACES = frozenset((
     "deprecated", "trace", "tracing", "tracer", "device_mesh", "tunable", "autotune", "autotuner",
     "autotuning", "io", "database", "loader", "loaders", "dataloader", "dataloaders", "data_loader",
     "data_loaders", "evaluation", "evaluator", "evaluators", "naive", "ref", "reference",
-    "writer", "writers", "mock", "mocks",
+    "writer", "writers", "mock", "mocks", "tester", "testers",
 ))  # fmt: skip
 # Words of such a name, between underscores, that say the same, or that data is prepared for a model
 # there, or its results for people.
 COLD_WORDS = frozenset((
     "report", "reports", "debug", "debugging", "visualizer", "visualization", "visualisation",
-    "export", "convert", "conversion", "processing", "preprocessing", "preprocess",
+    "export", "convert", "converter", "converters", "conversion",
+    "processing", "preprocessing", "preprocess",
     "tensorboard", "wandb", "plot", "plots", "plotting", "plotly", "prune", "pruner", "pruning",
     "flop", "flops", "profile", "profiler", "profiling",
 ))  # fmt: skip

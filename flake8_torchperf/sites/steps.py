@@ -70,7 +70,7 @@ def _goes_backward(call: ast.Call) -> bool:
 def _runs_itself(info: FunctionInfo) -> bool:
     """Does a method run its own module in a loop: ``while ...: outputs = self(**inputs)``?"""
     arguments = info.node.args.args
-    if info.owner is None or not arguments or info.name in EACH_STEP:
+    if info.owner is None or not arguments or info.name in EACH_STEP or shows_check(info):
         return False
     me = arguments[0].arg
     calls = {id(call) for call in info.nodes.of(ast.Call) if _names(call.func, me)}
@@ -78,6 +78,19 @@ def _runs_itself(info: FunctionInfo) -> bool:
         id(inner) in calls
         for loop in info.nodes.of_any(ast.For, ast.While)
         for inner in ast.walk(loop)
+    )
+
+
+def shows_check(info: FunctionInfo) -> bool:
+    """``check_equivariance``, which prints or asserts: a person runs it to see whether it holds.
+
+    One that is seen to be called in each step is hot all the same.
+    """
+    if not info.name.lstrip("_").startswith("check_"):
+        return False
+    return bool(info.nodes.of(ast.Assert)) or any(
+        isinstance(call.func, ast.Name) and call.func.id == "print"
+        for call in info.nodes.of(ast.Call)
     )
 
 
@@ -133,6 +146,11 @@ def _over_data(loop: ast.For) -> bool:
         for name in (getattr(inner, "id", ""), getattr(inner, "attr", ""))
         if name
     )
+
+
+def goes_through_data(loop: ast.AST) -> bool:
+    """Does the head of this very loop speak of data, of epochs or of steps?"""
+    return isinstance(loop, ast.For) and _over_data(loop)
 
 
 def over_steps(node: ast.AST) -> bool:

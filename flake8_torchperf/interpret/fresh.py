@@ -1,0 +1,130 @@
+"""Data of the host that is new each time: given to a function, or computed elsewhere on the host.
+
+Enters the node that made a tensor of data and the function it stands in; leaves whether keeping
+that tensor on the device could spare a copy. What was made of an environment's step or by another
+library has to be copied once it is there. By syntax alone; must not know values.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
+    from flake8_torchperf.suspects.walk import Nodes
+
+# Attributes and builtins that say how large something is, not what stands in it.
+SIZES = frozenset(("shape", "size", "ndim", "len", "numel", "dtype", "device"))
+# Names followed back to what they were assigned.
+MAX_STEPS = 8
+
+
+class Fresh:
+    """One function, asked where the data comes from that it makes tensors of."""
+
+    def __init__(self, node: FunctionNode, nodes: Nodes, module: ModuleMap, own: str) -> None:
+        spec = node.args
+        rest = [parameter for parameter in (spec.vararg, spec.kwarg) if parameter is not None]
+        given = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *rest]
+        self._given = {one.arg for one in given if not _number(one.annotation)} - {own}
+        self._calls = {id(call) for call in nodes.of(ast.Call)}
+        self._qualify: Callable[[ast.expr], str] = module.qualify
+        self._known: dict[str, bool] = {}
+        self._bound: dict[str, list[ast.expr]] = {}
+        for assign in nodes.of(ast.Assign):
+            for target in assign.targets:
+                self._bind(target, assign.value)
+        for annotated in nodes.of(ast.AnnAssign):
+            if annotated.value is not None:
+                self._bind(annotated.target, annotated.value)
+        for loop in nodes.of_any(ast.For, ast.comprehension):
+            self._bind(loop.target, loop.iter)
+
+    def _bind(self, target: ast.expr, value: ast.expr) -> None:
+        for inner in ast.walk(target):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                self._bound.setdefault(inner.id, []).append(value)
+
+    def holds(self, call: ast.Call) -> bool:
+        """Does a call stand in this function?"""
+        return id(call) in self._calls
+
+    def array(self, data: ast.expr) -> bool:
+        """Was an array given to the function, or made by something else than numpy?"""
+        return self._fresh(data)
+
+    def listed(self, data: ast.expr) -> bool:
+        """Is it the list that a caller gives, or made of one, entry by entry?"""
+        for _ in range(MAX_STEPS):
+            match data:
+                case ast.Name(id=name) if name in self._bound and name not in self._given:
+                    if len(self._bound[name]) > 1:
+                        return False
+                    data = self._bound[name][0]
+                case ast.Name(id=name):
+                    return name in self._given
+                case ast.ListComp(elt=elt):
+                    return not _tells_size(elt) and self._fresh(data)
+                case _:
+                    return False
+        return False
+
+    def _fresh(self, node: ast.AST) -> bool:
+        match node:
+            case ast.Name(id=name):
+                return self._named(name)
+            case ast.Attribute(value=owner, attr=name):
+                return name not in SIZES and self._fresh(owner)
+            case ast.Call():
+                return self._made(node)
+            case ast.Subscript(value=owner) | ast.Starred(value=owner):
+                return self._fresh(owner)
+            case ast.Constant() | ast.Lambda():
+                return False
+            case ast.ListComp(elt=elt) | ast.GeneratorExp(elt=elt) if _tells_size(elt):
+                return False
+            case ast.ListComp(generators=parts) | ast.GeneratorExp(generators=parts):
+                return any(self._fresh(part.iter) for part in parts)
+        return any(self._fresh(inner) for inner in ast.iter_child_nodes(node))
+
+    def _named(self, name: str) -> bool:
+        if name not in self._known:
+            self._known[name] = False  # what is made of itself is made of the rest
+            values = self._bound.get(name, ())
+            self._known[name] = name in self._given or any(map(self._fresh, values))
+        return self._known[name]
+
+    def _made(self, call: ast.Call) -> bool:
+        """Is what a call makes made of such data? That of numpy's factories never is."""
+        name = self._qualify(call.func)
+        if name.rpartition(".")[2] in SIZES or name in FACTORIES:
+            return False
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        if isinstance(call.func, ast.Attribute):
+            if call.func.attr in SIZES:
+                return False
+            given.append(call.func.value)
+        return any(self._fresh(one) for one in given)
+
+
+# Functions that are told how large an array shall be.
+FACTORIES = frozenset(
+    f"numpy.{name}"
+    for name in ("zeros", "ones", "full", "empty", "eye", "identity", "arange", "linspace", "tri")
+)
+
+
+def _number(annotation: ast.expr | None) -> bool:
+    """``value: float``: a kernel can be given it as it is."""
+    return isinstance(annotation, ast.Name) and annotation.id in ("float", "int", "bool")
+
+
+def _tells_size(node: ast.expr) -> bool:
+    """``len(x)``, ``x.shape[0]``: a number that shapes tell, which a kernel could be given."""
+    return any(
+        (isinstance(inner, ast.Attribute) and inner.attr in SIZES)
+        or (isinstance(inner, ast.Name) and inner.id in SIZES)
+        for inner in ast.walk(node)
+    )

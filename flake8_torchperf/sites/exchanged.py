@@ -1,0 +1,79 @@
+"""Numbers that processes tell each other by tensors: the host has them, and wants them.
+
+Enters a function; leaves the names of such tensors. Over NCCL a size or a flag can only travel on
+the device, so that the host has to wait for it. By syntax alone; must not know values or rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+
+# What makes a tensor of numbers of the host.
+MAKING = frozenset((
+    "torch.tensor", "torch.as_tensor", "torch.LongTensor", "torch.IntTensor", "torch.FloatTensor",
+    "torch.cuda.LongTensor", "torch.cuda.IntTensor", "torch.cuda.FloatTensor",
+    "torch.cuda.ByteTensor",
+))  # fmt: skip
+
+
+def exchanged(function: ast.AST, qualify: Callable[[ast.expr], str]) -> frozenset[str]:
+    """The names that a collective is given together with a number of the host, or that hold it."""
+    nodes = list(ast.walk(function))
+    calls = [n for n in nodes if isinstance(n, ast.Call) and _collective(n, qualify)]
+    if not calls:
+        return frozenset()
+    numbers = _numbers(nodes, qualify)
+    found: set[str] = set()
+    for call in calls:
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        named = {one.id for one in given if isinstance(one, ast.Name)}
+        if not numbers.isdisjoint(named) or any(_makes(one, qualify) for one in given):
+            found |= named
+    return frozenset(found | _parts(nodes, found))
+
+
+def _collective(call: ast.Call, qualify: Callable[[ast.expr], str]) -> bool:
+    """A collective that hands numbers on; what it sums up can be computed with on the device."""
+    name = qualify(call.func)
+    return name.startswith("torch.distributed.") and "reduce" not in name
+
+
+def _makes(node: ast.AST, qualify: Callable[[ast.expr], str]) -> bool:
+    """``torch.tensor([n])``, ``torch.tensor([n]).cuda()``: made of numbers alone?"""
+    while (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and (node.func.attr in ("to", "cuda", "long", "int"))
+    ):
+        node = node.func.value
+    return isinstance(node, ast.Call) and qualify(node.func) in MAKING
+
+
+def _numbers(nodes: list[ast.AST], qualify: Callable[[ast.expr], str]) -> set[str]:
+    """The names bound once, to such a tensor, into which nothing else is written."""
+    made: dict[str, bool] = {}
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                made[name] = name not in made and _makes(value, qualify)
+            case ast.AugAssign(target=written) | ast.Assign(targets=[ast.Subscript() as written]):
+                into: ast.expr = written
+                while isinstance(into, ast.Subscript):
+                    into = into.value
+                if isinstance(into, ast.Name):
+                    made[into.id] = False
+    return {name for name, alone in made.items() if alone}
+
+
+def _parts(nodes: list[ast.AST], found: set[str]) -> set[str]:
+    """What a loop over such a name takes from it."""
+    return {
+        inner.id
+        for node in nodes
+        if isinstance(node, (ast.For, ast.comprehension))
+        and isinstance(node.iter, ast.Name)
+        and node.iter.id in found
+        for inner in ast.walk(node.target)
+        if isinstance(inner, ast.Name)
+    }

@@ -1,0 +1,253 @@
+"""What is done once, for the host, or because somebody asks for it, as the code around it tells.
+
+Each program is silent by default and reports the marked lines in scope `all`; its near neighbours,
+which are hot, are reported in both.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from linting import ALL, HOT, check, findings, program, table
+
+from flake8_torchperf.pipeline import lint
+
+
+def silent_by_default(code: str) -> None:
+    """Assert that a program has the findings it names in scope `all`, and none by default."""
+    check(code, ALL)
+    assert findings(program(code), HOT) == []
+
+
+# TPF502 asks for code that is known to run in each step, in every scope.
+NEW_DATA = {
+    "what an environment or another library made": """
+        import numpy as np
+        from scipy.optimize import linear_sum_assignment
+
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                rows = linear_sum_assignment(x.detach().cpu().numpy())[1]  # TPF102
+                return x[torch.from_numpy(rows).to(x.device)]
+
+            def step(self, actions):
+                obs, rewards = self.env.step(actions)
+                return torch.from_numpy(rewards).to(self.device)
+        """,
+    "what a caller gives as a list": """
+        class Agent:
+            def __call__(self, states, device: torch.device, batch):
+                if not isinstance(states, Tensor):
+                    states = torch.tensor(states, device=device)
+                weights = torch.tensor([b["weight"] for b in batch], device=device)
+                return states * weights
+        """,
+}
+
+OLD_DATA = {
+    "constants, sizes and what the module keeps": """
+        import numpy as np
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = np.arange(9)
+
+            def forward(self, x: Tensor, xs: list[Tensor]):
+                a = torch.tensor([0.1, 0.2], device=x.device)  # TPF502
+                b = torch.from_numpy(self.table).to(x.device)  # TPF502
+                c = torch.from_numpy(np.ones((x.shape[0], 3))).to(x.device)  # TPF502
+                d = torch.tensor([len(y) for y in xs], device=x.device)  # TPF502
+                e = torch.from_numpy(np.random.beta(1.0, 2.0, x.shape[0])).to(x.device)  # TPF502
+                return x * a * b * c * d * e
+        """,
+}
+
+
+@table(NEW_DATA)
+def test_data_that_is_new_each_time_has_to_be_copied(code: str) -> None:
+    silent_by_default(code)
+
+
+@table(OLD_DATA)
+def test_data_that_could_be_kept_need_not_be(code: str) -> None:
+    check(code, HOT)
+    check(code, ALL)
+
+
+ASKED = {
+    "a check that an option asks for": """
+        def loss_func(x: Tensor, args):
+            if args.check_for_nan_in_loss:
+                assert not x.isnan()  # TPF303
+            return x
+        """,
+    "a number that a caller may give as a tensor": """
+        def tensordot(a: Tensor, dims=2):
+            if isinstance(dims, Tensor):
+                k = int(dims.item())  # TPF101
+                return a * k
+            return a * dims
+        """,
+    "sizes that processes tell each other": """
+        import torch.distributed as dist
+
+        def pad(x: Tensor, group):
+            local = torch.tensor([x.numel()], device=x.device)
+            sizes = [torch.zeros([1], device=x.device) for _ in range(4)]
+            dist.all_gather(sizes, local, group=group)
+            largest = max([int(s.item()) for s in sizes])  # TPF101
+            if local != largest:  # TPF301
+                x = torch.cat((x, x.new_zeros(largest)))
+            return x
+        """,
+    "a fallback for devices, the names in a list": """
+        def spectrum(x: Tensor):
+            lacking = x.device.type in ["mps", "xpu"]
+            if lacking:
+                x = x.cpu()  # TPF102
+            return torch.fft.fft(x)
+        """,
+    "text, and what is for numpy by name": """
+        import numpy as np
+
+        class Decoder:
+            def __call__(self, logits: Tensor) -> list[tuple[str, float]]:
+                best = logits.argmax(-1).cpu().numpy()  # TPF102
+                return [(self.words[k], 1.0) for k in best]
+
+        def np_quantile(x: Tensor, q: float):
+            y = np.quantile(x.detach().cpu().numpy(), q)  # TPF102
+            return torch.as_tensor(y, device=x.device)
+        """,
+}
+
+
+@table(ASKED)
+def test_waits_that_somebody_asks_for(code: str) -> None:
+    silent_by_default(code)
+
+
+NOT_ASKED = {
+    "checks without an option, and options that ask for nothing": """
+        def loss_func(x: Tensor, args):
+            if args.normalise:
+                assert not x.isnan()  # TPF303
+            return x
+        """,
+    "what is counted on the device": """
+        import torch.distributed as dist
+
+        def counted(x: Tensor, group):
+            local = torch.tensor([0], device=x.device)
+            local += (x > 0).sum()
+            dist.all_gather_into_tensor(local, local, group=group)
+            total = torch.tensor([len(x)], device=x.device)
+            dist.all_reduce(total, group=group)
+            return local.item(), total.item()  # TPF101, TPF101
+        """,
+    "numbers and text side by side, and rows of text": """
+        def described(x: Tensor) -> dict[str, float]:
+            return {"mean": x.mean().item()}  # TPF101
+
+        def decoded(x: Tensor, words) -> list[str]:
+            return ["".join(words[k] for k in row.tolist()) for row in x]  # TPF102, TPF201
+        """,
+}
+
+
+@table(NOT_ASKED)
+def test_waits_that_nobody_asks_for(code: str) -> None:
+    check(code, HOT)
+
+
+ONCE = {
+    "a loop in what is kept": """
+        from functools import cached_property
+
+        class Net(nn.Module):
+            @cached_property
+            def smallest(self):
+                n = 0
+                while n < 9:
+                    n += int(torch.randn(n, device="cuda").sum())  # TPF101
+                return n
+        """,
+    "a check that a person runs": """
+        class Net(nn.Module):
+            def check_equivariance(self):
+                x = torch.randn(3, device="cuda")
+                for group in self.groups:
+                    assert torch.allclose(self(x), group(x).abs())  # TPF105
+        """,
+    "what becomes a dict or a data set, and first values": """
+        class Hypothesis:
+            score: Tensor
+            scores: dict[str, Tensor]
+
+            def asdict(self):
+                return {k: float(v) for k, v in self.scores.items()}  # TPF101
+
+            def to_lerobot_dataset(self):
+                return [float(v) for v in self.scores.values()]  # TPF101
+        """,
+    "a program before its loop over steps": """
+        def main():
+            model = nn.Linear(3, 3).cuda()
+            energies = {k: model.weight[k].sum().item() for k in (1, 2, 3)}  # TPF101
+            run(model, energies)
+
+        def run(model: nn.Linear, energies):
+            energies = {k: model.weight[k].sum().item() for k in energies}  # TPF101
+            return energies
+        """,
+}
+
+
+@table(ONCE)
+def test_loops_of_what_runs_once(code: str) -> None:
+    silent_by_default(code)
+
+
+OFTEN = {
+    "a check that a step calls": """
+        class Net(nn.Module):
+            def check_rows(self, rows):
+                x = torch.randn(3, device="cuda")
+                for row in rows:
+                    assert torch.allclose(x, row)  # TPF105
+
+            def forward(self, x: Tensor, rows):
+                self.check_rows(rows)
+                return x
+        """,
+    "the loop over steps of a program": """
+        def main():
+            model = nn.Linear(3, 3).cuda()
+            for epoch in range(9):
+                for x in DATA:
+                    print(model.weight.sum().item())  # TPF101
+            while True:
+                print(model.weight.sum().item())  # TPF101
+            for name in ("a", "b"):
+                for row in range(9):
+                    print(name, float(model.weight[row].sum()))  # TPF101
+        """,
+}
+
+
+@table(OFTEN)
+def test_loops_of_what_runs_often(code: str) -> None:
+    check(code, HOT)
+
+
+def test_testers_and_converters_are_no_part_of_a_step(tmp_path: Path) -> None:
+    code = program("def forward(x: Tensor):\n    return x.item()\n")
+    for place in ("testers/knn.py", "tools/model_converters/swin.py"):
+        file = tmp_path / "package" / place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for folder in (tmp_path / "package", file.parent):
+            (folder / "__init__.py").touch()
+        file.write_text(code)
+        assert lint(code, str(file), HOT) == []
+        assert [f.code for f in lint(code, str(file), ALL)] == ["TPF101"]
