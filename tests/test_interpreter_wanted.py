@@ -53,13 +53,14 @@ OLD_DATA = {
                 super().__init__()
                 self.table = np.arange(9)
 
-            def forward(self, x: Tensor, xs: list[Tensor]):
+            def forward(self, x: Tensor, xs: list[Tensor], n):
                 a = torch.tensor([0.1, 0.2], device=x.device)  # TPF502
                 b = torch.from_numpy(self.table).to(x.device)  # TPF502
                 c = torch.from_numpy(np.ones((x.shape[0], 3))).to(x.device)  # TPF502
                 d = torch.tensor([len(y) for y in xs], device=x.device)  # TPF502
+                f = torch.tensor(n / 20.0 * np.log(10), device=x.device)  # TPF502
                 e = torch.from_numpy(np.random.beta(1.0, 2.0, x.shape[0])).to(x.device)  # TPF502
-                return x * a * b * c * d * e
+                return x * a * b * c * d * e * f
         """,
 }
 
@@ -108,6 +109,26 @@ ASKED = {
                 x = x.cpu()  # TPF102
             return torch.fft.fft(x)
         """,
+    "what is fitted once to all the data": """
+        class Spline:
+            def fit(self, x: Tensor, y: Tensor):
+                self.parameters = torch.linalg.solve(x, y)  # TPF404
+
+        def initialize_means(x: Tensor):
+            return x[x.sum(1) > 0]  # TPF402
+        """,
+    "positions in what the host keeps": """
+        class Store:
+            def look_up(self, ids: Tensor):
+                ids = ids.long().cpu()  # TPF102
+                assert ids.dim() == 1
+                return self.lengths[ids], self.offsets[ids]
+        """,
+    "an index for each dimension": """
+        def put(x: Tensor, where: Tensor):
+            x[tuple(where.t())] = 1.0  # TPF201
+            return x
+        """,
     "text, and what is for numpy by name": """
         import numpy as np
 
@@ -146,6 +167,11 @@ NOT_ASKED = {
             dist.all_reduce(total, group=group)
             return local.item(), total.item()  # TPF101, TPF101
         """,
+    "numbers that are spread in an index": """
+        def first(x: Tensor, n: int):
+            x = x[(slice(None), *([0] * n), slice(None))]
+            return x[[0, 1]]  # TPF406
+        """,
     "numbers and text side by side, and rows of text": """
         def described(x: Tensor) -> dict[str, float]:
             return {"mean": x.mean().item()}  # TPF101
@@ -172,6 +198,13 @@ ONCE = {
                 while n < 9:
                     n += int(torch.randn(n, device="cuda").sum())  # TPF101
                 return n
+        """,
+    "the end of an evaluation": """
+        class MeanMetric(Metric):
+            sums: list[Tensor]
+
+            def compute(self):
+                return [float(s) for s in self.sums]  # TPF101
         """,
     "a check that a person runs": """
         class Net(nn.Module):
@@ -210,6 +243,26 @@ def test_loops_of_what_runs_once(code: str) -> None:
 
 
 OFTEN = {
+    "the loop of a fit": """
+        class Mixture:
+            def fit(self, x: Tensor, n: int):
+                for _ in range(n):
+                    x = x[x > 0]  # TPF402
+        """,
+    "what a cached function makes": """
+        from functools import lru_cache
+
+        @lru_cache
+        def scaling(n: int):
+            def scale(x: Tensor):
+                return x / x.max().item()  # TPF101
+            return scale
+        """,
+    "a metric's value of a batch": """
+        class MeanMetric(Metric):
+            def compute(self, sums: list[Tensor]):
+                return [float(s) for s in sums]  # TPF101
+        """,
     "a check that a step calls": """
         class Net(nn.Module):
             def check_rows(self, rows):

@@ -52,8 +52,8 @@ class Fresh:
         return id(call) in self._calls
 
     def array(self, data: ast.expr) -> bool:
-        """Was an array given to the function, or made by something else than numpy?"""
-        return self._fresh(data)
+        """Was an array given to the function, or made of what was? Of numbers are some computed."""
+        return not isinstance(data, ast.BinOp) and self._fresh(data)
 
     def listed(self, data: ast.expr) -> bool:
         """Is it the list that a caller gives, or made of one, entry by entry?"""

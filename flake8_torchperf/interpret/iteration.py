@@ -167,4 +167,17 @@ def unpack_reads(
         return
     if operation == "unpack" and ctx.base.level is Level.HOT and not ctx.loops:
         ctx = ctx.demote("once: it waits for nothing and makes a view for each name")
+    if operation == "tuple" and _as_index(node, ctx):
+        ctx = ctx.demote("where a tuple is an index: it makes a view for each dimension")
     emit_read(ctx, kind, operation, node, value, operand_node=node, traits=traits)
+
+
+def _as_index(node: ast.expr, ctx: Context) -> bool:
+    """``x[tuple(indices)]``: an index for each dimension, which are few."""
+    if ctx.node is None:
+        return False
+    for subscript in ctx.module.nodes(ctx.node).of(ast.Subscript):
+        match subscript.slice:
+            case ast.Call(args=[given]) as call if node is given or node is call:
+                return True
+    return False

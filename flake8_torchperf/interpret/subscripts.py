@@ -167,6 +167,9 @@ def _indices(node: ast.Subscript, base: Value, env: Env, ctx: Context) -> list[I
         if isinstance(inner, ast.Tuple) and isinstance(value, Sequence):
             items = value.items or ()
             found.extend(Index(*pair) for pair in zip(inner.elts, items, strict=False))
+        elif isinstance(element, ast.Starred) and isinstance(value, Sequence):
+            items = (value.element,) if value.items is None else value.items
+            found.extend(Index(inner, item) for item in items)
         else:
             found.append(Index(inner, value))
     return found

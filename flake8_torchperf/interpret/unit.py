@@ -25,6 +25,7 @@ from flake8_torchperf.parse.snippet import Snippet
 from flake8_torchperf.sites.called import ONCE
 from flake8_torchperf.sites.hotness import (
     MODULE_HEAT,
+    RESULT_KEPT,
     is_kernel,
     makes,
     named_heat,
@@ -227,7 +228,8 @@ def _never_hot(outer: Context, node: FunctionNode) -> bool:
     plain = outer.function.rpartition(".")[2].lstrip("_")
     if not outer.base_stays_cold:
         return False
-    if not plain.startswith(MAKERS) or any(word in plain for word in STATE_WORDS):
+    made = plain.startswith(MAKERS) or outer.base.because.endswith(RESULT_KEPT)
+    if not made or any(word in plain for word in STATE_WORDS):
         return True
     return not node.decorator_list and _only_called(node.name, outer)
 

@@ -12,6 +12,8 @@ from collections.abc import Callable
 # Parts of an expression around a number that are still that number, or hold it.
 THROUGH = (ast.UnaryOp, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Starred, ast.keyword,
            ast.FormattedValue, ast.JoinedStr, ast.IfExp, ast.Await)  # fmt: skip
+# What is asked about a tensor and not of its elements.
+ABOUT = frozenset(("shape", "size", "ndim", "dim", "numel", "dtype", "device", "stride"))
 # Names that a number passes on its way.
 MAX_NAMES = 3
 
@@ -61,6 +63,8 @@ class Handed:
                         self.worked_on(use, works, named + 1) for use in uses
                     )
                 case ast.Subscript(slice=index) if index is node:
+                    return False
+                case ast.Attribute(attr=name) if name in ABOUT:
                     return False
                 case ast.Attribute() | ast.Call() | ast.Subscript() | ast.keyword():
                     pass

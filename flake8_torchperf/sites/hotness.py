@@ -58,8 +58,8 @@ COLD_NAMES = (
     "on_train_begin", "on_train_end", "on_validation_start", "on_validation_end", "on_test_start",
     "on_test_end", "on_predict_start", "on_predict_end", "on_sanity_check_*", "on_exception",
     "get_*_stats", "transfer_weights", "copy_weights", "restore*",
-    "merge", "unmerge", "merge_and_*", "*init_weight*", "initiali[sz]e_weight*", "fix_init*",
-    "calibrate", "calibrate_*",
+    "merge", "unmerge", "merge_and_*", "*init_weight*", "initiali[sz]e",
+    "initiali[sz]e_*", "_initiali[sz]e_*", "fix_init*", "calibrate", "calibrate_*",
     "_calibrate*", "*calibration_step", "*collator*", "verify_*", "_verify_*", "write_*",
     "_write_*", "serialize*", "_serialize*", "*_serialize", "deserialize*", "pickle*",
     "naive_*", "*_naive", "*_ref", "ref_*", "*_reference", "reference_*",
@@ -127,6 +127,7 @@ def _runs_seldom(info: FunctionInfo) -> bool:
     return _returns_arrays(info) or _makes_functions(info) or _compares_for_a_test(info)
 
 
+RESULT_KEPT = "of which the result is kept"
 # Words of a decorator that keeps what a function returned: `lru_cache`, `cached_property`.
 CACHING = frozenset(("cache", "cached", "memoize", "memoized"))
 
@@ -258,15 +259,30 @@ def function_heat(
     named = named_heat(info.name, hot, cold)
     if named is not None and not (info.name == "__call__" and stays_cold(info)):
         return named
+    if _keeps_result(info):
+        return Heat(Level.COLD, f"in {info.name}, {RESULT_KEPT}")
     if _runs_seldom(info):
         return Heat(Level.COLD, f"in {info.name}, which runs seldom")
     if trains(info):
         return Heat(Level.HOT, f"in {info.name}, {TRAINING_STEP}")
     if any(d in ("torch.compile", "torch.jit.script") for d in info.decorators):
         return Heat(Level.STEP, f"in {info.name}, which is compiled")
-    if given_tensors():
+    if info.name not in FITTING and given_tensors():
         return Heat(Level.HOT, f"in {info.name}, which computes on the tensors it is given")
-    return Heat(Level.COLD, f"in {info.name}", loops=not shows_check(info))
+    loops = not shows_check(info) and not _ends_evaluation(info)
+    return Heat(Level.COLD, f"in {info.name}", loops=loops)
+
+
+# Methods that are called once with all the data, as scikit-learn's are; their loops are over steps.
+FITTING = frozenset(("fit", "fit_transform", "fit_predict"))
+
+
+def _ends_evaluation(info: FunctionInfo) -> bool:
+    """``compute(self)`` of a metric, which makes its result of what all batches left behind."""
+    if info.name != "compute" or info.owner is None or len(info.node.args.args) != 1:
+        return False
+    lineage = (info.owner.name, *(base.rpartition(".")[2] for base in info.owner.bases))
+    return any(name.endswith(("Metric", "Metrics")) for name in lineage)
 
 
 def decided(info: FunctionInfo, hot: tuple[str, ...], cold: tuple[str, ...]) -> bool:
