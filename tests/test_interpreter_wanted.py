@@ -40,7 +40,8 @@ NEW_DATA = {
                 if not isinstance(states, Tensor):
                     states = torch.tensor(states, device=device)
                 weights = torch.tensor([b["weight"] for b in batch], device=device)
-                return states * weights
+                ids = self.tokenizer.encode(batch)
+                return states * weights * torch.tensor(ids, device=device)
         """,
 }
 
@@ -168,7 +169,10 @@ NOT_ASKED = {
             return local.item(), total.item()  # TPF101, TPF101
         """,
     "numbers that are spread in an index": """
-        def first(x: Tensor, n: int):
+        def forward(x: Tensor, n: int, metrics):
+            x = torch.cat([torch.Tensor().to(x.device), x])
+            for name, value in metrics.items():
+                x = x + torch.tensor(value, device=x.device)  # TPF502
             x = x[(slice(None), *([0] * n), slice(None))]
             return x[[0, 1]]  # TPF406
         """,

@@ -39,8 +39,10 @@ class Fresh:
         for annotated in nodes.of(ast.AnnAssign):
             if annotated.value is not None:
                 self._bind(annotated.target, annotated.value)
+        assigned = set(self._bound)
         for loop in nodes.of_any(ast.For, ast.comprehension):
             self._bind(loop.target, loop.iter)
+        self._entries = set(self._bound) - assigned
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
         for inner in ast.walk(target):
@@ -59,6 +61,8 @@ class Fresh:
         """Is it the list that a caller gives, or made of one, entry by entry?"""
         for _ in range(MAX_STEPS):
             match data:
+                case ast.Name(id=name) if name in self._entries:
+                    return False  # one entry in each round: they could be copied together
                 case ast.Name(id=name) if name in self._bound and name not in self._given:
                     if len(self._bound[name]) > 1:
                         return False
@@ -67,6 +71,8 @@ class Fresh:
                     return name in self._given
                 case ast.ListComp(elt=elt):
                     return not _tells_size(elt) and self._fresh(data)
+                case ast.Call(func=ast.Attribute()):
+                    return self._fresh(data)
                 case _:
                     return False
         return False

@@ -301,6 +301,8 @@ def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     origin = "" if sized else moves.data_origin(data, "tensor")
     if arguments.positional and all(isinstance(a.value, Scalar) for a in arguments.positional):
         origin = moves.FACTORY  # memory of this size, with nothing in it yet
+    if not arguments.positional and not arguments.keywords and not arguments.open:
+        origin = moves.EMPTY
     made = Tensor(reason, dtype, "host", False, ("tensor",), origin=origin, memory=moves.PAGEABLE)
     if device == "host":
         return made
