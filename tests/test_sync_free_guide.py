@@ -219,12 +219,13 @@ SHAPES_AND_TRANSFERS = {
             return torch.tensor(0, device="cuda")  # TPF502
         """,
     "3 creation: from an array": """
-        def step(a: np.ndarray):
-            return torch.as_tensor(a, device="cuda")  # TPF502
+        def step(n: int):
+            # One that the caller gives is new each time, and left out: see test_interpreter_wanted.py.
+            return torch.as_tensor(np.arange(n), device="cuda")  # TPF502
         """,
     "3 creation: from a list, by a legacy type": """
-        def step(flags: list[bool]):
-            return torch.cuda.BoolTensor(flags)  # TPF502
+        def step(flag: bool):
+            return torch.cuda.BoolTensor([flag, not flag])  # TPF502
         """,
     "3 creation: made on the host, then moved": """
         def step(n: int):
