@@ -151,6 +151,40 @@ def test_waits_that_somebody_asks_for(code: str) -> None:
 
 
 NOT_ASKED = {
+    "totals of what was read before the loop, and in it": """
+        def sizes(x: Tensor):
+            return [int(v.item()) for v in x.split(1)]  # TPF101
+
+        def ends(x: Tensor, xs: list[Tensor]):
+            end = total = rows = 0
+            for n in sizes(x):
+                end += n
+            counts = x.tolist()
+            for i in range(len(counts)):
+                end += counts[i]
+            for y in xs:
+                total += y.sum().item()  # TPF206
+                n = int(y.max())
+                rows = rows + n  # TPF206
+                for k in sizes(y):
+                    rows += k  # TPF206
+            return end, total, rows
+        """,
+    "what an assertion that always fails says": """
+        def check(x: Tensor):
+            if (x < 0).any():  # TPF301
+                torch._assert(False, f"negative: {x[x < 0].tolist()}")
+            return x.abs()
+        """,
+    "a name that says where it lies, and what it is combined with": """
+        def refined(model: Tensor, x_host: Tensor):
+            model = model @ x_host
+            return model[torch.isfinite(model)], bool(x_host.any())
+
+        def unrefined(model: Tensor, x: Tensor):
+            model = model @ x
+            return model[torch.isfinite(model)]  # TPF402
+        """,
     "checks without an option, and options that ask for nothing": """
         def loss_func(x: Tensor, args):
             if args.normalise:

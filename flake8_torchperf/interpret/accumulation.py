@@ -1,7 +1,8 @@
 """Totals and lists that a training loop fills with losses which still hold their graph.
 
 Enters an addition or an append inside a loop; leaves a site where backward runs through the same
-name in the same loop, so that nothing can need that graph again. Must not know rules.
+name in the same loop, so that nothing can need that graph again, and whether a total on the host
+grows by what each round reads. Must not know rules.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.values import NDArray, Reason, Scalar, Strength, Tensor, Value
 from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.suspects.walk import changes_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +70,27 @@ def _terms(node: ast.AugAssign | ast.Assign, total: str) -> Iterator[ast.expr]:
                 yield from _factors(right)
             elif path_of(right) == total:
                 yield from _factors(left)
+
+
+def runs_up(node: ast.stmt, total: ast.expr, ctx: Context) -> bool:
+    """Does a total grow by what each round reads?
+
+    ``sizes[i] += n``, with ``i`` counting the rounds, is no total, and of ``for n in x.tolist():
+    total += n`` all that is added was read before the loop.
+    """
+    if isinstance(total, ast.Subscript) and changes_in(total.slice, ctx.loops[-1].node):
+        return False
+    if not isinstance(node, (ast.Assign, ast.AugAssign)):
+        return True
+    outermost = ctx.loops[0].node
+    path = path_of(total)
+    assigned = {name for inner in ast.walk(outermost) if inner is not outermost
+                for name in _assigned(inner)} - {path}  # fmt: skip
+    return any(
+        isinstance(part, ast.Call) or (isinstance(part, ast.expr) and path_of(part) in assigned)
+        for term in (list(_terms(node, path or "")) or [node.value])
+        for part in ast.walk(term)
+    )
 
 
 def _factors(node: ast.expr) -> Iterator[ast.expr]:

@@ -309,5 +309,17 @@ def _warns(statement: ast.stmt) -> bool:
 
 
 def ends_in_raise(body: Sequence[ast.stmt]) -> bool:
-    """Does the block always raise?"""
-    return bool(body) and isinstance(body[-1], ast.Raise)
+    """Does the block always raise? So do ``assert False`` and ``torch._assert(False, text)``."""
+    match body[-1] if body else None:
+        case ast.Raise():
+            return True
+        case ast.Assert(test=ast.Constant(value=False)):
+            return True
+        case ast.Expr(
+            value=ast.Call(
+                func=ast.Attribute(value=ast.Name(id="torch"), attr="_assert"),
+                args=[ast.Constant(value=False), *_],
+            )
+        ):
+            return True
+    return False

@@ -27,6 +27,7 @@ from flake8_torchperf.interpret.narrowing import narrow
 from flake8_torchperf.interpret.parameters import parameters_of
 from flake8_torchperf.interpret.types import TENSOR_CLASSES
 from flake8_torchperf.interpret.values import (
+    BESIDE_HOST,
     BOOL,
     COMPARED,
     NONE,
@@ -41,6 +42,7 @@ from flake8_torchperf.interpret.values import (
     Mapping_,
     Scalar,
     Sequence,
+    Tensor,
     Union,
     Value,
     join,
@@ -49,6 +51,7 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
 )
 from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.sites.names import says_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,9 +119,11 @@ def name(node: ast.Name, env: Env, ctx: Context) -> Value:
     found = env.get(node.id) or CONSTANTS.get(node.id)
     if isinstance(found, Imported):
         return ctx.machine.external(found.name)
-    if found is not None:
-        return found
-    return ctx.machine.lookup(ctx.module, node.id)
+    if found is None:
+        return ctx.machine.lookup(ctx.module, node.id)
+    if type(found) is Tensor and found.device == "unknown" and says_host(node.id):
+        return replace(found, device=BESIDE_HOST)
+    return found
 
 
 def _constant(node: ast.Constant, env: Env, ctx: Context) -> Value:

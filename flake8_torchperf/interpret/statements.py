@@ -69,7 +69,6 @@ from flake8_torchperf.interpret.values import (
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.sites.once import made_once
 from flake8_torchperf.suspects.modulemap import ClassInfo, local_class
-from flake8_torchperf.suspects.walk import changes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -209,7 +208,7 @@ def _running_total(target: ast.expr, node: ast.Assign, value: Scalar, ctx: Conte
 
 
 def _accumulation(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> None:
-    if value.read is None or not ctx.loops or _another_each_round(total, ctx):
+    if value.read is None or not ctx.loops or not accumulation.runs_up(node, total, ctx):
         return
     operand = UNKNOWN if value.tensor is None else value.tensor
     emit(
@@ -221,11 +220,6 @@ def _accumulation(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) 
         operand_node=value.read,
         covers=(value.read,),
     )
-
-
-def _another_each_round(total: ast.expr, ctx: Context) -> bool:
-    """``sizes[i] += n``, with ``i`` counting the rounds: nothing runs up."""
-    return isinstance(total, ast.Subscript) and changes_in(total.slice, ctx.loops[-1].node)
 
 
 def _ann_assign(node: ast.AnnAssign, env: Env, ctx: Context) -> None:
