@@ -240,6 +240,10 @@ def unknown_method(
         return Tensor(Reason("`Generator.get_state` returns it", node), "int", "host", False)
     if owner not in (UNKNOWN, COMPARED):
         return UNKNOWN
+    if _of_gradient(func, ctx):
+        reason = Reason("`.grad` of something", func.value, None, Strength.INFERRED)
+        gradient = Tensor(reason, "float", role="gradient")
+        return tensor_calls.call_method(gradient, func.value, name, arguments, ctx)
     if name == "zero_grad" and "set_to_none" in arguments.keywords:
         training.zero_grad(arguments, ctx)  # only torch's optimizers and modules take it
     arrays = knows_arrays(ctx.module, ctx.node)
@@ -262,6 +266,14 @@ def unknown_method(
     if name == "isoformat" or name in STRING_METHODS:
         return Scalar("str")
     return UNKNOWN
+
+
+def _of_gradient(func: ast.Attribute, ctx: Context) -> bool:
+    """``layer.weight.grad.norm(2)``: who has a ``grad`` that answers as a tensor, is one."""
+    asked = isinstance(func.value, ast.Attribute) and func.value.attr == "grad"
+    return (
+        asked and func.attr not in OF_CONTAINERS and ctx.machine.table.method(func.attr) is not None
+    )
 
 
 def _cast_and_asked(

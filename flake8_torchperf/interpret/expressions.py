@@ -298,7 +298,11 @@ def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
         return BOOL
     tensor = tensor_of(value)
     if tensor is not None:
-        return value if operators.may_be_number(value) else replace(tensor, role="")
+        if operators.may_be_number(value):
+            return value
+        # Of integers hardly anyone takes the inverse.
+        told = isinstance(node.op, ast.Invert) and tensor.dtype == "unknown"
+        return replace(tensor, dtype="bool", role="inverted") if told else replace(tensor, role="")
     if value == COMPARED:
         return COMPARED if isinstance(node.op, ast.Invert) else NUMBER
     match value, node.op:

@@ -40,10 +40,13 @@ from flake8_torchperf.interpret.values import (
     join,
     join_all,
     tensor_of,
+    without,
 )
 from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.suspects.modulemap import FunctionInfo
@@ -199,11 +202,13 @@ def _interpret(info: FunctionInfo, env: Env, asked: frozenset[str] | None, ctx: 
             writes[name] = flow.env.get(f"{me}.{name}", value)
     if flow.env is not None and not any(isinstance(v, Sequence) for v in returns):
         returns.append(NONE)
-    return Summary(_result(info, returns), writes)
+    return Summary(_result(info, returns, env), writes)
 
 
-def _result(info: FunctionInfo, returns: list[Value]) -> Value:
+def _result(info: FunctionInfo, returns: list[Value], env: Env) -> Value:
     known = join_all(returns) if returns else NONE
+    if tensor_of(known) is not None and _as_it_is_given(info, returns, env):
+        return UNKNOWN
     if isinstance(known, Union) and any(
         isinstance(o, Scalar) and o.kind == "bool" for o in known.options
     ):
@@ -215,17 +220,45 @@ def _result(info: FunctionInfo, returns: list[Value]) -> Value:
     return known
 
 
+def _as_it_is_given(info: FunctionInfo, returns: list[Value], env: Env) -> bool:
+    """``if isinstance(n, Tensor): return n.clamp(2)``, and a number where ``n`` is one.
+
+    What a call returns that gives something of which nothing is known, is not known either.
+    """
+    if all(tensor_of(value) is not None or isinstance(value, NoneValue) for value in returns):
+        return False
+    return any(
+        env.get(name, UNKNOWN) == UNKNOWN
+        for branch in info.nodes.of(ast.If)
+        if isinstance(branch.body[-1], ast.Return)
+        for name in _asked_for_tensors(branch.test)
+    )
+
+
+def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
+    """The names that a test asks whether they are tensors."""
+    for node in ast.walk(test):
+        match node:
+            case ast.Call(
+                func=ast.Name(id="isinstance"),
+                args=[ast.Name(id=name), ast.Name(id="Tensor") | ast.Attribute(attr="Tensor")],
+            ):
+                yield name
+            case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]):
+                yield name
+
+
 def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
     """Where the annotation and the body disagree, the annotation is believed."""
     if stated is None or stated == UNKNOWN or isinstance(found, NDArray):
         return found
     tensor = tensor_of(found)
+    if tensor_of(stated) is not None and _holds_tensors(without(found, NoneValue)):
+        return found  # `-> Tensor` above a body that returns a tuple
     if isinstance(stated, Scalar):
         told = isinstance(found, Tensor) and found.reason.strength >= Strength.INFERRED
         return found if told else stated
     if isinstance(stated, Tensor):
-        if isinstance(found, Sequence) and found.items is not None:
-            return found  # `-> Tensor` above a body that returns a tuple
         if tensor is None:
             return stated
         weaker = tensor.reason.strength < stated.reason.strength
@@ -238,6 +271,12 @@ def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
     if tensor_of(stated) is not None and tensor is not None:
         return found
     return stated
+
+
+def _holds_tensors(value: Value | None) -> bool:
+    return isinstance(value, Sequence) and (
+        value.items is not None or tensor_of(value.element) is not None
+    )
 
 
 def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:

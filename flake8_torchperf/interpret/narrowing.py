@@ -14,6 +14,8 @@ from flake8_torchperf.interpret import expressions
 from flake8_torchperf.interpret.annotations import dotted_name, resolve_dotted
 from flake8_torchperf.interpret.environment import ASKED_FOR, Env, merge, outcome, path_of
 from flake8_torchperf.interpret.lineage import is_tensor_class, lineage
+from flake8_torchperf.interpret.ranks import ranked
+from flake8_torchperf.interpret.shapes import dimensions_of
 from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
     NONE,
@@ -172,6 +174,10 @@ def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env |
         return _instance(left.args[0], right, env, ctx, True) if same else dict(env)
     if same and isinstance(left, ast.Attribute) and left.attr == "dtype":
         return _with_dtype(left.value, right, env, ctx)
+    counted = dimensions_of(left, right) if same else None
+    if counted is not None:
+        asked, rank = counted
+        return _changed(asked, env, ctx, lambda tensor: ranked(tensor, rank))
     owner = _asked_for_device(left)
     if same and owner is not None and _names_host(right, env, ctx):
         return _with_device(owner, env, ctx, "host")
@@ -215,22 +221,24 @@ def _names_host(node: ast.expr, env: Env, ctx: Context) -> bool:
 
 
 def _with_device(node: ast.expr, env: Env, ctx: Context, device: str) -> Env:
-    path = path_of(node)
-    value = expressions.evaluate(node, env, ctx.silent())
-    if path is None or not isinstance(value, Tensor):
-        return dict(env)
-    return {**env, path: replace(value, device=device)}
+    return _changed(node, env, ctx, lambda tensor: replace(tensor, device=device))
 
 
 def _with_dtype(node: ast.expr, wanted: ast.expr, env: Env, ctx: Context) -> Env:
     """``x.dtype == torch.bool`` held."""
-    path = path_of(node)
     dtype = expressions.evaluate(wanted, env, ctx.silent())
-    value = expressions.evaluate(node, env, ctx.silent())
-    if path is None or not isinstance(dtype, DType) or not isinstance(value, Tensor):
+    if not isinstance(dtype, DType) or dtype.kind == "unknown":
         return dict(env)
-    known = value.dtype if dtype.kind == "unknown" else dtype.kind
-    return {**env, path: replace(value, dtype=known)}
+    return _changed(node, env, ctx, lambda tensor: replace(tensor, dtype=dtype.kind))
+
+
+def _changed(node: ast.expr, env: Env, ctx: Context, change: Callable[[Tensor], Tensor]) -> Env:
+    """The environment with more known of a tensor; as it is where the node is none."""
+    path = path_of(node)
+    value = expressions.evaluate(node, env, ctx.silent())
+    if path is None or not isinstance(value, Tensor):
+        return dict(env)
+    return {**env, path: change(value)}
 
 
 def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
@@ -392,12 +400,14 @@ def _narrow_to(
 
 
 def _only_declared(value: Value) -> bool:
-    """A number or an array of which nothing is known but that it is said to be one.
+    """A number, an array or an iterable of which nothing is known but that it is said to be one.
 
     Code that asks all the same whether it is a tensor is written for tensors too.
     """
     if isinstance(value, Scalar):
         return not value.known and value.read is None and not value.size_of
+    if isinstance(value, Sequence):
+        return value.kind in ("sequence", "iterable") and value.items is None
     return isinstance(value, NDArray)
 
 

@@ -17,6 +17,7 @@ from flake8_torchperf.interpret.iteration import unpack_reads, values_of
 from flake8_torchperf.interpret.parameters import step_counters
 from flake8_torchperf.interpret.values import (
     BATCH,
+    COMPARED,
     UNKNOWN,
     Mapping_,
     Scalar,
@@ -53,7 +54,7 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
 
 def _is_doubtful(value: Value) -> bool:
     """Unknown, or a tensor by convention alone: what its use tells, counts for more."""
-    return value is UNKNOWN or (
+    return value in (UNKNOWN, COMPARED) or (
         isinstance(value, Tensor) and value.reason.strength is Strength.ASSUMED
     )
 
@@ -61,6 +62,8 @@ def _is_doubtful(value: Value) -> bool:
 def _believed(value: Value, used: Value) -> Value:
     if isinstance(value, Tensor):
         return replace(value, reason=used.reason) if isinstance(used, Tensor) else value
+    if value == COMPARED:
+        return replace(used, dtype="bool") if isinstance(used, Tensor) else value
     return used
 
 

@@ -23,6 +23,7 @@ from flake8_torchperf.interpret.values import (
     Device,
     DType,
     External,
+    NDArray,
     NoneValue,
     Reason,
     Scalar,
@@ -125,7 +126,7 @@ def _source_is_linted(name: str, ctx: Context) -> bool:
 
 
 def must_be_tensors(op: Op, name: str, arguments: Arguments) -> list[Tensor]:
-    """The first argument, of which nothing is known, where every overload takes a tensor there.
+    """The first argument, not known to be a tensor, where every overload takes one there.
 
     Not of torch.linalg: what stands in for a matrix by `__torch_function__` is given to it.
     """
@@ -134,7 +135,8 @@ def must_be_tensors(op: Op, name: str, arguments: Arguments) -> list[Tensor]:
     if arguments.open or not arguments.positional:
         return []
     first = arguments.positional[0].value
-    if first not in (UNKNOWN, COMPARED) or _types_at(op, 0, first) != {"T"}:
+    array = isinstance(first, NDArray)  # so it was declared; an array is not taken there
+    if not (array or first in (UNKNOWN, COMPARED)) or _types_at(op, 0, first) != {"T"}:
         return []
     reason = Reason(f"passed to `{name}`", arguments.node, None, Strength.INFERRED)
     return [Tensor(reason, "bool" if first == COMPARED else "unknown")]

@@ -98,7 +98,11 @@ def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
         return
     held = held_tensor(data)
     first = arguments.get(0, "data")
-    if held is not None and first is not None:
+    if held is None or first is None:
+        return
+    # Of what a list or dict from elsewhere is declared to hold, `stack` makes a tensor; who takes
+    # `tensor` for it has numbers there.
+    if held.chain or isinstance(first.node, (ast.List, ast.Tuple)):
         emit_read(
             ctx,
             SiteKind.NUMBER_USE,

@@ -37,7 +37,8 @@ class Tensor:
     "host", "device" (an accelerator), "unknown", or BESIDE_HOST. ``scalar`` says whether it has no
     dimensions (None: not known). ``chain`` names the operations that made it, oldest first.
     ``role`` is "parameter" for a module's parameter, "gradient" for a ``.grad``, "element" for an
-    element by integer index, "iterated" for what iterating a tensor yields, else "".
+    element by integer index, "iterated" for what iterating a tensor yields, "inverted" for ``~x``
+    where that alone tells that it is boolean, else "".
 
     Of a tensor on the host, ``origin`` says what it was made of: "factory" (numbers alone),
     "python" or "numpy" data, "" where that is not known; ``memory`` is "pinned", "pageable" or "".

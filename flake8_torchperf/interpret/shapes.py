@@ -1,0 +1,46 @@
+"""What a comparison says of the number of dimensions of something.
+
+Enter the two sides of ``==``; leaves what was asked, and how many dimensions it has. Must not know
+values or environments.
+"""
+
+from __future__ import annotations
+
+import ast
+
+COUNTS = ("dim", "ndimension")
+
+
+def dimensions_of(left: ast.expr, right: ast.expr) -> tuple[ast.expr, int] | None:
+    """The ``x`` and the 2 of ``x.ndim == 2``, ``x.dim() == 2``, ``len(x.shape) == 2``; or None.
+
+    ``x.shape == ()`` says that it has none.
+    """
+    match left, right:
+        case ast.Attribute(value=asked, attr="ndim"), ast.Constant(value=int(count)):
+            return asked, count
+        case (
+            ast.Call(func=ast.Attribute(value=asked, attr=name), args=[], keywords=[]),
+            ast.Constant(value=int(count)),
+        ) if name in COUNTS:
+            return asked, count
+        case (
+            ast.Call(func=ast.Name(id="len"), args=[sizes], keywords=[]),
+            ast.Constant(value=int(count)),
+        ):
+            of = _sized(sizes)
+            return None if of is None else (of, count)
+        case _, ast.Tuple(elts=[]):
+            of = _sized(left)
+            return None if of is None else (of, 0)
+    return None
+
+
+def _sized(node: ast.expr) -> ast.expr | None:
+    """The ``x`` of ``x.shape`` and ``x.size()``."""
+    match node:
+        case ast.Attribute(value=asked, attr="shape"):
+            return asked
+        case ast.Call(func=ast.Attribute(value=asked, attr="size"), args=[], keywords=[]):
+            return asked
+    return None
