@@ -8,6 +8,7 @@ grows by what each round reads. Must not know rules.
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.contexts import NO_GRADIENTS, gradients_off
@@ -15,7 +16,7 @@ from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.values import NDArray, Reason, Scalar, Strength, Tensor, Value
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.suspects.walk import changes_in
+from flake8_torchperf.suspects.walk import changes_in, once
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,13 +85,19 @@ def runs_up(node: ast.stmt, total: ast.expr, ctx: Context) -> bool:
         return True
     outermost = ctx.loops[0].node
     path = path_of(total)
-    assigned = {name for inner in ast.walk(outermost) if inner is not outermost
-                for name in _assigned(inner)} - {path}  # fmt: skip
+    assigned = _assigned_within(outermost) - {path}
     return any(
         isinstance(part, ast.Call) or (isinstance(part, ast.expr) and path_of(part) in assigned)
         for term in (list(_terms(node, path or "")) or [node.value])
         for part in ast.walk(term)
     )
+
+
+@once
+def _assigned_within(loop: ast.AST) -> frozenset[str | None]:
+    """The names that a round assigns; not those that the loop itself does."""
+    inside = (inner for inner in ast.walk(loop) if inner is not loop)
+    return frozenset(name for inner in inside for name in _assigned(inner))
 
 
 def _factors(node: ast.expr) -> Iterator[ast.expr]:
@@ -114,16 +121,13 @@ def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> 
     whole = ctx.node if ctx.node is not None else loop
     if PASSES.isdisjoint(ctx.module.nodes(whole).words()):
         return False
-    within = set(map(id, ast.walk(loop)))
-    passes = list(_backward_calls(whole))
-    if any(id(one) not in within or _keeps_graph(one) for one in passes):
+    rounds = _rounds(loop)
+    through = rounds.used_up_in(whole)
+    if added_path not in through or kept in through or added_path in rounds.let_go:
         return False
-    through = {path for one in passes for path in _paths(one, loop)}
-    if added_path not in through or kept in through or _let_go(added_path, loop):
+    if not rounds.whenever_backward_runs(reassigning, whole):
         return False
-    if not all(_whenever(one, reassigning, loop) for one in passes):
-        return False
-    return _made_in(added_path, loop) and not _made_anew(kept, loop, but=reassigning)
+    return added_path in rounds.assigned and not rounds.made_anew(kept, but=reassigning)
 
 
 def _records_nothing(ctx: Context) -> bool:
@@ -131,72 +135,123 @@ def _records_nothing(ctx: Context) -> bool:
     return NO_GRADIENTS in ctx.traits or any(gradients_off(d, ctx.module) for d in decorators)
 
 
-def _backward_calls(node: ast.AST) -> Iterator[ast.Call]:
+class Rounds:
+    """What the rounds of one loop do, for all that is added up in it."""
+
+    def __init__(self, loop: ast.AST) -> None:
+        # Each node in the loop, and the branches that it stands in.
+        self._branches = dict(_with_branches(loop))
+        self.assigned: set[str] = set()
+        # What is assigned `loss.detach()`: from there on it holds no graph.
+        self.let_go: set[str] = set()
+        # By what a name is assigned in each round, unless that adds to it.
+        self._anew: dict[str, list[ast.AST]] = {}
+        self._passes: dict[int, tuple[frozenset[str], frozenset[Branch]]] = {}
+        for inner in ast.walk(loop):
+            self._note(inner)
+
+    def _note(self, node: ast.AST) -> None:
+        paths = {path for path in _assigned(node) if path is not None}
+        self.assigned |= paths
+        if isinstance(node, ast.Assign):
+            self.let_go |= paths & _without_graph(node.value)
+            paths = {path for path in paths if not any(_terms(node, path))}
+        if not isinstance(node, ast.AugAssign):
+            for path in paths:
+                self._anew.setdefault(path, []).append(node)
+
+    def made_anew(self, path: str, but: ast.AST) -> bool:
+        """Is a name assigned in each round, by anything but ``but`` and what adds to it?"""
+        return any(node is not but for node in self._anew.get(path, ()))
+
+    def used_up_in(self, whole: ast.AST) -> frozenset[str]:
+        """The names whose graphs the rounds use up; none where something else may need them."""
+        return self._backward(whole)[0]
+
+    def whenever_backward_runs(self, use: ast.AST, whole: ast.AST) -> bool:
+        """Does backward run in each round in which ``use`` does? Else ``use`` may need it."""
+        return self._backward(whole)[1].issubset(_upwards(self._branches.get(id(use))))
+
+    def _backward(self, whole: ast.AST) -> tuple[frozenset[str], frozenset[Branch]]:
+        """What runs through backward here, and the branches that it stands in."""
+        if id(whole) not in self._passes:
+            passes = _backward_calls(whole)
+            if any(id(one) not in self._branches or _keeps_graph(one) for one in passes):
+                passes = []
+            through = frozenset(path for one in passes for path in self._paths(one))
+            branches = frozenset(b for one in passes for b in _upwards(self._branches[id(one)]))
+            self._passes[id(whole)] = through, branches
+        return self._passes[id(whole)]
+
+    def _paths(self, node: ast.Call) -> set[str]:
+        """Every name that a backward call starts from.
+
+        Of ``accelerator.backward(loss)`` it is the argument, of ``loss.backward(gradient)`` it is
+        not.
+        """
+        assert isinstance(node.func, ast.Attribute)
+        owner = path_of(node.func.value)
+        roots = [node.func.value]
+        if owner is None or owner not in self.assigned:
+            roots += node.args
+        inside = (part for root in roots for part in ast.walk(root) if isinstance(part, ast.expr))
+        return {path for path in map(path_of, inside) if path is not None}
+
+
+_rounds = once(Rounds)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Branch:
+    """One side of a test, and the one around it."""
+
+    around: Branch | None
+
+
+def _upwards(branch: Branch | None) -> Iterator[Branch]:
+    while branch is not None:
+        yield branch
+        branch = branch.around
+
+
+def _with_branches(code: ast.AST) -> Iterator[tuple[int, Branch | None]]:
+    """Each node in a piece of code, with the innermost side of a test that it stands in."""
+    waiting: list[tuple[ast.AST, Branch | None]] = [(code, None)]
+    while waiting:
+        node, branch = waiting.pop()
+        yield id(node), branch
+        if isinstance(node, ast.If):
+            waiting.append((node.test, branch))
+            for block in (node.body, node.orelse):
+                side = Branch(branch)
+                waiting.extend((statement, side) for statement in block)
+        else:
+            waiting.extend((child, branch) for child in ast.iter_child_nodes(node))
+
+
+@once
+def _backward_calls(node: ast.AST) -> list[ast.Call]:
     """``loss.backward()``, ``scaler.scale(loss).backward()``, ``accelerator.backward(loss)``."""
-    for inner in ast.walk(node):
-        match inner:
-            case ast.Call(func=ast.Attribute(attr="backward" | "manual_backward")):
-                yield inner
+    return [
+        inner
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Call)
+        and isinstance(inner.func, ast.Attribute)
+        and inner.func.attr in PASSES
+    ]
 
 
 def _keeps_graph(node: ast.Call) -> bool:
     return any(keyword.arg in KEEPING for keyword in node.keywords)
 
 
-def _whenever(node: ast.Call, use: ast.AST, loop: ast.AST) -> bool:
-    """Does backward run in each round in which ``use`` does? Else ``use`` may be what needs it."""
-    for inner in ast.walk(loop):
-        if isinstance(inner, ast.If):
-            for branch in (inner.body, inner.orelse):
-                held = {id(one) for statement in branch for one in ast.walk(statement)}
-                if id(node) in held and id(use) not in held:
-                    return False
-    return True
-
-
-def _let_go(path: str, loop: ast.AST) -> bool:
-    """``loss = loss.detach()``: what is kept from there on holds no graph."""
-    return any(
-        isinstance(inner, ast.Assign)
-        and path in _assigned(inner)
-        and any(
-            isinstance(part, ast.Attribute)
-            and part.attr in ("detach", "item", "data")
-            and path_of(part.value) == path
-            for part in ast.walk(inner.value)
-        )
-        for inner in ast.walk(loop)
-    )
-
-
-def _paths(node: ast.Call, loop: ast.AST) -> set[str]:
-    """Every name that a backward call starts from.
-
-    Of ``accelerator.backward(loss)`` it is the argument, of ``loss.backward(gradient)`` it is not.
-    """
-    assert isinstance(node.func, ast.Attribute)
-    owner = path_of(node.func.value)
-    roots = [node.func.value]
-    if owner is None or not _made_in(owner, loop):
-        roots += node.args
-    inside = (inner for root in roots for inner in ast.walk(root) if isinstance(inner, ast.expr))
-    return {path for path in map(path_of, inside) if path is not None}
-
-
-def _made_in(path: str, loop: ast.AST) -> bool:
-    """Is a name assigned in each round?"""
-    return any(path in _assigned(inner) for inner in ast.walk(loop))
-
-
-def _made_anew(path: str, loop: ast.AST, but: ast.AST) -> bool:
-    """Is a name assigned in each round, by anything but ``but`` and what adds to it as well?"""
-    return any(
-        path in _assigned(inner)
-        for inner in ast.walk(loop)
-        if inner is not but
-        and not isinstance(inner, ast.AugAssign)
-        and not (isinstance(inner, ast.Assign) and any(_terms(inner, path)))
-    )
+def _without_graph(value: ast.expr) -> set[str | None]:
+    """What an expression takes the value of without its graph."""
+    return {
+        path_of(part.value)
+        for part in ast.walk(value)
+        if isinstance(part, ast.Attribute) and part.attr in ("detach", "item", "data")
+    }
 
 
 def _assigned(node: ast.AST) -> set[str | None]:

@@ -79,18 +79,31 @@ def _by_calls(start: FunctionInfo, klass: ClassInfo, machine: Machine) -> frozen
         seen: set[str] = set()
         waiting = [start]
         found: set[str] = set()
-        while waiting:
+        while waiting and len(seen) <= MAX_METHODS:
             for method in _own_calls(waiting.pop(), klass, machine):
                 if method.key not in seen:
                     seen.add(method.key)
                     waiting.append(method)
                     found.update(_by_itself(method))
-        machine.summaries[key] = frozenset(found)
+        machine.summaries[key] = frozenset((ANY,)) if waiting else frozenset(found)
     return machine.summaries[key]  # type: ignore[return-value]
 
 
-def _own_calls(info: FunctionInfo, klass: ClassInfo, machine: Machine) -> Iterator[FunctionInfo]:
+# Methods that one may lead to; beyond that it is taken to write any attribute.
+MAX_METHODS = 400
+
+
+def _own_calls(info: FunctionInfo, klass: ClassInfo, machine: Machine) -> list[FunctionInfo]:
     """The methods of the same object that a method calls, through ``self`` or ``super()``."""
+    key = ("own calls", info.key, klass.key)
+    if key not in machine.summaries:
+        machine.summaries[key] = [*_find_own_calls(info, klass, machine)]
+    return machine.summaries[key]  # type: ignore[return-value]
+
+
+def _find_own_calls(
+    info: FunctionInfo, klass: ClassInfo, machine: Machine
+) -> Iterator[FunctionInfo]:
     parameters = [*info.node.args.posonlyargs, *info.node.args.args]
     me = parameters[0].arg if parameters else ""
     for call in info.nodes.of(ast.Call):

@@ -32,6 +32,7 @@ from flake8_torchperf.sites.steps import (
     around_steps,
     prepares,
 )
+from flake8_torchperf.suspects.walk import once
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -108,14 +109,14 @@ def _handed_out(ctx: Context, kind: SiteKind, node: ast.AST, traits: Iterable[st
         return False
     if kind is not SiteKind.TRANSFER or "to-host" not in traits:
         return False
-    return not _handed(ctx.node, ctx).worked_on(node, lambda called: _on_device_too(called, ctx))
+    return not _handed(ctx.node, ctx).worked_on(node)
 
 
 def _handed(function: FunctionNode, ctx: Context) -> Handed:
     """What becomes of what a function takes to the host; asked for each of its sites, so kept."""
     key = ("handed", id(function))
     if key not in ctx.machine.summaries:
-        ctx.machine.summaries[key] = Handed(function)
+        ctx.machine.summaries[key] = Handed(function, lambda called: _on_device_too(called, ctx))
     return ctx.machine.summaries[key]  # type: ignore[return-value]
 
 
@@ -304,20 +305,23 @@ def early(
     """Record that a copy to the host is used, if nothing has waited since it was queued."""
     if not tensor.arrives or tensor.arrives != ctx.budget.waits:
         return
-    if operation == "numpy" and _waits_somewhere(ctx.node):
+    if operation == "numpy" and ctx.node is not None and _waits_somewhere(ctx.node):
         return  # the array shares the memory: it is read where something looks at it
     emit(ctx, SiteKind.RACE, operation, node, tensor, operand_node=operand_node)
 
 
 def looked_at(value: Value, operation: str, node: ast.AST, ctx: Context) -> None:
     """An array is read: it may share the memory of a copy that has not arrived."""
-    if isinstance(value, NDArray) and value.late is not None and _waits_somewhere(ctx.node):
+    if not isinstance(value, NDArray) or value.late is None or ctx.node is None:
+        return
+    if _waits_somewhere(ctx.node):
         early(ctx, operation, node, value.late, node)
 
 
-def _waits_somewhere(node: ast.AST | None) -> bool:
+@once
+def _waits_somewhere(node: ast.AST) -> bool:
     """Does a function call anything that waits for a stream or an event?"""
-    return node is not None and any(
+    return any(
         isinstance(inner, ast.Attribute) and inner.attr in ("synchronize", "wait", "query")
         for inner in ast.walk(node)
     )

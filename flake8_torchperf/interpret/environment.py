@@ -7,6 +7,8 @@ meet. Must not know expressions' meaning.
 from __future__ import annotations
 
 import ast
+from itertools import compress, filterfalse
+from operator import is_not
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpret.values import (
@@ -95,16 +97,17 @@ def merge(envs: Iterable[Env | None]) -> Env | None:
 
 
 def _merge_two(a: Env, b: Env) -> Env:
-    result: Env = {}
-    for key, value in a.items():
+    """Where both hold the very same value, which is nearly everywhere, nothing is looked at."""
+    result = dict(a)
+    for key in compress(a, map(is_not, a.values(), map(b.get, a))):
         other = b.get(key)
         if other is not None:
-            result[key] = value if other is value else join(value, other)
-        elif _is_plain(key):
-            result[key] = value  # bound on one path only: read on another, it would be an error
-    for key, value in b.items():
-        if key not in a and _is_plain(key):
-            result[key] = value
+            result[key] = join(a[key], other)
+        elif not _is_plain(key):  # bound on one path only: read on another, it would be an error
+            del result[key]
+    for key in filterfalse(a.__contains__, b):
+        if _is_plain(key):
+            result[key] = b[key]
     return result
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.contexts import GIVEN_AWAY
 from flake8_torchperf.interpret.values import UNKNOWN, External, Value
+from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.environment import Env
@@ -67,21 +68,42 @@ def handed_on(name: str, env: Env, ctx: Context) -> bool:
     if ctx.node is None:
         return False
     silent = ctx.silent()
-    nodes = ctx.module.nodes(ctx.node)
-    names = {name}
-    for loop in nodes.of_any(ast.For, ast.comprehension):
-        if _mentions(loop.iter, name):
-            names |= {n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)}
-    for inner in nodes.of(ast.Call):
-        if isinstance(inner.func, (ast.Name, ast.Attribute)):
-            given = [*inner.args, *(keyword.value for keyword in inner.keywords)]
-            parts = (one.value if isinstance(one, ast.Subscript) else one for one in given)
-            if any(isinstance(one, ast.Name) and one.id in names for one in parts):
-                callee = expressions.evaluate(inner.func, env, silent)
-                if _takes_host(callee):
-                    return True
-    return False
+    rows, given = _rows(ctx.node), _given(ctx.node)
+    callees: dict[str, ast.expr] = {}
+    for one in (name, *rows.get(name, ())):
+        callees |= given.get(one, {})
+    looked_at = list(callees.values())[:MAX_CALLEES]
+    return any(_takes_host(expressions.evaluate(callee, env, silent)) for callee in looked_at)
 
 
-def _mentions(node: ast.expr, name: str) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id == name for inner in ast.walk(node))
+# Functions that one name is given to which are looked at.
+MAX_CALLEES = 20
+
+
+@once
+def _rows(function: ast.AST) -> dict[str, tuple[str, ...]]:
+    """The names that loops bind, by the names that they run over."""
+    found: dict[str, dict[str, None]] = {}
+    for loop in walk([function]):
+        if isinstance(loop, (ast.For, ast.comprehension)):
+            bound = dict.fromkeys(_names(loop.target))
+            for name in _names(loop.iter):
+                found.setdefault(name, {}).update(bound)
+    return {name: tuple(bound) for name, bound in found.items()}
+
+
+@once
+def _given(function: ast.AST) -> dict[str, dict[str, ast.expr]]:
+    """What a function calls with a name, or a part of what it holds, each callee once."""
+    found: dict[str, dict[str, ast.expr]] = {}
+    for call in walk([function]):
+        if isinstance(call, ast.Call) and isinstance(call.func, (ast.Name, ast.Attribute)):
+            for one in (*call.args, *(keyword.value for keyword in call.keywords)):
+                part = one.value if isinstance(one, ast.Subscript) else one
+                if isinstance(part, ast.Name):
+                    found.setdefault(part.id, {}).setdefault(ast.unparse(call.func), call.func)
+    return found
+
+
+def _names(node: ast.expr) -> list[str]:
+    return [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]

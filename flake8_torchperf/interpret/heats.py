@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret import functions
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import Tensor
-from flake8_torchperf.sites.called import called_heat
-from flake8_torchperf.sites.callers import Calls, calls_in
+from flake8_torchperf.sites.called import CalledHeats
+from flake8_torchperf.sites.callers import calls_in
 from flake8_torchperf.sites.hotness import decided, function_heat
 from flake8_torchperf.suspects.modulemap import FunctionInfo
 
@@ -43,7 +43,7 @@ class Heats:
         self._names = names
         self._own: dict[str, Heat] = {}
         self._settled: dict[str, bool] = {}
-        self._calls: Calls | None = None
+        self._called: CalledHeats | None = None
 
     def own(self, info: FunctionInfo) -> Heat:
         """The heat of a function by its name, its decorators and its parameters."""
@@ -63,6 +63,6 @@ class Heats:
 
     def called(self, info: FunctionInfo) -> Heat:
         """The heat of a function by itself and by the calls in its module."""
-        if self._calls is None:
-            self._calls = calls_in(info.module)
-        return called_heat(info, self._calls, self.own, self.settled)
+        if self._called is None:
+            self._called = CalledHeats(calls_in(info.module), self.own, self.settled)
+        return self._called.of(info)

@@ -26,6 +26,7 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
 )
 from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -201,11 +202,22 @@ def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
     """
     if owner is None or ctx.node is None:
         return False
-    return any(
-        (path := _moved(inner.value, node, owner)) is not None
-        and any(path_of(target) == path for target in inner.targets)
-        for inner in ctx.module.nodes(ctx.node).of(ast.Assign)
-    )
+    assignment = _assigning(ctx.node).get(id(node))
+    if assignment is None:
+        return False
+    path = _moved(assignment.value, node, owner)
+    return path is not None and any(path_of(target) == path for target in assignment.targets)
+
+
+@once
+def _assigning(function: ast.AST) -> dict[int, ast.Assign]:
+    """The assignment of each call that is its value, or the value's every element."""
+    return {
+        id(value.elt if isinstance(value, ast.ListComp) else value): statement
+        for statement in walk([function])
+        if isinstance(statement, ast.Assign)
+        for value in (statement.value,)
+    }
 
 
 def _moved(value: ast.expr, node: ast.Call, owner: ast.expr) -> str | None:

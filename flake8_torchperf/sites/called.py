@@ -7,8 +7,10 @@ not know values or rules.
 from __future__ import annotations
 
 import ast
+from functools import partial
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.sites.leading import Every, Some
 from flake8_torchperf.sites.model import Heat, Level
 from flake8_torchperf.sites.steps import ENTRIES, conducts, holds_program, steps_within
 
@@ -23,152 +25,109 @@ SELDOM = "which is called only every so many steps"
 ONCE = "which runs before the loop over steps"
 
 
-def called_heat(
-    info: FunctionInfo,
-    calls: Calls,
-    own: Callable[[FunctionInfo], Heat],
-    settled: Callable[[FunctionInfo], bool],
-) -> Heat:
-    """The heat of a function by itself and by the calls in its module that lead to it.
+class CalledHeats:
+    """The heat of functions by themselves and by the calls in their module that lead to them.
 
     ``own`` is a function's heat by itself, ``settled`` says that its callers change nothing.
     """
-    heat = own(info)
-    if settled(info):
-        return heat
-    if heat.level >= Level.STEP:
-        return heat
-    if _before_loop(info, calls, settled, {info.key}, _holds_steps):
-        return Heat(Level.COLD, f"in {info.name}, {ONCE}", loops=False)
-    if _before_loop(info, calls, settled, {info.key}, conducts):
-        return Heat(Level.COLD, f"in {info.name}, {ONCE}", loops=steps_within(info.node))
-    if _before_loop(info, calls, settled, {info.key}, holds_program):
-        return Heat(Level.COLD, f"in {info.name}, {ONCE}")
-    if _only_set_up(info, calls, own, settled, {info.key}):
-        return Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=False)
-    if _only_seldom(info, calls):
-        return Heat(Level.COLD, f"in {info.name}, {SELDOM}", loops=False)
-    return _made_hot(info, calls, own, settled, {info.key}) or heat
 
+    def __init__(
+        self,
+        calls: Calls,
+        own: Callable[[FunctionInfo], Heat],
+        settled: Callable[[FunctionInfo], bool],
+    ) -> None:
+        self._calls = calls
+        self._own = own
+        self._settled = settled
+        self._before_steps = Every(calls, partial(self._leads_from_entry, _holds_steps))
+        self._before_parts = Every(calls, partial(self._leads_from_entry, conducts))
+        self._before_program = Every(calls, partial(self._leads_from_entry, holds_program))
+        self._set_up = Every(calls, self._sets_up)
+        self._seldom = Every(calls, self._runs_seldom)
+        self._hot = Some(calls, self._makes_hot)
 
-def _made_hot(
-    info: FunctionInfo,
-    calls: Calls,
-    own: Callable[[FunctionInfo], Heat],
-    settled: Callable[[FunctionInfo], bool],
-    seen: set[str],
-) -> Heat | None:
-    """The first call from a loop or from hot code; None where none is seen."""
-    for site in calls.of(info):
+    def of(self, info: FunctionInfo) -> Heat:
+        """How often a function runs, and why."""
+        heat = self._own(info)
+        if self._settled(info) or heat.level >= Level.STEP:
+            return heat
+        if self._before_steps.of(info):
+            return Heat(Level.COLD, f"in {info.name}, {ONCE}", loops=False)
+        if self._before_parts.of(info):
+            return Heat(Level.COLD, f"in {info.name}, {ONCE}", loops=steps_within(info.node))
+        if self._before_program.of(info):
+            return Heat(Level.COLD, f"in {info.name}, {ONCE}")
+        if self._set_up.of(info):
+            return Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=False)
+        if self._seldom.of(info):
+            return Heat(Level.COLD, f"in {info.name}, {SELDOM}", loops=False)
+        return self._made_hot(info) or heat
+
+    def _made_hot(self, info: FunctionInfo) -> Heat | None:
+        """By the first call from a loop or from hot code; None where none is seen."""
+        site = self._hot.first(info)
+        if site is None:
+            return None
+        if site.caller is None:
+            return Heat(Level.STEP, f"in {info.name}, called in a loop at line {site.line}")
+        called = f"called from `{site.caller.name}` at line {site.line}"
+        return Heat(Level.STEP, f"in {info.name}, {called}")
+
+    def _makes_hot(self, _: FunctionInfo, site: CallSite) -> bool | None:
+        """Is it a call from a loop or from a function that runs every step?"""
         caller = site.caller
-        if site.seldom or (caller is not None and caller.key in seen):
-            continue
-        if caller is None:
-            if site.loop:
-                return Heat(Level.STEP, f"in {info.name}, called in a loop at line {site.line}")
-            continue
+        if site.seldom or caller is None:
+            return site.loop and not site.seldom
         stepping = site.loop and holds_program(caller)
-        if not stepping and settled(caller) and own(caller).level is Level.COLD:
-            continue
-        if (
-            site.loop
-            or _runs_every_step(own(caller))
-            or _made_hot(caller, calls, own, settled, seen | {caller.key})
-        ):
-            called = f"called from `{caller.name}` at line {site.line}"
-            return Heat(Level.STEP, f"in {info.name}, {called}")
-    return None
+        if not stepping and self._settled(caller) and self._own(caller).level is Level.COLD:
+            return False
+        # A function that is only known to be given tensors says nothing of those that it calls.
+        return site.loop or self._own(caller).level is Level.STEP or None
 
+    def _sets_up(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """Does a call stand where things are set up, saved or shown, outside any loop?
 
-def _only_set_up(
-    info: FunctionInfo,
-    calls: Calls,
-    own: Callable[[FunctionInfo], Heat],
-    settled: Callable[[FunctionInfo], bool],
-    seen: set[str],
-) -> bool:
-    """Do all its calls stand where things are set up, saved or shown, outside any loop?
+        Of what is private, or in a private module, all calls are in its module, or those elsewhere
+        are like them.
+        """
+        inner = info.module.name.rpartition(".")[2].startswith("_")
+        if not (inner or info.name.startswith("_")) or info.name in self._calls.loose:
+            return False
+        caller = site.caller
+        if caller is None or holds_program(caller):
+            return not site.loop
+        if self._settled(caller):
+            return self._own(caller).level is Level.COLD
+        return False if site.loop else None
 
-    Of what is private, or in a private module, all calls are in its module, or those elsewhere are
-    like them.
-    """
-    sites = calls.of(info)
-    inner = info.module.name.rpartition(".")[2].startswith("_")
-    if not sites or not (inner or info.name.startswith("_")) or info.name in calls.loose:
-        return False
-    outside = [site for site in sites if site.caller is None or site.caller.key not in seen]
-    return bool(outside) and all(_sets_up(site, calls, own, settled, seen) for site in outside)
+    def _runs_seldom(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """Is it a call only every so many steps or on the way to an error?"""
+        if info.name in self._calls.loose:
+            return False
+        if site.seldom or site.caller is None:
+            return site.seldom
+        return None
 
+    def _leads_from_entry(
+        self, begins: Callable[[FunctionInfo], bool], info: FunctionInfo, site: CallSite
+    ) -> bool | None:
+        """Is it a call where an entry point has not begun its loop over steps?
 
-def _only_seldom(info: FunctionInfo, calls: Calls, seen: frozenset[str] = frozenset()) -> bool:
-    """Is it seen to be called, and only every so many steps or on the way to an error?"""
-    sites = calls.of(info)
-    if not sites or info.name in calls.loose or info.key in seen:
-        return False
-    return all(
-        site.seldom
-        or (site.caller is not None and _only_seldom(site.caller, calls, seen | {info.key}))
-        for site in sites
-    )
-
-
-def _sets_up(
-    site: CallSite,
-    calls: Calls,
-    own: Callable[[FunctionInfo], Heat],
-    settled: Callable[[FunctionInfo], bool],
-    seen: set[str],
-) -> bool:
-    """Does a call stand in set-up code, or before the loop of a program's main function?"""
-    caller = site.caller
-    if caller is None or holds_program(caller):
-        return not site.loop
-    if settled(caller):
-        return own(caller).level is Level.COLD
-    if site.loop:
-        return False
-    return _only_set_up(caller, calls, own, settled, seen | {caller.key})
-
-
-def _before_loop(
-    info: FunctionInfo,
-    calls: Calls,
-    settled: Callable[[FunctionInfo], bool],
-    seen: set[str],
-    begins: Callable[[FunctionInfo], bool],
-) -> bool:
-    """Is it seen to be called, and only where an entry point has not begun its loop over steps?
-
-    That says more than the tensors it is given, also of a public function. ``begins`` tells the
-    entry points: those that hold the loop over steps themselves, so that no loop elsewhere is it;
-    parts of pipelines and what generates; or whatever holds a program.
-    """
-    private = info.name.startswith("_") and info.name not in calls.loose
-    outside = [s for s in calls.of(info) if s.caller is None or s.caller.key not in seen]
-    return bool(outside) and all(
-        _leads_from_entry(site, calls, settled, seen, begins)
-        # What a script calls at module level it calls once.
-        or (site.caller is None and not site.loop and private and begins is holds_program)
-        for site in outside
-    )
-
-
-def _leads_from_entry(
-    site: CallSite,
-    calls: Calls,
-    settled: Callable[[FunctionInfo], bool],
-    seen: set[str],
-    begins: Callable[[FunctionInfo], bool],
-) -> bool:
-    caller = site.caller
-    if caller is None:
-        return False
-    if holds_program(caller):
-        return not site.loop and begins(caller)
-    if site.loop and not _loops_prepare(caller, begins):
-        return False
-    reached = seen | {caller.key}
-    return not settled(caller) and _before_loop(caller, calls, settled, reached, begins)
+        That says more than the tensors a function is given, also of a public one. ``begins`` tells
+        the entry points: those that hold the loop over steps themselves, so that no loop elsewhere
+        is it; parts of pipelines and what generates; or whatever holds a program.
+        """
+        caller = site.caller
+        if caller is None:
+            # What a script calls at module level it calls once.
+            private = info.name.startswith("_") and info.name not in self._calls.loose
+            return not site.loop and private and begins is holds_program
+        if holds_program(caller):
+            return not site.loop and begins(caller)
+        if site.loop and not _loops_prepare(caller, begins):
+            return False
+        return False if self._settled(caller) else None
 
 
 def _loops_prepare(info: FunctionInfo, begins: Callable[[FunctionInfo], bool]) -> bool:
@@ -185,8 +144,3 @@ def _holds_steps(info: FunctionInfo) -> bool:
     if conducts(info):
         return steps_within(info.node)
     return bool(info.nodes.of_any(ast.For, ast.While))
-
-
-def _runs_every_step(heat: Heat) -> bool:
-    """A function that is only known to be given tensors says nothing of those that it calls."""
-    return heat.level is Level.STEP

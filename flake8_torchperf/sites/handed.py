@@ -19,9 +19,14 @@ MAX_NAMES = 3
 
 
 class Handed:
-    """One function, asked what becomes of what it takes to the host."""
+    """One function, asked what becomes of what it takes to the host.
 
-    def __init__(self, function: ast.AST) -> None:
+    ``works`` says of what is called whether it works on tensors of a device as well.
+    """
+
+    def __init__(self, function: ast.AST, works: Callable[[ast.expr], bool]) -> None:
+        self._works = works
+        self._names: dict[tuple[str, int], bool] = {}
         self._parents = {
             id(child): parent
             for parent in ast.walk(function)
@@ -48,20 +53,17 @@ class Handed:
             and _asks_for_tensor(branch.test, read)
         )
 
-    def worked_on(self, node: ast.AST, works: Callable[[ast.expr], bool], named: int = 0) -> bool:
-        """Is a copy an operand, or given to a function that ``works`` on tensors as well?"""
+    def worked_on(self, node: ast.AST, named: int = 0) -> bool:
+        """Is a copy an operand, or given to a function that works on tensors as well?"""
         parent = self._parents.get(id(node))
         while parent is not None:
             match parent:
                 case ast.BinOp() | ast.Compare():
                     return True
                 case ast.Call(func=func) if node is not func:
-                    return works(func)
+                    return self._works(func)
                 case ast.Assign(targets=[ast.Name(id=name)]):
-                    uses = self._uses.get(name, ())
-                    return named < MAX_NAMES and any(
-                        self.worked_on(use, works, named + 1) for use in uses
-                    )
+                    return named < MAX_NAMES and self._holder_worked_on(name, named + 1)
                 case ast.Subscript(slice=index) if index is node:
                     return False
                 case ast.Attribute(attr=name) if name in ABOUT:
@@ -72,6 +74,14 @@ class Handed:
                     return False
             node, parent = parent, self._parents.get(id(parent))
         return False
+
+    def _holder_worked_on(self, name: str, named: int) -> bool:
+        """The same of what a name holds, wherever it is used; each name is followed once."""
+        key = (name, named)
+        if key not in self._names:
+            uses = self._uses.get(name, ())
+            self._names[key] = any(self.worked_on(use, named) for use in uses)
+        return self._names[key]
 
 
 def _asks_for_tensor(test: ast.expr, read: str) -> bool:

@@ -9,7 +9,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.walk import walk
+from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,6 +133,7 @@ def steps_within(node: ast.AST) -> bool:
     return over_steps(node) or _carries(node)
 
 
+@once
 def around_steps(loop: ast.AST) -> bool:
     """Does a loop hold another that is over steps? What it moves, it moves once for all of them."""
     return not _heads_steps(loop) and any(map(_heads_steps, walk([loop])))
@@ -153,6 +154,7 @@ def goes_through_data(loop: ast.AST) -> bool:
     return isinstance(loop, ast.For) and _over_data(loop)
 
 
+@once
 def over_steps(node: ast.AST) -> bool:
     """Does the head of a loop in it, its own included, speak of steps?"""
     return any(isinstance(inner, ast.While) or _heads_steps(inner) for inner in walk([node]))
@@ -180,6 +182,12 @@ def makes_steps(loop: ast.AST, *, batches: bool = True) -> bool:
         return False
     if (batches and _over_batches(loop)) or (isinstance(loop, ast.For) and _hands_on(loop)):
         return True
+    return _trains_within(loop)
+
+
+@once
+def _trains_within(loop: ast.For | ast.AsyncFor) -> bool:
+    """Does a round call what a step of training calls, outside any loop inside it?"""
     waiting: list[ast.AST] = [*loop.body]
     while waiting:
         node = waiting.pop()
@@ -210,11 +218,13 @@ def _names_in(node: ast.AST) -> Iterator[str]:
             yield inner.attr
 
 
+@once
 def _carries(node: ast.AST) -> bool:
     """Does a loop in it give what one round made to a call in the next: ``x = model(x, t)``?"""
     return any(isinstance(inner, ast.For) and _hands_on(inner) for inner in walk([node]))
 
 
+@once
 def _hands_on(loop: ast.For) -> bool:
     """Is a call in it given a name before the round binds that name to something that was made?"""
     made = _bound(loop.target)

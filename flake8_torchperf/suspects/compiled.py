@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.suspects.compiling import Settings, Ways, stated
 from flake8_torchperf.suspects.guards import guarded
 from flake8_torchperf.suspects.mapped import Mapped
 from flake8_torchperf.suspects.recompiles import Mark, find_marks
@@ -25,18 +26,13 @@ from flake8_torchperf.suspects.scopes import (
     Scopes,
     read_scopes,
 )
-from flake8_torchperf.suspects.wrappers import Wrappers, literal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from flake8_torchperf.suspects.modulemap import ModuleMap
     from flake8_torchperf.suspects.walk import Nodes
-    from flake8_torchperf.suspects.wrappers import Compiling
 
-COMPILE = frozenset(("torch.compile", "torch.compiler.compile"))
-# The older name: takes the backend first and gives a decorator.
-OPTIMIZE = frozenset(("torch._dynamo.optimize", "torch._dynamo.eval_frame.optimize"))
 # Decorators after which the compiler does not look into a function.
 NOT_TRACED = frozenset((
     "disable", "_disable_dynamo", "allow_in_graph", "nonstrict_trace", "assume_constant_result",
@@ -56,15 +52,6 @@ _SPEAKS = re.compile(
 )
 # What code must name: torch._dynamo alone compiles nothing, torch._dynamo.optimize does.
 _WORDS = frozenset(("compile", "optimize", "vmap", "functorch"))
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What a call of ``torch.compile`` asks for, as far as literals say."""
-
-    fullgraph: bool = False
-    dynamic: bool | None = None
-    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +163,7 @@ class Search:
         self.found = CompiledCode()
         self._entries: list[Callable_] = []
         self._mapped = Mapped(scopes, self.resolver)
-        self._wrappers = Wrappers(scopes, self._handed_over)
+        self.ways = Ways(scopes)
 
     def decorators(self) -> None:
         """``@torch.compile``, with options or without, and ``@torch.vmap``."""
@@ -184,7 +171,7 @@ class Search:
             if isinstance(node, ast.Lambda) or scope.outer is None:
                 continue
             for decorator in node.decorator_list:
-                settings = self.settings(decorator, scope.outer)
+                settings = self.ways.settings(decorator, scope.outer)
                 if settings is not None:
                     self._add(node, settings, "compiled")
                 transform = self._transform_decorator(decorator, scope.outer)
@@ -196,7 +183,7 @@ class Search:
     def calls(self) -> None:
         """``torch.compile(f)``, ``model.compile()``, ``vmap(f)``."""
         for call, scope in self.scopes.calls:
-            wrapped = self._wrapped(call, scope)
+            wrapped = self.ways.wrapped(call, scope)
             if wrapped is not None:
                 self._note_wrap(call, scope, *wrapped)
                 continue
@@ -224,70 +211,11 @@ class Search:
             if method is not None and klass.bases and not function:
                 self._add(method.node, Settings(), "assumed to be compiled")
 
-    def settings(self, node: ast.expr, scope: Scope, left: int = 6) -> Settings | None:
-        """The settings where ``node`` is a way to say "compile what you are given"."""
-        if left <= 0:
-            return None
-        if isinstance(node, ast.IfExp):
-            return self.settings(node.body, scope, left - 1) or self.settings(
-                node.orelse, scope, left - 1
-            )
-        if isinstance(node, ast.Name):
-            bound = scope.lookup(node.id)
-            for value in bound[0] if bound else ():
-                if isinstance(value, ast.expr) and bound is not None:
-                    found = self.settings(value, bound[1], left - 1)
-                    if found is not None:
-                        return found
-        name = self._module.qualify(node)
-        if name in COMPILE:
-            return Settings(line=node.lineno)
-        if isinstance(node, ast.Call):
-            return self._settings_of_call(node, scope, left)
-        return self._settings_inside(self._wrappers.named(node, scope))
-
-    def _settings_inside(self, found: Compiling | None) -> Settings | None:
-        """The settings with which a decorator of the module's own compiles."""
-        inside = None if found is None else self._wrapped(*found)
-        return None if inside is None else inside[1]
-
-    def _handed_over(self, call: ast.Call, scope: Scope) -> ast.expr | None:
-        wrapped = self._wrapped(call, scope)
-        return None if wrapped is None else wrapped[0]
-
-    def _settings_of_call(self, node: ast.Call, scope: Scope, left: int) -> Settings | None:
-        name = self._module.qualify(node.func)
-        if name in OPTIMIZE:
-            return _stated(node, Settings(line=node.lineno), scope)
-        if name in PARTIAL:
-            if not node.args:
-                return None
-            before = self.settings(node.args[0], scope, left - 1)
-            return None if before is None else _stated(node, before, scope)
-        made = self._settings_inside(self._wrappers.made(node.func, scope))
-        if made is not None:
-            return made
-        if node.args or any(k.arg == "model" for k in node.keywords):
-            return None
-        before = self.settings(node.func, scope, left - 1)
-        return None if before is None else _stated(node, before, scope)
-
-    def _wrapped(self, call: ast.Call, scope: Scope) -> tuple[ast.expr, Settings] | None:
-        """What ``call`` compiles, and how; None where it compiles nothing."""
-        before = self.settings(call.func, scope)
-        if before is None or self._module.qualify(call.func) in OPTIMIZE:
-            return None
-        given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "model")]
-        settings = _stated(call, before, scope)
-        if not given or settings is None or isinstance(given[0], ast.Constant):
-            return None
-        return given[0], replace(settings, line=call.lineno)
-
     def _note_wrap(self, call: ast.Call, scope: Scope, given: ast.expr, settings: Settings) -> None:
         targets = self.resolver.functions(given, scope)
         for target in targets:
             self._add(target, settings, "compiled")
-        if self._wrappers.named(call.func, scope) is None:
+        if not self.ways.wraps(call.func, scope):
             self.found.wraps[id(call)] = Wrap("compile", settings, tuple(targets))
 
     def _module_compile(self, call: ast.Call, scope: Scope) -> Settings | None:
@@ -297,7 +225,7 @@ class Search:
                 owner = self.resolver.instance(receiver, scope)
                 if owner is None or "compile" in owner.methods:
                     return None
-                return _stated(call, Settings(line=call.lineno), scope)
+                return stated(call, Settings(line=call.lineno), scope)
         return None
 
     def _note_module_compile(self, call: ast.Call, scope: Scope, settings: Settings) -> None:
@@ -313,7 +241,7 @@ class Search:
         """The settings with which the value of ``node`` was compiled."""
         match node:
             case ast.Call():
-                wrapped = self._wrapped(node, scope)
+                wrapped = self.ways.wrapped(node, scope)
                 return wrapped[1] if wrapped is not None else None
             case ast.Name(id=name):
                 bound = scope.lookup(name)
@@ -321,7 +249,7 @@ class Search:
                     return None
                 value, place = bound[0][0], bound[1]
                 if isinstance(value, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    found = (self.settings(d, place) for d in value.decorator_list)
+                    found = (self.ways.settings(d, place) for d in value.decorator_list)
                     return next((s for s in found if s is not None), None)
                 return self.settings_of(value, place) if isinstance(value, ast.Call) else None
             case ast.Attribute(value=ast.Name(id=me), attr=attr) if me == scope.me:
@@ -428,24 +356,6 @@ def _asks_type(test: ast.expr) -> bool:
         or (isinstance(inner, ast.Name) and inner.id == "isinstance")
         for inner in ast.walk(test)
     )
-
-
-def _stated(call: ast.Call, before: Settings, scope: Scope) -> Settings | None:
-    """Settings with the literals that one more call adds; None where it says ``disable=True``."""
-    settings = before
-    for keyword in call.keywords:
-        given = literal(keyword.value, scope)
-        if not isinstance(given, ast.Constant):
-            continue
-        value = given.value
-        match keyword.arg:
-            case "disable" if value is True:
-                return None
-            case "fullgraph" | "nopython" if value is True:
-                settings = replace(settings, fullgraph=True)
-            case "dynamic" if isinstance(value, bool):
-                settings = replace(settings, dynamic=value)
-    return settings
 
 
 def _words(name: str, how: str) -> str:

@@ -6,12 +6,15 @@ Enters ast nodes; leaves the nodes in and below them. Must not know what any of 
 from __future__ import annotations
 
 import ast
+from functools import wraps
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     Node = TypeVar("Node", bound=ast.AST)
+    Fact = TypeVar("Fact")
 
 # Fields that hold nothing that is evaluated: names, numbers, operators, contexts, annotations.
 LEAVES = frozenset((
@@ -115,13 +118,34 @@ class Nodes:
         return self._words
 
 
+def once(find: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
+    """A fact of a piece of code by itself: found when first asked for, kept as long as the code.
+
+    What is asked of the function or the loop around a site is asked again for each site in it: to
+    walk the whole each time would take the square of its size.
+    """
+    known: WeakKeyDictionary[ast.AST, Fact] = WeakKeyDictionary()
+
+    @wraps(find)
+    def fact(node: Node) -> Fact:
+        if node not in known:
+            known[node] = find(node)
+        return known[node]
+
+    return fact
+
+
+@once
+def bound_in(code: ast.AST) -> frozenset[str]:
+    """The names that a piece of code binds."""
+    names = (node for node in ast.walk(code) if isinstance(node, ast.Name))
+    return frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
+
+
 def changes_in(node: ast.expr, loop: ast.AST) -> bool:
     """May an expression stand for something else in each round: does it name what a loop binds?"""
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return any(
-        isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store) and n.id in names
-        for n in ast.walk(loop)
-    )
+    bound = bound_in(loop)
+    return any(isinstance(inner, ast.Name) and inner.id in bound for inner in ast.walk(node))
 
 
 def round_counters(loop: ast.AST) -> set[str]:

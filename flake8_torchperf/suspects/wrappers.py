@@ -23,30 +23,31 @@ Compiling = tuple[ast.Call, "Scope"]
 class Wrappers:
     """Remembers of each function of a module whether it compiles its first parameter.
 
-    ``compiled`` says what a call compiles, None where it compiles nothing.
+    ``compiled`` says what a call compiles, None where it compiles nothing. ``left`` is everywhere
+    how many functions further it is looked for.
     """
 
     def __init__(
-        self, scopes: Scopes, compiled: Callable[[ast.Call, Scope], ast.expr | None]
+        self, scopes: Scopes, compiled: Callable[[ast.Call, Scope, int], ast.expr | None]
     ) -> None:
         self._scopes = scopes
         self._compiled = compiled
-        self._known: dict[int, Compiling | None] = {}
+        self._known: dict[tuple[int, int], Compiling | None] = {}
 
-    def named(self, node: ast.expr, scope: Scope) -> Compiling | None:
+    def named(self, node: ast.expr, scope: Scope, left: int) -> Compiling | None:
         """What the function that an expression names does: a name, or a method of ``self``."""
         for function in self._functions(node, scope):
-            found = self._of(function)
+            found = self._of(function, left)
             if found is not None:
                 return found
         return None
 
-    def made(self, node: ast.expr, scope: Scope) -> Compiling | None:
+    def made(self, node: ast.expr, scope: Scope, left: int) -> Compiling | None:
         """The same of the function that the function an expression names hands back."""
         for function in self._functions(node, scope):
             place = self._scopes.of_function.get(id(function))
             inner = None if place is None else returned(function, place)
-            found = None if inner is None else self._of(inner)
+            found = None if inner is None else self._of(inner, left)
             if found is not None:
                 return found
         return None
@@ -62,26 +63,44 @@ class Wrappers:
                     return [scope.owner.methods[attr].node]
         return []
 
-    def _of(self, function: Callable_) -> Compiling | None:
-        key = id(function)
+    def _of(self, function: Callable_, left: int) -> Compiling | None:
+        """The answer with ``left`` steps to go, so that it is the same whoever asks first."""
+        key = (id(function), left)
         if key not in self._known:
-            self._known[key] = None  # while it is looked at
-            self._known[key] = self._look(function)
+            self._known[key] = self._look(function, left)
         return self._known[key]
 
-    def _look(self, function: Callable_) -> Compiling | None:
+    def _look(self, function: Callable_, left: int) -> Compiling | None:
         scope = self._scopes.of_function.get(id(function))
         names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
         if scope is None:
             return None
         given = names[1:] if names[:1] == [scope.me] else names
-        if not given or _switched_off(function, self._scopes):
+        if left <= 0 or not given:
             return None
         for call, place in calls_within(function, scope, self._scopes):
-            what = self._compiled(call, place)
+            if not _is_given(call, given[0]):
+                continue
+            what = self._compiled(call, place, left)
             if isinstance(what, ast.Name) and what.id == given[0]:
-                return (call, place) if place.lookup(what.id) is None else None
+                plain = place.lookup(what.id) is None
+                return (call, place) if plain and not self._switched_off(function) else None
         return None
+
+    def _switched_off(self, function: Callable_) -> bool:
+        """Does the function ask ``if switch is None`` of a name of the module that is None?"""
+        for node in walk([function]):
+            match node:
+                case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()]):
+                    values = self._scopes.root.names.get(name, [])
+                    if values and all(isinstance(v, ast.Constant) and not v.value for v in values):
+                        return True
+        return False
+
+
+def _is_given(call: ast.Call, name: str) -> bool:
+    given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "model")]
+    return bool(given) and isinstance(given[0], ast.Name) and given[0].id == name
 
 
 def returned(function: Callable_, scope: Scope) -> Callable_ | None:
@@ -118,17 +137,6 @@ def _default(name: str, args: ast.arguments) -> ast.expr | None:
         if argument.arg == name:
             return given
     return None
-
-
-def _switched_off(function: Callable_, scopes: Scopes) -> bool:
-    """Does the function ask ``if switch is None`` of a name of the module that is None?"""
-    for node in walk([function]):
-        match node:
-            case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()]):
-                values = scopes.root.names.get(name, [])
-                if values and all(isinstance(v, ast.Constant) and not v.value for v in values):
-                    return True
-    return False
 
 
 def calls_within(
