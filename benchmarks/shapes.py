@@ -198,6 +198,19 @@ def _inheritors(count: int) -> str:
     return f"{HEAD}class Base(nn.Module):\n{methods}{inheritors}"
 
 
+def _layers(count: int) -> str:
+    """Two functions in each layer, which call both of the layer below: 2 to the power of n ways."""
+    layers = "".join(
+        f"def _a{i + 1}(x):\n    return _a{i}(x) + _b{i}(x)\n\n\n"
+        f"def _b{i + 1}(x):\n    return _b{i}(x) + _a{i}(x)\n\n\n"
+        for i in range(count)
+    )
+    return (
+        HEAD + "def _a0(x):\n    return torch.ones(3).cuda().item()\n\n\n"
+        "def _b0(x):\n    return torch.zeros(3).cuda().item()\n\n\n" + layers
+    )
+
+
 def _compiled_body(count: int) -> str:
     made = _body("print(x); y{i} = x[{i}].item(); f = lambda: y{j}")(count)
     return made.replace("def step", "@torch.compile\ndef step")
@@ -352,6 +365,17 @@ SHAPES = {
             "class Net(nn.Module):\n    def __init__(self):\n        self.a = torch.ones(2)\n",
         ),
         "each attribute of a class is looked up once",
+    ),
+    "layers": Shape(
+        2_000, _layers, "what leads to a function is followed call by call, not way by way"
+    ),
+    "circles": Shape(
+        2_000,
+        _module(
+            "def _f{i}(x):\n    for y in x: _f{j}(y)\n    return _g{i}(x)\n"
+            "def _g{i}(x):\n    return _f{i}(x) + _g{j}(x).item()\n"
+        ),
+        "what leads to a function is followed call by call, not way by way",
     ),
     "chain of modules": Shape(
         2_000,

@@ -67,7 +67,7 @@ def evaluate(node: ast.expr, env: Env, ctx: Context) -> Value:
     budget = ctx.budget
     value = handler(node, env, ctx) if budget.enter() else UNKNOWN
     # After an exception nothing more is evaluated in this function: no need for `finally`.
-    budget.depth -= 1
+    budget.stack.expressions -= 1
     return value
 
 

@@ -32,8 +32,18 @@ STEPS_PER_FUNCTION = 20_000
 # How deep expressions may stand in one another (callees' included) before they count as Unknown:
 # each costs some six Python frames, and flake8 has used up to a hundred of the thousand there are.
 MAX_EXPRESSION_DEPTH = 110
+# How many names of modules may lead to one another before the next counts as Unknown.
+MAX_NAMES = 25
 # How deep calls are followed into the functions they name.
 MAX_CALL_DEPTH = 5
+
+
+@dataclass(slots=True)
+class Stack:
+    """How many expressions, and names of modules, are being looked at, each for the one before."""
+
+    expressions: int = 0
+    names: int = 0
 
 
 @dataclass(slots=True)
@@ -45,16 +55,16 @@ class Budget:
     device or may have.
     """
 
+    stack: Stack
     steps: int = STEPS_PER_FUNCTION
-    depth: int = 0
     opaque_calls: int = 0
     waits: int = 1
 
     def enter(self) -> bool:
         """Take one step, one expression deeper; False when there is none left or it is too deep."""
         self.steps -= 1
-        self.depth += 1
-        return self.steps >= 0 and self.depth <= MAX_EXPRESSION_DEPTH
+        self.stack.expressions += 1
+        return self.steps >= 0 and self.stack.expressions <= MAX_EXPRESSION_DEPTH
 
 
 @dataclass(slots=True, eq=False)
@@ -66,19 +76,29 @@ class Machine:
     constant: Callable[[Machine, ModuleMap, str], Value]
     called: frozenset[str] = frozenset()
     compiled: CompiledCode | None = None
+    stack: Stack = field(default_factory=Stack)
     _names: dict[tuple[str, str], Value] = field(default_factory=dict)
     _externals: dict[str, Value] = field(default_factory=dict)
     summaries: dict[object, object] = field(default_factory=dict)
     # parameters as the calls seen so far gave them: function or closure -> name -> value
     observed: dict[object, dict[str, Value]] = field(default_factory=dict)
 
+    def begin(self) -> Budget:
+        """What there is for one function; whatever was looked at before has ended, or failed."""
+        self.stack = Stack()
+        return Budget(self.stack)
+
     def lookup(self, module: ModuleMap, name: str) -> Value:
         """What a name means at the top level of a module."""
         key = (module.name or str(id(module)), name)
         if key in self._names:
             return self._names[key]
+        if self.stack.names >= MAX_NAMES:
+            return UNKNOWN
         self._names[key] = UNKNOWN  # a constant defined by itself ends here
+        self.stack.names += 1
         value = self._lookup(module, name)
+        self.stack.names -= 1
         self._names[key] = value
         return value
 

@@ -71,7 +71,7 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names, heats
         return Unit(snippet, ())
     sites: list[Site] = []
     pending: list[Pending] = []
-    budget = Budget()
+    budget = machine.begin()
     place = Context(
         machine,
         info.module,
@@ -109,7 +109,7 @@ def interpret_module(module: ModuleMap, machine: Machine) -> Unit:
     """Interpret the statements outside functions and classes."""
     body = [s for s in module.tree.body if not isinstance(s, FUNCTIONS)]
     sites: list[Site] = []
-    place = Context(machine, module, Budget(), sites, MODULE_HEAT)
+    place = Context(machine, module, machine.begin(), sites, MODULE_HEAT)
     try:
         statements.block(body, {}, place)
     except RecursionError:
@@ -262,7 +262,7 @@ def module_constant(machine: Machine, module: ModuleMap, name: str) -> Value:
         stated = annotated(module.annotations[name], module, machine, reason)
         if stated != UNKNOWN:
             return stated
-    place = Context(machine, module, Budget(MODULE_STEPS), None, MODULE_HEAT)
+    place = Context(machine, module, Budget(machine.stack, MODULE_STEPS), None, MODULE_HEAT)
     assigned = module.constants.get(name, ())[:MAX_ASSIGNMENTS]
     value = join_all([expressions.evaluate(node, {}, place) for node in assigned])
     if isinstance(value, Scalar) and value.kind == "str" and "device" in name.lower():
