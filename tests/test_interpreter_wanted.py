@@ -156,7 +156,7 @@ NOT_ASKED = {
             return [int(v.item()) for v in x.split(1)]  # TPF101
 
         def ends(x: Tensor, xs: list[Tensor]):
-            end = total = rows = 0
+            end = total = rows = kept = 0
             for n in sizes(x):
                 end += n
             counts = x.tolist()
@@ -168,6 +168,12 @@ NOT_ASKED = {
                 rows = rows + n  # TPF206
                 for k in sizes(y):
                     rows += k  # TPF206
+                start = 0
+                for k in sizes(y):
+                    start += k
+                kept = kept + n  # TPF206
+                if n > 9:
+                    kept = 0
             return end, total, rows
         """,
     "what an assertion that always fails says": """

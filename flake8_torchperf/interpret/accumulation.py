@@ -83,14 +83,18 @@ def runs_up(node: ast.stmt, total: ast.expr, ctx: Context) -> bool:
         return False
     if not isinstance(node, (ast.Assign, ast.AugAssign)):
         return True
-    outermost = ctx.loops[0].node
-    path = path_of(total)
-    assigned = _assigned_within(outermost) - {path}
-    return any(
-        isinstance(part, ast.Call) or (isinstance(part, ast.expr) and path_of(part) in assigned)
-        for term in (list(_terms(node, path or "")) or [node.value])
-        for part in ast.walk(term)
-    )
+    path = path_of(total) or ""
+    terms = list(_terms(node, path)) or [node.value]
+    parts = [part for term in terms for part in ast.walk(term) if isinstance(part, ast.expr)]
+    if any(isinstance(part, ast.Call) for part in parts):
+        return True
+    paths = {path_of(part) for part in parts}
+    for place in reversed(ctx.loops):
+        if place is not ctx.loops[-1] and _rounds(place.node).made_anew(path, but=node):
+            return False  # it is another total in each round of this loop
+        if not paths.isdisjoint(_assigned_within(place.node) - {path, None}):
+            return True
+    return False
 
 
 @once
