@@ -88,11 +88,11 @@ def runs_up(node: ast.stmt, total: ast.expr, ctx: Context) -> bool:
     parts = [part for term in terms for part in ast.walk(term) if isinstance(part, ast.expr)]
     if any(isinstance(part, ast.Call) for part in parts):
         return True
-    paths = {path_of(part) for part in parts}
+    paths = {path_of(part) for part in parts} - {path, None}
     for place in reversed(ctx.loops):
         if place is not ctx.loops[-1] and _rounds(place.node).made_anew(path, but=node):
             return False  # it is another total in each round of this loop
-        if not paths.isdisjoint(_assigned_within(place.node) - {path, None}):
+        if not paths.isdisjoint(_assigned_within(place.node)):
             return True
     return False
 

@@ -34,6 +34,7 @@ from flake8_torchperf.interpret.values import (
     join_all,
 )
 from flake8_torchperf.sites.model import Level, SiteKind
+from flake8_torchperf.suspects.walk import once
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context
@@ -174,10 +175,15 @@ def unpack_reads(
 
 def _as_index(node: ast.expr, ctx: Context) -> bool:
     """``x[tuple(indices)]``: an index for each dimension, which are few."""
-    if ctx.node is None:
-        return False
-    for subscript in ctx.module.nodes(ctx.node).of(ast.Subscript):
-        match subscript.slice:
-            case ast.Call(args=[given]) as call if node is given or node is call:
-                return True
-    return False
+    return ctx.node is not None and id(node) in _in_index_tuples(ctx.node)
+
+
+@once
+def _in_index_tuples(function: ast.AST) -> frozenset[int]:
+    """The calls that are indices themselves, and what each is given, by identity."""
+    found: set[int] = set()
+    for inner in ast.walk(function):
+        match inner:
+            case ast.Subscript(slice=ast.Call(args=[given]) as call):
+                found.update((id(call), id(given)))
+    return frozenset(found)
