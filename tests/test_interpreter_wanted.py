@@ -41,6 +41,8 @@ NEW_DATA = {
                     states = torch.tensor(states, device=device)
                 weights = torch.tensor([b["weight"] for b in batch], device=device)
                 ids = self.tokenizer.encode(batch)
+                if len(ids) > 9:
+                    ids = self.tokenizer(batch, padding=True).input_ids[:9]
                 return states * weights * torch.tensor(ids, device=device)
         """,
 }

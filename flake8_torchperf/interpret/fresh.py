@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 
 # Attributes and builtins that say how large something is, not what stands in it.
 SIZES = frozenset(("shape", "size", "ndim", "len", "numel", "dtype", "device"))
-# Names followed back to what they were assigned.
-MAX_STEPS = 8
+
+# Methods that return one number.
+NUMBERS = frozenset(("item", "sum", "mean", "max", "min", "numel", "size", "dim"))
 
 
 class Fresh:
@@ -33,9 +34,13 @@ class Fresh:
         self._qualify: Callable[[ast.expr], str] = module.qualify
         self._known: dict[str, bool] = {}
         self._bound: dict[str, list[ast.expr]] = {}
+        # What is assigned to one name as it is: parts of a tuple may be numbers.
+        self._whole: dict[str, list[ast.expr]] = {}
         for assign in nodes.of(ast.Assign):
             for target in assign.targets:
                 self._bind(target, assign.value)
+                if isinstance(target, ast.Name):
+                    self._whole.setdefault(target.id, []).append(assign.value)
         for annotated in nodes.of(ast.AnnAssign):
             if annotated.value is not None:
                 self._bind(annotated.target, annotated.value)
@@ -58,23 +63,36 @@ class Fresh:
         return not isinstance(data, ast.BinOp) and self._fresh(data)
 
     def listed(self, data: ast.expr) -> bool:
-        """Is it the list that a caller gives, or made of one, entry by entry?"""
-        for _ in range(MAX_STEPS):
-            match data:
-                case ast.Name(id=name) if name in self._entries:
+        """Is it the list that a caller gives, or made of one, entry by entry or by a call?"""
+        return self._listed(data, frozenset())
+
+    def _listed(self, data: ast.expr, asked: frozenset[str]) -> bool:
+        made = data
+        while isinstance(made, (ast.Attribute, ast.Subscript)):
+            made = made.value
+        match data, made:
+            case ast.Name(id=name), _:
+                if name in self._entries or name in asked:
                     return False  # one entry in each round: they could be copied together
-                case ast.Name(id=name) if name in self._bound and name not in self._given:
-                    if len(self._bound[name]) > 1:
-                        return False
-                    data = self._bound[name][0]
-                case ast.Name(id=name):
-                    return name in self._given
-                case ast.ListComp(elt=elt):
-                    return not _tells_size(elt) and self._fresh(data)
-                case ast.Call(func=ast.Attribute()):
-                    return self._fresh(data)
-                case _:
-                    return False
+                values = self._whole.get(name, ())
+                return name in self._given or any(
+                    self._listed(value, asked | {name}) for value in values
+                )
+            case ast.ListComp(elt=elt), _:
+                return not _tells_size(elt) and self._fresh(data)
+            case _, ast.Call(func=ast.Attribute(attr=name)):
+                return name not in NUMBERS and not self._of_torch(made) and self._fresh(data)
+        return False
+
+    def _of_torch(self, node: ast.expr) -> bool:
+        """``torch.tensor(x).unsqueeze(0)``: a tensor, and no data for one."""
+        while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+            if isinstance(node, ast.Call):
+                node = node.func
+                if self._qualify(node).startswith("torch."):
+                    return True
+            else:
+                node = node.value
         return False
 
     def _fresh(self, node: ast.AST) -> bool:
