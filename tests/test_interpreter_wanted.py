@@ -119,6 +119,9 @@ ASKED = {
 
         def initialize_means(x: Tensor):
             return x[x.sum(1) > 0]  # TPF402
+
+        def _onnx_batch(x: Tensor):
+            return x[x.sum(1) > 0]  # TPF402
         """,
     "positions in what the host keeps": """
         class Store:
@@ -183,6 +186,26 @@ NOT_ASKED = {
             if (x < 0).any():  # TPF301
                 torch._assert(False, f"negative: {x[x < 0].tolist()}")
             return x.abs()
+        """,
+    "tables of another library": """
+        import pandas as pd
+
+        def forward(x: Tensor, df: pd.DataFrame, other, key: str):
+            rows = df[key].isnull()
+            df = df[~rows].copy()
+            table = pd.DataFrame({"a": [1, 2]})
+            table = table[~table["a"].isnull()]
+            gone = other[key]
+            return df, table, x[~gone]  # TPF402
+        """,
+    "what only a trace returns": """
+        def size(x: Tensor, is_tracing: bool, n: int):
+            if is_tracing:
+                return torch.ceil(x.sum())
+            return n
+
+        def forward(x: Tensor, is_tracing: bool):
+            return x.view(size(x, is_tracing, 3), -1)
         """,
     "a name that says where it lies, and what it is combined with": """
         def refined(model: Tensor, x_host: Tensor):

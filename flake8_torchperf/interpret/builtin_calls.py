@@ -351,11 +351,15 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
             return _number("index", arguments, ctx) if rest == "index" else UNKNOWN
         case "collections" | "itertools" | "functools":
             return containers.call_library(name, arguments, env, ctx)
+        case "pandas" | "polars" if rest in TABLES:
+            return NDARRAY
         case "torchvision" if rest.startswith("datasets."):
             return Instance(name)
     return LIBRARY_RESULTS.get(name, UNKNOWN)
 
 
+# What makes a table.
+TABLES = frozenset(("DataFrame", "Series", "concat", "read_csv", "read_parquet", "merge"))
 OPERATORS: dict[str, ast.operator] = {
     "add": ast.Add(), "iadd": ast.Add(), "sub": ast.Sub(), "mul": ast.Mult(), "truediv": ast.Div(),
     "and_": ast.BitAnd(), "or_": ast.BitOr(), "xor": ast.BitXor(), "matmul": ast.MatMult(),

@@ -129,6 +129,8 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
             last = dotted_name(test).rpartition(".")[2].lstrip("_")
             if last in DEBUGGING:
                 return "under a debugging switch", True
+            if last in TRACING:
+                return TRACING_ONLY, True
             words = set(last.lower().split("_"))
             if isinstance(test, ast.Attribute) and last.startswith(ASKING):
                 return ASKED_CHECK, True

@@ -98,6 +98,10 @@ HOST_TYPES: dict[str, Value] = {
 }
 
 
+# Libraries of tables, which answer as arrays do: on the host, element by element.
+FRAMES = ("pandas", "polars")
+
+
 def instance_of(name: str, reason: Reason) -> Value:
     """An object of the class with this qualified name; Unknown for classes not known here."""
     host = HOST_TYPES.get(name)
@@ -109,7 +113,7 @@ def instance_of(name: str, reason: Reason) -> Value:
         return Tensor(reason, role=role, device="device" if ".cuda" in head else "unknown")
     if last in LEGACY_TENSORS and head in ("torch", "torch.cuda"):
         return Tensor(reason, LEGACY_TENSORS[last])
-    if head.startswith("numpy"):
+    if head.startswith("numpy") or (head.startswith(FRAMES) and last in ("DataFrame", "Series")):
         return NDARRAY
     if head.endswith(".torch"):
         return UNKNOWN  # somebody's own module of that name

@@ -72,7 +72,7 @@ _TO_HOST = re.compile(
     r"str|string|strings|python|object|objects|pandas|df|csv|uint8|dict)(?:_|$)"
     r"|^asdict$|^to_(?:\w+_)?dataset(?:_|$)"
     r"|^to_(?:networkx|nx|scipy|sklearn|rdmol|smiles|trimesh|open3d|igraph|matplotlib)(?:_|$)"
-    r"|^tensors?(?:_to_|2)(?!.*(?:device|cuda|gpu|dtype|tensor))|(?:^|_)(?:cpu|numpy|np|pil|coco)(?:_|$)"
+    r"|^tensors?(?:_to_|2)(?!.*(?:device|cuda|gpu|dtype|tensor))|(?:^|_)(?:cpu|numpy|np|pil|coco|onnx)(?:_|$)"
 )
 
 
