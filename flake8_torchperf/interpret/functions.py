@@ -291,7 +291,14 @@ def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:
 
 
 def _documented(info: FunctionInfo, machine: Machine) -> Value | None:
-    """What the docstring says of the result; None where it says nothing."""
+    """What the docstring says of the result; None where it says nothing. Kept."""
+    key = ("documented result", info.key)
+    if key not in machine.summaries:
+        machine.summaries[key] = _read_docstring(info, machine)
+    return machine.summaries[key]  # type: ignore[return-value]
+
+
+def _read_docstring(info: FunctionInfo, machine: Machine) -> Value | None:
     docstring = ast.get_docstring(info.node) or ""
     if "eturn" not in docstring and ":rtype:" not in docstring:
         return None
