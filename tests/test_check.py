@@ -289,7 +289,14 @@ def test_a_pipe_is_refused_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "setting", ["ignore = not-a-code!", "max-line-length = wide", "torchperf-cache = perhaps"]
+    "setting",
+    [
+        "ignore = not-a-code!",
+        "max-line-length = wide",
+        "torchperf-cache = perhaps",
+        "torchperf-scoop = all",
+        "select = TPF\nselect = TPF",
+    ],
 )
 def test_a_wrong_configuration_is_one_line(tmp_path: Path, setting: str) -> None:
     (tmp_path / "setup.cfg").write_text(f"[flake8]\n{setting}\n", encoding="utf-8")
@@ -297,6 +304,54 @@ def test_a_wrong_configuration_is_one_line(tmp_path: Path, setting: str) -> None
     assert (run.status, run.output) == (2, "")
     assert run.errors.startswith("torchperf")
     assert run.errors.count("\n") == 1
+
+
+def test_a_setting_that_there_is_not(tmp_path: Path) -> None:
+    """flake8 says nothing of it, and the person believes that it holds."""
+    (tmp_path / "tox.ini").write_text("[flake8]\ntorchperf-scoop = all\n", encoding="utf-8")
+    run = check(cwd=tmp_path, isolated=False)
+    assert run.errors == (
+        "torchperf check: the configuration has no option torchperf-scoop; "
+        "did you mean 'torchperf-scope'?\n"
+    )
+    (tmp_path / "tox.ini").write_text("[flake8]\ntorchperf_scope = all\n", encoding="utf-8")
+    assert check(cwd=tmp_path, isolated=False).status == 0
+
+
+def test_what_the_parser_cannot_hold_is_said_and_the_rest_linted(tmp_path: Path) -> None:
+    read = "import torch\n\n\ndef step(x: torch.Tensor):\n    return x{}.item()\n"
+    (tmp_path / "deep.py").write_text(read.format(".T" * 100_000), encoding="utf-8")
+    (tmp_path / "plain.py").write_text(read.format(""), encoding="utf-8")
+    for jobs in ("-j1", "-j2"):
+        run = check(jobs, cwd=tmp_path)
+        assert run.status == 1
+        assert [line[:14] for line in run.output.splitlines()] == ["./plain.py:5:1"]
+        assert run.errors.startswith("torchperf: check: ./deep.py:1: not analysed: SyntaxError")
+        assert run.errors.count("\n") == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="others refuse to remove a current folder")
+def test_a_current_folder_that_was_removed(tree: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    command = f"rmdir {gone}; exec {sys.executable} -m flake8_torchperf.outputs.cli check {tree}"
+    ran = subprocess.run(
+        ["sh", "-c", command], cwd=gone, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == "torchperf: check: the current folder has been removed\n"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has such a device")
+def test_standard_output_that_is_full(tree: Path) -> None:
+    command = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "check", "--isolated"]
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [*command, "--no-cache", tree / "reads.py"],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60,
+        )  # fmt: skip
+    assert ran.returncode == 2
+    assert ran.stderr == ("torchperf: standard output cannot be written: No space left on device\n")
 
 
 def test_help_shows_examples_and_flake8s_options() -> None:

@@ -117,6 +117,9 @@ class FileChecker(checker.FileChecker):
                 # Python before 3.11.4 says so of a null byte; from then on it is a syntax error,
                 # which flake8 itself turns into E999.
                 raise SyntaxError(str(error)) from error
+            except (RecursionError, MemoryError) as error:
+                # Ten thousand attributes in a row; elsewhere this would end the whole run.
+                raise SyntaxError(f"more than Python's parser can hold: {error}") from error
 
     def process_tokens(self) -> None:
         """Go through the tokens only where their errors or their number count."""

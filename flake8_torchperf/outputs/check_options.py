@@ -7,6 +7,7 @@ for they decide the output and, as Flake8-pyproject does, where the configuratio
 from __future__ import annotations
 
 import argparse
+import configparser
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -68,6 +69,7 @@ def parse(argv: Sequence[str]) -> tuple[Plugins, argparse.Namespace]:
         plugins = finder.load_plugins(found, wanted)
         manager = _manager(plugins, early)
         _reject(manager.parser, manager.parser.parse_known_args(rest)[1])
+    _reject_settings(cfg, manager)
     options = aggregator.aggregate_options(manager, cfg, folder, rest)
     plugins = _ours_alone(plugins)
     for loaded in plugins.all_plugins():
@@ -119,6 +121,14 @@ def _reject(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
             parser.error(f"write {word} next to the other paths")
         known = (option for action in parser._actions for option in action.option_strings)
         parser.error(f"there is no option {name}{near(name, known)}")
+
+
+def _reject_settings(cfg: configparser.RawConfigParser, manager: OptionManager) -> None:
+    """Object to a setting of ours that there is not; flake8 passes over what it does not know."""
+    known = [name for name in manager.config_options_dict if "-" in name]
+    for name in cfg.options("flake8") if cfg.has_section("flake8") else ():
+        if name.startswith("torchperf") and name not in manager.config_options_dict:
+            manager.parser.error(f"the configuration has no option {name}{near(name, known)}")
 
 
 def _tell(

@@ -109,6 +109,7 @@ class CheckApplication(Application):
     def initialize(self, argv: Sequence[str]) -> None:
         """Parse the command line and the configuration, and make the parts."""
         try:
+            _check_here()
             self.plugins, self.options = parse(argv)
             _check_places(self.options)
         except (ValueError, OSError, configparser.Error, exceptions.Flake8Exception) as error:
@@ -167,13 +168,21 @@ class CheckApplication(Application):
             print(words, file=sys.stderr)
 
 
+def _check_here() -> None:
+    """Raise OSError where the current folder was removed: flake8 looks there for configuration."""
+    try:
+        os.getcwd()
+    except FileNotFoundError as error:
+        raise FileNotFoundError("the current folder has been removed") from error
+
+
 def _check_places(options: argparse.Namespace) -> None:
     """Raise OSError where a path that was named can't be linted, or no report can be written."""
     for name in options.filenames:
         if name == STDIN:
             continue
         if not os.path.lexists(name) and not selected(options, ("E902",)):
-            raise FileNotFoundError(errno.ENOENT, "there is no such file or folder", name)
+            raise FileNotFoundError(errno.ENOENT, "there is no such file or folder", name or "''")
         if os.path.exists(name) and stat.S_ISFIFO(os.stat(name).st_mode):
             # flake8 reads a file several times.
             problem = "is a pipe; write torchperf check - and hand the text over on standard input"

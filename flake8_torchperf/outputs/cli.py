@@ -8,6 +8,7 @@ its module to ``COMMANDS``. Such a module may import only what parsing its argum
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -18,6 +19,8 @@ from flake8_torchperf import __version__
 from flake8_torchperf.outputs.parser import USAGE_ERROR, Parser, complain
 
 CHECK = "check"
+# What writing to standard output may end in, beside a reader that has gone.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 COMMANDS = (
     "flake8_torchperf.outputs.check_command",
     "flake8_torchperf.outputs.explain",
@@ -44,9 +47,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader (head, less) has seen enough. Python would complain again when it flushes.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _stop_writing()
         return 0
+    except OSError as error:
+        if error.errno not in FULL or error.filename is not None:
+            raise
+        _stop_writing()
+        return fail(f"standard output cannot be written: {error.strerror}")
     return status
+
+
+def _stop_writing() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _fill_standard_streams() -> None:
