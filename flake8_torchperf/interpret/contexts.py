@@ -175,8 +175,9 @@ ASKED = "where a copy to the host is asked for"
 ASKED_CHECK = "in a check that a caller asks for"
 # Names of flags by which a caller asks for a check.
 CHECKING = re.compile(r"check|validat|verif|assert|finite|nan|safe")
-# How the name of an option begins that asks for a check: `args.check_for_nan`.
-ASKING = ("check_", "validate_", "verify_")
+# How the name of an option begins that asks for a check: `args.check_for_nan`. What is named
+# `validate_structure` may be the whole of a validation.
+ASKING = ("check_", "verify_")
 FIRST = "on the first call"
 # Words of a flag by which a program logs in some steps: `should_log`, `do_logging`.
 LOGGED = frozenset(("log", "logging", "report", "print", "plot"))
