@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from linting import ALL, check, table
+from linting import ALL, PRELUDE, check, table
 
 MASKS = {
     "what is inverted is boolean": """
@@ -150,3 +150,60 @@ KINDS = {
 @table(KINDS)
 def test_kinds_of_values(code):
     check(code, ALL)
+
+
+EINOPS = {
+    "shapes and kinds": """
+        def f(x: Tensor, m: torch.BoolTensor):
+            a = rearrange(x, "b c h w -> b (h w) c").numpy()  # TPF102
+            b = x[rearrange(m, "b n -> (b n)")]  # TPF402
+            if reduce(x, "b n ->", "mean") > 3:  # TPF301
+                c = x[repeat(m, "b -> b n", n=3)]  # TPF402
+            d = x[reduce(m, "b n -> b", "any")]  # TPF402
+            return a, b, d, x[reduce(m, "b n -> b", "sum")]
+        """,
+    "dimensions": """
+        def f(x: Tensor, vals: Tensor):
+            best = rearrange(vals, "b n -> (b n)").argmax(0)
+            return x[best], x[rearrange(vals, "... n -> n ...").argmax(0)]  # TPF107
+        """,
+    "packed and unpacked, and products": """
+        def f(x: Tensor, y):
+            packed, shapes = einops.pack([x, y], "b *")
+            for part in einops.unpack(packed, shapes, "b *"):
+                part.tolist()  # TPF102
+            return float(einops.einsum(x, x, "i, i ->"))  # TPF101
+        """,
+    "arrays, and what is not known": """
+        def f(a: np.ndarray, y, z, how):
+            if rearrange(a, "a b -> b a").max() > 1:
+                return float(reduce(a, "a b ->", how))
+            return float(rearrange(y, "a -> a 1")), einops.parse_shape(y, "a b"), einops.asnumpy(z)
+        """,
+    "on the host": """
+        def f(x: Tensor):
+            return rearrange(x.cpu(), "a b -> b a").tolist()  # TPF102
+        """,
+}
+WITH_EINOPS = PRELUDE + "import einops\nfrom einops import rearrange, reduce, repeat\n"
+
+
+@table(EINOPS)
+def test_einops(code):
+    check(code, ALL, prelude=WITH_EINOPS)
+
+
+def test_a_size_counts_its_elements_too():
+    check(
+        """
+        def f(new_shape, old_size, weight):
+            if not new_shape or new_shape.numel() != old_size.numel():
+                return False
+            for new, old in zip(new_shape, reversed(old_size)):
+                if new != old:
+                    return False
+            if weight.numel() > 1 and weight.sum() > 1:  # TPF301
+                return True
+        """,
+        ALL,
+    )

@@ -9,7 +9,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import attributes, calls, classes, containers, operators
+from flake8_torchperf.interpret import (
+    attributes,
+    calls,
+    classes,
+    containers,
+    einops_calls,
+    operators,
+)
 from flake8_torchperf.interpret.arguments import Argument, Arguments
 from flake8_torchperf.interpret.contexts import HOST_ONLY
 from flake8_torchperf.interpret.emit import emit, emit_read, looked_at
@@ -353,6 +360,8 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
             return containers.call_library(name, arguments, env, ctx)
         case "pandas" | "polars" if rest in TABLES:
             return NDARRAY
+        case "einops":
+            return einops_calls.call_einops(rest.removeprefix("einops."), arguments)
         case "torchvision" if rest.startswith("datasets."):
             return Instance(name)
     return LIBRARY_RESULTS.get(name, UNKNOWN)

@@ -34,6 +34,7 @@ from flake8_torchperf.interpret.evidence import OF_CONTAINERS
 from flake8_torchperf.interpret.telling import (
     MODULE_METHODS,
     knows_arrays,
+    of_a_size,
     told_by_call,
     told_by_cast,
 )
@@ -168,7 +169,7 @@ def told_by_use(node: ast.Call, arguments: Arguments, env: Env, ctx: Context) ->
     """``loss.backward()`` and ``x.detach()``: from here on the name is known to be a tensor."""
     match node.func:
         case ast.Attribute(value=(ast.Name() | ast.Attribute()) as owner, attr=name):
-            if name not in TOLD_BY_CALL or arguments.positional:
+            if name not in TOLD_BY_CALL or arguments.positional or of_a_size(node.func):
                 return
             path = path_of(owner)
             if path is not None and env.get(path) == UNKNOWN and _told_here(owner, ctx):

@@ -18,6 +18,7 @@ from flake8_torchperf.interpret.telling import (
     foreign,
     knows_arrays,
     may_tell,
+    of_a_size,
     of_no_tensor,
     settled,
     told_by_attribute,
@@ -360,7 +361,7 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
             if cast is not None:
                 _tell(_use_of(cast[0], aliases), cast[1])
             for use in _use_of(base, aliases):
-                if told_by_attribute(attr, known.module):
+                if told_by_attribute(attr, known.module) and not of_a_size(node):
                     _tell((use,), f"`.{attr}` is asked for")
                 elif attr in HINTING:
                     use.hints.add(attr)

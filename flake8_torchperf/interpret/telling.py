@@ -99,6 +99,13 @@ def of_no_tensor(call: ast.Call, table: TorchTable) -> bool:
     )
 
 
+def of_a_size(func: ast.Attribute) -> bool:
+    """``new_shape.numel()``: a ``torch.Size`` has it too (torch/_C/__init__.pyi, class Size)."""
+    owner = func.value
+    name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
+    return func.attr == "numel" and any(word in name.lower() for word in ("shape", "size"))
+
+
 def told_by_call(call: ast.Call, table: TorchTable, *, arrays: bool) -> str:
     """Why the owner of a called method is a tensor; "" where the call does not tell.
 
@@ -108,7 +115,7 @@ def told_by_call(call: ast.Call, table: TorchTable, *, arrays: bool) -> str:
     if not isinstance(func, ast.Attribute):
         return ""
     name = func.attr
-    if of_no_tensor(call, table):
+    if of_no_tensor(call, table) or of_a_size(func):
         return ""
     if name in TELLING:
         return f"`.{name}` is asked for"
