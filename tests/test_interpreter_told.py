@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from linting import ALL, PRELUDE, check, table
 
+from flake8_torchperf.options import Options
+from flake8_torchperf.sites.model import Level
+
 MASKS = {
     "what is inverted is boolean": """
         def f(x: Tensor, kept: Tensor, done: Tensor):
@@ -206,4 +209,14 @@ def test_a_size_counts_its_elements_too():
                 return True
         """,
         ALL,
+    )
+
+
+def test_a_guessed_mask_is_not_stated():
+    check(
+        """
+        def f(x: Tensor, pad_mask: Tensor, kept: torch.BoolTensor):
+            return x[pad_mask], x[~pad_mask], x[kept]  # TPF402
+        """,
+        Options(scope=Level.COLD, confidence="stated"),
     )

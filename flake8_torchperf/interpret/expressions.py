@@ -49,6 +49,7 @@ from flake8_torchperf.interpret.values import (
     join_all,
     literal,
     tensor_of,
+    weaken,
 )
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.sites.names import says_host
@@ -300,9 +301,10 @@ def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
     if tensor is not None:
         if operators.may_be_number(value):
             return value
-        # Of integers hardly anyone takes the inverse.
-        told = isinstance(node.op, ast.Invert) and tensor.dtype == "unknown"
-        return replace(tensor, dtype="bool", role="inverted") if told else replace(tensor, role="")
+        if isinstance(node.op, ast.Invert) and tensor.dtype == "unknown":
+            # Of integers hardly anyone takes the inverse.
+            return replace(weaken(tensor), dtype="bool", role="inverted")
+        return replace(tensor, role="")
     if value == COMPARED:
         return COMPARED if isinstance(node.op, ast.Invert) else NUMBER
     match value, node.op:

@@ -247,7 +247,7 @@ def _called_a_mask(index: Index) -> Tensor | None:
         node = node.value  # a part of it: `x[pad_mask[1:]]`
     path = None if node is None else path_of(node)
     named = path is not None and path.rpartition(".")[2].rpartition("_")[2] == "mask"
-    return replace(tensor, dtype="bool") if named else None
+    return replace(weaken(tensor), dtype="bool") if named else None
 
 
 def _list_of_numbers(value: Value) -> bool:
