@@ -48,6 +48,14 @@ NEW_DATA = {
 }
 
 OLD_DATA = {
+    "what callers keep": """
+        def _extract(table, t: Tensor):
+            return torch.from_numpy(table).to(t.device)[t]  # TPF502
+
+        class Diffusion(nn.Module):
+            def forward(self, x: Tensor, t: Tensor):
+                return x * _extract(self.alphas, t)
+        """,
     "constants, sizes and what the module keeps": """
         import numpy as np
 

@@ -11,6 +11,8 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.suspects.walk import once
+
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
     from flake8_torchperf.suspects.walk import Nodes
@@ -30,6 +32,7 @@ class Fresh:
         rest = [parameter for parameter in (spec.vararg, spec.kwarg) if parameter is not None]
         given = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *rest]
         self._given = {one.arg for one in given if not _number(one.annotation)} - {own}
+        self._given -= _kept_by_callers(node, module, skipped=1 if own else 0)
         self._calls = {id(call) for call in nodes.of(ast.Call)}
         self._qualify: Callable[[ast.expr], str] = module.qualify
         self._known: dict[str, bool] = {}
@@ -138,6 +141,35 @@ FACTORIES = frozenset(
     f"numpy.{name}"
     for name in ("zeros", "ones", "full", "empty", "eye", "identity", "arange", "linspace", "tri")
 )
+
+
+def _kept_by_callers(node: FunctionNode, module: ModuleMap, skipped: int) -> set[str]:
+    """The parameters that a call in the module gives what an object keeps: ``f(self.table, t)``."""
+    names = [parameter.arg for parameter in (*node.args.posonlyargs, *node.args.args)][skipped:]
+    found: set[str] = set()
+    for call in _calls_by_name(module.tree).get(node.name, ()):
+        given = [*zip(names, call.args, strict=False), *((k.arg, k.value) for k in call.keywords)]
+        found.update(name for name, value in given if name is not None and _of_self(value))
+    return found
+
+
+def _of_self(value: ast.expr) -> bool:
+    return (
+        isinstance(value, ast.Attribute)
+        and isinstance(value.value, ast.Name)
+        and (value.value.id == "self")
+    )
+
+
+@once
+def _calls_by_name(tree: ast.AST) -> dict[str, list[ast.Call]]:
+    """Every call in a module by the last part of the callee's name."""
+    found: dict[str, list[ast.Call]] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                found.setdefault(name, []).append(node)
+    return found
 
 
 def _number(annotation: ast.expr | None) -> bool:
