@@ -1,4 +1,4 @@
-"""Copies that are written as copies: hot where a step repeats them, or where they are computed with.
+"""Copies that are written as copies: hot where a step repeats them, or each row is one.
 
 Each program of the first table is silent by default and reports the marked lines in scope `all`;
 its near neighbours are reported in both.
@@ -9,6 +9,14 @@ from __future__ import annotations
 from linting import ALL, HOT, check, findings, program, table
 
 ASKED_FOR = {
+    "a copy that a helper computes with": """
+        def entropy(x: Tensor):
+            p = x.softmax(-1).cpu()  # TPF102
+            return -(p * p.log()).sum(-1)
+
+        def median(x: Tensor):
+            return np.median(x.cpu().numpy())  # TPF102
+        """,
     "a copy for somebody else": """
         def decoded(x: Tensor, decoder):
             coordinates = x.detach().cpu()  # TPF102
@@ -59,14 +67,6 @@ REPEATED = {
             if top > limit:
                 x = x * (limit / top)
             return x
-        """,
-    "a copy that is computed with": """
-        def entropy(x: Tensor):
-            p = x.softmax(-1).cpu()  # TPF102
-            return -(p * p.log()).sum(-1)
-
-        def median(x: Tensor):
-            return np.median(x.cpu().numpy())  # TPF102
         """,
     "a loop of training": """
         def fit(model: nn.Module, data, optimizer):

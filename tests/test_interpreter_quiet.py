@@ -329,7 +329,7 @@ STILL = {
                 return x.item()  # TPF101
         """,
     "an array that numpy works on": """
-        def score(x: Tensor):
+        def forward(self, x: Tensor):
             ours = x.detach().cpu().numpy()  # TPF102
             return np.median(ours)
         """,

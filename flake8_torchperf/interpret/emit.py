@@ -19,16 +19,14 @@ from flake8_torchperf.interpret.contexts import (
 )
 from flake8_torchperf.interpret.parameters import parameters_of
 from flake8_torchperf.interpret.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
+from flake8_torchperf.sites.either import Either
 from flake8_torchperf.sites.exchanged import exchanged
-from flake8_torchperf.sites.handed import Handed
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 from flake8_torchperf.sites.names import named_for_the_host, root, used_by_numpy
-from flake8_torchperf.sites.reads import HANDED_OUT
 from flake8_torchperf.sites.steps import (
     OF_PIPELINE,
     OUTSIDE,
-    TRAINING_STEP,
     around_steps,
     prepares,
 )
@@ -82,8 +80,6 @@ def emit(
     )
     if why:
         ctx = ctx.demote(why)
-    if _handed_out(ctx, kind, node, traits):
-        traits = (*traits, HANDED_OUT)
     sink.append(
         Site(
             kind,
@@ -101,22 +97,11 @@ def emit(
     )
 
 
-def _handed_out(ctx: Context, kind: SiteKind, node: ast.AST, traits: Iterable[str]) -> bool:
-    """Is what is copied here for somebody else than the function that copies it?"""
-    if ctx.node is None or ctx.loops or ctx.base.level is not Level.HOT:
-        return False
-    if ctx.base.because.endswith(TRAINING_STEP):
-        return False
-    if kind is not SiteKind.TRANSFER or "to-host" not in traits:
-        return False
-    return not _handed(ctx.node, ctx).worked_on(node)
-
-
-def _handed(function: FunctionNode, ctx: Context) -> Handed:
-    """What becomes of what a function takes to the host; asked for each of its sites, so kept."""
-    key = ("handed", id(function))
+def _either(function: FunctionNode, ctx: Context) -> Either:
+    """Which reads make a number of what may be one; asked for each site, so kept."""
+    key = ("either", id(function))
     if key not in ctx.machine.summaries:
-        ctx.machine.summaries[key] = Handed(function, lambda called: _on_device_too(called, ctx))
+        ctx.machine.summaries[key] = Either(function)
     return ctx.machine.summaries[key]  # type: ignore[return-value]
 
 
@@ -136,7 +121,7 @@ def _of_either(
         return False
     if _number_by_default(root(operand_node), ctx.node):
         return True
-    return _handed(ctx.node, ctx).made_a_number(node, ast.unparse(operand_node))
+    return _either(ctx.node, ctx).made_a_number(node, ast.unparse(operand_node))
 
 
 def _number_by_default(name: str, function: FunctionNode) -> bool:
@@ -147,15 +132,6 @@ def _number_by_default(name: str, function: FunctionNode) -> bool:
         and type(default.value) in (int, float)
         for parameter, default in parameters_of(function.args)
     )
-
-
-def _on_device_too(called: ast.expr, ctx: Context) -> bool:
-    """Is it a function of torch, or one of numpy that torch has as well?"""
-    name = ctx.module.qualify(called)
-    package, _, short = name.partition(".")
-    if package == "numpy":
-        return ctx.machine.table.function(f"torch.{short}") is not None
-    return package == "torch" and not name.startswith("torch.utils.")
 
 
 def _for_a_purpose(

@@ -12,10 +12,8 @@ import ast
 from dataclasses import replace
 
 from flake8_torchperf.sites.model import Level, Site, SiteKind
-from flake8_torchperf.sites.steps import makes_steps
+from flake8_torchperf.sites.steps import TRAINING_STEP, makes_steps
 
-# The trait of a copy on the host that a function hands on and does not compute with.
-HANDED_OUT = "handed-out"
 # Operations on one row, after which it is still that row.
 KEEPING = frozenset((
     "detach", "data", "float", "double", "half", "int", "long", "bool", "clone", "contiguous",
@@ -49,7 +47,8 @@ def _moves_items(site: Site) -> bool:
 def _repeated(site: Site) -> bool:
     """Is it known to run in each step, or once for each element of what one step works on?"""
     if site.heat.level is not Level.LOOP:
-        return site.heat.level is not Level.HOT or HANDED_OUT not in site.traits
+        given = site.heat.level is Level.HOT and not site.heat.because.endswith(TRAINING_STEP)
+        return site.kind is not SiteKind.TRANSFER or not given
     if site.heat.around >= Level.STEP:
         return True
     nodes = [loop.node for loop in site.loops if loop.node is not None]

@@ -1,0 +1,46 @@
+"""A read of what may be a number already: the caller decides what it gives.
+
+Enters a function and a read in it; leaves whether the read is there to make a tensor, where one is
+given, the number that is wanted. By syntax alone; must not know values or rules.
+"""
+
+from __future__ import annotations
+
+import ast
+
+
+class Either:
+    """One function, asked which of its reads make a number of what may be one."""
+
+    def __init__(self, function: ast.AST) -> None:
+        self._parents = {
+            id(child): parent
+            for parent in ast.walk(function)
+            for child in ast.iter_child_nodes(parent)
+        }
+
+    def made_a_number(self, node: ast.AST, read: str) -> bool:
+        """``if isinstance(n, Tensor): n = n.item()``: may a caller give the number itself?"""
+        parent = self._parents.get(id(node))
+        while isinstance(parent, (ast.Call, ast.Attribute)):
+            node, parent = parent, self._parents.get(id(parent))
+        if isinstance(parent, ast.IfExp):
+            return parent.body is node and _asks_for_tensor(parent.test, read)
+        if not isinstance(parent, ast.Assign):
+            return False
+        branch = self._parents.get(id(parent))
+        return (
+            isinstance(branch, ast.If)
+            and any(statement is parent for statement in branch.body)
+            and _asks_for_tensor(branch.test, read)
+        )
+
+
+def _asks_for_tensor(test: ast.expr, read: str) -> bool:
+    """``isinstance(x, torch.Tensor)``, ``torch.is_tensor(x)`` of what is read."""
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[asked, _]):
+            return ast.unparse(asked) == read
+        case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[asked]):
+            return ast.unparse(asked) == read
+    return False
