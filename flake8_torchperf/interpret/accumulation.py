@@ -16,7 +16,7 @@ from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.values import NDArray, Reason, Scalar, Strength, Tensor, Value
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.suspects.walk import changes_in, once
+from flake8_torchperf.suspects.walk import changes_in, children, once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,6 +125,8 @@ def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> 
     whole = ctx.node if ctx.node is not None else loop
     if PASSES.isdisjoint(ctx.module.nodes(whole).words()):
         return False
+    if not _backward_calls(whole):
+        return False
     rounds = _rounds(loop)
     through = rounds.used_up_in(whole)
     if added_path not in through or kept in through or added_path in rounds.let_go:
@@ -151,7 +153,7 @@ class Rounds:
         # By what a name is assigned in each round, unless that adds to it.
         self._anew: dict[str, list[ast.AST]] = {}
         self._passes: dict[int, tuple[frozenset[str], frozenset[Branch]]] = {}
-        for inner in ast.walk(loop):
+        for inner in walk([loop]):
             self._note(inner)
 
     def _note(self, node: ast.AST) -> None:
@@ -230,7 +232,7 @@ def _with_branches(code: ast.AST) -> Iterator[tuple[int, Branch | None]]:
                 side = Branch(branch)
                 waiting.extend((statement, side) for statement in block)
         else:
-            waiting.extend((child, branch) for child in ast.iter_child_nodes(node))
+            waiting.extend((child, branch) for child in children(node))
 
 
 @once
@@ -238,7 +240,7 @@ def _backward_calls(node: ast.AST) -> list[ast.Call]:
     """``loss.backward()``, ``scaler.scale(loss).backward()``, ``accelerator.backward(loss)``."""
     return [
         inner
-        for inner in ast.walk(node)
+        for inner in walk([node])
         if isinstance(inner, ast.Call)
         and isinstance(inner.func, ast.Attribute)
         and inner.func.attr in PASSES

@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.walk import once
+from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
@@ -165,7 +165,7 @@ def _of_self(value: ast.expr) -> bool:
 def _calls_by_name(tree: ast.AST) -> dict[str, list[ast.Call]]:
     """Every call in a module by the last part of the callee's name."""
     found: dict[str, list[ast.Call]] = {}
-    for node in ast.walk(tree):
+    for node in walk([tree]):
         match node:
             case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
                 found.setdefault(name, []).append(node)

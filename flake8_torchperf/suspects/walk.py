@@ -138,7 +138,7 @@ def once(find: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
 @once
 def bound_in(code: ast.AST) -> frozenset[str]:
     """The names that a piece of code binds."""
-    names = (node for node in ast.walk(code) if isinstance(node, ast.Name))
+    names = (node for node in walk([code]) if isinstance(node, ast.Name))
     return frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
 
 
