@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import configparser
+import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,7 @@ def parse(argv: Sequence[str]) -> tuple[Plugins, argparse.Namespace]:
         plugins = finder.load_plugins(found, wanted)
         manager = _manager(plugins, early)
         _reject(manager.parser, manager.parser.parse_known_args(rest)[1])
-    _reject_settings(cfg, manager)
+    _name_unknown_settings(cfg, manager)
     options = aggregator.aggregate_options(manager, cfg, folder, rest)
     plugins = _ours_alone(plugins)
     for loaded in plugins.all_plugins():
@@ -123,12 +124,13 @@ def _reject(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         parser.error(f"there is no option {name}{near(name, known)}")
 
 
-def _reject_settings(cfg: configparser.RawConfigParser, manager: OptionManager) -> None:
-    """Object to a setting of ours that there is not; flake8 passes over what it does not know."""
+def _name_unknown_settings(cfg: configparser.RawConfigParser, manager: OptionManager) -> None:
+    """Say which settings of ours there are not; like flake8, which is silent, pass over them."""
     known = [name for name in manager.config_options_dict if "-" in name]
     for name in cfg.options("flake8") if cfg.has_section("flake8") else ():
         if name.startswith("torchperf") and name not in manager.config_options_dict:
-            manager.parser.error(f"the configuration has no option {name}{near(name, known)}")
+            advice = near(name, known)
+            print(f"{PROGRAM}: the configuration has no option {name}{advice}", file=sys.stderr)
 
 
 def _tell(
