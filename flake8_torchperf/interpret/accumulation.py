@@ -150,8 +150,9 @@ class Rounds:
         self.assigned: set[str] = set()
         # What is assigned `loss.detach()`: from there on it holds no graph.
         self.let_go: set[str] = set()
-        # By what a name is assigned in each round, unless that adds to it.
-        self._anew: dict[str, list[ast.AST]] = {}
+        # By what a name is assigned in each round, unless that adds to it. By identity: a loop
+        # assigns too, and what is kept of it for as long as it lives must not keep it alive.
+        self._anew: dict[str, set[int]] = {}
         self._passes: dict[int, tuple[frozenset[str], frozenset[Branch]]] = {}
         for inner in walk([loop]):
             self._note(inner)
@@ -164,11 +165,11 @@ class Rounds:
             paths = {path for path in paths if not any(_terms(node, path))}
         if not isinstance(node, ast.AugAssign):
             for path in paths:
-                self._anew.setdefault(path, []).append(node)
+                self._anew.setdefault(path, set()).add(id(node))
 
     def made_anew(self, path: str, but: ast.AST) -> bool:
         """Is a name assigned in each round, by anything but ``but`` and what adds to it?"""
-        return any(node is not but for node in self._anew.get(path, ()))
+        return not self._anew.get(path, set()) <= {id(but)}
 
     def used_up_in(self, whole: ast.AST) -> frozenset[str]:
         """The names whose graphs the rounds use up; none where something else may need them."""

@@ -162,9 +162,7 @@ def _named(
 def _says_torch(module: ModuleMap, machine: Machine) -> bool:
     """Does the module name torch? A `Tensor` of one that does not may be anyone's."""
     key = ("says torch", id(module))
-    if key not in machine.summaries:
-        machine.summaries[key] = any("torch" in line for line in module.lines)
-    return bool(machine.summaries[key])
+    return machine.kept(key, lambda: any("torch" in line for line in module.lines))
 
 
 def _of_class(info: ClassInfo, machine: Machine, reason: Reason, depth: int = 0) -> Value:

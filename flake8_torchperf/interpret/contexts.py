@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.annotations import dotted_name
 from flake8_torchperf.interpret.environment import outcome
-from flake8_torchperf.interpret.parameters import parameters_of
+from flake8_torchperf.interpret.parameters import literal_default
 from flake8_torchperf.interpret.values import Told
 from flake8_torchperf.suspects.walk import round_counters
 
@@ -187,10 +187,8 @@ LOGGING_ASKED = "in a step that is logged"
 
 def _off(name: str, ctx: Context) -> bool:
     """Is it a parameter that is False unless a caller says otherwise?"""
-    return ctx.node is not None and any(
-        parameter.arg == name and isinstance(default, ast.Constant) and default.value is False
-        for parameter, default in parameters_of(ctx.node.args)
-    )
+    default = None if ctx.node is None else literal_default(name, ctx.node)
+    return default is not None and default.value is False
 
 
 def _names_step(node: ast.expr) -> bool:

@@ -96,9 +96,7 @@ MAX_METHODS = 400
 def _own_calls(info: FunctionInfo, klass: ClassInfo, machine: Machine) -> list[FunctionInfo]:
     """The methods of the same object that a method calls, through ``self`` or ``super()``."""
     key = ("own calls", info.key, klass.key)
-    if key not in machine.summaries:
-        machine.summaries[key] = [*_find_own_calls(info, klass, machine)]
-    return machine.summaries[key]  # type: ignore[return-value]
+    return machine.kept(key, lambda: [*_find_own_calls(info, klass, machine)])
 
 
 def _find_own_calls(
@@ -141,10 +139,7 @@ def may_fill(callee: Value, position: int, machine: Machine) -> bool:
     parameters = [*info.node.args.posonlyargs, *info.node.args.args][callee.bound is not None :]
     if position >= len(parameters):
         return True
-    key = ("filled", info.key)
-    if key not in machine.summaries:
-        machine.summaries[key] = _filled(info)
-    filled: frozenset[str] = machine.summaries[key]  # type: ignore[assignment]
+    filled = machine.kept(("filled", info.key), lambda: _filled(info))
     return ANY in filled or parameters[position].arg in filled
 
 

@@ -17,7 +17,7 @@ from flake8_torchperf.interpret.contexts import (
     MESSAGE,
     WAITING_ASKED,
 )
-from flake8_torchperf.interpret.parameters import parameters_of
+from flake8_torchperf.interpret.parameters import literal_default
 from flake8_torchperf.interpret.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
 from flake8_torchperf.sites.either import Either
 from flake8_torchperf.sites.exchanged import exchanged
@@ -99,10 +99,7 @@ def emit(
 
 def _either(function: FunctionNode, ctx: Context) -> Either:
     """Which reads make a number of what may be one; asked for each site, so kept."""
-    key = ("either", id(function))
-    if key not in ctx.machine.summaries:
-        ctx.machine.summaries[key] = Either(function)
-    return ctx.machine.summaries[key]  # type: ignore[return-value]
+    return ctx.machine.kept(("either", id(function)), lambda: Either(function))
 
 
 def _of_either(
@@ -126,12 +123,8 @@ def _of_either(
 
 def _number_by_default(name: str, function: FunctionNode) -> bool:
     """``def f(x, dims=2)``: is it a parameter of which the default is a number?"""
-    return any(
-        parameter.arg == name
-        and isinstance(default, ast.Constant)
-        and type(default.value) in (int, float)
-        for parameter, default in parameters_of(function.args)
-    )
+    default = literal_default(name, function)
+    return default is not None and type(default.value) in (int, float)
 
 
 def _for_a_purpose(
@@ -221,10 +214,8 @@ def _told_by_ranks(
     """Is a number read that the processes of a group tell each other?"""
     if ctx.node is None or kind not in FROM_DEVICE:
         return False
-    key = ("exchanged", id(ctx.node))
-    if key not in ctx.machine.summaries:
-        ctx.machine.summaries[key] = exchanged(ctx.node, ctx.module.qualify)
-    names: frozenset[str] = ctx.machine.summaries[key]  # type: ignore[assignment]
+    function, qualify = ctx.node, ctx.module.qualify
+    names = ctx.machine.kept(("exchanged", id(function)), lambda: exchanged(function, qualify))
     read = operand_node if operand_node is not None else node
     return bool(names) and any(
         isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(read)
@@ -234,9 +225,7 @@ def _told_by_ranks(
 def _given_to_numpy(function: FunctionNode, ctx: Context) -> frozenset[str]:
     """What numpy is given of a function's names; asked for each of its sites, so kept."""
     key = ("given to numpy", id(function))
-    if key not in ctx.machine.summaries:
-        ctx.machine.summaries[key] = used_by_numpy(function, ctx.module.qualify)
-    return ctx.machine.summaries[key]  # type: ignore[return-value]
+    return ctx.machine.kept(key, lambda: used_by_numpy(function, ctx.module.qualify))
 
 
 def _wraps(ctx: Context, node: ast.Call) -> bool:

@@ -292,10 +292,7 @@ def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:
 
 def _documented(info: FunctionInfo, machine: Machine) -> Value | None:
     """What the docstring says of the result; None where it says nothing. Kept."""
-    key = ("documented result", info.key)
-    if key not in machine.summaries:
-        machine.summaries[key] = _read_docstring(info, machine)
-    return machine.summaries[key]  # type: ignore[return-value]
+    return machine.kept(("documented result", info.key), lambda: _read_docstring(info, machine))
 
 
 def _read_docstring(info: FunctionInfo, machine: Machine) -> Value | None:

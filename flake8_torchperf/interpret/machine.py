@@ -6,7 +6,7 @@ Enters module maps; leaves what a name of a module stands for. Must not know sta
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flake8_torchperf.interpret.types import builtin_name
 from flake8_torchperf.interpret.values import (
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.sites.model import Heat, Site
     from flake8_torchperf.suspects.compiled import CompiledCode
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, FunctionNode, ModuleMap
+
+Known = TypeVar("Known")
 
 # Expressions evaluated for one function, callees included, before the rest counts as Unknown.
 STEPS_PER_FUNCTION = 20_000
@@ -82,6 +84,12 @@ class Machine:
     summaries: dict[object, object] = field(default_factory=dict)
     # parameters as the calls seen so far gave them: function or closure -> name -> value
     observed: dict[object, dict[str, Value]] = field(default_factory=dict)
+
+    def kept(self, key: object, find: Callable[[], Known]) -> Known:
+        """What ``find`` gives, found when first asked for under this key."""
+        if key not in self.summaries:
+            self.summaries[key] = find()
+        return self.summaries[key]  # type: ignore[return-value]
 
     def begin(self) -> Budget:
         """What there is for one function; whatever was looked at before has ended, or failed."""

@@ -174,7 +174,8 @@ def to_device(
     if tensor.memory and queued is not None:
         traits.add(tensor.memory)
     waits = "non-blocking" not in traits and tensor.origin in (PYTHON, NUMPY)
-    if waits and not tensor.scalar and _new_each_time(tensor, ctx):
+    # Only a site can be cold: in a function called nothing is asked of code that is not linted.
+    if waits and not tensor.scalar and ctx.sink is not None and _new_each_time(tensor, ctx):
         ctx = ctx.demote("where the data is new each time")
     emit(ctx, SiteKind.TRANSFER, name, arguments.node, tensor, operand_node=owner, traits=traits)
 
@@ -184,11 +185,11 @@ def _new_each_time(tensor: Tensor, ctx: Context) -> bool:
     made = tensor.reason.node
     if ctx.node is None or not isinstance(made, ast.Call) or not made.args:
         return False
-    key = ("fresh", id(ctx.node))
-    known = ctx.machine.summaries.get(key)
-    if not isinstance(known, Fresh):
-        nodes = ctx.module.nodes(ctx.node)
-        known = ctx.machine.summaries[key] = Fresh(ctx.node, nodes, ctx.module, ctx.self_name)
+    function, module = ctx.node, ctx.module
+    known = ctx.machine.kept(
+        ("fresh", id(function)),
+        lambda: Fresh(function, module.nodes(function), module, ctx.self_name),
+    )
     data = made.args[0]
     if not known.holds(made):
         return False  # it was made elsewhere, and is kept

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.interpret.machine import Machine
-    from flake8_torchperf.suspects.modulemap import FunctionInfo
+    from flake8_torchperf.suspects.modulemap import FunctionInfo, FunctionNode
 
 
 def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
@@ -46,6 +46,14 @@ def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
     without = len(ordinary) - len(args.defaults)
     defaults = [*[None] * without, *args.defaults, *args.kw_defaults]
     return list(zip([*ordinary, *args.kwonlyargs], defaults, strict=True))
+
+
+def literal_default(name: str, function: FunctionNode) -> ast.Constant | None:
+    """The literal that a parameter is where a caller gives none; None where it is no literal."""
+    for parameter, default in parameters_of(function.args):
+        if parameter.arg == name and isinstance(default, ast.Constant):
+            return default
+    return None
 
 
 def declared_parameters(info: FunctionInfo, machine: Machine) -> dict[str, Value]:

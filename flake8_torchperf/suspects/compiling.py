@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.scopes import PARTIAL
-from flake8_torchperf.suspects.wrappers import Wrappers, literal
+from flake8_torchperf.suspects.wrappers import Wrappers, handed_over, literal
 
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.scopes import Scope, Scopes
@@ -100,7 +100,7 @@ class Ways:
         made = self._settings_inside(self._wrappers.made(node.func, scope, left - 1), left - 1)
         if made is not None:
             return made
-        if node.args or any(k.arg == "model" for k in node.keywords):
+        if handed_over(node) is not None:
             return None
         before = self.settings(node.func, scope, left - 1)
         return None if before is None else stated(node, before, scope)
@@ -112,11 +112,11 @@ class Ways:
         before = self.settings(call.func, scope, left)
         if before is None or self._module.qualify(call.func) in OPTIMIZE:
             return None
-        given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "model")]
+        given = handed_over(call)
         settings = stated(call, before, scope)
-        if not given or settings is None or isinstance(given[0], ast.Constant):
+        if given is None or settings is None or isinstance(given, ast.Constant):
             return None
-        return given[0], replace(settings, line=call.lineno)
+        return given, replace(settings, line=call.lineno)
 
 
 def stated(call: ast.Call, before: Settings, scope: Scope) -> Settings | None:

@@ -122,7 +122,8 @@ def once(find: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
     """A fact of a piece of code by itself: found when first asked for, kept as long as the code.
 
     What is asked of the function or the loop around a site is asked again for each site in it: to
-    walk the whole each time would take the square of its size.
+    walk the whole each time would take the square of its size. A fact may hold nodes below the one
+    it is of, not that one itself: it would never go.
     """
     known: WeakKeyDictionary[ast.AST, Fact] = WeakKeyDictionary()
 

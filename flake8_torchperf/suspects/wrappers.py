@@ -99,8 +99,14 @@ class Wrappers:
 
 
 def _is_given(call: ast.Call, name: str) -> bool:
+    what = handed_over(call)
+    return isinstance(what, ast.Name) and what.id == name
+
+
+def handed_over(call: ast.Call) -> ast.expr | None:
+    """What a call of something that compiles hands over: the first argument, or ``model``."""
     given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "model")]
-    return bool(given) and isinstance(given[0], ast.Name) and given[0].id == name
+    return given[0] if given else None
 
 
 def returned(function: Callable_, scope: Scope) -> Callable_ | None:
