@@ -73,7 +73,7 @@ COMMANDS = commands()
 # Only these speak of a machine with nothing but Python.
 FRESH = ("pip install flake8-torchperf", "flake8 --select TPF path/to/your/code")
 # A run of the whole suite inside the suite would never end; .ci/run runs the command as it stands.
-SUITE = "pip install -e .[test] && python -m pytest"
+SUITE = "pip install -e .[test] && python -m pytest -n auto --dist loadfile"
 ONE_FILE = {"PYTEST_ADDOPTS": "-q tests/test_match.py"}
 # These find something in what they lint, and say so by their exit status.
 FINDING = re.compile(r"(^|&& )(flake8|nbqa|flake8_nb|torchperf check) ")
@@ -171,7 +171,8 @@ def test_a_command(command: Command, distributions: Path, request: pytest.Fixtur
     }
     if command.line == SUITE:
         variables |= ONE_FILE
-        assert "\npython -m pytest\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+        tests = SUITE.rpartition("&& ")[2]
+        assert f"\n{tests}\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
     if command.line.startswith(("nbqa ", "flake8_nb ")):
         name = "clients" if command.line.startswith("nbqa") else "flake8_nb"
         place = Place(place.folder, request.getfixturevalue(name))
