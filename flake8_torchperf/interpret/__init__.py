@@ -1,1 +1,18 @@
-"""Abstract interpretation: expressions to values, each tensor with the reason it is one."""
+"""Abstract interpretation: expressions to values, each tensor with the reason it is one.
+
+Where a line belongs, from what everything shares to what sits on top:
+
+- What is known of an expression: `values`, `reasons`, `ranks`, `shapes`, `record`, `environment`.
+- What every evaluation shares: `machine`, `project` (other modules, with `folders`, `imports`).
+- What is stated: `annotations`, `docstrings`, `types`, `device_names`.
+- What use tells: `evidence`, `uses`, `telling`, `passed`, `parameters`.
+- Expressions: `expressions`, `attributes`, `subscripts`, `operators`, `comprehensions`,
+  `iteration`.
+- Statements: `statements`, `targets`, `loops`, `narrowing`, `patterns`.
+- Calls: `calls` decides who answers: `arguments`, `functions`, `closures`, `classes`, `lineage`,
+  `effects`, `returned`; of torch `torch_calls`, `torch_special`, `tensor_calls`, `holders`; of
+  others `builtin_calls`, `container_calls`, `containers`, `einops_calls`.
+- What waits there: `emit` records sites; `contexts` says how seldom a branch runs; `moves`,
+  `fresh`, `handed` follow copies; `accumulation`, `training` judge training loops; `compiled` graph breaks.
+- One suspect at a time: `reach` chooses them, `heats` says how often they run, `unit` interprets.
+"""
