@@ -111,6 +111,14 @@ def test_a_number_filled_in_through_one_mask_is_neutral(recorded):
     ]
 
 
+def test_reading_the_number_that_fills_is_no_read_of_the_tensor(tmp_path):
+    """In inference mode the number, a tensor on the host by then, is read where it can be seen."""
+    use = "import torch\nfrom library.core import f\nwith torch.inference_mode():\n    f(torch.ones(3))\n"
+    labels = record(tmp_path, "def f(x):\n    x[x > 0] = 1\n", use)[1]
+    assert labels["sync"] == {}
+    assert [row["kinds"] for row in labels["fill"]["core.py"]] == [{"mask-fill": 1}]
+
+
 def test_tensors_made_on_the_host_and_iteration_are_neutral(recorded):
     labels = recorded[1]
     assert [row["span"] for row in labels["host"]["core.py"]] == [[15, 15]]

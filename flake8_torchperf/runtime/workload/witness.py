@@ -165,8 +165,9 @@ class Witness(TorchFunctionMode):
         operands = [one for one in tensors_in(args) if not one.is_meta]
         numel = max(map(_count, operands), default=1)
         is_host = self._origins.is_host
-        # A kernel's own check may read a scalar in C++; then that is how it waits.
-        if self.scalars and name not in DIRECT and kind not in KERNEL_KINDS:
+        # A kernel's own check may read a scalar in C++; then that is how it waits. A number that is
+        # assigned through a mask is made a tensor on the host, and read there in inference mode.
+        if self.scalars and name not in DIRECT and kind not in SELF_CONTAINED:
             read = DIRECT_BY_CALL.get(name)
             if read is None:
                 passed = any(_count(one) == 1 for one in operands)
@@ -212,6 +213,8 @@ class Witness(TorchFunctionMode):
 
 
 _CATEGORY = {"iter": "iter", MASK_FILL: "fill"}
+SELF_CONTAINED = KERNEL_KINDS | {MASK_FILL}
+"""Kinds of calls in which what else is read is their own affair."""
 
 DIRECT_BY_CALL = {
     "__getitem__": "scalar-index",
