@@ -34,6 +34,21 @@ ISINSTANCE = {
                 return float(x)
             return float(x)  # TPF101
         """,
+    "several number types one after the other": """
+        def step(x: Tensor | float | int, y: Tensor):
+            if isinstance(x, float) or isinstance(x, int):
+                return float(x)
+            elif isinstance(x, Tensor) and x.size() == y.size():
+                return 1
+            else:
+                print(f"{x}")  # TPF104
+        """,
+    "one of several number types": """
+        def step(x: Tensor | float | int):
+            if isinstance(x, float):
+                return float(x)
+            return float(x)
+        """,
     "a tuple of types that may be a tensor proves none": """
         def step(x):
             if isinstance(x, (int, torch.Tensor)):

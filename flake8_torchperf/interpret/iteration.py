@@ -78,8 +78,13 @@ def element_of(value: Value) -> Value:
 
 def element_of_tensor(tensor: Tensor) -> Tensor:
     """One element or row of a tensor: one dimension less, where its number is known."""
-    row = replace(tensor, scalar=None, chain=(), role="element", rank=None)
+    # What had two dimensions to exchange has rows.
+    scalar = False if tensor.chain[-1:] and tensor.chain[-1] in EXCHANGING else None
+    row = replace(tensor, scalar=scalar, chain=(), role="element", rank=None)
     return ranked(row, tensor.rank - 1) if tensor.rank else row
+
+
+EXCHANGING = ("transpose", "transpose_", "swapaxes", "swapdims", "permute", "movedim", "moveaxis")
 
 
 def paired(value: Value) -> Value:

@@ -40,6 +40,7 @@ from flake8_torchperf.interpret.values import (
     union,
     without,
 )
+from flake8_torchperf.interpret.verdicts import is_one_of, number_but
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -376,11 +377,12 @@ def _narrow_to(
         return dict(env)
     reason = Reason(f"{ASKED_FOR} `{path}`", node)
     options = value.options if isinstance(value, Union) else (value,)
-    verdicts = [_is_one_of(option, classes) for option in options]
+    verdicts = [is_one_of(option, classes) for option in options]
     if not holds:
         if value == UNKNOWN and any(_is_tensor_class(kind) for kind in classes):
             return {**env, path: Opaque("no tensor")}
-        kept = [o for o, verdict in zip(options, verdicts, strict=True) if verdict is not True]
+        pairs = zip(options, verdicts, strict=True)
+        kept = [number_but(o, classes) for o, verdict in pairs if verdict is not True]
         return {**env, path: union(kept)} if kept else None
     if any(map(_is_container_class, classes)):
         # Which kind of container it is, the test tells; what it holds is known already.
@@ -436,56 +438,8 @@ def _is_container_class(kind: Value) -> bool:
 
 
 CONTAINERS = ("list", "tuple", "set", "dict", "Sequence", "Iterable", "Mapping", "Collection")
-NUMBERS = {"builtins.int", "builtins.float", "builtins.bool", "builtins.complex"}
 
 
-def _is_one_of(value: Value, classes: list[Value]) -> bool | None:
-    """Is ``value`` an instance of one of the classes? None where that cannot be told."""
-    if isinstance(value, Scalar) and value.kind == "number":
-        # `int | float` is one value here: the two classes cover it together.
-        names = {kind.name for kind in classes if isinstance(kind, External)}
-        if {"builtins.int", "builtins.float"} <= names:
-            return True
-    verdicts = [_is_instance(value, kind) for kind in classes]
-    if any(verdict is True for verdict in verdicts):
-        return True
-    return None if any(verdict is None for verdict in verdicts) else False
-
-
-def _is_instance(value: Value, kind: Value) -> bool | None:
-    name = kind.name if isinstance(kind, External) else ""
-    last = name.rpartition(".")[2]
-    match value:
-        case Tensor(role=role):
-            if name in TENSOR_CLASSES:
-                return True if last != "Parameter" or role == "parameter" else None
-            if last.endswith("Tensor") or isinstance(kind, ClassValue) or last in GENERAL:
-                return None
-            return False
-        case Scalar(kind=scalar):
-            if name.startswith("builtins.") and last == scalar:
-                return True
-            if last in ("Number", "Real", "Integral", *GENERAL) or name in NUMBERS:
-                return None if scalar not in ("str", "bytes") else False
-            return None if scalar in ("object", "number") else False
-        case NoneValue():
-            return last == "NoneType"
-        case Opaque(what="slice"):
-            return last == "slice" or (None if last in GENERAL else False)
-        case NDArray():
-            return name.startswith("numpy") or (None if last in GENERAL else False)
-        case Sequence(kind=found):
-            if last in ("list", "tuple", "set"):
-                return found == last if found in ("list", "tuple", "set") else None
-            return False if name in TENSOR_CLASSES or name in NUMBERS else None
-        case Mapping_():
-            if last in ("dict", "Mapping", "MutableMapping"):
-                return True
-            return False if name in TENSOR_CLASSES or name in NUMBERS else None
-    return None
-
-
-GENERAL = ("object", "Iterable", "Sequence", "Sized", "Collection", "Hashable", "Container")
 HANDLERS: dict[type[ast.expr], Callable[[Any, Env, Context, bool], Env | None]] = {
     ast.UnaryOp: _unary,
     ast.BoolOp: _boolean,

@@ -161,7 +161,7 @@ def _side(node: ast.expr | ast.stmt, tensor: Tensor, left: Value) -> ast.expr | 
 def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list[Tensor]) -> Tensor:
     strongest = max(tensors, key=lambda t: t.reason.strength)
     dtypes = {t.dtype for t in tensors}
-    if isinstance(operator, ast.Mult) and dtypes == {"bool"} and len(tensors) == 2:
+    if isinstance(operator, (ast.Mult, ast.Add)) and dtypes == {"bool"} and len(tensors) == 2:
         dtype = "bool"
     elif isinstance(operator, BITWISE):
         # A boolean tensor combined with one of unknown dtype is in practice another mask.
@@ -188,6 +188,12 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
         return made
     origin = moves.common_origin(tensors) if known else ""
     return replace(made, origin=origin, memory=moves.PAGEABLE)
+
+
+def in_place(tensor: Tensor, made: Tensor) -> Tensor:
+    """``tensor += x``, which gave ``made``: it stays where it is, and of its dtype."""
+    device = "host" if tensor.device == "host" else made.device
+    return replace(made, device=device, dtype="bool" if tensor.dtype == "bool" else made.dtype)
 
 
 def _broadcast(left: Value, right: Value, tensors: list[Tensor]) -> int | None:

@@ -7,7 +7,6 @@ flow out of it. Must not know rules.
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flake8_torchperf.interpret import (
@@ -245,8 +244,8 @@ def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
     left = expressions.evaluate(node.target, env, ctx)
     right = expressions.evaluate(node.value, env, ctx)
     value = operators.binary(node.op, left, right, node, ctx)
-    if isinstance(left, Tensor) and left.device == "host" and isinstance(value, Tensor):
-        value = replace(value, device="host")  # in place: it stays where it is
+    if isinstance(left, Tensor) and isinstance(value, Tensor):
+        value = operators.in_place(left, value)
     if ctx.sink is not None and ctx.machine.compiled is not None:
         compiled.note_statement(node, ctx)
     if isinstance(node.op, ast.Add) and isinstance(right, Scalar) and right.read:

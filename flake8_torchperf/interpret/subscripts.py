@@ -210,6 +210,7 @@ def _tensor_reads(
         found = (
             _mask_among(index.value)
             or _called_a_mask(index)
+            or _declared_mask(index.value)
             or tensor_of(index.value)
             or _as_mask(index.value, tensor, ctx)
         )
@@ -231,6 +232,19 @@ def _mask_among(value: Value) -> Tensor | None:
                     if isinstance(part, Tensor) and part.dtype == "bool":
                         return part
     return None
+
+
+def _declared_mask(value: Value) -> Tensor | None:
+    """``item: int | slice | BoolTensor`` as an index: who says so, has masks in mind."""
+    if not isinstance(value, Union) or not all(
+        isinstance(o, (Tensor, Scalar, NoneValue)) or o == SLICE for o in value.options
+    ):
+        return None
+    masks = (o for o in value.options if isinstance(o, Tensor) and o.dtype == "bool")
+    return next((weaken(mask) for mask in masks if not mask.chain), None)
+
+
+SLICE = Opaque("slice")
 
 
 def _called_a_mask(index: Index) -> Tensor | None:

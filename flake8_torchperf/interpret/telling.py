@@ -35,7 +35,7 @@ TELLING = {
 BARE = {
     "exp", "log", "log2", "log10", "sqrt", "sigmoid", "tanh", "relu", "neg", "reciprocal", "cos",
     "sin", "tan", "cosh", "sinh", "atan", "acos", "asin", "ceil", "floor", "frac", "sign", "long",
-    "int", "short", "byte", "char", "bool", "square", "backward",
+    "int", "short", "byte", "char", "bool", "square", "backward", "dim",
 }  # fmt: skip
 # Methods that arrays and data frames have too. Where neither is spoken of, they tell.
 OF_ARRAYS = {

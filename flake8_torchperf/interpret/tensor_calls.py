@@ -38,7 +38,7 @@ from flake8_torchperf.sites.model import SiteKind
 if TYPE_CHECKING:
     import ast
 
-    from flake8_torchperf.interpret.arguments import Arguments
+    from flake8_torchperf.interpret.arguments import Argument, Arguments
     from flake8_torchperf.interpret.machine import Context
 
 READS = {
@@ -174,7 +174,7 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
                     moved = argument is named or moves.names_device(argument.node)
                     dtype = result.dtype if moved else "unknown"
                     result = replace(result, device=_moved(tensor), dtype=dtype)
-    told = not any(isinstance(a.value, Device) and not a.value.stated for a in arguments.all())
+    told = not any(map(_says_nothing_of_host, arguments.all()))
     if result.device == "host" and tensor.device != "host":
         if not told:
             return replace(result, origin="", memory="")
@@ -184,6 +184,12 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
             moves.to_device(tensor, "to", arguments, owner, ctx)
         return on_device(result, result.device)
     return moves.cast(result) if result.dtype != tensor.dtype else result
+
+
+def _says_nothing_of_host(argument: Argument) -> bool:
+    """A tensor or its device: where it lies on the host, that may be since nobody named another."""
+    value = argument.value
+    return isinstance(value, Tensor) or (isinstance(value, Device) and not value.stated)
 
 
 def _to_host(

@@ -35,6 +35,7 @@ from flake8_torchperf.interpret.values import (
     Sequence,
     Strength,
     Tensor,
+    Union,
     Value,
     join_all,
     tensor_of,
@@ -56,12 +57,12 @@ def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     device = torch_calls.device_argument(arguments)
     short = name.rpartition(".")[2]
     reason = Reason(f"`{name}` returns it", arguments.node)
+    _tensor_of_tensors(data, arguments, ctx)
     if given is not None:
         result = replace(given, device=device or given.device, chain=(*given.chain, short)[-4:])
         if result.device != given.device:
             result = replace(result, origin="", memory="")
         return torch_calls.with_dtype(result, arguments)
-    _tensor_of_tensors(data, arguments, ctx)
     made = of_data(data, short, reason, arguments)
     if device == "host":
         return torch_calls.with_dtype(made, arguments)
@@ -94,6 +95,9 @@ def of_data(data: Value, short: str, reason: Reason, arguments: Arguments) -> Te
 
 def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
     """``torch.tensor([t1, t2])`` reads every element of the list on its own."""
+    if isinstance(data, Union) and data.met:
+        lists = (option for option in data.options if isinstance(option, Sequence))
+        data = next(lists, data)
     if not isinstance(data, Sequence) or data.kind not in ("list", "tuple"):
         return
     held = held_tensor(data)

@@ -77,6 +77,7 @@ HOST_TYPES: dict[str, Value] = {
     "builtins.complex": Scalar("complex"),
     "builtins.object": UNKNOWN,
     "builtins.type": Opaque("class"),
+    "builtins.slice": Opaque("slice"),
     "numbers.Number": NUMBER,
     "numbers.Real": NUMBER,
     "numbers.Integral": INT,

@@ -370,10 +370,12 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _joined_dtype(a: Tensor, b: Tensor) -> str:
-    """The dtype of both; a tensor that is only declared takes that of the mask in its place."""
-    mask = any(t.dtype == "unknown" and not t.chain for t in (a, b)) and "bool" in (
-        a.dtype,
-        b.dtype,
+    """The dtype of both; a tensor that is only declared takes that of the mask in its place.
+
+    So does one of floats: it matters where it is an index, and no float can be one.
+    """
+    mask = "bool" in (a.dtype, b.dtype) and any(
+        t.dtype == "float" or (t.dtype == "unknown" and not t.chain) for t in (a, b)
     )
     return a.dtype if a.dtype == b.dtype else "bool" if mask else "unknown"
 
