@@ -8,7 +8,7 @@ Where a line belongs, from what everything shares to what sits on top:
 - What use tells: `evidence`, `uses`, `telling`, `passed`, `parameters`.
 - Expressions: `expressions`, `attributes`, `subscripts`, `operators`, `comprehensions`,
   `iteration`.
-- Statements: `statements`, `targets`, `loops`, `narrowing`, `patterns`.
+- Statements: `statements`, `targets`, `loops`, `narrowing`, `verdicts`, `patterns`.
 - Calls: `calls` decides who answers: `arguments`, `functions`, `closures`, `classes`, `lineage`,
   `effects`, `returned`; of torch `torch_calls`, `torch_special`, `tensor_calls`, `holders`; of
   others `builtin_calls`, `container_calls`, `containers`, `einops_calls`.
