@@ -50,7 +50,7 @@ def test_what_is_asked_for(code: str) -> None:
 
 REPEATED = {
     "a number, whoever takes it": """
-        def largest(x: Tensor) -> float:
+        def largest(x: Tensor):
             return round(x.max().item(), 3)  # TPF101
 
         class Tracker:

@@ -110,7 +110,7 @@ EACH = {
         def limit(x: Tensor):
             return x.sum(1).max().item()  # TPF101
         """,
-    "what each step moves, and what is moved beside another loop": """
+    "what each step moves, not what is moved beside the loop over steps": """
         def sample(model, xs: list[Tensor], timesteps: list[int]):
             videos = []
             for x in xs:
@@ -118,7 +118,7 @@ EACH = {
                     x = torch.add(x, model(x, t))
                     videos.append(x.detach().cpu())  # TPF102
             for x in xs:
-                videos.append(x.detach().cpu())  # TPF102
+                videos.append(x.detach().cpu())
                 for row in videos:
                     show(row)
             return videos

@@ -402,9 +402,10 @@ NAMES = {
             return float(values[0])  # TPF101
         """,
     "unpacking a tensor iterates it": """
-        def step(x: Tensor):
-            a, b = x.detach()  # TPF201
-            (c,) = x  # TPF201
+        def step(xs: list[Tensor]):
+            for x in xs:
+                a, b = x.detach()  # TPF201
+                (c,) = x.clone()  # TPF201
             return a + b + c
         """,
     "unpacking what is only declared a tensor does not: it is a pair": """

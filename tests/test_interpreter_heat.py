@@ -276,7 +276,7 @@ ONE_CAUSE = {
         """,
     "a chain to the host": """
         def step(x: Tensor):
-            return x.detach().cpu().numpy().tolist()  # TPF102
+            return x.detach().cpu().float().tolist()  # TPF102
         """,
     "not in a test": """
         def step(x: Tensor):

@@ -103,7 +103,7 @@ SILENT = {
         """,
     "an array": """
         def step(x: Tensor):
-            y = x.detach().cpu().numpy()  # TPF102
+            y = x.detach().cpu().numpy()
             if y.sum() > 0:
                 return y.tolist(), y.max().item()
             return float(y[0])

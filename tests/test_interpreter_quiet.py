@@ -328,10 +328,10 @@ STILL = {
             if batch_first:
                 return x.item()  # TPF101
         """,
-    "an array that numpy works on": """
+    "an array that numpy works on, of one number or in a loop": """
         def forward(self, x: Tensor):
-            ours = x.detach().cpu().numpy()  # TPF102
-            return np.median(ours)
+            ours = x.mean().detach().cpu().numpy()  # TPF102
+            return np.median(ours) + sum(row.cpu().numpy() for row in x)  # TPF102, TPF201
         """,
     "what a factory returns": """
         def make_hook(limit: float):

@@ -216,9 +216,10 @@ HOT_ALL_THE_SAME = {
                     torch.cuda.synchronize()  # TPF106
         """,
     "what is known to be on a device, or asks for a copy": """
-        def step(x: Tensor):
-            y = x.cuda()
-            return y.numpy(), np.asarray(y), x.numpy(force=True), x.cpu().numpy()  # TPF102, TPF102, TPF102, TPF102
+        def step(xs: list[Tensor]):
+            for x in xs:
+                y = x.cuda()
+                show(y.numpy(), np.asarray(y), x.numpy(force=True), x.cpu().numpy())  # TPF102, TPF102, TPF102, TPF102
         """,
 }
 

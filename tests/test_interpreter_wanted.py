@@ -252,8 +252,8 @@ NOT_ASKED = {
             return x[[0, 1]]  # TPF406
         """,
     "numbers and text side by side, and rows of text": """
-        def described(x: Tensor) -> dict[str, float]:
-            return {"mean": x.mean().item()}  # TPF101
+        def described(x: Tensor) -> dict[str, Tensor]:
+            return {"half": x * x.mean().item()}  # TPF101
 
         def decoded(x: Tensor, words) -> list[str]:
             return ["".join(words[k] for k in row.tolist()) for row in x]  # TPF102, TPF201

@@ -47,8 +47,9 @@ ALONE = {
             return 3 in x  # TPF105
         """,
     "unpacking": """
-        def step(x: Tensor):
-            a, b = x.detach()  # TPF201
+        def step(xs: list[Tensor]):
+            for x in xs:
+                a, b = x.detach()  # TPF201
             return a
         """,
     "a starred argument": """

@@ -46,7 +46,7 @@ GUIDE = {
             a = x.cpu()  # TPF102
             b = x.to("cpu")  # TPF102
             c = x.to(device="cpu")  # TPF102
-            d = x.numpy(force=True)  # TPF102
+            d = x.sum().numpy(force=True)  # TPF102
             e = x.tolist()  # TPF102
             return a, b, c, d, e
         """,

@@ -104,14 +104,17 @@ def _torch_attribute(owner: Instance, torch_class: str, name: str, ctx: Context)
         return Tensor(Reason(f"`{name}` of a {torch_class}"), "float", role="parameter")
     if found is None:
         return UNKNOWN
-    if name == "batch_sizes" and torch_class.endswith("PackedSequence"):
-        # torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]: always on the host
-        return Tensor(Reason("`batch_sizes` of a PackedSequence"), "int", "host", False)
+    if (torch_class.rpartition(".")[2], name) in ON_HOST:
+        return Tensor(Reason(f"`{name}` of a {torch_class}"), "int", "host", False)
     if returned is not None:
         return value_of_return(returned, Reason(f"`{name}` of a {torch_class}"), [])
     if found.method(name) is not None or name in KNOWN_METHODS:
         return BoundMethod(Instance(torch_class), name)
     return UNKNOWN
+
+
+# torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]; device_mesh.py, `__init__`
+ON_HOST = {("PackedSequence", "batch_sizes"), ("DeviceMesh", "mesh")}
 
 
 def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:

@@ -83,7 +83,7 @@ def entered(place: Context, node: ast.AST, *, keep_cold: bool = False) -> Contex
     if keep_cold:
         return place
     name = getattr(node, "name", "a lambda")
-    heat = Heat(Level.STEP, f"in {name}, which is compiled")
+    heat = Heat(Level.STEP, f"in {name}, which is compiled", around=Level.STEP)
     return place.but(base=heat, base_stays_cold=False)
 
 

@@ -24,6 +24,7 @@ from flake8_torchperf.sites.exchanged import exchanged
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 from flake8_torchperf.sites.names import named_for_the_host, root, used_by_numpy
+from flake8_torchperf.sites.reads import AS_ARRAY, AS_DECLARED, made_arrays
 from flake8_torchperf.sites.steps import (
     OF_PIPELINE,
     OUTSIDE,
@@ -73,6 +74,10 @@ def emit(
     sink = ctx.sink
     if sink is None:
         return
+    if kind is SiteKind.TRANSFER and "to-host" in traits and _made_array(ctx, node, operand):
+        traits = (*traits, AS_ARRAY)
+    if kind in NUMBERS and not ctx.loops and _declares(ctx.node, NUMERIC, NUMERIC_TYPES):
+        traits = (*traits, AS_DECLARED)
     if "vmap" in ctx.traits and not names_rows(operand_node or node, ctx):
         ctx = ctx.unmark("vmap")
     why = _for_a_purpose(ctx, kind, operation, node, traits) or _wanted(
@@ -95,6 +100,15 @@ def emit(
             _compiled(kind, ctx, operation),
         )
     )
+
+
+def _made_array(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
+    """Is a copy made to be an array of more than one number?"""
+    if ctx.node is None or (isinstance(operand, Tensor) and operand.scalar is True):
+        return False
+    function, qualify = ctx.node, ctx.module.qualify
+    made = ctx.machine.kept(("made arrays", id(function)), lambda: made_arrays(function, qualify))
+    return id(node) in made
 
 
 def _either(function: FunctionNode, ctx: Context) -> Either:
@@ -151,15 +165,24 @@ def _for_a_purpose(
 
 def _makes_text(function: FunctionNode | None) -> bool:
     """``-> list[str]``, ``-> list[tuple[str, float]]``: does a function return nothing but text?"""
+    return _declares(function, frozenset(("str",)), TEXTUAL)
+
+
+def _declares(function: FunctionNode | None, some: frozenset[str], only: frozenset[str]) -> bool:
+    """Does a function declare a result of ``some`` of these types, and of nothing but ``only``?"""
     if function is None or function.returns is None:
         return False
     told = [n for n in ast.walk(function.returns) if isinstance(n, (ast.Name, ast.Attribute))]
     names = {n.id if isinstance(n, ast.Name) else n.attr for n in told}
-    return "str" in names and names <= TEXTUAL
+    return not names.isdisjoint(some) and names <= only
 
 
 # What an annotation of text with its scores is made of; the keys of a dict are no text.
 TEXTUAL = frozenset(("str", "list", "List", "tuple", "Tuple", "float", "int", "Optional", "typing"))
+# What reads one number, and the annotations of a result that is made of numbers.
+NUMBERS = (SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
+NUMERIC = frozenset(("float", "int", "bool"))
+NUMERIC_TYPES = TEXTUAL | NUMERIC | {"dict", "Dict", "Sequence", "Mapping", "Union"}
 
 
 def _wanted(
@@ -308,7 +331,7 @@ def heat(ctx: Context) -> Heat:
         place = ctx.loops[-1]
         over = " over {over}" if place.over is not None else ""
         because = "in the loop at line {line}" + over
-        return Heat(Level.LOOP, because, place.node, around=ctx.base.level)
+        return Heat(Level.LOOP, because, place.node, around=max(ctx.base.level, ctx.base.around))
     return ctx.base
 
 

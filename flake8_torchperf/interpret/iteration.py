@@ -33,7 +33,7 @@ from flake8_torchperf.interpret.values import (
     Value,
     join_all,
 )
-from flake8_torchperf.sites.model import Level, SiteKind
+from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.suspects.walk import once
 
 if TYPE_CHECKING:
@@ -171,7 +171,8 @@ def unpack_reads(
     declared = _never_tested(value) or _left_out(value, ctx) or _only_declared(value, ctx)
     if operation in WHOLE and declared:
         return
-    if operation == "unpack" and ctx.base.level is Level.HOT and not ctx.loops:
+    if operation == "unpack" and not ctx.loops:
+        # torch/_tensor.py, `__iter__`: one `unbind`, whatever the number of names.
         ctx = ctx.demote("once: it waits for nothing and makes a view for each name")
     if operation == "tuple" and _as_index(node, ctx):
         ctx = ctx.demote("where a tuple is an index: it makes a view for each dimension")

@@ -126,7 +126,10 @@ def _by_mask(indices: list[Index], node: ast.Subscript, ctx: Context) -> Tensor 
         if mask is not None and mask.role == "inverted":
             continue  # of what dtype it is, is a guess already
         if mask is not None and index.node is not None:
-            return Tensor(Reason("indexed by a mask", node, mask.reason, Strength.INFERRED))
+            # What a mask on the host is made for lies there too, as far as anything is known of it.
+            device = "host" if mask.device == "host" else "unknown"
+            reason = Reason("indexed by a mask", node, mask.reason, Strength.INFERRED)
+            return Tensor(reason, device=device)
     return None
 
 

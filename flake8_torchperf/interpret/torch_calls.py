@@ -351,9 +351,10 @@ def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
     flags = op.flags_for(positional, keywords)
     if "x" not in positional and "x" not in keywords.values():
         return flags
-    for overload in op.overloads:
-        if overload.fit(positional, keywords) is not None:
-            flags &= op.own_flags | overload.flags
+    fitting = [o for o in op.overloads if o.fit(positional, keywords) is not None]
+    # With starred arguments none may fit: then it may be any of them.
+    for overload in fitting or op.overloads:
+        flags &= op.own_flags | overload.flags
     return flags
 
 

@@ -151,8 +151,9 @@ def _warmed(site: Site, heat: Heat, called: Heat) -> Site:
     """A site of a function of which its calls say something else than the function itself."""
     if site.heat is heat:
         return replace(site, heat=called)
-    if site.heat.level is Level.LOOP and site.heat.around is heat.level:
-        return replace(site, heat=replace(site.heat, around=called.level))
+    if site.heat.level is Level.LOOP and site.heat.around is max(heat.level, heat.around):
+        around = max(called.level, called.around)
+        return replace(site, heat=replace(site.heat, around=around))
     return site
 
 

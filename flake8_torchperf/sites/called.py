@@ -10,9 +10,10 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.sites.hotness import ends_evaluation
 from flake8_torchperf.sites.leading import Every, Some
 from flake8_torchperf.sites.model import Heat, Level
-from flake8_torchperf.sites.steps import ENTRIES, conducts, holds_program, steps_within
+from flake8_torchperf.sites.steps import ENTRIES, conducts, holds_program, steps_within, trains
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,10 +70,34 @@ class CalledHeats:
         site = self._hot.first(info)
         if site is None:
             return None
+        around = self._steps(info, site)
         if site.caller is None:
-            return Heat(Level.STEP, f"in {info.name}, called in a loop at line {site.line}")
-        called = f"called from `{site.caller.name}` at line {site.line}"
-        return Heat(Level.STEP, f"in {info.name}, {called}")
+            called = f"called in a loop at line {site.line}"
+        else:
+            called = f"called from `{site.caller.name}` at line {site.line}"
+        return Heat(Level.STEP, f"in {info.name}, {called}", around=around)
+
+    def _steps(self, info: FunctionInfo, site: CallSite) -> Level:
+        """STEP where the calls that lead here begin in a step; COLD where some loop begins them.
+
+        Of the latter it is not known that a round is a step: it may be one file, one layer.
+        """
+        seen = {info.key}
+        called: FunctionInfo | None = info
+        while called is not None:
+            if site.steps or trains(called):
+                return Level.STEP
+            caller = site.caller
+            if caller is None or caller.key in seen:
+                return Level.COLD
+            if self._own(caller).level is Level.STEP:
+                return Level.STEP
+            further = None if site.loop else self._hot.first(caller)
+            if further is None:
+                return Level.COLD
+            seen.add(caller.key)
+            called, site = caller, further
+        return Level.COLD
 
     def _makes_hot(self, _: FunctionInfo, site: CallSite) -> bool | None:
         """Is it a call from a loop or from a function that runs every step?"""
@@ -99,6 +124,8 @@ class CalledHeats:
             return not site.loop
         if self._settled(caller):
             return self._own(caller).level is Level.COLD
+        if ends_evaluation(caller):
+            return True
         return False if site.loop else None
 
     def _runs_seldom(self, info: FunctionInfo, site: CallSite) -> bool | None:

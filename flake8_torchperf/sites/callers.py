@@ -17,6 +17,7 @@ from flake8_torchperf.sites.once import made_once
 from flake8_torchperf.sites.steps import (
     around_steps,
     is_entry_point,
+    makes_steps,
     of_pipeline,
     prepares,
 )
@@ -38,14 +39,15 @@ LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 class CallSite:
     """One call: the function it stands in (None: module level), its line, and how often it runs.
 
-    ``loop`` says that a loop of the caller is around it, ``seldom`` that it runs only every so many
-    rounds or on the way to an error.
+    ``loop`` says that a loop of the caller is around it, ``steps`` that a round of such a loop is a
+    step, ``seldom`` that it runs only every so many rounds or on the way to an error.
     """
 
     caller: FunctionInfo | None
     line: int
     loop: bool
     seldom: bool
+    steps: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -71,9 +73,12 @@ class _Place:
     info: FunctionInfo | None = None
     loop: bool = False
     seldom: bool = False
+    steps: bool = False
 
-    def inside(self, *, loop: bool = False, seldom: bool = False) -> _Place:
-        return _Place(self.info, self.loop or loop, self.seldom or seldom)
+    def inside(self, *, loop: bool = False, seldom: bool = False, steps: bool = False) -> _Place:
+        return _Place(
+            self.info, self.loop or loop, self.seldom or seldom, self.steps or (loop and steps)
+        )
 
 
 _Waiting: TypeAlias = "list[tuple[ast.AST, _Place]]"
@@ -131,8 +136,10 @@ def _parted(node: ast.AST, place: _Place) -> Iterable[tuple[ast.AST, _Place]]:
     if not repeated and not seldom:
         yield from ((child, place) for child in children(node))
         return
+    steps = bool(repeated) and makes_steps(node, batches=False)
     for child in children(node):
-        yield child, place.inside(loop=id(child) in repeated, seldom=id(child) in seldom)
+        loop, rare = id(child) in repeated, id(child) in seldom
+        yield child, place.inside(loop=loop, seldom=rare, steps=steps)
 
 
 def _prepares(node: ast.AST, info: FunctionInfo | None) -> bool:
@@ -199,7 +206,7 @@ def _record(
     related: dict[str, list[ClassInfo]],
     calls: Calls,
 ) -> None:
-    site = CallSite(place.info, node.lineno, place.loop, place.seldom)
+    site = CallSite(place.info, node.lineno, place.loop, place.seldom, place.steps)
     match node.func:
         case ast.Name(id=name):
             if name in module.functions:

@@ -34,9 +34,20 @@ def exchanged(function: ast.AST, qualify: Callable[[ast.expr], str]) -> frozense
 
 
 def _collective(call: ast.Call, qualify: Callable[[ast.expr], str]) -> bool:
-    """A collective that hands numbers on; what it sums up can be computed with on the device."""
+    """A collective that hands numbers on; what it sums up can be computed with on the device.
+
+    The same of one that is reached through an object or a module of somebody's own.
+    """
     name = qualify(call.func)
-    return name.startswith("torch.distributed.") and "reduce" not in name
+    if name.startswith("torch.distributed."):
+        return "reduce" not in name
+    return isinstance(call.func, ast.Attribute) and call.func.attr in HANDING_ON
+
+
+# What such objects call the collectives that hand tensors on as they are.
+HANDING_ON = frozenset(("broadcast", "all_gather", "allgather"))
+# What makes tensors of a size.
+SIZED = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.full"))
 
 
 def _makes(node: ast.AST, qualify: Callable[[ast.expr], str]) -> bool:
@@ -47,16 +58,26 @@ def _makes(node: ast.AST, qualify: Callable[[ast.expr], str]) -> bool:
         and (node.func.attr in ("to", "cuda", "long", "int"))
     ):
         node = node.func.value
-    return isinstance(node, ast.Call) and qualify(node.func) in MAKING
+    if not isinstance(node, ast.Call):
+        return False
+    name = qualify(node.func)
+    return name in MAKING or (name in SIZED and bool(node.args) and _of_one(node.args[0]))
+
+
+def _of_one(size: ast.expr) -> bool:
+    """``torch.zeros(1)``, ``torch.empty((1,))``: room for one number."""
+    if isinstance(size, (ast.Tuple, ast.List)):
+        return len(size.elts) == 1 and _of_one(size.elts[0])
+    return isinstance(size, ast.Constant) and size.value == 1
 
 
 def _numbers(nodes: list[ast.AST], qualify: Callable[[ast.expr], str]) -> set[str]:
-    """The names bound once, to such a tensor, into which nothing else is written."""
+    """The names bound to nothing but such tensors, into which nothing else is written."""
     made: dict[str, bool] = {}
     for node in nodes:
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                made[name] = name not in made and _makes(value, qualify)
+                made[name] = made.get(name, True) and _makes(value, qualify)
             case ast.AugAssign(target=written) | ast.Assign(targets=[ast.Subscript() as written]):
                 into: ast.expr = written
                 while isinstance(into, ast.Subscript):

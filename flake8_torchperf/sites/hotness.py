@@ -18,6 +18,7 @@ from flake8_torchperf.sites.steps import (
     TRAINING_STEP,
     is_entry_point,
     of_pipeline,
+    runs_what_it_is_given,
     shows_check,
     trains,
 )
@@ -230,7 +231,7 @@ def named_heat(name: str, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat |
     """The heat that a function's name alone decides; what the user names goes first."""
     for glob in hot:
         if fnmatchcase(name, glob):
-            return Heat(Level.STEP, f"in {name}, which your settings name")
+            return Heat(Level.STEP, f"in {name}, which your settings name", around=Level.STEP)
     for glob in cold:
         if fnmatchcase(name, glob):
             return Heat(Level.COLD, f"in {name}, which your settings name")
@@ -239,7 +240,7 @@ def named_heat(name: str, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat |
     if colds.match(name) or colds.match(plain) or _TO_HOST.search(plain):
         return Heat(Level.COLD, f"in {name}, which runs seldom")
     if _any_of(HOT_NAMES).match(name):
-        return Heat(Level.STEP, f"in {name}, which runs every step")
+        return Heat(Level.STEP, f"in {name}, which runs every step", around=Level.STEP)
     return None
 
 
@@ -266,10 +267,12 @@ def function_heat(
     if trains(info):
         return Heat(Level.HOT, f"in {info.name}, {TRAINING_STEP}")
     if any(d in ("torch.compile", "torch.jit.script") for d in info.decorators):
-        return Heat(Level.STEP, f"in {info.name}, which is compiled")
+        return Heat(Level.STEP, f"in {info.name}, which is compiled", around=Level.STEP)
     if info.name not in FITTING and given_tensors():
+        if runs_what_it_is_given(info):
+            return Heat(Level.COLD, f"in {info.name}, {OUTSIDE}", around=Level.HOT)
         return Heat(Level.HOT, f"in {info.name}, which computes on the tensors it is given")
-    loops = not shows_check(info) and not _ends_evaluation(info)
+    loops = not shows_check(info) and not ends_evaluation(info)
     return Heat(Level.COLD, f"in {info.name}", loops=loops)
 
 
@@ -277,7 +280,7 @@ def function_heat(
 FITTING = frozenset(("fit", "fit_transform", "fit_predict"))
 
 
-def _ends_evaluation(info: FunctionInfo) -> bool:
+def ends_evaluation(info: FunctionInfo) -> bool:
     """``compute(self)`` of a metric, which makes its result of what all batches left behind."""
     if info.name != "compute" or info.owner is None or len(info.node.args.args) != 1:
         return False

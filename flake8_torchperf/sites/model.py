@@ -65,7 +65,9 @@ class Heat:
     Until the site is located, ``because`` holds ``{line}`` and ``{over}`` for what only
     positions can tell, and ``node`` is the loop they belong to. ``loops`` is False for the heat of
     a function whose loops make nothing in it hotter. ``around`` is, in a loop, the level of the
-    function that holds it.
+    function that holds it; of a function, how hot what its loops stand in is at least: STEP where
+    it is known to run in each step by itself or by one that it is called from, and not only that
+    some loop calls it.
     """
 
     level: Level

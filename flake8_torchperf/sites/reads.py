@@ -9,6 +9,7 @@ it, and nobody is surprised by it elsewhere. Must not know rules.
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import replace
 
 from flake8_torchperf.sites.model import Level, Site, SiteKind
@@ -23,6 +24,8 @@ KEEPING = frozenset((
 
 def asked_for(site: Site) -> Site:
     """The site, cold if it is a read that was asked for, and none that each step repeats."""
+    if AS_DECLARED in site.traits and _only_given(site):
+        return replace(site, heat=replace(site.heat, level=Level.COLD))
     if not _is_asked_for(site) or _repeated(site):
         return site
     return replace(site, heat=replace(site.heat, level=Level.COLD))
@@ -47,8 +50,11 @@ def _moves_items(site: Site) -> bool:
 def _repeated(site: Site) -> bool:
     """Is it known to run in each step, or once for each element of what one step works on?"""
     if site.heat.level is not Level.LOOP:
-        given = site.heat.level is Level.HOT and not site.heat.because.endswith(TRAINING_STEP)
-        return site.kind is not SiteKind.TRANSFER or not given
+        if site.kind is not SiteKind.TRANSFER:
+            return True
+        if site.heat.level is Level.STEP:
+            return "to-host" not in site.traits or _copied_in_steps(site)
+        return not _only_given(site)
     if site.heat.around >= Level.STEP:
         return True
     nodes = [loop.node for loop in site.loops if loop.node is not None]
@@ -58,6 +64,52 @@ def _repeated(site: Site) -> bool:
     if site.heat.around is Level.COLD:
         return False
     return site.kind is not SiteKind.TRANSFER or any(_rows(loop, site) for loop in nodes)
+
+
+def _only_given(site: Site) -> bool:
+    """Is it only known of the function that it is given tensors, and of no call in a step?"""
+    return site.heat.level is Level.HOT and not site.heat.because.endswith(TRAINING_STEP)
+
+
+def _copied_in_steps(site: Site) -> bool:
+    """Does a step copy to the host what it might as well compute with where it is?
+
+    An array is for somebody who cannot: a solver, a viewer, a store; but an array of one number is
+    read like any other. And of what some loop calls, it is not known that a step does.
+    """
+    if AS_ARRAY in site.traits:
+        return False
+    return site.operation == "tolist" or site.heat.around is Level.STEP
+
+
+# The trait of what reads a number in a function that is declared to return nothing but numbers:
+# who calls it asks for the number.
+AS_DECLARED = "as-declared"
+# The trait of a copy that is made to be an array of more than one number.
+AS_ARRAY = "as-array"
+
+
+def made_arrays(function: ast.AST, qualify: Callable[[ast.expr], str]) -> frozenset[int]:
+    """The calls of a function, by identity, on the way to an array: ``x.cpu().float().numpy()``."""
+    found: set[int] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="numpy")):
+                _note_calls(node, found)
+            case ast.Call(func=ast.Attribute() as func, args=[made, *_]):
+                if qualify(func).startswith("numpy."):
+                    found.add(id(node))
+                    _note_calls(made, found)
+    return frozenset(found)
+
+
+def _note_calls(node: ast.AST, found: set[int]) -> None:
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Call):
+            found.add(id(node))
+            node = node.func
+        else:
+            node = node.value
 
 
 def _rows(loop: ast.AST, site: Site) -> bool:

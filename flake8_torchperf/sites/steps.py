@@ -81,6 +81,39 @@ def _runs_itself(info: FunctionInfo) -> bool:
     )
 
 
+def runs_what_it_is_given(info: FunctionInfo) -> bool:
+    """Does it run a model that it is given in its loop over steps or batches?
+
+    ``def sample(model, x, sigmas)``, ``def accuracy(model, images, batch_size)``: what stands
+    beside that loop is done once for all of its rounds.
+    """
+    arguments = info.node.args
+    given = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    calls = {
+        id(call): call
+        for call in info.nodes.of(ast.Call)
+        if isinstance(call.func, ast.Name) and call.func.id in given
+    }
+    return bool(calls) and any(
+        _takes_further(loop, [calls[id(n)] for n in ast.walk(loop) if id(n) in calls])
+        for loop in info.nodes.of_any(ast.For, ast.While)
+    )
+
+
+def _takes_further(loop: ast.AST, calls: list[ast.Call]) -> bool:
+    """Is each round of a loop with these calls a step, or made with what the last one made?"""
+    if not calls or makes_steps(loop) or goes_through_data(loop):
+        return bool(calls)
+    told = {name for call in calls for name in _given(call)}
+    return any(
+        isinstance(node, (ast.Assign, ast.AugAssign))
+        and not told.isdisjoint(
+            _bound(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+        )
+        for node in ast.walk(loop)
+    )
+
+
 def shows_check(info: FunctionInfo) -> bool:
     """``check_equivariance``, which prints or asserts: a person runs it to see whether it holds.
 

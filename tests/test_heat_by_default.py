@@ -1,0 +1,176 @@
+"""What fresh libraries showed to be wanted or done once: silent by default, reported in scope `all`.
+
+Each program of the first table has its findings in scope `all` alone; its near neighbours in the
+second are reported in both.
+"""
+
+from __future__ import annotations
+
+from linting import ALL, HOT, check, findings, program, table
+
+SILENT = {
+    "an array for somebody who computes with arrays": """
+        class Matcher(nn.Module):
+            def forward(self, cost: Tensor):
+                rows, columns = assign(cost.detach().cpu().numpy())  # TPF102
+                scores = cost.to("cpu").float().numpy()  # TPF102
+                table = np.asarray(cost.cpu())  # TPF102
+                return rows, columns, scores, table
+        """,
+    "copies in what some loop calls": """
+        def send(image: Tensor):
+            store(image.cpu())  # TPF102
+
+        def main(images):
+            for image in images:
+                send(image)
+        """,
+    "taking a tensor apart is one unbind": """
+        class Attention(nn.Module):
+            def forward(self, qkv: Tensor):
+                q, k, v = qkv.permute(2, 0, 1)  # TPF201
+                return q @ k @ v
+        """,
+    "a number that is declared to be the result": """
+        def sparsity(x: Tensor) -> dict[str, float]:
+            return {"zeros": (x == 0).float().mean().item()}  # TPF101
+
+        def same(x: Tensor, y: Tensor) -> bool:
+            return torch.equal(x, y)  # TPF105
+
+        def sizes(x: Tensor) -> tuple[int, float]:
+            return int(x.argmax()), float(x.max())  # TPF101, TPF101
+        """,
+    "a model that is given, run in a loop over steps or batches": """
+        def sample(model, x: Tensor, sigmas: Tensor):
+            lowest = sigmas[sigmas > 0].min()  # TPF402
+            for i in range(len(sigmas) - 1):
+                denoised = model(x, sigmas[i])
+                x = x + denoised * lowest
+            return x
+
+        def accuracy(model: nn.Module, x: Tensor, y: Tensor, batch_size: int):
+            right = torch.zeros((), device=x.device)
+            for start in range(0, len(x), batch_size):
+                right += (model(x[start : start + batch_size]) == y[start]).sum()
+            return right.item() / len(x)  # TPF101
+        """,
+    "what only the end of an evaluation calls": """
+        def _area(scores: Tensor, target: Tensor):
+            if target.sum() == 0:  # TPF301
+                return scores.mean()
+            return scores[target > 0].mean()  # TPF402
+
+        class Area(Metric):
+            def compute(self):
+                return _area(self.scores, self.target)
+        """,
+    "a number that processes tell each other, by whatever name": """
+        def gathered(comm, x: Tensor, leads: bool):
+            if leads:
+                size = torch.tensor([x.ndim], device=x.device)
+            else:
+                size = torch.zeros(1, device=x.device)
+            comm.broadcast(size, src=0)
+            return x.new_empty(size.item())  # TPF101
+        """,
+}
+
+
+@table(SILENT)
+def test_what_is_wanted_or_done_once(code: str) -> None:
+    check(code, ALL)
+    assert findings(program(code), HOT) == []
+
+
+REPORTED = {
+    "a copy that a step computes with": """
+        class Router(nn.Module):
+            def forward(self, scores: Tensor):
+                counts = self.count(scores)
+                return counts.sum() + scores.detach().to("cpu").sum()  # TPF102
+
+            def count(self, scores: Tensor):
+                return (scores > 0).sum(0).cpu()  # TPF102
+        """,
+    "copies in what a loop over steps calls": """
+        def send(image: Tensor):
+            store(image.cpu())  # TPF102
+
+        def fit(images, optimizer):
+            for image in images:
+                optimizer.zero_grad()
+                send(image)
+        """,
+    "a list of numbers in what some loop calls": """
+        def widths(image: Tensor):
+            return image.sum(0).tolist()  # TPF102
+
+        def main(images):
+            for image in images:
+                widths(image)
+        """,
+    "a number that a step asks for": """
+        def largest(x: Tensor) -> int:
+            return int(x.max())  # TPF101
+
+        class Pool(nn.Module):
+            def forward(self, batch: Tensor):
+                return torch.zeros(largest(batch), device=batch.device)
+        """,
+    "numbers beside something else, and those in a loop": """
+        def lowest(x: Tensor) -> tuple[Tensor, float]:
+            return x, x.min().item()  # TPF101
+
+        def each(xs: list[Tensor]) -> list[float]:
+            return [x.mean().item() for x in xs]  # TPF101
+        """,
+    "a function that is given, called once or for each of many things": """
+        def applied(f, x: Tensor, parts: list[Tensor]):
+            low = x[x > 0]  # TPF402
+            for part in parts:
+                f(part)
+            return f(low)
+        """,
+    "a mean over processes": """
+        def mean(comm, x: Tensor, n: int):
+            total = torch.zeros(1, device=x.device)
+            comm.all_reduce(total)
+            return x / total.item()  # TPF101
+        """,
+    "more than one number that is handed on": """
+        def gathered(comm, x: Tensor):
+            rows = torch.zeros(9, device=x.device)
+            comm.broadcast(rows, src=0)
+            return rows.max().item()  # TPF101
+        """,
+}
+
+
+@table(REPORTED)
+def test_what_is_reported_all_the_same(code: str) -> None:
+    check(code, HOT)
+
+
+NO_SITE = {
+    "what is indexed by a mask on the host": """
+        def step(tokens, mask: Tensor):
+            kept = mask.bool().cpu()  # TPF102
+            return [t[m].tolist() for t, m in zip(tokens, kept)]
+        """,
+    "which of several ways to call it, starred arguments leave open": """
+        def narrowed(x: Tensor, part, sizes):
+            return x.narrow(0, *part), x.narrow(0, part, math.prod(sizes))
+        """,
+    "a mesh of devices lies on the host": """
+        from torch.distributed.device_mesh import DeviceMesh
+
+        def ranks(mesh: DeviceMesh):
+            return mesh.mesh.flatten().tolist()
+        """,
+}
+
+
+@table(NO_SITE)
+def test_what_is_no_site(code: str) -> None:
+    check(code, ALL)
