@@ -6,7 +6,11 @@ second are reported in both.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from linting import ALL, HOT, check, findings, program, table
+
+from flake8_torchperf.pipeline import lint
 
 SILENT = {
     "an array for somebody who computes with arrays": """
@@ -162,6 +166,11 @@ NO_SITE = {
         def narrowed(x: Tensor, part, sizes):
             return x.narrow(0, *part), x.narrow(0, part, math.prod(sizes))
         """,
+    "what takes several indices, or a mask, is no list": """
+        def scaled(x: Tensor, text: str, rows: list[Tensor]):
+            scale = text[:, None]
+            return scale * torch.ones(3, device="cuda", dtype=torch.long), rows[x > 0]  # TPF402
+        """,
     "a mesh of devices lies on the host": """
         from torch.distributed.device_mesh import DeviceMesh
 
@@ -174,3 +183,29 @@ NO_SITE = {
 @table(NO_SITE)
 def test_what_is_no_site(code: str) -> None:
     check(code, ALL)
+
+
+QUANTISER = """
+import torch
+from torch import Tensor, nn
+
+def packed(weight: Tensor):
+    return weight[weight > 0]
+
+def clipped(x: Tensor):
+    return x[x > 0]
+
+class FakeQuantizer(nn.Module):
+    def forward(self, x: Tensor):
+        return clipped(x)
+"""
+
+
+def test_a_model_is_quantised_once_but_by_what_a_step_calls(tmp_path: Path) -> None:
+    file = tmp_path / "quantization" / "packing.py"
+    file.parent.mkdir()
+    for name in (file.parent / "__init__.py", tmp_path / "__init__.py"):
+        name.write_text("")
+    file.write_text(QUANTISER)
+    assert [f.line for f in lint(QUANTISER, str(file), HOT)] == [9]
+    assert [f.line for f in lint(QUANTISER, str(file), ALL)] == [6, 9]

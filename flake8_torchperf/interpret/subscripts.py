@@ -68,6 +68,8 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
     """The item, for a base and index values that are already known."""
     if isinstance(base, Union):
         kept = [o for o in base.options if not isinstance(o, (NoneValue, Opaque, Scalar))]
+        if _of_no_sequence(indices):
+            kept = [o for o in kept if not isinstance(o, Sequence)] or kept
         return join_all(index_value(o, indices, node, ctx) for o in kept)
     tensor = tensor_of(base)
     if tensor is not None:
@@ -75,6 +77,8 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
         _tensor_reads(tensor, indices, node, ctx, "read")
         return _tensor_item(tensor, indices)
     match base:
+        case Sequence() if _of_no_sequence(indices):
+            return _masked_unknown(indices, node, ctx)
         case Sequence():
             return _sequence_item(base, indices, ctx)
         case Mapping_():
@@ -84,7 +88,7 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
             return NDARRAY
         case Opaque(what="host batch"):
             return attributes.host_batch_item(node)
-        case Scalar(kind="str"):
+        case Scalar(kind="str") if not _of_no_sequence(indices):
             return STR
         case Instance(parts=Sequence() as parts):
             return _sequence_item(parts, indices, ctx)
@@ -93,6 +97,16 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
         case UnknownValue():
             return _masked_unknown(indices, node, ctx)
     return UNKNOWN
+
+
+def _of_no_sequence(indices: list[Index]) -> bool:
+    """``x[:, None]``, ``x[mask]``: lists, tuples and text take one index, and it is no mask."""
+    if len(indices) > 1:
+        return True
+    return any(
+        isinstance(index.value, Tensor) and index.value.dtype == "bool" and not index.value.scalar
+        for index in indices
+    )
 
 
 def _array_index(indices: list[Index], ctx: Context) -> None:

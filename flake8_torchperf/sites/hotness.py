@@ -271,11 +271,18 @@ def function_heat(
     if info.name not in FITTING and given_tensors():
         if runs_what_it_is_given(info):
             return Heat(Level.COLD, f"in {info.name}, {OUTSIDE}", around=Level.HOT)
+        if not OFFLINE.isdisjoint(re.split(r"[._]", info.module.name)):
+            return Heat(Level.COLD, f"in {info.name}, of a module that works on a model's weights")
         return Heat(Level.HOT, f"in {info.name}, which computes on the tensors it is given")
     loops = not shows_check(info) and not ends_evaluation(info)
     return Heat(Level.COLD, f"in {info.name}", loops=loops)
 
 
+# Words of a module's name that say it: a model is quantised, or its weights packed, once. What runs
+# in each step there has a name that says so, or is seen to be called.
+OFFLINE = frozenset((
+    "quantization", "compression", "compressor", "compressors", "gptq", "awq", "autoround",
+))  # fmt: skip
 # Methods that are called once with all the data, as scikit-learn's are; their loops are over steps.
 FITTING = frozenset(("fit", "fit_transform", "fit_predict"))
 
