@@ -69,6 +69,46 @@ SILENT = {
             def compute(self):
                 return _area(self.scores, self.target)
         """,
+    "what is logged, in the last round as well": """
+        def train(model, loader, meter):
+            for i, x in enumerate(loader):
+                loss = model(x).mean()
+                loss.backward()
+                if i % 50 == 0 or i == len(loader) - 1:
+                    meter.update(loss.item())  # TPF101
+        """,
+    "the first round of a loop": """
+        def tuned(x: Tensor, iters: int):
+            best = None
+            for i in range(iters):
+                if best is None:
+                    best = x.mean().item()  # TPF101
+                x = torch.sin(x)
+            return x, best
+        """,
+    "an operation of a library of its own": """
+        @linalg.cholesky.register
+        def _(a: Tensor, upper: bool = False) -> Tensor:
+            return torch.linalg.cholesky(a, upper=upper)  # TPF404
+        """,
+    "what is debugged in what a step makes": """
+        class Graph(nn.Module):
+            def forward(self, x: Tensor):
+                return self.build_matrix(x)
+
+            def build_matrix(self, x: Tensor):
+                if self.debug:
+                    self.show(x.max().item())  # TPF101
+                return x
+        """,
+    "arrays of the outputs of what some loop calls": """
+        class Model:
+            def predict(self, loader):
+                return [self._predict_batch(x) for x in loader]
+
+            def _predict_batch(self, x: Tensor):
+                return [y.cpu().numpy() for y in self.network(torch.sin(x)).split(3)]  # TPF102
+        """,
     "a number that processes tell each other, by whatever name": """
         def gathered(comm, x: Tensor, leads: bool):
             if leads:
@@ -135,6 +175,26 @@ REPORTED = {
             for part in parts:
                 f(part)
             return f(low)
+        """,
+    "what is asked for in some rounds and in others, or may be None again": """
+        def train(model, loader, meter, best):
+            for i, x in enumerate(loader):
+                loss = torch.sin(model(x)).mean()
+                if i % 50 == 0 or meter.tired:
+                    meter.update(loss.item())  # TPF101
+                if best is None:
+                    best = loss.item()  # TPF101
+                last = None
+                if last is None:
+                    last = loss.item()  # TPF101
+        """,
+    "an operation under a name, and what registers something else": """
+        def inverse(a: Tensor):
+            return torch.linalg.inv(a)  # TPF404
+
+        @solve.register
+        def _(a: Tensor, b: Tensor):
+            return a @ torch.linalg.inv(b)  # TPF404
         """,
     "a mean over processes": """
         def mean(comm, x: Tensor, n: int):

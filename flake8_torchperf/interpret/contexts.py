@@ -178,7 +178,7 @@ CHECKING = re.compile(r"check|validat|verif|assert|finite|nan|safe")
 # How the name of an option begins that asks for a check: `args.check_for_nan`. What is named
 # `validate_structure` may be the whole of a validation.
 ASKING = ("check_", "verify_")
-FIRST = "on the first call"
+FIRST = "on the first call, or in the first round"
 # Words of a flag by which a program logs in some steps: `should_log`, `do_logging`.
 LOGGED = frozenset(("log", "logging", "report", "print", "plot"))
 WHETHER = frozenset(("should", "do", "need", "needs", "must", "is", "want", "to"))
@@ -243,11 +243,14 @@ def _joint_guard(
 ) -> tuple[str, bool] | None:
     """The guard that several tests joined by ``and`` or ``or`` make.
 
-    `a and guard`: the branch runs only with the guard. `a or guard`: it may without.
+    `a and guard`: the branch runs only with the guard. `a or guard`: it may without one, unless
+    ``a`` is another.
     """
     if len(set(guards)) == 1:
         return guards[0]
     decisive = isinstance(operator, ast.And)
+    if all(found is not None and found[1] != decisive for found in guards):
+        return next((one for one in guards if one is not None and one[0] != TRACING_ONLY), None)
     return next((found for found in guards if found is not None and found[1] == decisive), None)
 
 

@@ -24,7 +24,7 @@ from flake8_torchperf.sites.exchanged import exchanged
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 from flake8_torchperf.sites.names import named_for_the_host, root, used_by_numpy
-from flake8_torchperf.sites.reads import AS_ARRAY, AS_DECLARED, made_arrays
+from flake8_torchperf.sites.reads import AS_ARRAY, AS_DECLARED, AS_NAMED, made_arrays
 from flake8_torchperf.sites.steps import (
     OF_PIPELINE,
     OUTSIDE,
@@ -78,6 +78,8 @@ def emit(
         traits = (*traits, AS_ARRAY)
     if kind in NUMBERS and not ctx.loops and _declares(ctx.node, NUMERIC, NUMERIC_TYPES):
         traits = (*traits, AS_DECLARED)
+    if kind in READING and _is_returned(ctx.node, node):
+        traits = (*traits, AS_NAMED)
     if "vmap" in ctx.traits and not names_rows(operand_node or node, ctx):
         ctx = ctx.unmark("vmap")
     why = _for_a_purpose(ctx, kind, operation, node, traits) or _wanted(
@@ -251,6 +253,19 @@ def _given_to_numpy(function: FunctionNode, ctx: Context) -> frozenset[str]:
     return ctx.machine.kept(key, lambda: used_by_numpy(function, ctx.module.qualify))
 
 
+def _is_returned(function: FunctionNode | None, node: ast.AST) -> bool:
+    """Is it what a function returns that is registered as an operation's way with tensors?
+
+    ``@linalg.inv.register`` above ``def _(x): return torch.linalg.inv(x)``.
+    """
+    if function is None or not isinstance(node, ast.Call):
+        return False
+    made = [d.func if isinstance(d, ast.Call) else d for d in function.decorator_list]
+    if not any(isinstance(one, ast.Attribute) and one.attr == "register" for one in made):
+        return False
+    return any(isinstance(s, ast.Return) and s.value is node for s in ast.walk(function))
+
+
 def _wraps(ctx: Context, node: ast.Call) -> bool:
     """``def unique(x): return torch.unique(x)``: who calls it asks for what the operation does."""
     match node.func:
@@ -317,10 +332,10 @@ def _waits_somewhere(node: ast.AST) -> bool:
 
 def heat(ctx: Context) -> Heat:
     """How often the place of a context runs, and why."""
+    if ctx.demoted:  # also where the calls of a function will make it hot
+        return Heat(Level.COLD, ctx.demoted)
     if ctx.base.level is Level.COLD and ctx.base_stays_cold:
         return ctx.base
-    if ctx.demoted:
-        return Heat(Level.COLD, ctx.demoted)
     if ctx.base.level is Level.COLD and all(_written_out(place.node) for place in ctx.loops):
         return ctx.base
     if ctx.loops:

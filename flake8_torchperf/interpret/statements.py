@@ -66,7 +66,7 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
 )
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.sites.once import made_once
+from flake8_torchperf.sites.once import in_first_round, made_once
 from flake8_torchperf.suspects.modulemap import ClassInfo, local_class
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ def _if(node: ast.If, env: Env, ctx: Context) -> Flow:
 def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
     raising = ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND
     expressions.truth(node.test, env, ctx, "if-raise" if raising else operation)
-    guard = guard_of(node.test, env, ctx) or ((FIRST, True) if made_once(node) else None)
+    guard = guard_of(node.test, env, ctx) or _first(node, ctx)
     yes = narrow(node.test, env, ctx, True)
     no = narrow(node.test, env, ctx, False)
     taken = Flow(None)
@@ -313,6 +313,13 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
     elif no is not None and node.orelse:
         other = block(node.orelse, no, branch_context(ctx, guard, node.orelse, holds=False))
     return _after(node.test, guard, taken, other, env, ctx)
+
+
+def _first(node: ast.If, ctx: Context) -> tuple[str, bool] | None:
+    """The guard of a branch that only the first call, or the first round of its loop, takes."""
+    loop = ctx.loops[-1].node if ctx.loops else None
+    first = made_once(node) or in_first_round(node, loop, ctx.node)
+    return (FIRST, True) if first else None
 
 
 def _after(

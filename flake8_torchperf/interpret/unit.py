@@ -152,7 +152,8 @@ def _warmed(site: Site, heat: Heat, called: Heat) -> Site:
     if site.heat is heat:
         return replace(site, heat=called)
     if site.heat.level is Level.LOOP and site.heat.around is max(heat.level, heat.around):
-        around = max(called.level, called.around)
+        # Of what only some loop calls it is not known that it is part of a step.
+        around = called.around if called.level is Level.STEP else called.level
         return replace(site, heat=replace(site.heat, around=around))
     return site
 

@@ -25,6 +25,38 @@ def made_once(node: ast.If) -> bool:
     return False
 
 
+def in_first_round(node: ast.If, loop: ast.AST | None, function: ast.AST | None) -> bool:
+    """``if best is None:`` above ``best = ...`` in a loop before which ``best = None`` stands.
+
+    Nothing else in the loop may make it None again.
+    """
+    match node.test:
+        case ast.Compare(
+            left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]
+        ):
+            pass
+        case _:
+            return False
+    if loop is None or function is None or not any(_binds(s, name) for s in node.body):
+        return False
+    if any(_binds(inner, name, to_none=True) for inner in ast.walk(loop)):
+        return False
+    return any(_binds(inner, name, to_none=True) for inner in ast.walk(function))
+
+
+def _binds(node: ast.AST, name: str, *, to_none: bool = False) -> bool:
+    match node:
+        case ast.Assign(targets=targets, value=value):
+            pass
+        case ast.AnnAssign(target=target, value=ast.expr() as value):
+            targets = [target]
+        case _:
+            return False
+    if to_none and not (isinstance(value, ast.Constant) and value.value is None):
+        return False
+    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+
+
 def _turned_off(node: ast.If) -> bool:
     """``if self.first:`` above ``self.first = False``: does the branch end what let it run?"""
     flag = ast.unparse(node.test)

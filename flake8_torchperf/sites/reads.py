@@ -24,7 +24,7 @@ KEEPING = frozenset((
 
 def asked_for(site: Site) -> Site:
     """The site, cold if it is a read that was asked for, and none that each step repeats."""
-    if AS_DECLARED in site.traits and _only_given(site):
+    if not {AS_DECLARED, AS_NAMED}.isdisjoint(site.traits) and _only_given(site):
         return replace(site, heat=replace(site.heat, level=Level.COLD))
     if not _is_asked_for(site) or _repeated(site):
         return site
@@ -85,6 +85,8 @@ def _copied_in_steps(site: Site) -> bool:
 # The trait of what reads a number in a function that is declared to return nothing but numbers:
 # who calls it asks for the number.
 AS_DECLARED = "as-declared"
+# The trait of an operation that is all that its function does: who calls it asks for that.
+AS_NAMED = "as-named"
 # The trait of a copy that is made to be an array of more than one number.
 AS_ARRAY = "as-array"
 
