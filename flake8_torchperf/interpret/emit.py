@@ -263,7 +263,14 @@ def _is_returned(function: FunctionNode | None, node: ast.AST) -> bool:
     made = [d.func if isinstance(d, ast.Call) else d for d in function.decorator_list]
     if not any(isinstance(one, ast.Attribute) and one.attr == "register" for one in made):
         return False
-    return any(isinstance(s, ast.Return) and s.value is node for s in ast.walk(function))
+    return any(isinstance(s, ast.Return) and _whole(s.value) is node for s in ast.walk(function))
+
+
+def _whole(value: ast.expr | None) -> ast.expr | None:
+    """``solve(a, b)`` of ``solve(a, b).solution`` and ``solve(a, b)[0]``."""
+    while isinstance(value, (ast.Attribute, ast.Subscript)):
+        value = value.value
+    return value
 
 
 def _wraps(ctx: Context, node: ast.Call) -> bool:
