@@ -67,9 +67,10 @@ def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
     Where flake8 reads standard input, a lone carriage return ends a line for Python's parser and
     none for flake8.
     """
-    if not any("\r" in line for line in lines):
+    text = "".join(lines)
+    if "\r" not in text:
         return tuple(lines)
-    return tuple(io.StringIO("".join(lines), newline="").readlines())
+    return tuple(io.StringIO(text, newline="").readlines())
 
 
 def _compiled(module: ModuleMap, options: Options) -> CompiledCode | None:

@@ -91,6 +91,8 @@ def _type_arguments(node: ast.Subscript) -> list[ast.expr]:
 
 def dotted_name(node: ast.expr) -> str:
     """``a.b.c`` for a name or attribute chain, "" for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)

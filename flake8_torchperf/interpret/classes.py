@@ -6,6 +6,7 @@ Enters an instance or class value; leaves the values of members. Must not know s
 from __future__ import annotations
 
 import ast
+import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -61,7 +62,7 @@ def record_attribute(owner: Sequence, name: str, ctx: Context) -> Value | None:
 
 def _bound(method: Function, owner: Value, ctx: Context) -> Value:
     """A method of an object, or what the property gives that it is."""
-    bound = replace(method, bound=owner)
+    bound = Function(method.info, method.key, owner)
     if any(d.rpartition(".")[2] in PROPERTIES for d in method.info.decorators):
         return functions.call_bound(bound, ctx)
     return bound
@@ -136,7 +137,7 @@ def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[st
     return frozenset(
         method.key
         for base in lineage(info, ctx.machine)
-        if not isinstance(base, str)
+        if not isinstance(base, str) and name in base.written_by
         for method in _writers(base, name)
         if functions.out_of_reach(method, ctx)
     )
@@ -144,7 +145,7 @@ def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[st
 
 def _writers(base: ClassInfo, name: str) -> list[FunctionInfo]:
     """The methods of a class that write an attribute, as far as they are looked at."""
-    return [*base.writers.get(name, ()), *base.setters.get(name, ())][:MAX_WRITERS]
+    return base.written_by.get(name, [])[:MAX_WRITERS]
 
 
 def _of_lineage(info: ClassInfo, name: str, key: tuple[object, ...], ctx: Context) -> Value | None:
@@ -177,11 +178,11 @@ def _answers_as_other(value: Value, name: str, info: ClassInfo, machine: Machine
 
 def _documented(info: ClassInfo, name: str, machine: Machine) -> Value | None:
     """What a class's docstring says of an attribute; None where it says nothing."""
-    docstring = ast.get_docstring(info.node) if info.node.body else None
-    if not docstring or name not in docstring:
+    raw = ast.get_docstring(info.node, clean=False) if info.node.body else None
+    if not raw or name not in raw:
         return None
     reason = Reason(f"docstring of `{info.name}`")
-    found = documented(docstring, name, reason, machine)
+    found = documented(inspect.cleandoc(raw), name, reason, machine)
     return None if found == UNKNOWN else found
 
 

@@ -102,18 +102,12 @@ def _own_calls(info: FunctionInfo, klass: ClassInfo, machine: Machine) -> list[F
 def _find_own_calls(
     info: FunctionInfo, klass: ClassInfo, machine: Machine
 ) -> Iterator[FunctionInfo]:
-    parameters = [*info.node.args.posonlyargs, *info.node.args.args]
-    me = parameters[0].arg if parameters else ""
-    for call in info.nodes.of(ast.Call):
-        match call.func:
-            case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == me:
-                found = find_method(klass, attr, machine)
-            case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=attr):
-                found = _inherited(info, attr, machine)
-            case ast.Name(id=name) if name == me:
-                found = find_method(klass, "forward", machine)
-            case _:
-                continue
+    for name in info.own_calls:
+        found = find_method(klass, name, machine)
+        if found is not None:
+            yield found.info
+    for name in info.super_calls:
+        found = _inherited(info, name, machine)
         if found is not None:
             yield found.info
 

@@ -240,7 +240,9 @@ def _told_by_ranks(
     if ctx.node is None or kind not in FROM_DEVICE:
         return False
     function, qualify = ctx.node, ctx.module.qualify
-    names = ctx.machine.kept(("exchanged", id(function)), lambda: exchanged(function, qualify))
+    names = ctx.machine.kept(
+        ("exchanged", id(function)), lambda: exchanged(ctx.module.nodes(function), qualify)
+    )
     read = operand_node if operand_node is not None else node
     return bool(names) and any(
         isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(read)
@@ -250,7 +252,9 @@ def _told_by_ranks(
 def _given_to_numpy(function: FunctionNode, ctx: Context) -> frozenset[str]:
     """What numpy is given of a function's names; asked for each of its sites, so kept."""
     key = ("given to numpy", id(function))
-    return ctx.machine.kept(key, lambda: used_by_numpy(function, ctx.module.qualify))
+    return ctx.machine.kept(
+        key, lambda: used_by_numpy(ctx.module.nodes(function), ctx.module.qualify)
+    )
 
 
 def _is_returned(function: FunctionNode | None, node: ast.AST) -> bool:

@@ -29,7 +29,7 @@ from flake8_torchperf.interpret.telling import (
 from flake8_torchperf.interpret.uses import Use, value_of
 from flake8_torchperf.interpret.values import NONE, UNKNOWN, Value, union
 from flake8_torchperf.knowledge.returns import TensorReturn
-from flake8_torchperf.suspects.walk import PLAIN, children
+from flake8_torchperf.suspects.walk import PLAIN, children, put_children
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Machine
@@ -240,7 +240,7 @@ def _expressions(statement: ast.stmt) -> list[ast.AST]:
         if kind in ASKED:
             found.append(node)
         if kind not in PLAIN and kind is not ast.Lambda:
-            waiting.extend(children(node))
+            put_children(node, waiting)
     return found
 
 
@@ -352,6 +352,10 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
                 if loss is not None:
                     _tell(_use_of(loss, aliases), "`.backward()` goes through it")
             _passed(func, node, aliases, known)
+        case ast.Attribute(value=ast.Attribute()):
+            pass
+        case ast.Attribute(value=ast.Name(id=name)) if name not in aliases:
+            pass
         case ast.Attribute(ctx=ast.Load(), value=base, attr=attr):
             if foreign(attr, known.table):
                 for use in (*_use_of(base, aliases), *_made_of(base, aliases, known)):
@@ -414,6 +418,9 @@ def _tell(uses: Uses, told: str, *, mask: bool = False) -> None:
 
 def _passed(func: ast.expr, call: ast.Call, aliases: Aliases, known: Knowledge) -> None:
     """``torch.isinf(x)``: where every overload takes a tensor, ``x`` is one."""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if not any(isinstance(one, (ast.Name, ast.Subscript)) for one in given):
+        return  # nothing that has a use
     name = known.module.qualify(func)
     if not name.startswith("torch."):
         if isinstance(func, ast.Name) or _is_own(func):
@@ -423,14 +430,19 @@ def _passed(func: ast.expr, call: ast.Call, aliases: Aliases, known: Knowledge) 
     if op is None or name.endswith("set_rng_state"):
         return  # a generator's state lies on the host
     for position, argument in enumerate(call.args):
+        uses = _use_of(argument, aliases)
+        part = _use_of(argument.value, aliases) if _takes_a_part(argument) else ()
+        if not uses and not part:
+            continue
         types = _types(op, position)
-        _given(_use_of(argument, aliases), types, name)
-        if "T" in types <= NUMBERS and _takes_a_part(argument):
-            _tell(_use_of(argument.value, aliases), f"a part of it is passed to `{name}`")
+        _given(uses, types, name)
+        if "T" in types <= NUMBERS:
+            _tell(part, f"a part of it is passed to `{name}`")
     for keyword in call.keywords:
-        if keyword.arg in REQUIRED:
+        uses = _use_of(keyword.value, aliases) if keyword.arg in REQUIRED else ()
+        if uses:
             types = {p.type for o in op.overloads for p in o.params if p.name == keyword.arg}
-            _given(_use_of(keyword.value, aliases), types, name)
+            _given(uses, types, name)
 
 
 # Kinds of parameters that take a tensor or a number, which no part of anything is.

@@ -386,7 +386,12 @@ def constant(value: object) -> Value:
 def _observe(
     info: FunctionInfo, bound: Value | None, arguments: Arguments, machine: Machine
 ) -> None:
-    """Remember what a call gives: it tells of parameters that say nothing of themselves."""
+    """Remember what a call gives: it tells of parameters that say nothing of themselves.
+
+    Only of the linted module's own functions: no others are interpreted for themselves.
+    """
+    if info.module is not machine.project.linted:
+        return
     given: Env = {}
     _bind(info, given, arguments, skip=bool(self_name(info)) and bound is not None)
     note_call(machine, info.key, given)

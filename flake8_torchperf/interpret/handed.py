@@ -50,9 +50,13 @@ def for_arguments(callee: Value, node: ast.Call, ctx: Context) -> Context:
     among the arguments is no loop around the call.
     """
     sent = callee == UNKNOWN and isinstance(node.func, ast.Attribute) and node.func.attr in SENDING
-    if sent or _takes_host(callee) or any(k.arg == "return_tensors" for k in node.keywords):
+    if sent or _takes_host(callee) or _wants_tensors(node.keywords):
         return ctx.mark(GIVEN_AWAY).but(given=len(ctx.loops))
     return ctx.unmark(GIVEN_AWAY) if GIVEN_AWAY in ctx.traits else ctx
+
+
+def _wants_tensors(keywords: list[ast.keyword]) -> bool:
+    return bool(keywords) and any(k.arg == "return_tensors" for k in keywords)
 
 
 def _takes_host(callee: Value) -> bool:

@@ -34,7 +34,7 @@ from flake8_torchperf.interpret.values import (
     join_all,
 )
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.suspects.walk import once
+from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context
@@ -188,7 +188,7 @@ def _as_index(node: ast.expr, ctx: Context) -> bool:
 def _in_index_tuples(function: ast.AST) -> frozenset[int]:
     """The calls that are indices themselves, and what each is given, by identity."""
     found: set[int] = set()
-    for inner in ast.walk(function):
+    for inner in walk([function]):
         match inner:
             case ast.Subscript(slice=ast.Call(args=[given]) as call):
                 found.update((id(call), id(given)))

@@ -79,6 +79,13 @@ def kind_of_instance(owner: Instance, machine: Machine) -> str:
 
 def find_method(info: ClassInfo, name: str, machine: Machine) -> Function | None:
     """The method of that name, its own or inherited from a class we can read."""
+    key = ("method", info.key, name)
+    if key not in machine.summaries:
+        machine.summaries[key] = _find_method(info, name, machine)
+    return machine.summaries[key]  # type: ignore[return-value]
+
+
+def _find_method(info: ClassInfo, name: str, machine: Machine) -> Function | None:
     for base in lineage(info, machine):
         if not isinstance(base, str) and name in base.methods:
             method = base.methods[name]

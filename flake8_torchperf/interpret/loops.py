@@ -246,7 +246,7 @@ def _mentions(node: ast.expr, name: str) -> bool:
 
 def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
     """``x = torch.cat([x, y])`` in a loop: everything gathered so far is copied each time."""
-    if not ctx.loops or not isinstance(value, ast.Call):
+    if not isinstance(value, ast.Call):
         return
     path = path_of(target)
     pieces = _pieces(value)

@@ -57,7 +57,8 @@ def _sets_default(module: ModuleMap, ctx: Context) -> bool:
     key = ("default device", id(module))
     found = ctx.machine.summaries.get(key)
     if found is None:
-        named = any(name in line for line in module.lines for name in DEFAULTS)
+        text = "".join(module.lines)
+        named = any(name in text for name in DEFAULTS)
         found = named and any(
             isinstance(node, ast.Call)
             and isinstance(node.func, (ast.Attribute, ast.Name))

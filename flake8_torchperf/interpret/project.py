@@ -29,7 +29,7 @@ class Project:
     """Reads the packages that the linted module's own package belongs to, lazily."""
 
     def __init__(self, module: ModuleMap, reads: dict[str, str] | None = None) -> None:
-        self._here = module
+        self.linted = module
         self._reads = {} if reads is None else reads
         self._root = _root(module)
         self._top = module.name.partition(".")[0] if module.package else ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from fnmatch import fnmatchcase
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.compiled import OWN_TRAITS
@@ -153,11 +154,15 @@ class Reach:
             )
         return self._calls
 
+    @cached_property
+    def _speaks_of_workers(self) -> bool:
+        return "num_workers" in "".join(self._module.lines)
+
     def _holds(self, nodes: Nodes) -> bool:
         """Is there one of the words, or a loop in a loop over what may be a loader?"""
         words = self._words
         loaded = len(nodes.of_any(ast.For, ast.While)) > 1 and not words.isdisjoint(LOADING)
-        if loaded and any("num_workers" in line for line in self._module.lines):
+        if loaded and self._speaks_of_workers:
             return True
         if SiteKind.OPTIMIZER_OPTION in self._spoken and _trains(nodes):
             return True

@@ -153,7 +153,8 @@ def _expression(node: ast.Expr, env: Env, ctx: Context) -> None:
 def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
     value = expressions.evaluate(node.value, env, _place_of_value(node, env, ctx))
     for target in node.targets:
-        loops.growth(target, node.value, env, ctx)
+        if ctx.loops:
+            loops.growth(target, node.value, env, ctx)
         if isinstance(value, Scalar) and value.read is not None:
             _running_total(target, node, value, ctx)
         if ctx.loops and isinstance(node.value, ast.BinOp):

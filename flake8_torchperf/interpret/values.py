@@ -299,9 +299,10 @@ def join(a: Value, b: Value) -> Value:
     """The least value that covers both: what a name may be where two paths meet."""
     if a is b or a == b:
         return _weaker(a, b)
-    if isinstance(a, Compared) or isinstance(b, Compared):
-        known = (UNKNOWN if isinstance(v, Compared) else v for v in (a, b))
-        return join(*known)
+    if isinstance(a, Compared):
+        return join(UNKNOWN, UNKNOWN if isinstance(b, Compared) else b)
+    if isinstance(b, Compared):
+        return join(a, UNKNOWN)
     match a, b:
         case Tensor(), Tensor():
             return join_tensors(a, b)
@@ -325,10 +326,10 @@ def join(a: Value, b: Value) -> Value:
             made = a.made and b.made
             return Mapping_(join(a.key, b.key), _mapped(a, b), _common_items(a, b), made)
     # A tensor on one of the paths is met, whatever a declaration allows on the other.
-    declared = any(isinstance(v, Union) and not v.met for v in (a, b))
+    declared = (isinstance(a, Union) and not a.met) or (isinstance(b, Union) and not b.met)
     met = not declared or isinstance(a, Tensor) or isinstance(b, Tensor)
     result = union((a, b))
-    return replace(result, met=met) if isinstance(result, Union) else result
+    return Union(result.options, met) if met and isinstance(result, Union) else result
 
 
 def join_all(values: Iterable[Value]) -> Value:
@@ -382,9 +383,10 @@ def _joined_dtype(a: Tensor, b: Tensor) -> str:
 
 def weaken(tensor: Tensor, to: Strength = Strength.INFERRED) -> Tensor:
     """The same tensor, on a reason that is at most as strong as ``to``."""
-    if tensor.reason.strength <= to:
+    why = tensor.reason
+    if why.strength <= to:
         return tensor
-    return replace(tensor, reason=replace(tensor.reason, strength=to))
+    return replace(tensor, reason=Reason(why.fact, why.node, why.because, to))
 
 
 def without(value: Value, *kinds: type[Any]) -> Value | None:

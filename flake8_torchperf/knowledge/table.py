@@ -56,6 +56,8 @@ TABLE_PATH: Final = Path(__file__).with_name("torch_table.json")
 MASK: Final = "<mask>"
 _CONDITIONAL: Final = frozenset("dhsy")
 _TENSOR_PREFIX: Final = "torch.Tensor."
+# Ways to call one operation that are remembered.
+MAX_RESOLVED: Final = 500
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,19 @@ class Op:
 
         `keywords` are names, or a mapping of names to kinds.
         """
-        return resolve(self.overloads, positional, keywords)
+        named = keywords.items() if isinstance(keywords, Mapping) else keywords
+        key = (tuple(positional), tuple(named))
+        found = self._resolved.get(key)
+        if found is None:
+            found = resolve(self.overloads, positional, keywords)
+            if len(self._resolved) < MAX_RESOLVED:
+                self._resolved[key] = found
+        return found
+
+    @cached_property
+    def _resolved(self) -> dict[tuple[object, ...], Return]:
+        """What calls of it return, by the kinds of their arguments: the same few for each file."""
+        return {}
 
     def flags_for(
         self,
@@ -185,6 +199,15 @@ class TorchClass:
 
     def method(self, name: str) -> Op | None:
         """The method of that name, its own or inherited from a public base."""
+        if name not in self._found:
+            self._found[name] = self._find(name)
+        return self._found[name]
+
+    @cached_property
+    def _found(self) -> dict[str, Op | None]:
+        return {}
+
+    def _find(self, name: str) -> Op | None:
         for owner in self._lineage():
             if name in owner.own_methods:
                 op = _op(f"{owner.qualified}.{name}", owner.own_methods[name])

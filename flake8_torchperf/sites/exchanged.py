@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flake8_torchperf.suspects.walk import Nodes
 
 # What makes a tensor of numbers of the host.
 MAKING = frozenset((
@@ -17,10 +21,9 @@ MAKING = frozenset((
 ))  # fmt: skip
 
 
-def exchanged(function: ast.AST, qualify: Callable[[ast.expr], str]) -> frozenset[str]:
+def exchanged(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[str]:
     """The names that a collective is given together with a number of the host, or that hold it."""
-    nodes = list(ast.walk(function))
-    calls = [n for n in nodes if isinstance(n, ast.Call) and _collective(n, qualify)]
+    calls = [call for call in nodes.of(ast.Call) if _collective(call, qualify)]
     if not calls:
         return frozenset()
     numbers = _numbers(nodes, qualify)
@@ -71,10 +74,10 @@ def _of_one(size: ast.expr) -> bool:
     return isinstance(size, ast.Constant) and size.value == 1
 
 
-def _numbers(nodes: list[ast.AST], qualify: Callable[[ast.expr], str]) -> set[str]:
+def _numbers(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> set[str]:
     """The names bound to nothing but such tensors, into which nothing else is written."""
     made: dict[str, bool] = {}
-    for node in nodes:
+    for node in nodes.of_any(ast.Assign, ast.AugAssign):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 made[name] = made.get(name, True) and _makes(value, qualify)
@@ -87,14 +90,12 @@ def _numbers(nodes: list[ast.AST], qualify: Callable[[ast.expr], str]) -> set[st
     return {name for name, alone in made.items() if alone}
 
 
-def _parts(nodes: list[ast.AST], found: set[str]) -> set[str]:
+def _parts(nodes: Nodes, found: set[str]) -> set[str]:
     """What a loop over such a name takes from it."""
     return {
         inner.id
-        for node in nodes
-        if isinstance(node, (ast.For, ast.comprehension))
-        and isinstance(node.iter, ast.Name)
-        and node.iter.id in found
+        for node in nodes.of_any(ast.For, ast.comprehension)
+        if isinstance(node.iter, ast.Name) and node.iter.id in found
         for inner in ast.walk(node.target)
         if isinstance(inner, ast.Name)
     }

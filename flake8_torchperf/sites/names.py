@@ -9,8 +9,13 @@ values or rules.
 from __future__ import annotations
 
 import ast
+from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flake8_torchperf.suspects.walk import Nodes
 
 # Words of a name, between underscores, that say where the thing lies.
 HOST_WORDS = frozenset(("cpu", "host", "np", "numpy", "ndarray"))
@@ -47,20 +52,21 @@ def _names_on_way(node: ast.AST | None) -> Iterator[str]:
                 return
 
 
-def used_by_numpy(function: ast.AST, qualify: Callable[[ast.expr], str]) -> frozenset[str]:
+def used_by_numpy(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[str]:
     """The names of a function, bound no more than once, that numpy is given as they are."""
     found: set[str] = set()
-    bound: dict[str, int] = {}
-    for node in ast.walk(function):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name):
-                bound[name] = bound.get(name, 0) + 1
+    for call in nodes.of(ast.Call):
+        match call:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="numpy"), keywords=[]):
                 found.add(name)
             case ast.Call(func=ast.Attribute() as func, args=args):
                 if qualify(func).startswith("numpy."):
                     found.update(argument.id for argument in args if isinstance(argument, ast.Name))
-    return frozenset(name for name in found if bound.get(name, 0) <= 1)
+    if not found:
+        return frozenset()
+    bound = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
+    bound.update(parameter.arg for parameter in nodes.of(ast.arg))
+    return frozenset(name for name in found if bound[name] <= 1)
 
 
 def root(node: ast.AST | None) -> str:

@@ -55,6 +55,30 @@ class FunctionInfo:
         return HostNames(self.node.args, self.nodes)
 
     @cached_property
+    def own_calls(self) -> tuple[str, ...]:
+        """The names of the methods that it calls through its first parameter, each once."""
+        parameters = [*self.node.args.posonlyargs, *self.node.args.args]
+        me = parameters[0].arg if parameters else ""
+        found: dict[str, None] = {}
+        for call in self.nodes.of(ast.Call):
+            match call.func:
+                case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == me:
+                    found[attr] = None
+                case ast.Name(id=name) if name == me:
+                    found["forward"] = None
+        return tuple(found)
+
+    @cached_property
+    def super_calls(self) -> tuple[str, ...]:
+        """The names of the methods that it calls through ``super()``, each once."""
+        found: dict[str, None] = {}
+        for call in self.nodes.of(ast.Call):
+            match call.func:
+                case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=attr):
+                    found[attr] = None
+        return tuple(found)
+
+    @cached_property
     def decorators(self) -> tuple[str, ...]:
         """Qualified names of the decorators, calls written without their arguments."""
         found = (
@@ -87,6 +111,14 @@ class ClassInfo:
     def setters(self) -> Writers:
         """Attribute -> methods that write it by a call given its name."""
         return self._noted()[1]
+
+    @cached_property
+    def written_by(self) -> dict[str, list[FunctionInfo]]:
+        """Attribute -> the methods that write it, in whatever way."""
+        found = {attribute: list(methods) for attribute, methods in self.writers.items()}
+        for attribute, methods in self.setters.items():
+            found.setdefault(attribute, []).extend(methods)
+        return found
 
     @cached_property
     def written(self) -> dict[str, frozenset[str]]:

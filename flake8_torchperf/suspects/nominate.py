@@ -338,7 +338,7 @@ def for_training(node: ast.Call) -> bool:
             return name.endswith("Tensor")
         case ast.Call(args=[ast.List(elts=[ast.Name()])]):
             return any(keyword.arg == "lr" for keyword in node.keywords)
-    return any(
+    return bool(node.keywords) and any(
         keyword.arg in ("foreach", "fused")
         and isinstance(keyword.value, ast.Constant)
         and keyword.value.value is False

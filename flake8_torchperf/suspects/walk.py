@@ -38,7 +38,7 @@ def fields(kind: type[ast.AST]) -> tuple[str, ...]:
 def children(node: ast.AST) -> list[ast.AST]:
     """The nodes right below one, in the order of its fields: those that are evaluated."""
     found: list[ast.AST] = []
-    _put_children(node, found)
+    put_children(node, found)
     return found
 
 
@@ -47,7 +47,7 @@ def walk(roots: Sequence[ast.AST]) -> list[ast.AST]:
     found = list(roots)
     for node in found:  # grows while it is read
         if type(node) not in PLAIN:
-            _put_children(node, found)
+            put_children(node, found)
     return found
 
 
@@ -58,11 +58,12 @@ def walk_backwards(roots: Sequence[ast.AST]) -> list[ast.AST]:
     while waiting:
         node = waiting.pop()
         found.append(node)
-        _put_children(node, waiting)
+        put_children(node, waiting)
     return found
 
 
-def _put_children(node: ast.AST, found: list[ast.AST]) -> None:
+def put_children(node: ast.AST, found: list[ast.AST]) -> None:
+    """Add the nodes right below one to those found."""
     kind = type(node)
     for name in _FIELDS[kind] if kind in _FIELDS else fields(kind):
         inner = getattr(node, name, None)
