@@ -165,10 +165,13 @@ def _findings(
     findings: list[Finding] = []
     heats = Heats(machine, names)
     reach = Reach(module, machine, names, heats, catalogue)
-    for info in callers_first(reach.chosen(suspects.functions, options.scope)):
-        unit = interpret_function(info, machine, names, heats)
-        findings.extend(report(unit, catalogue, options))
-    if suspects.module_level and reach.module_level(options.scope):
-        findings.extend(report(interpret_module(module, machine), catalogue, options))
+    try:
+        for info in callers_first(reach.chosen(suspects.functions, options.scope)):
+            unit = interpret_function(info, machine, names, heats)
+            findings.extend(report(unit, catalogue, options))
+        if suspects.module_level and reach.module_level(options.scope):
+            findings.extend(report(interpret_module(module, machine), catalogue, options))
+    finally:
+        machine.forget()
     findings.sort(key=lambda f: (f.line, f.column, f.code))
     return findings

@@ -29,6 +29,7 @@ from flake8_torchperf.interpret.telling import (
 from flake8_torchperf.interpret.uses import Use, value_of
 from flake8_torchperf.interpret.values import NONE, UNKNOWN, Value, union
 from flake8_torchperf.knowledge.returns import TensorReturn
+from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.suspects.walk import PLAIN, children, put_children
 
 if TYPE_CHECKING:
@@ -198,17 +199,22 @@ def _catches_types(handler: ast.ExceptHandler) -> bool:
 def _asked_for_type(nodes: list[ast.AST]) -> set[str]:
     """The names whose type an expression of a statement asks for."""
     found: set[str] = set()
+    tests = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Call) and node.args and called_name(node.func) in TYPE_TESTS
+    ]
+    if not tests:
+        return found
     named = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in NAMES}
-    for node in nodes:
-        match node:
-            case ast.Call() if id(node) in named:
-                continue  # `type(x).__name__` asks nothing
-            case ast.Call(func=(ast.Name(id=name) | ast.Attribute(attr=name)), args=[first, *_]):
-                if name in TYPE_TESTS:
-                    while isinstance(first, (ast.Attribute, ast.Subscript)):
-                        first = first.value
-                    if isinstance(first, ast.Name):
-                        found.add(first.id)
+    for test in tests:
+        if id(test) in named:
+            continue  # `type(x).__name__` asks nothing
+        first = test.args[0]
+        while isinstance(first, (ast.Attribute, ast.Subscript)):
+            first = first.value
+        if isinstance(first, ast.Name):
+            found.add(first.id)
     return found
 
 

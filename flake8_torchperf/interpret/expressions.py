@@ -23,6 +23,7 @@ from flake8_torchperf.interpret.contexts import LATER, TRACING_ONLY, branch_cont
 from flake8_torchperf.interpret.emit import emit_read
 from flake8_torchperf.interpret.environment import Env, bind, path_of
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
+from flake8_torchperf.interpret.machine import MAX_EXPRESSION_DEPTH
 from flake8_torchperf.interpret.narrowing import narrow
 from flake8_torchperf.interpret.parameters import parameters_of
 from flake8_torchperf.interpret.types import TENSOR_CLASSES
@@ -65,10 +66,15 @@ def evaluate(node: ast.expr, env: Env, ctx: Context) -> Value:
     handler = HANDLERS.get(type(node))
     if handler is None:
         return UNKNOWN
+    # One step, one expression deeper: no call for what is done a hundred thousand times.
     budget = ctx.budget
-    value = handler(node, env, ctx) if budget.enter() else UNKNOWN
+    stack = budget.stack
+    budget.steps -= 1
+    stack.expressions += 1
+    affordable = budget.steps >= 0 and stack.expressions <= MAX_EXPRESSION_DEPTH
+    value = handler(node, env, ctx) if affordable else UNKNOWN
     # After an exception nothing more is evaluated in this function: no need for `finally`.
-    budget.stack.expressions -= 1
+    stack.expressions -= 1
     return value
 
 

@@ -62,12 +62,6 @@ class Budget:
     opaque_calls: int = 0
     waits: int = 1
 
-    def enter(self) -> bool:
-        """Take one step, one expression deeper; False when there is none left or it is too deep."""
-        self.steps -= 1
-        self.stack.expressions += 1
-        return self.steps >= 0 and self.stack.expressions <= MAX_EXPRESSION_DEPTH
-
 
 @dataclass(slots=True, eq=False)
 class Machine:
@@ -90,6 +84,16 @@ class Machine:
         if key not in self.summaries:
             self.summaries[key] = find()
         return self.summaries[key]  # type: ignore[return-value]
+
+    def forget(self) -> None:
+        """Let go of all that was found, so that it goes at once: what refers to it, it refers to.
+
+        Else the garbage collector has to walk it first.
+        """
+        self._names.clear()
+        self._externals.clear()
+        self.summaries.clear()
+        self.observed.clear()
 
     def begin(self) -> Budget:
         """What there is for one function; whatever was looked at before has ended, or failed."""
