@@ -6,8 +6,8 @@ Enters an instance or class value; leaves the values of members. Must not know s
 from __future__ import annotations
 
 import ast
-import inspect
 from dataclasses import replace
+from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import attributes, expressions, functions, training
@@ -181,8 +181,7 @@ def _documented(info: ClassInfo, name: str, machine: Machine) -> Value | None:
     raw = ast.get_docstring(info.node, clean=False) if info.node.body else None
     if not raw or name not in raw:
         return None
-    reason = Reason(f"docstring of `{info.name}`")
-    found = documented(inspect.cleandoc(raw), name, reason, machine)
+    found = documented(cleandoc(raw), name, Reason(f"docstring of `{info.name}`"), machine)
     return None if found == UNKNOWN else found
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from flake8_torchperf.interpret.telling import (
     MODULE_METHODS,
+    asked_for_type,
     foreign,
     knows_arrays,
     may_tell,
@@ -29,7 +30,6 @@ from flake8_torchperf.interpret.telling import (
 from flake8_torchperf.interpret.uses import Use, value_of
 from flake8_torchperf.interpret.values import NONE, UNKNOWN, Value, union
 from flake8_torchperf.knowledge.returns import TensorReturn
-from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.suspects.walk import PLAIN, children, put_children
 
 if TYPE_CHECKING:
@@ -40,13 +40,8 @@ if TYPE_CHECKING:
 # Together, or on something whose elements are tensors, these tell as well.
 HINTING = {"device", "dtype", "data", "shape", "ndim"}
 SHARED_OWNERS = {"self", "cls"}
-# Calls that ask for a type: what stands in the branches they decide says nothing of the others.
-TYPE_TESTS = {
-    "isinstance", "issubclass", "hasattr", "type", "callable", "is_tensor", "is_tensor_like",
-}  # fmt: skip
 # Methods that dicts, lists and strings have as well.
 OF_CONTAINERS = frozenset(name for kind in (dict, list, set, str) for name in dir(kind))
-NAMES = {"__name__", "__qualname__", "__module__"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 ERRORS_OF_TYPE = {"AttributeError", "TypeError", "Exception"}
 
@@ -138,7 +133,7 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
         if isinstance(statement, FUNCTIONS):
             continue
         nodes = _expressions(statement)
-        asked = _asked_for_type(nodes)
+        asked = asked_for_type(nodes)
         if known.flags:
             asked |= _asked_before(statement, known)
         clauses = [node for node in nodes if isinstance(node, ast.comprehension)]
@@ -194,28 +189,6 @@ def _catches_types(handler: ast.ExceptHandler) -> bool:
     caught = handler.type
     kinds = caught.elts if isinstance(caught, ast.Tuple) else [caught]
     return any(k is None or (isinstance(k, ast.Name) and k.id in ERRORS_OF_TYPE) for k in kinds)
-
-
-def _asked_for_type(nodes: list[ast.AST]) -> set[str]:
-    """The names whose type an expression of a statement asks for."""
-    found: set[str] = set()
-    tests = [
-        node
-        for node in nodes
-        if isinstance(node, ast.Call) and node.args and called_name(node.func) in TYPE_TESTS
-    ]
-    if not tests:
-        return found
-    named = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in NAMES}
-    for test in tests:
-        if id(test) in named:
-            continue  # `type(x).__name__` asks nothing
-        first = test.args[0]
-        while isinstance(first, (ast.Attribute, ast.Subscript)):
-            first = first.value
-        if isinstance(first, ast.Name):
-            found.add(first.id)
-    return found
 
 
 # Expressions that give the answer to such a question itself.

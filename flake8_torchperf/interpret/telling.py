@@ -9,6 +9,8 @@ import ast
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.suspects.nominate import called_name
+
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
@@ -283,3 +285,32 @@ def _names_one(annotation: ast.expr, names: frozenset[str]) -> bool:
                 if any(name in text for name in names):
                     return True
     return False
+
+
+# Calls that ask for a type: what stands in the branches they decide says nothing of the others.
+TYPE_TESTS = {
+    "isinstance", "issubclass", "hasattr", "type", "callable", "is_tensor", "is_tensor_like",
+}  # fmt: skip
+NAMES = {"__name__", "__qualname__", "__module__"}
+
+
+def asked_for_type(nodes: list[ast.AST]) -> set[str]:
+    """The names whose type an expression of a statement asks for."""
+    found: set[str] = set()
+    tests = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Call) and node.args and called_name(node.func) in TYPE_TESTS
+    ]
+    if not tests:
+        return found
+    named = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in NAMES}
+    for test in tests:
+        if id(test) in named:
+            continue  # `type(x).__name__` asks nothing
+        first = test.args[0]
+        while isinstance(first, (ast.Attribute, ast.Subscript)):
+            first = first.value
+        if isinstance(first, ast.Name):
+            found.add(first.id)
+    return found
