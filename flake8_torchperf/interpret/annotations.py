@@ -170,7 +170,7 @@ def _says_torch(module: ModuleMap, machine: Machine) -> bool:
 def _of_class(info: ClassInfo, machine: Machine, reason: Reason, depth: int = 0) -> Value:
     """An object of a class of the project."""
     if is_tensor_class(info, machine):
-        return Tensor(reason)
+        return Tensor(reason, info=info)
     return record(info, machine, reason, depth) or Instance(info.key, info)
 
 

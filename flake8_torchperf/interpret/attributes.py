@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import classes, expressions
 from flake8_torchperf.interpret.environment import Env, path_of
+from flake8_torchperf.interpret.lineage import find_method
 from flake8_torchperf.interpret.moves import EMPTY
 from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.types import DTYPES
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     import ast
 
     from flake8_torchperf.interpret.machine import Context
+    from flake8_torchperf.suspects.modulemap import ClassInfo
 
 # Attributes of numpy arrays that are no arrays.
 NDARRAY_FACTS: dict[str, Value] = {"shape": SHAPE, "ndim": Scalar("int"), "size": Scalar("int")}
@@ -134,12 +136,29 @@ def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx:
             return BOOL
     if name in ("items", "keys", "get") and tensor.reason.fact == BATCH:
         return BoundMethod(Mapping_(STR, tensor), name)  # a batch that is a dict of tensors
+    own = None if tensor.info is None else _of_subclass(tensor.info, name, ctx)
+    if own is not None:
+        return own
     known = ctx.machine.table.attribute(name)
     if known is not None:
         return value_of_return(known, tensor.reason, [tensor], tensor.device)
     if ctx.machine.table.method(name) is not None:
         return BoundMethod(tensor, name, node.value if node is not None else None)
     return UNKNOWN
+
+
+def _of_subclass(info: ClassInfo, name: str, ctx: Context) -> Value | None:
+    """A method of a subclass of the project's own, also where it stands for one of torch's.
+
+    Then only if it says what it returns: torch's table says more than a body that is unclear.
+    """
+    method = find_method(info, name, ctx.machine)
+    if method is None:
+        return None
+    known = ctx.machine.table.method(name) or ctx.machine.table.attribute(name)
+    if known is not None and method.info.node.returns is None:
+        return None
+    return classes.instance_attribute(Instance(info.key, info), name, ctx)
 
 
 # Methods of a batch after which its tensors no longer lie on the host.

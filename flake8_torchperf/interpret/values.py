@@ -43,7 +43,8 @@ class Tensor:
     Of a tensor on the host, ``origin`` says what it was made of: "factory" (numbers alone),
     "python" or "numpy" data, "" where that is not known; ``memory`` is "pinned", "pageable" or "".
     ``arrives`` is not 0 for a copy to the host that was queued: the waits that there were by then.
-    ``rank`` is the number of dimensions, where the way it was made tells.
+    ``rank`` is the number of dimensions, where the way it was made tells; ``info`` the subclass
+    that it is declared to be of.
     """
 
     reason: Reason = field(compare=False)
@@ -56,6 +57,7 @@ class Tensor:
     memory: str = ""
     arrives: int = field(default=0, compare=False)
     rank: int | None = None
+    info: ClassInfo | None = field(default=None, compare=False)
 
 
 @record
