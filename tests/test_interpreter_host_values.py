@@ -335,3 +335,19 @@ def test_a_library_that_is_chosen_by_what_it_is_given() -> None:
         """,
         ALL,
     )
+
+
+def test_what_is_loaded_to_the_host_lies_there():
+    check(
+        """
+        def f(path, device):
+            mean = torch.load(path, map_location="cpu")
+            if mean.dim() == 0:
+                mean = mean.item()
+            there = torch.load(path, map_location=torch.device("cpu"))
+            scale = torch.load(path, map_location=device)
+            scale = scale.detach().item()  # TPF101
+            return mean, there.detach().item(), scale
+        """,
+        ALL,
+    )

@@ -29,6 +29,7 @@ from flake8_torchperf.interpret.values import (
     Function,
     Instance,
     NDArray,
+    Opaque,
     Reason,
     Returning,
     Scalar,
@@ -256,6 +257,12 @@ def _unknown(name: str, arguments: Arguments, ctx: Context) -> Value:
     return UNKNOWN
 
 
+def _load(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``torch.load(file, map_location="cpu")``: whatever it is, it lies on the host."""
+    where = torch_calls.device_of(arguments.value(1, "map_location"))
+    return Opaque("loaded on the host") if where == "host" else UNKNOWN
+
+
 def _size(name: str, arguments: Arguments, ctx: Context) -> Value:
     """``torch.Size((n, t))`` asks each length for its ``__index__``."""
     given = arguments.value(0)
@@ -365,7 +372,7 @@ SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.Tensor": _tensor_class,
     "torch.is_tensor": _is_tensor,
     "torch.save": _save,
-    "torch.load": _unknown,
+    "torch.load": _load,
     "torch.compile": _compile,
     "torch.jit.script": _compile,
     "torch.autograd.grad": _autograd_grad,
