@@ -19,6 +19,20 @@ CLIENTS = (
 )
 
 
+# Files that start what `torchperf confirm` starts: some of them look at all processes that there are
+# for what is left of it. And files that need the installed package, which is built once.
+ONE_AFTER_THE_OTHER = (
+    "test_confirm", "test_readme", "test_executes_nothing", "test_clients", "test_package",
+)  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Under `-n auto --dist loadgroup`, give each worker whole files, and one of them all these."""
+    for item in items:
+        together = item.path.name.startswith(ONE_AFTER_THE_OTHER)
+        item.add_marker(pytest.mark.xdist_group("alone" if together else item.path.stem))
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _a_cache_of_the_tests_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """No test sees or changes what the person running them has in the platform's folder."""

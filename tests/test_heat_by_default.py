@@ -35,15 +35,12 @@ SILENT = {
                 q, k, v = qkv.permute(2, 0, 1)  # TPF201
                 return q @ k @ v
         """,
-    "a number that is declared to be the result": """
+    "numbers that are declared to be the result, by their names": """
         def sparsity(x: Tensor) -> dict[str, float]:
             return {"zeros": (x == 0).float().mean().item()}  # TPF101
 
-        def same(x: Tensor, y: Tensor) -> bool:
-            return torch.equal(x, y)  # TPF105
-
-        def sizes(x: Tensor) -> tuple[int, float]:
-            return int(x.argmax()), float(x.max())  # TPF101, TPF101
+        def counts(x: Tensor, y: Tensor) -> Dict[str, Union[int, bool]]:
+            return {"largest": int(x.argmax()), "same": torch.equal(x, y)}  # TPF101, TPF105
         """,
     "a model that is given, run in a loop over steps or batches": """
         def sample(model, x: Tensor, sigmas: Tensor):
@@ -166,7 +163,10 @@ REPORTED = {
             def forward(self, batch: Tensor):
                 return torch.zeros(largest(batch), device=batch.device)
         """,
-    "numbers beside something else, and those in a loop": """
+    "one number, numbers beside something else, and those in a loop": """
+        def mean(x: Tensor) -> float:
+            return x.mean().item()  # TPF101
+
         def lowest(x: Tensor) -> tuple[Tensor, float]:
             return x, x.min().item()  # TPF101
 

@@ -76,7 +76,7 @@ def emit(
         return
     if kind is SiteKind.TRANSFER and "to-host" in traits and _made_array(ctx, node, operand):
         traits = (*traits, AS_ARRAY)
-    if kind in NUMBERS and not ctx.loops and _declares(ctx.node, NUMERIC, NUMERIC_TYPES):
+    if kind in NUMBERS and not ctx.loops and _declares(ctx.node, NAMED, OF_NUMBERS):
         traits = (*traits, AS_DECLARED)
     if kind in READING and _is_returned(ctx.node, node):
         traits = (*traits, AS_NAMED)
@@ -183,8 +183,8 @@ def _declares(function: FunctionNode | None, some: frozenset[str], only: frozens
 TEXTUAL = frozenset(("str", "list", "List", "tuple", "Tuple", "float", "int", "Optional", "typing"))
 # What reads one number, and the annotations of a result that is made of numbers.
 NUMBERS = (SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
-NUMERIC = frozenset(("float", "int", "bool"))
-NUMERIC_TYPES = TEXTUAL | NUMERIC | {"dict", "Dict", "Sequence", "Mapping", "Union"}
+NAMED = frozenset(("dict", "Dict", "Mapping"))
+OF_NUMBERS = TEXTUAL | NAMED | {"bool", "Sequence", "Union"}
 
 
 def _wanted(

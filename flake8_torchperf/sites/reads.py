@@ -82,8 +82,8 @@ def _copied_in_steps(site: Site) -> bool:
     return site.operation == "tolist" or site.heat.around is Level.STEP
 
 
-# The trait of what reads a number in a function that is declared to return nothing but numbers:
-# who calls it asks for the number.
+# The trait of what reads a number in a function that is declared to return nothing but numbers by
+# their names: who calls it asks for them.
 AS_DECLARED = "as-declared"
 # The trait of an operation that is all that its function does: who calls it asks for that.
 AS_NAMED = "as-named"
