@@ -26,6 +26,7 @@ ONE_AFTER_THE_OTHER = (
 )  # fmt: skip
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which reads the groups in this hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Under `-n auto --dist loadgroup`, give each worker whole files, and one of them all these."""
     for item in items:
