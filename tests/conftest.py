@@ -5,9 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from environments import call, copy_checkout, environment, pythons
+
+if TYPE_CHECKING:
+    from xdist.scheduler import LoadFileScheduling
 
 # The programs that users meet the plugin through, each in the newest version there is.
 CLIENTS = (
@@ -26,12 +30,17 @@ ONE_AFTER_THE_OTHER = (
 )  # fmt: skip
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist, which reads the groups in this hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Under `-n auto --dist loadgroup`, give each worker whole files, and one of them all these."""
-    for item in items:
-        together = item.path.name.startswith(ONE_AFTER_THE_OTHER)
-        item.add_marker(pytest.mark.xdist_group("alone" if together else item.path.stem))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
+    """Under `-n auto`, give each worker whole files, and one of them all those above."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Files(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path: str = super()._split_scope(nodeid)
+            return "" if Path(path).name.startswith(ONE_AFTER_THE_OTHER) else path
+
+    return Files(config, log)
 
 
 @pytest.fixture(scope="session", autouse=True)
