@@ -108,8 +108,10 @@ def _made_array(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
     """Is a copy made to be an array of more than one number?"""
     if ctx.node is None or (isinstance(operand, Tensor) and operand.scalar is True):
         return False
-    function, qualify = ctx.node, ctx.module.qualify
-    made = ctx.machine.kept(("made arrays", id(function)), lambda: made_arrays(function, qualify))
+    function, module = ctx.node, ctx.module
+    made = ctx.machine.kept(
+        ("made arrays", id(function)), lambda: made_arrays(module.nodes(function), module.qualify)
+    )
     return id(node) in made
 
 

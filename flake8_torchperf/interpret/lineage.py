@@ -80,9 +80,7 @@ def kind_of_instance(owner: Instance, machine: Machine) -> str:
 def find_method(info: ClassInfo, name: str, machine: Machine) -> Function | None:
     """The method of that name, its own or inherited from a class we can read."""
     key = ("method", info.key, name)
-    if key not in machine.summaries:
-        machine.summaries[key] = _find_method(info, name, machine)
-    return machine.summaries[key]  # type: ignore[return-value]
+    return machine.kept(key, lambda: _find_method(info, name, machine))
 
 
 def _find_method(info: ClassInfo, name: str, machine: Machine) -> Function | None:

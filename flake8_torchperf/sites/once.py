@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import ast
 
+from flake8_torchperf.suspects.walk import once, walk
+
 
 def made_once(node: ast.If) -> bool:
     """``if self.x is None:`` above ``self.x = ...``: what is made there is made once.
@@ -37,24 +39,32 @@ def in_first_round(node: ast.If, loop: ast.AST | None, function: ast.AST | None)
             pass
         case _:
             return False
-    if loop is None or function is None or not any(_binds(s, name) for s in node.body):
+    if loop is None or function is None or not any(name in _bound(s) for s in node.body):
         return False
-    if any(_binds(inner, name, to_none=True) for inner in ast.walk(loop)):
-        return False
-    return any(_binds(inner, name, to_none=True) for inner in ast.walk(function))
+    return name not in _made_none(loop) and name in _made_none(function)
 
 
-def _binds(node: ast.AST, name: str, *, to_none: bool = False) -> bool:
+@once
+def _made_none(code: ast.AST) -> frozenset[str]:
+    """The names that are assigned None somewhere in a piece of code."""
+    return frozenset(
+        name
+        for node in walk([code])
+        if isinstance(node, (ast.Assign, ast.AnnAssign))
+        and isinstance(node.value, ast.Constant)
+        and node.value.value is None
+        for name in _bound(node)
+    )
+
+
+def _bound(node: ast.AST) -> list[str]:
+    """The names that an assignment binds as they are, none unpacked."""
     match node:
-        case ast.Assign(targets=targets, value=value):
-            pass
-        case ast.AnnAssign(target=target, value=ast.expr() as value):
-            targets = [target]
-        case _:
-            return False
-    if to_none and not (isinstance(value, ast.Constant) and value.value is None):
-        return False
-    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+        case ast.Assign(targets=targets):
+            return [target.id for target in targets if isinstance(target, ast.Name)]
+        case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr()):
+            return [name]
+    return []
 
 
 def _turned_off(node: ast.If) -> bool:

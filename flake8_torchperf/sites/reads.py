@@ -11,9 +11,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.sites.model import Level, Site, SiteKind
 from flake8_torchperf.sites.steps import TRAINING_STEP, makes_steps
+
+if TYPE_CHECKING:
+    from flake8_torchperf.suspects.walk import Nodes
 
 # Operations on one row, after which it is still that row.
 KEEPING = frozenset((
@@ -91,10 +95,10 @@ AS_NAMED = "as-named"
 AS_ARRAY = "as-array"
 
 
-def made_arrays(function: ast.AST, qualify: Callable[[ast.expr], str]) -> frozenset[int]:
+def made_arrays(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[int]:
     """The calls of a function, by identity, on the way to an array: ``x.cpu().float().numpy()``."""
     found: set[int] = set()
-    for node in ast.walk(function):
+    for node in nodes.of(ast.Call):
         match node:
             case ast.Call(func=ast.Attribute(attr="numpy")):
                 _note_calls(node, found)
