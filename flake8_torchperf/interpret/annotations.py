@@ -266,7 +266,7 @@ def _generic(
             return _tuple(arguments, value)
         case "Callable":
             result = value(arguments[-1]) if arguments else UNKNOWN
-            return UNKNOWN if result == UNKNOWN else Returning(result)
+            return UNKNOWN if result is UNKNOWN else Returning(result)
         case "Literal":
             return Opaque("literal")
         case "Type" | "type":
@@ -294,7 +294,7 @@ def _tuple(arguments: list[ast.expr], value: Callable[[ast.expr], Value]) -> Val
 def _either(values: Iterable[Value]) -> Value:
     """A union of annotations; one unknown option leaves the tensors among the others assumed."""
     options = list(values)
-    known = [o for o in options if o != UNKNOWN]
+    known = [o for o in options if o is not UNKNOWN]
     if len(known) == len(options):
         return union(known)
     tensors = [o for o in known if isinstance(o, Tensor)]

@@ -238,7 +238,7 @@ def _filtered(arguments: Arguments, elements: list[Value], env: Env, ctx: Contex
         emit_read(
             inside, SiteKind.BRANCH, "filter", arguments.node, verdict, operand_node=arguments.node
         )
-    if element == UNKNOWN and containers.grad_filter(function):
+    if element is UNKNOWN and containers.grad_filter(function):
         # `filter(lambda p: p.grad is not None, ...)`: only tensors have a `.grad` to ask for.
         reason = Reason("its `.grad` is asked for", arguments.node, None, Strength.INFERRED)
         element = Tensor(reason, "float", role="parameter")
@@ -273,7 +273,7 @@ def _getattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
     if isinstance(wanted, Scalar) and isinstance(wanted.value, str):
         found = attributes.attribute_of(arguments.value(0), wanted.value, None, ctx)
         default = arguments.get(2)
-        if default is None or found == UNKNOWN:
+        if default is None or found is UNKNOWN:
             return found
         return join_all((found, default.value))
     return UNKNOWN

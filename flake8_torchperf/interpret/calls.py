@@ -172,7 +172,7 @@ def told_by_use(node: ast.Call, arguments: Arguments, env: Env, ctx: Context) ->
             if name not in TOLD_BY_CALL or arguments.positional or of_a_size(node.func):
                 return
             path = path_of(owner)
-            if path is not None and env.get(path) == UNKNOWN and _told_here(owner, ctx):
+            if path is not None and env.get(path) is UNKNOWN and _told_here(owner, ctx):
                 reason = Reason(f"`.{name}()` is called on it", node, None, Strength.INFERRED)
                 env[path] = Tensor(reason)
 
@@ -249,11 +249,11 @@ def unknown_method(
         training.zero_grad(arguments, ctx)  # only torch's optimizers and modules take it
     arrays = knows_arrays(ctx.module, ctx.node)
     told = told_by_call(node, ctx.machine.table, arrays=arrays)
-    if not told and owner == COMPARED and ctx.machine.table.method(name) is not None:
+    if not told and owner is COMPARED and ctx.machine.table.method(name) is not None:
         told = "" if arrays else f"a comparison is asked for `.{name}`"
     if told:
         reason = Reason(told, node, None, Strength.INFERRED)
-        dtype = "bool" if owner == COMPARED or name in ("any", "all") else "unknown"
+        dtype = "bool" if owner is COMPARED or name in ("any", "all") else "unknown"
         tensor = Tensor(reason, dtype)
         path = path_of(func.value)
         if path is not None and _told_here(func.value, ctx):

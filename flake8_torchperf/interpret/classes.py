@@ -82,7 +82,7 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
     for base in lineage(owner.info, machine):
         if isinstance(base, str):
             inherited = _torch_attribute(owner, base, name, ctx)
-            if inherited != UNKNOWN:
+            if inherited is not UNKNOWN:
                 return inherited
     # A mixin of modules: nothing else has methods of these names.
     return BoundMethod(Instance("torch.nn.Module"), name) if name in REGISTERING else UNKNOWN
@@ -153,7 +153,7 @@ def _of_lineage(info: ClassInfo, name: str, key: tuple[object, ...], ctx: Contex
         if isinstance(base, str):
             continue
         found = _declared(base, name, info, key, ctx)
-        if found is None or found == UNKNOWN:
+        if found is None or found is UNKNOWN:
             found = _documented(base, name, ctx.machine) or found
         if found is not None:
             return UNKNOWN if _answers_as_other(found, name, info, ctx.machine) else found
@@ -182,7 +182,7 @@ def _documented(info: ClassInfo, name: str, machine: Machine) -> Value | None:
     if not raw or name not in raw:
         return None
     found = documented(cleandoc(raw), name, Reason(f"docstring of `{info.name}`"), machine)
-    return None if found == UNKNOWN else found
+    return None if found is UNKNOWN else found
 
 
 def _declared(
@@ -192,9 +192,9 @@ def _declared(
     written: Value | None = None
     if name in base.annotations:
         stated = annotation_of(base.annotations[name], base, name, machine)
-        if stated != UNKNOWN and not (isinstance(stated, Tensor) and stated.dtype == "unknown"):
+        if stated is not UNKNOWN and not (isinstance(stated, Tensor) and stated.dtype == "unknown"):
             return stated
-        written = None if stated == UNKNOWN else stated
+        written = None if stated is UNKNOWN else stated
     writers = _writers(base, name)
     values: list[Value] = []
     for method in writers:
@@ -225,7 +225,7 @@ def _registered(value: Value, info: ClassInfo, ctx: Context) -> Value:
 
 def _reconciled(values: list[Value], stated: Value | None) -> Value:
     """What several methods write: None and Unknown among them take nothing from a tensor."""
-    known = [v for v in values if v != UNKNOWN]
+    known = [v for v in values if v is not UNKNOWN]
     if not known:
         return stated if stated is not None else UNKNOWN
     result = known[0]
@@ -310,7 +310,7 @@ def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> V
     for position, (name, (home, node)) in enumerate(record_fields(info, ctx.machine).items()):
         given = arguments.get(position if kind == "NamedTuple" else -1, name)
         stated = annotation_of(node, home, name, ctx.machine)
-        fields[name] = stated if given is None or given.value == UNKNOWN else given.value
+        fields[name] = stated if given is None or given.value is UNKNOWN else given.value
     if kind == "TypedDict":
         return Mapping_(UNKNOWN, UNKNOWN, tuple(fields.items()))
     return Sequence("tuple", UNKNOWN, tuple(fields.values()), tuple(fields), info)
@@ -382,7 +382,7 @@ def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Valu
         last = callee.parts.items[-1] if callee.parts.items else callee.parts.element
         given = Arguments(arguments.node, (), {}, open=True)
         value = call_instance(last, given, {}, ctx) if isinstance(last, Instance) else UNKNOWN
-        if value != UNKNOWN:
+        if value is not UNKNOWN:
             return value
     if callee.name == "torch.nn.Sequential" and len(tensors) == 1:
         # What modules in a row make of one tensor is in practice one tensor.
@@ -398,7 +398,7 @@ def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Valu
         return Sequence("tuple", Tensor(reason), pair)
     positional, keywords = kinds(arguments)
     value = value_of_return(op.resolve(positional, keywords), reason, tensors, device)
-    if value == UNKNOWN and op.overloads:
+    if value is UNKNOWN and op.overloads:
         value = value_of_return(op.overloads[0].returns, reason, tensors, device)
     return value
 
@@ -474,7 +474,7 @@ def _register(name: str, arguments: Arguments, ctx: Context) -> None:
     role = "parameter" if name == "register_parameter" else ""
     if tensor is not None:
         value: Value = replace(tensor, device="unknown", role=role)
-    elif given == UNKNOWN and not name.endswith("module"):
+    elif given is UNKNOWN and not name.endswith("module"):
         reason = Reason(f"`{name}` takes a tensor", arguments.node)
         value = Tensor(reason, role=role)
     else:

@@ -157,7 +157,7 @@ def _mapping(
             key = arguments.value(0)
             known = key.value if isinstance(key, Scalar) and isinstance(key.value, str) else None
             held = _get(owner, arguments._replace(positional=arguments.positional[:1]))
-            alone = owner.made and held == UNKNOWN
+            alone = owner.made and held is UNKNOWN
             result = arguments.value(1) if alone else join(held, arguments.value(1))
             _change(env, node, targets.put(owner, known, result), ctx)
             return result
@@ -188,9 +188,9 @@ def _updated(owner: Mapping_, arguments: Arguments) -> Mapping_:
     element = owner.element
     if isinstance(other, Mapping_):
         items.update(other.items)
-        if other.element != UNKNOWN:
+        if other.element is not UNKNOWN:
             element = (
-                other.element if owner.made and element == UNKNOWN else join(element, other.element)
+                other.element if owner.made and element is UNKNOWN else join(element, other.element)
             )
     elif other is not None:
         element = UNKNOWN

@@ -41,7 +41,7 @@ def summed(value: Value, start: Value) -> Value:
         return Scalar("number", read=element.read, tensor=element.tensor)
     if isinstance(element, Sequence):
         return element
-    return UNKNOWN if element == UNKNOWN else join(element, start)
+    return UNKNOWN if element is UNKNOWN else join(element, start)
 
 
 def single(arguments: Arguments, value: Value) -> Arguments:

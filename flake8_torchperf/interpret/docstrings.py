@@ -161,7 +161,7 @@ def _stated(text: str, reason: Reason, machine: Machine) -> Value:
     text = ROLES.sub("", text).strip()
     generic = GENERIC.match(text)
     value = UNKNOWN if generic is None else _generic(generic["type"], reason, machine)
-    return _in_words(text, reason) if value == UNKNOWN else value
+    return _in_words(text, reason) if value is UNKNOWN else value
 
 
 def _generic(text: str, reason: Reason, machine: Machine) -> Value:

@@ -73,7 +73,7 @@ class Evidence:
         """What the uses of a parameter make of it."""
         use = self.uses.get(name)
         value = UNKNOWN if use is None else value_of(use, name, node)
-        return union((value, NONE)) if optional and value != UNKNOWN else value
+        return union((value, NONE)) if optional and value is not UNKNOWN else value
 
     def value_at(self, target: ast.Name) -> Value:
         """What the uses of a name make of what an assignment gave it."""

@@ -236,7 +236,7 @@ def _always_true(value: Value) -> bool:
 
 
 def _either(operation: str, left: Value, right: Value) -> Value:
-    if operation == "or" and left == NONE:
+    if operation == "or" and left is NONE:
         return right
     joined = join(operators.truthy(left) if operation == "or" else left, right)
     if isinstance(joined, Union) and isinstance(left, Scalar) and left.kind == "bool":
@@ -311,7 +311,7 @@ def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
             # Of integers hardly anyone takes the inverse.
             return replace(weaken(tensor), dtype="bool", role="inverted")
         return replace(tensor, role="")
-    if value == COMPARED:
+    if value is COMPARED:
         return COMPARED if isinstance(node.op, ast.Invert) else NUMBER
     match value, node.op:
         case Scalar(kind=kind, value=(int() | float()) as number), ast.USub():

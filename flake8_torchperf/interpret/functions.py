@@ -167,7 +167,7 @@ def _worth_interpreting(stated: Value, info: FunctionInfo) -> bool:
     return (
         tensor_of(stated) is not None
         or isinstance(stated, (Sequence, Mapping_))
-        or (stated == UNKNOWN)
+        or (stated is UNKNOWN)
     )
 
 
@@ -228,7 +228,7 @@ def _as_it_is_given(info: FunctionInfo, returns: list[Value], env: Env) -> bool:
     if all(tensor_of(value) is not None or isinstance(value, NoneValue) for value in returns):
         return False
     return any(
-        env.get(name, UNKNOWN) == UNKNOWN
+        env.get(name, UNKNOWN) is UNKNOWN
         for branch in info.nodes.of(ast.If)
         if isinstance(branch.body[-1], ast.Return)
         for name in _asked_for_tensors(branch.test)
@@ -250,7 +250,7 @@ def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
 
 def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
     """Where the annotation and the body disagree, the annotation is believed."""
-    if stated is None or stated == UNKNOWN or isinstance(found, NDArray):
+    if stated is None or stated is UNKNOWN or isinstance(found, NDArray):
         return found
     tensor = tensor_of(found)
     if tensor_of(stated) is not None and _holds_tensors(without(found, NoneValue)):
@@ -264,7 +264,7 @@ def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
         weaker = tensor.reason.strength < stated.reason.strength
         return replace(tensor, reason=stated.reason) if weaker else tensor
     if isinstance(stated, Sequence) and isinstance(found, Sequence):
-        understood = found.element != UNKNOWN or found.items is not None
+        understood = found.element is not UNKNOWN or found.items is not None
         return found if understood else stated
     if isinstance(stated, Mapping_) and isinstance(found, Mapping_) and found.items:
         return _filled(found, stated)
@@ -285,8 +285,8 @@ def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:
     ``-> dict[str, Tensor]`` stands above dicts that hold a few numbers too.
     """
     rest = stated.any_value()
-    items = tuple((key, rest if value == UNKNOWN else value) for key, value in found.items)
-    element = rest if found.element == UNKNOWN else found.element
+    items = tuple((key, rest if value is UNKNOWN else value) for key, value in found.items)
+    element = rest if found.element is UNKNOWN else found.element
     return replace(found, element=element, items=items)
 
 
@@ -300,7 +300,7 @@ def _read_docstring(info: FunctionInfo, machine: Machine) -> Value | None:
     if "eturn" not in docstring and ":rtype:" not in docstring:
         return None
     found = documented_result(docstring, Reason(f"docstring of `{info.qualname}`"), machine)
-    return None if found == UNKNOWN else found
+    return None if found is UNKNOWN else found
 
 
 def returns_annotation(info: FunctionInfo, machine: Machine) -> Value | None:
@@ -414,7 +414,7 @@ def fill_from_calls(env: Env, machine: Machine, key: object) -> None:
         elif isinstance(own := env.get(name), Tensor) and isinstance(value, Tensor):
             if own.dtype == "unknown":
                 env[name] = replace(own, dtype=value.dtype)
-        elif env.get(name) == UNKNOWN and value != UNKNOWN:
+        elif env.get(name) is UNKNOWN and value is not UNKNOWN:
             tensor = tensor_of(value)
             if tensor is None:
                 continue
@@ -452,7 +452,7 @@ def _on_host(value: Value) -> bool:
 
 def _combine(declared: Value, argument: Argument) -> Value:
     given = argument.value
-    if given == UNKNOWN:
+    if given is UNKNOWN:
         return declared
     if isinstance(given, Tensor) and given.rank:
         # Else each number of dimensions would have the function interpreted once more.

@@ -139,7 +139,7 @@ class Machine:
         other = self.project.module(source)
         if other is not None:
             value = self.lookup(other, name)
-            return None if value == UNKNOWN else value
+            return None if value is UNKNOWN else value
         qualified = f"{source}.{name}"
         if source.startswith("torch") and self.known(qualified):
             return External(qualified)
@@ -177,7 +177,7 @@ class Machine:
                     value = self.external(f"{name}.{part}")
                 case _:
                     return UNKNOWN
-        if value == UNKNOWN and rest[-1] == "Tensor":
+        if value is UNKNOWN and rest[-1] == "Tensor":
             return External("torch.Tensor")
         return value
 
@@ -217,6 +217,9 @@ class Context:
 
     def but(self, **changes: Any) -> Context:
         """The same place with some fields changed; `dataclasses.replace`, but fast."""
+        return self._changed(changes)
+
+    def _changed(self, changes: dict[str, Any]) -> Context:
         place = object.__new__(Context)
         place.__dict__.update(self.__dict__, **changes)
         return place

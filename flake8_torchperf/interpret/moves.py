@@ -149,7 +149,7 @@ def data_origin(data: Value, short: str) -> str:
     if isinstance(data, Sequence) and isinstance(data.element, NDArray):
         return NUMPY
     # torch.tensor takes data; of a tensor it warns that a copy was hardly meant.
-    return PYTHON if data != UNKNOWN or short in ("tensor", "new_tensor") else ""
+    return PYTHON if data is not UNKNOWN or short in ("tensor", "new_tensor") else ""
 
 
 def to_device(

@@ -299,7 +299,7 @@ def _each(test: ast.expr, env: Env, ctx: Context) -> Env | None:
         case _:
             return dict(env)
     value = UNKNOWN if path is None else expressions.evaluate(clause.iter, env, ctx.silent())
-    if path is None or not (value == UNKNOWN or isinstance(value, Sequence)):
+    if path is None or not (value is UNKNOWN or isinstance(value, Sequence)):
         return dict(env)
     element = value.element if isinstance(value, Sequence) else UNKNOWN
     name = clause.target.id
@@ -357,7 +357,7 @@ def _class_list(node: ast.expr, env: Env, ctx: Context) -> list[Value]:
     name = dotted_name(node)
     if name == "Tensor" or name.endswith(".Tensor"):
         value = resolve_dotted(name, ctx.module, ctx.machine)
-        return [External("torch.Tensor") if value == UNKNOWN else value]
+        return [External("torch.Tensor") if value is UNKNOWN else value]
     value = expressions.evaluate(node, env, ctx.silent())
     if isinstance(value, Sequence) and value.items is not None:
         return list(value.items)
@@ -379,7 +379,7 @@ def _narrow_to(
     options = value.options if isinstance(value, Union) else (value,)
     verdicts = [is_one_of(option, classes) for option in options]
     if not holds:
-        if value == UNKNOWN and any(_is_tensor_class(kind) for kind in classes):
+        if value is UNKNOWN and any(_is_tensor_class(kind) for kind in classes):
             return {**env, path: Opaque("no tensor")}
         pairs = zip(options, verdicts, strict=True)
         kept = [number_but(o, classes) for o, verdict in pairs if verdict is not True]
@@ -397,7 +397,7 @@ def _narrow_to(
         return {**env, path: union(instance_value(c, reason) for c in classes)}
     if unknown or (not kept and isinstance(value, Union)):
         described = union(instance_value(c, reason) for c in classes)
-        return {**env, path: union((*kept, described)) if described != UNKNOWN else UNKNOWN}
+        return {**env, path: union((*kept, described)) if described is not UNKNOWN else UNKNOWN}
     return {**env, path: union(kept)} if kept else None
 
 

@@ -80,20 +80,20 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
         elif name == "batch_sizes" and (lengths := tensor_of(value)) is not None:
             # torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]
             value = replace(lengths, device="host")
-        if value == UNKNOWN or _container_of_unknown(value):
+        if value is UNKNOWN or _container_of_unknown(value):
             optional = isinstance(default, ast.Constant) and default.value is None
             used = uses().value_of(name, parameter, optional=optional)
-            if used == UNKNOWN and value == UNKNOWN and parameter.annotation is None:
+            if used is UNKNOWN and value is UNKNOWN and parameter.annotation is None:
                 used = _by_callees(name, uses(), info, machine, optional=optional)
-            value = used if used != UNKNOWN else value
-            if value == UNKNOWN and name == "closure" and _of_optimizer(info, machine):
+            value = used if used is not UNKNOWN else value
+            if value is UNKNOWN and name == "closure" and _of_optimizer(info, machine):
                 value = _closure(parameter, optional=optional)
         found[name] = value
     if spec.vararg is not None:
         name = spec.vararg.arg
         inner = _annotation(spec.vararg, info, machine)
         used = uses().value_of(name, spec.vararg)
-        element = inner if inner != UNKNOWN or not isinstance(used, Sequence) else used.element
+        element = inner if inner is not UNKNOWN or not isinstance(used, Sequence) else used.element
         found[name] = Sequence("tuple", element)
     if spec.kwarg is not None:
         inner = _annotation(spec.kwarg, info, machine)
@@ -137,7 +137,7 @@ def _by_callees(
 ) -> Value:
     use = uses.uses.get(name)
     value = UNKNOWN if use is None else told_by_callees(use, name, info, machine)
-    return union((value, NONE)) if optional and value != UNKNOWN else value
+    return union((value, NONE)) if optional and value is not UNKNOWN else value
 
 
 def step_counters(value: Value) -> Value:
@@ -186,7 +186,7 @@ def _of_parameter(
         and documented_as_boolean(docstring.text, name)
     ):
         value = _boolean(value)
-    if isinstance(default, ast.Constant) and default.value is None and value != UNKNOWN:
+    if isinstance(default, ast.Constant) and default.value is None and value is not UNKNOWN:
         return union((value, NONE)) if not isinstance(value, NoneValue) else value
     return value
 
@@ -210,7 +210,7 @@ def _annotation(parameter: ast.arg, info: FunctionInfo, machine: Machine) -> Val
 
 def _container_of_unknown(value: Value) -> bool:
     """``grads: list`` says that it is a list, not of what."""
-    return isinstance(value, Sequence) and value.element == UNKNOWN and value.items is None
+    return isinstance(value, Sequence) and value.element is UNKNOWN and value.items is None
 
 
 def _is_unpacked(annotation: ast.expr | None) -> bool:
@@ -239,7 +239,7 @@ def _assume_compiled(
     for parameter, default in parameters_of(info.node.args):
         name = parameter.arg
         told = parameter.annotation is not None or default is not None or name in named
-        asked = "" if told or found.get(name) != UNKNOWN else uses().answers(name)
+        asked = "" if told or found.get(name) is not UNKNOWN else uses().answers(name)
         if asked:
             because = f"parameter `{name}` of a compiled function, asked for `.{asked}`"
             found[name] = Tensor(Reason(because, parameter, None, Strength.INFERRED))
@@ -258,7 +258,7 @@ def _assume_forward(
         return
     first, name = ordinary[1], ordinary[1].arg
     required = len(ordinary) - len(spec.defaults) > 1
-    if first.annotation is None and required and found.get(name) == UNKNOWN:
+    if first.annotation is None and required and found.get(name) is UNKNOWN:
         used = uses().asked(name)
         if used:
             told = Reason(

@@ -119,7 +119,7 @@ def _as_class(pattern: ast.pattern, subject: Value, env: Env, ctx: Context) -> V
         return subject
     kind = expressions.evaluate(pattern.cls, env, ctx.silent())
     found = instance_value(kind, Reason("class pattern of a match", pattern))
-    if found == UNKNOWN or type(found) is type(subject):
+    if found is UNKNOWN or type(found) is type(subject):
         return subject
     options = subject.options if isinstance(subject, Union) else ()
     return next((option for option in options if type(option) is type(found)), found)

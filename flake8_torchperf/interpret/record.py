@@ -7,7 +7,7 @@ them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 T = TypeVar("T")
 
@@ -28,3 +28,8 @@ def record(kind: type[T]) -> type[T]:
     make, and a large file makes a hundred thousand.
     """
     return dataclass(slots=True, unsafe_hash=True)(kind)
+
+
+def changed(one: T, /, **changes: Any) -> T:
+    """`dataclasses.replace` for records that a compiled build wrote out (see `tools/native.py`)."""
+    return one._changed(changes)  # type: ignore[attr-defined, no-any-return]

@@ -227,18 +227,18 @@ def _ann_assign(node: ast.AnnAssign, env: Env, ctx: Context) -> None:
     reason = Reason(f"annotation of `{path}`", node)
     stated = annotated(node.annotation, ctx.module, ctx.machine, reason)
     if node.value is None:
-        if path is not None and stated != UNKNOWN:
+        if path is not None and stated is not UNKNOWN:
             targets.assign(node.target, stated, env, ctx)
             env[declaration(path)] = stated
         return
     value = expressions.evaluate(node.value, env, ctx)
-    chosen = stated if value == UNKNOWN or _says_less(value, stated) else value
+    chosen = stated if value is UNKNOWN or _says_less(value, stated) else value
     targets.assign(node.target, chosen, env, ctx)
 
 
 def _says_less(value: Value, stated: Value) -> bool:
     """An empty list or a None takes its later contents from the annotation."""
-    return stated != UNKNOWN and (value == NONE or getattr(value, "items", None) == ())
+    return stated is not UNKNOWN and (value is NONE or getattr(value, "items", None) == ())
 
 
 def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
@@ -413,7 +413,7 @@ def _function(node: FunctionNode, env: Env, ctx: Context) -> Flow:
     if node.returns is not None:
         reason = Reason(f"return annotation of `{name}`", node)
         stated = annotated(node.returns, ctx.module, ctx.machine, reason)
-        closure = closure if stated == UNKNOWN or tensor_of(stated) else Returning(stated)
+        closure = closure if stated is UNKNOWN or tensor_of(stated) else Returning(stated)
     bind(env, name, closure)
     if ctx.pending is not None:
         ctx.pending.append(Pending(node, env, ctx))

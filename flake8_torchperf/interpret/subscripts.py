@@ -155,7 +155,7 @@ def _as_mask(value: Value, base: Tensor | None, ctx: Context) -> Tensor | None:
     tensor = tensor_of(value)
     if tensor is not None:
         return tensor if tensor.dtype == "bool" else None
-    if value == COMPARED and (base is not None or not knows_arrays(ctx.module)):
+    if value is COMPARED and (base is not None or not knows_arrays(ctx.module)):
         reason = Reason(
             "the result of a comparison is used as an index", None, None, Strength.INFERRED
         )
@@ -168,7 +168,7 @@ def assigned(node: ast.Subscript, base: Value, value: Value, env: Env, ctx: Cont
     indices = _indices(node, base, env, ctx)
     given = tensor_of(value)
     tensor = tensor_of(base)
-    if tensor is None and base == UNKNOWN and given is not None:
+    if tensor is None and base is UNKNOWN and given is not None:
         tensor = _by_mask(indices, node, ctx)
     if tensor is None:
         return
@@ -330,7 +330,7 @@ def _counted(node: ast.expr, ctx: Context) -> bool:
 def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
     scalar: bool | None = None
     masked = any(
-        i.value == COMPARED or (isinstance(i.value, Tensor) and i.value.dtype == "bool")
+        i.value is COMPARED or (isinstance(i.value, Tensor) and i.value.dtype == "bool")
         for i in indices
     )
     if (

@@ -62,7 +62,7 @@ def _is_doubtful(value: Value) -> bool:
 def _believed(value: Value, used: Value) -> Value:
     if isinstance(value, Tensor):
         return replace(value, reason=used.reason) if isinstance(used, Tensor) else value
-    if value == COMPARED:
+    if value is COMPARED:
         return replace(used, dtype="bool") if isinstance(used, Tensor) else value
     return used
 
@@ -172,9 +172,9 @@ def put(mapping: Mapping_, key: str | None, value: Value) -> Mapping_:
     """The dict with one more value, under a known key or a computed one."""
     if key is not None:
         return replace(mapping, items=tuple({**dict(mapping.items), key: value}.items()))
-    if mapping.made and mapping.element == UNKNOWN:
-        return replace(mapping, element=value, made=value != UNKNOWN)
-    if mapping.element == UNKNOWN:
+    if mapping.made and mapping.element is UNKNOWN:
+        return replace(mapping, element=value, made=value is not UNKNOWN)
+    if mapping.element is UNKNOWN:
         return mapping  # what else it holds is not known: one value tells nothing of the others
     return replace(mapping, element=join(mapping.element, value))
 
@@ -198,7 +198,7 @@ def _says_nothing(container: Sequence | Mapping_) -> bool:
     """A list or dict that was made empty."""
     if isinstance(container, Sequence):
         return container.items == ()
-    return container.made and not container.items and container.element == UNKNOWN
+    return container.made and not container.items and container.element is UNKNOWN
 
 
 def fill(path: str, container: Value, env: Env, ctx: Context) -> None:

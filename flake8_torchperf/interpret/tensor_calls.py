@@ -169,7 +169,7 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
                 device = torch_calls.device_of(value)
                 if device is not None and (position == 0 or "device" in arguments.keywords):
                     result = replace(result, device=device)
-                elif value == UNKNOWN and (position == 0 or argument is named):
+                elif value is UNKNOWN and (position == 0 or argument is named):
                     # A device or a dtype: neither is known any longer, unless its name tells.
                     moved = argument is named or moves.names_device(argument.node)
                     dtype = result.dtype if moved else "unknown"
@@ -211,7 +211,7 @@ def _device_given(arguments: Arguments) -> bool:
     first = arguments.get(0)
     if first is None:
         return False
-    if first.value == UNKNOWN:
+    if first.value is UNKNOWN:
         return moves.names_device(first.node)
     return tensor_of(first.value) is not None or torch_calls.device_of(first.value) is not None
 

@@ -139,7 +139,7 @@ def must_be_tensors(op: Op, name: str, arguments: Arguments) -> list[Tensor]:
     if not (array or first in (UNKNOWN, COMPARED)) or _types_at(op, 0, first) != {"T"}:
         return []
     reason = Reason(f"passed to `{name}`", arguments.node, None, Strength.INFERRED)
-    return [Tensor(reason, "bool" if first == COMPARED else "unknown")]
+    return [Tensor(reason, "bool" if first is COMPARED else "unknown")]
 
 
 def _operation(name: str, short: str) -> str:

@@ -97,8 +97,7 @@ def of_data(data: Value, short: str, reason: Reason, arguments: Arguments) -> Te
 def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
     """``torch.tensor([t1, t2])`` reads every element of the list on its own."""
     if isinstance(data, Union) and data.met:
-        lists = (option for option in data.options if isinstance(option, Sequence))
-        data = next(lists, data)
+        data = next((option for option in data.options if isinstance(option, Sequence)), data)
     if not isinstance(data, Sequence) or data.kind not in ("list", "tuple"):
         return
     held = held_tensor(data)
@@ -165,7 +164,7 @@ def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
     elif (
         not tensors
         and arguments.positional
-        and all(a.value == UNKNOWN for a in arguments.positional[:2])
+        and all(a.value is UNKNOWN for a in arguments.positional[:2])
     ):
         # torch takes nothing but tensors here, so two values of which nothing is known are some.
         reason = Reason(f"passed to `{name}`", arguments.node)
@@ -295,7 +294,7 @@ def _broadcast(name: str, arguments: Arguments, ctx: Context) -> Value:
     made: list[Value] = []
     for argument in arguments.positional:
         reason = Reason(f"`{name}` returns it", argument.node)
-        dtype = "bool" if argument.value == COMPARED else "unknown"
+        dtype = "bool" if argument.value is COMPARED else "unknown"
         tensor = tensor_of(argument.value) or Tensor(reason, dtype)
         made.append(replace(tensor, reason=reason, scalar=None, role="", rank=None))
     return Sequence("tuple", join_all(made), None if arguments.open else tuple(made))
@@ -312,7 +311,7 @@ def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     reason = Reason(f"`{name}` makes it", arguments.node)
     data = arguments.value(0)
     _tensor_of_tensors(data, arguments, ctx)
-    sized = isinstance(data, Scalar) or (data == UNKNOWN and bool(arguments.positional))
+    sized = isinstance(data, Scalar) or (data is UNKNOWN and bool(arguments.positional))
     origin = "" if sized else moves.data_origin(data, "tensor")
     if arguments.positional and all(isinstance(a.value, Scalar) for a in arguments.positional):
         origin = moves.FACTORY  # memory of this size, with nothing in it yet

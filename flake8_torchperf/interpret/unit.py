@@ -262,7 +262,7 @@ def module_constant(machine: Machine, module: ModuleMap, name: str) -> Value:
     if name in module.annotations:
         reason = Reason(f"annotation of `{name}`")
         stated = annotated(module.annotations[name], module, machine, reason)
-        if stated != UNKNOWN:
+        if stated is not UNKNOWN:
             return stated
     place = Context(machine, module, Budget(machine.stack, MODULE_STEPS), None, MODULE_HEAT)
     assigned = module.constants.get(name, ())[:MAX_ASSIGNMENTS]

@@ -63,7 +63,7 @@ class Use:
 def value_of(use: Use, name: str, node: ast.AST | None) -> Value:
     """What its use makes of ``name``, which stands at ``node``; Unknown where it tells nothing."""
     entry = UNKNOWN if use.entry is None else value_of(use.entry, f"value of {name}", node)
-    if entry != UNKNOWN and not use.told:
+    if entry is not UNKNOWN and not use.told:
         return Mapping_(UNKNOWN, entry)
     if use.foreign:
         return UNKNOWN  # it answers as a tensor does, and is asked for what no tensor has
@@ -77,4 +77,4 @@ def value_of(use: Use, name: str, node: ast.AST | None) -> Value:
         subject = f"`{name}`" if name.isidentifier() else name
         reason = Reason(f"{subject}: {told}", node, None, Strength.INFERRED)
         return Tensor(reason, "bool" if use.mask else "unknown")
-    return UNKNOWN if inner == UNKNOWN else Sequence("sequence", inner)
+    return UNKNOWN if inner is UNKNOWN else Sequence("sequence", inner)

@@ -149,7 +149,7 @@ class Mapping_:
     def any_value(self) -> Value:
         """What one of its values may be, whatever its key."""
         known = [value for _, value in self.items]
-        if known and self.element == UNKNOWN:
+        if known and self.element is UNKNOWN:
             return join_all(known)
         return join_all([*known, self.element])
 
@@ -479,7 +479,7 @@ def _join_sequences(a: Sequence, b: Sequence) -> Value:
 def _mapped(a: Mapping_, b: Mapping_) -> Value:
     """What either dict holds; one made empty says nothing about what will stand in it."""
     for empty, other in ((a, b), (b, a)):
-        if empty.made and empty.element == UNKNOWN:
+        if empty.made and empty.element is UNKNOWN:
             return other.element
     return join(a.element, b.element)
 

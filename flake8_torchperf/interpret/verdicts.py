@@ -61,7 +61,7 @@ def _is_instance(value: Value, kind: Value) -> bool | None:
         case Scalar(kind=scalar):
             if name.startswith("builtins.") and last == scalar:
                 return True
-            if last in ("Number", "Real", "Integral", *GENERAL) or name in NUMBERS:
+            if last in NUMBER_NAMES or last in GENERAL or name in NUMBERS:
                 return None if scalar not in ("str", "bytes") else False
             return None if scalar in ("object", "number") else False
         case NoneValue():
@@ -81,4 +81,5 @@ def _is_instance(value: Value, kind: Value) -> bool | None:
     return None
 
 
+NUMBER_NAMES = ("Number", "Real", "Integral")
 GENERAL = ("object", "Iterable", "Sequence", "Sized", "Collection", "Hashable", "Container")

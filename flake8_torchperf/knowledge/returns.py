@@ -149,18 +149,18 @@ def _parse_items(
 def render_return(value: Return) -> str:
     """The compact text form; `parse_return` is its inverse."""
     match value:
-        case TensorReturn(dtype, rank):
+        case TensorReturn(dtype=dtype, rank=rank):
             return f"T{dtype}{rank}"
-        case TupleReturn(items, None):
+        case TupleReturn(items=items, names=None):
             return "(" + ",".join(map(render_return, items)) + ")"
-        case TupleReturn(items, names):
+        case TupleReturn(items=items, names=names):
             fields = zip(names or (), items, strict=True)
             return "<" + ",".join(f"{name}:{render_return(item)}" for name, item in fields) + ">"
-        case ListReturn(item):
+        case ListReturn(item=item):
             return f"[{render_return(item)}]"
-        case ScalarReturn(kind) | HostReturn(kind):
+        case ScalarReturn(kind=kind) | HostReturn(kind=kind):
             return kind
-        case InstanceReturn(qualified):
+        case InstanceReturn(qualified=qualified):
             return f"@{qualified}"
         case UnknownReturn():
             return "?"
@@ -189,7 +189,7 @@ def _common(a: Return, b: Return) -> Return:
         case ((TupleReturn() | ListReturn()), (TupleReturn() | ListReturn())):
             item = common_return(_items(a) + _items(b))
             return UNKNOWN if item == UNKNOWN else ListReturn(item)
-        case ScalarReturn(x), ScalarReturn(y) if "s" not in x + y:
+        case ScalarReturn(kind=x), ScalarReturn(kind=y) if "s" not in x + y:
             return ScalarReturn("n")
     return UNKNOWN
 

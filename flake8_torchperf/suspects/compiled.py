@@ -249,8 +249,7 @@ class Search:
                     return None
                 value, place = bound[0][0], bound[1]
                 if isinstance(value, (ast.FunctionDef, ast.AsyncFunctionDef)):
-                    found = (self.ways.settings(d, place) for d in value.decorator_list)
-                    return next((s for s in found if s is not None), None)
+                    return self.ways.first_settings(value.decorator_list, place)
                 return self.settings_of(value, place) if isinstance(value, ast.Call) else None
             case ast.Attribute(value=ast.Name(id=me), attr=attr) if me == scope.me:
                 if scope.owner is not None:

@@ -14,6 +14,8 @@ from flake8_torchperf.suspects.scopes import PARTIAL
 from flake8_torchperf.suspects.wrappers import Wrappers, handed_over, literal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flake8_torchperf.suspects.scopes import Scope, Scopes
     from flake8_torchperf.suspects.wrappers import Compiling
 
@@ -67,6 +69,16 @@ class Ways:
             return self._settings_of_call(node, scope, left)
         return self._settings_inside(self._wrappers.named(node, scope, left - 1), left - 1)
 
+    def first_settings(
+        self, nodes: Sequence[ast.expr], scope: Scope, left: int = MAX_STEPS
+    ) -> Settings | None:
+        """The settings of the first of several expressions that has any."""
+        for node in nodes:
+            found = self.settings(node, scope, left)
+            if found is not None:
+                return found
+        return None
+
     def _settings_of_name(self, name: str, scope: Scope, left: int) -> Settings | None:
         """The settings of the first value of a name that has any; kept"""
         bound = scope.lookup(name)
@@ -75,8 +87,7 @@ class Ways:
         key = (name, id(bound[1]), left)
         if key not in self._named:
             values = [value for value in bound[0] if isinstance(value, ast.expr)]
-            found = (self.settings(value, bound[1], left - 1) for value in values)
-            self._named[key] = next((one for one in found if one is not None), None)
+            self._named[key] = self.first_settings(values, bound[1], left - 1)
         return self._named[key]
 
     def _settings_inside(self, found: Compiling | None, left: int) -> Settings | None:

@@ -11,12 +11,15 @@ import os
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.subject import MAX_PACKAGE_DEPTH
 from flake8_torchperf.suspects.host import HostNames
 from flake8_torchperf.suspects.records import made_record
 from flake8_torchperf.suspects.walk import Nodes
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
@@ -146,7 +149,11 @@ class ClassInfo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModuleMap:
-    """One module: the source lines, and what each name at its top level stands for."""
+    """One module: the source lines, and what each name at its top level stands for.
+
+    ``functions`` and ``classes`` need not be plain dicts: those of an outline find what they are
+    asked for (see `outline.py`), which compiled code would not ask of what is declared a dict.
+    """
 
     name: str
     package: str
@@ -155,8 +162,8 @@ class ModuleMap:
     path: Path | None
     imports: dict[str, str] = field(default_factory=dict)
     stars: list[str] = field(default_factory=list)
-    functions: dict[str, FunctionInfo] = field(default_factory=dict)
-    classes: dict[str, ClassInfo] = field(default_factory=dict)
+    functions: MutableMapping[str, FunctionInfo] = field(default_factory=dict)
+    classes: MutableMapping[str, ClassInfo] = field(default_factory=dict)
     constants: dict[str, list[ast.expr]] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     defined: list[FunctionInfo] = field(default_factory=list)

@@ -427,7 +427,7 @@ def _values(name: ast.Name, scope: Scope) -> list[tuple[ast.expr, Scope]]:
 
 def wraps_first(name: str) -> bool:
     """Does this function of torch's hand back its first argument, compiled or transformed?"""
-    return name in ("torch.compile", "torch.compiler.compile", *TRANSFORMS)
+    return name in ("torch.compile", "torch.compiler.compile") or name in TRANSFORMS
 
 
 # torch.func's transforms under the names by which they can be had.
