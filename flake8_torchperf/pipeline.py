@@ -53,12 +53,16 @@ def lint_tree(
     it held.
     """
     path = Path(filename)
-    module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
-    compiled = _compiled(module, options)
-    suspects = with_compiled(nominate(module, _called(options)), module, compiled)
-    if not suspects:
-        return []
-    return _interpret(module, suspects, compiled, options, {} if reads is None else reads)
+    with _collection_paused():
+        module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
+        try:
+            compiled = _compiled(module, options)
+            suspects = with_compiled(nominate(module, _called(options)), module, compiled)
+            if not suspects:
+                return []
+            return _findings(module, suspects, compiled, options, {} if reads is None else reads)
+        finally:
+            module.forget()
 
 
 def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
@@ -91,21 +95,6 @@ def _called(options: Options) -> frozenset[str]:
     return load_catalogue(options.rules).called_functions
 
 
-def _interpret(
-    module: ModuleMap,
-    suspects: Suspects,
-    compiled: CompiledCode | None,
-    options: Options,
-    reads: dict[str, str],
-) -> list[Finding]:
-    _end_quickly()
-    with _collection_paused():
-        try:
-            return _findings(module, suspects, compiled, options, reads)
-        finally:
-            module.forget()
-
-
 @cache
 def _end_quickly() -> None:
     """Let what ends with the process not be collected first, which takes as long as some files."""
@@ -121,6 +110,7 @@ def _collection_paused() -> Iterator[None]:
     collection also walks all that is kept from file to file, which is no garbage: one of them goes
     a longer way, and what the smaller collections leave until then is a few megabytes.
     """
+    _end_quickly()
     running = gc.isenabled()
     gc.disable()
     young, middle, old = gc.get_threshold()

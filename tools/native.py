@@ -2,8 +2,8 @@
 
 Enters the text of a module; leaves the same text with each ``@record``, ``@dataclass`` and
 ``@cached_property`` written out, line for line where it was. Dataclasses write their methods while
-Python runs, so mypyc can neither compile those nor make them without Python's help. Must not know
-what any of the classes is for.
+Python runs, so mypyc can neither compile those nor make them without Python's help. Constants are
+declared final (see `native_names.py`). Must not know what any of the classes is for.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from native_names import fixed_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,6 +45,7 @@ class Field:
 
 def native(text: str) -> str:
     """The text of a module with its records written out."""
+    text = fixed_names(text)
     lines = text.splitlines()
     # From the end, so that a class that takes more lines leaves those before it where they are.
     for node in reversed(ast.parse(text).body):
@@ -155,7 +158,7 @@ def _record(name: str, fields: list[Field], equal: bool, hashed: bool) -> list[s
     made.append(_init(fields))
     values = ", ".join(f"self.{f.name}" for f in fields)
     made.append(
-        f"def {CHANGED}(self, changes: dict[str, Any]) -> {name}: made = {name}({values}); "
+        f"def {CHANGED}(self, changes: dict[str, _Any]) -> {name}: made = {name}({values}); "
         "[setattr(made, name, value) for name, value in changes.items()]; return made"
     )
     compared = [f.name for f in fields if f.compare]

@@ -6,10 +6,11 @@ Enters a call; leaves argument values with their nodes. Must not know what is ca
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import expressions
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
+from flake8_torchperf.interpret.record import record
 from flake8_torchperf.interpret.values import (
     UNKNOWN,
     Device,
@@ -30,14 +31,16 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context
 
 
-class Argument(NamedTuple):
+@record
+class Argument:
     """One argument: its expression and value."""
 
     node: ast.expr
     value: Value
 
 
-class Arguments(NamedTuple):
+@record
+class Arguments:
     """All arguments of one call; ``open`` where ``*args`` or ``**kwargs`` hide some.
 
     ``counted`` is how many of the positional ones stand where they are written: what comes after

@@ -7,6 +7,7 @@ its own. Must not know statements.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import (
@@ -155,7 +156,7 @@ def ordered(
 ) -> None:
     """``values.sort()`` compares as ``sorted(values)`` does."""
     if node is not None:
-        given = arguments._replace(positional=(Argument(node, owner),))
+        given = replace(arguments, positional=(Argument(node, owner),))
         _reduce_one("sorted", owner, given, env, ctx)
 
 

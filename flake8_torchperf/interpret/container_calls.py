@@ -156,7 +156,7 @@ def _mapping(
         case "setdefault":
             key = arguments.value(0)
             known = key.value if isinstance(key, Scalar) and isinstance(key.value, str) else None
-            held = _get(owner, arguments._replace(positional=arguments.positional[:1]))
+            held = _get(owner, replace(arguments, positional=arguments.positional[:1]))
             alone = owner.made and held is UNKNOWN
             result = arguments.value(1) if alone else join(held, arguments.value(1))
             _change(env, node, targets.put(owner, known, result), ctx)

@@ -156,6 +156,7 @@ class Reach:
 
     @cached_property
     def _speaks_of_workers(self) -> bool:
+        """May a loader be told how many processes load for it?"""
         return "num_workers" in "".join(self._module.lines)
 
     def _holds(self, nodes: Nodes) -> bool:

@@ -7,7 +7,7 @@ flow out of it. Must not know rules.
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.interpret import (
     accumulation,
@@ -50,6 +50,7 @@ from flake8_torchperf.interpret.environment import (
 )
 from flake8_torchperf.interpret.machine import Pending
 from flake8_torchperf.interpret.narrowing import narrow, note_outcome
+from flake8_torchperf.interpret.record import record
 from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
@@ -76,7 +77,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionNode
 
 
-class Flow(NamedTuple):
+@record
+class Flow:
     """What leaves a statement: by falling through (None: never), by break and by continue."""
 
     env: Env | None

@@ -205,6 +205,7 @@ class TorchClass:
 
     @cached_property
     def _found(self) -> dict[str, Op | None]:
+        """Its methods by name, as they were asked for."""
         return {}
 
     def _find(self, name: str) -> Op | None:

@@ -26,8 +26,8 @@ Info = TypeVar("Info")
 _DEFINES = r"(?P<decorator>@)|(?:async[ \t]+)?def[ \t]+(?P<function>\w+)|class[ \t]+(?P<klass>\w+)"
 _HEADS = re.compile(rf"\n(?:{_DEFINES})")
 # The same, or any other statement. A line that starts with a closing bracket or a comment goes on
-# with what stands above it.
-_STARTS = re.compile(rf"\n(?:{_DEFINES}|[^\s#)\]}}])")
+# with what stands above it, and so does one after a backslash.
+_STARTS = re.compile(rf"\n(?:{_DEFINES}|(?<!\\\n)[^\s#)\]}}])")
 
 
 class _UnclearError(Exception):

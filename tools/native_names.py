@@ -1,0 +1,130 @@
+"""Names that stand for one thing for good, declared so that compiled code need not look them up.
+
+Enters the text of a module; leaves the same text with its constants declared final, and what it
+takes from ``ast`` in constants of its own: else compiled code asks a dict for each, each time. No
+line moves. Must not know what the names stand for.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
+# Calls that make types: names that annotations know under the very name.
+MAKERS = ("TypeVar", "ParamSpec", "NewType", "namedtuple", "NamedTuple")
+
+
+class Edit(NamedTuple):
+    """Text for what stands between two places of one line, in bytes."""
+
+    line: int
+    start: int
+    end: int
+    text: str
+
+
+def fixed_names(text: str) -> str:
+    """The text of a module with what it names by constants declared final."""
+    tree = ast.parse(text)
+    imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    edits = [*_constants(tree)]
+    taken = [*_taken_from_ast(tree)] if any(_imports_ast(node) for node in imports) else []
+    names = sorted({node.attr for node in taken})
+    edits += [Edit(n.lineno, n.col_offset, n.end_col_offset or 0, _own(n.attr)) for n in taken]
+    for node in imports:
+        end = node.end_col_offset or 0
+        if _imports_ast(node):
+            own = "".join(f"; {_own(name)}: _Final = ast.{name}" for name in names)
+            edits.append(Edit(node.lineno, end, end, own))
+        if isinstance(node, ast.ImportFrom) and node.module == "__future__":
+            more = "; from typing import Any as _Any, Final as _Final"
+            edits.append(Edit(node.lineno, end, end, more))
+    lines = [line.encode() for line in text.split("\n")]
+    for edit in sorted(edits, reverse=True):
+        line = lines[edit.line - 1]
+        lines[edit.line - 1] = line[: edit.start] + edit.text.encode() + line[edit.end :]
+    return b"\n".join(lines).decode()
+
+
+def _imports_ast(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Import) and [alias.name for alias in node.names] == ["ast"]
+
+
+def _own(name: str) -> str:
+    return f"_ast_{name}"
+
+
+def _constants(tree: ast.Module) -> Iterator[Edit]:
+    """Where a constant is given its value, once and at module level: that it is final."""
+    bound = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_bound(n)]
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
+                if CONSTANT.fullmatch(name) and bound.count(name) == 1 and not _makes_type(value):
+                    place = target.end_col_offset or 0
+                    yield Edit(node.lineno, place, place, f": {_final(value)}")
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=ast.expr()):
+                kind = ast.unparse(annotation)
+                if (
+                    not CONSTANT.fullmatch(name)
+                    or bound.count(name) > 1
+                    or kind.startswith("Final")
+                ):
+                    continue
+                start, end = annotation.col_offset, annotation.end_col_offset or 0
+                if annotation.lineno == annotation.end_lineno and kind != "TypeAlias":
+                    yield Edit(annotation.lineno, start, end, f"_Final[{kind}]")
+
+
+def _is_bound(node: ast.Name) -> bool:
+    return isinstance(node.ctx, ast.Store)
+
+
+def _makes_type(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and ast.unparse(value.func) in MAKERS
+
+
+def _final(value: ast.expr) -> str:
+    """How a constant is declared: a tuple as one of any length, which need not be made anew."""
+    if not isinstance(value, ast.Tuple) or not value.elts:
+        return "_Final"
+    if all(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in value.elts):
+        return "_Final[tuple[str, ...]]"
+    if all(_names_class(element) for element in value.elts):
+        return "_Final[tuple[type[_Any], ...]]"
+    return "_Final"
+
+
+def _names_class(node: ast.expr) -> bool:
+    """``ast.Name``, ``Tensor``: not ``UNKNOWN``."""
+    last = ast.unparse(node).rpartition(".")[2]
+    return isinstance(node, ast.Name | ast.Attribute) and CONSTANT.fullmatch(last) is None
+
+
+def _taken_from_ast(tree: ast.Module) -> Iterator[ast.Attribute]:
+    """``ast.Name`` in the code of functions, where it is a value and no type."""
+    waiting: list[ast.AST] = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+    while waiting:
+        node = waiting.pop()
+        match node:
+            case ast.Attribute(value=ast.Name(id="ast")):
+                yield node
+                continue
+            case ast.FunctionDef():
+                waiting.extend(node.body)
+                waiting.extend(d for d in [*node.args.defaults, *node.args.kw_defaults] if d)
+            case ast.ClassDef():
+                waiting.extend(n for n in node.body if isinstance(n, ast.FunctionDef))
+            case ast.AnnAssign(value=value):
+                waiting.extend([] if value is None else [value])
+            case ast.MatchClass():
+                waiting.extend([*node.patterns, *node.kwd_patterns])
+            case ast.Call(func=ast.Name(id="cast")):
+                waiting.extend(node.args[1:])
+            case _:
+                waiting.extend(ast.iter_child_nodes(node))
