@@ -154,13 +154,14 @@ def _field(node: ast.AnnAssign) -> Field:
 
 def _record(name: str, fields: list[Field], equal: bool, hashed: bool) -> list[str]:
     """The lines of the class: its fields, then a line for each method."""
-    made = ["; ".join(f"{f.name}: {f.annotation}" for f in fields)] if fields else []
-    made.append(_init(fields))
-    values = ", ".join(f"self.{f.name}" for f in fields)
-    made.append(
-        f"def {CHANGED}(self, changes: dict[str, _Any]) -> {name}: made = {name}({values}); "
-        "[setattr(made, name, value) for name, value in changes.items()]; return made"
-    )
+    made = [_init(fields)]
+    if fields:
+        made.insert(0, "; ".join(f"{f.name}: {f.annotation}" for f in fields))
+        values = ", ".join(f"self.{f.name}" for f in fields)
+        made.append(
+            f"def {CHANGED}(self, changes: dict[str, _Any]) -> {name}: made = {name}({values}); "
+            "[setattr(made, name, value) for name, value in changes.items()]; return made"
+        )
     compared = [f.name for f in fields if f.compare]
     if equal:
         tests = "".join(f" and (self.{f} is other.{f} or self.{f} == other.{f})" for f in compared)
