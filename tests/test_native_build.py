@@ -44,13 +44,20 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment(folder / "env", sys.executable, wheel).parents[1]
 
 
-def test_it_is_compiled(compiled: Path, tmp_path: Path) -> None:
-    asked = (
+def is_compiled(python: Path, folder: Path) -> bool:
+    """Does this Python, started in a folder, import the compiled modules of its environment?"""
+    said = (
         "from flake8_torchperf.interpret import unit, values; print(unit.__file__, values.__file__)"
     )
-    for place in call(compiled / "bin" / "python", "-c", asked, cwd=tmp_path).split():
-        assert place.endswith(sysconfig.get_config_var("EXT_SUFFIX"))
-        assert Path(place).is_relative_to(compiled)
+    return all(
+        place.endswith(sysconfig.get_config_var("EXT_SUFFIX"))
+        and Path(place).is_relative_to(python.parents[1])
+        for place in call(python, "-c", said, cwd=folder).split()
+    )
+
+
+def test_it_is_compiled(compiled: Path, tmp_path: Path) -> None:
+    assert is_compiled(compiled / "bin" / "python", tmp_path)
 
 
 def test_it_finds_what_python_finds(compiled: Path) -> None:
@@ -69,6 +76,7 @@ def test_it_finds_what_python_finds(compiled: Path) -> None:
 def test_snippets_give_what_python_gives(compiled: Path) -> None:
     python = compiled / "bin" / "python"
     share(python)
+    assert is_compiled(python, compiled)
     names = sorted(str(path) for glob in SNIPPETS for path in (ROOT / "tests").glob(glob))
     options = ("-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--import-mode=append")
     done = attempt(python, "-m", "pytest", *options, *names, cwd=compiled)
