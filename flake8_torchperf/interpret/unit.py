@@ -34,6 +34,7 @@ from flake8_torchperf.sites.hotness import (
 from flake8_torchperf.sites.model import Level, Site
 from flake8_torchperf.sites.places import place_heat
 from flake8_torchperf.sites.reads import asked_for
+from flake8_torchperf.sites.rounds import in_steps
 from flake8_torchperf.sites.steps import PREAMBLES, goes_through_data, makes_steps
 from flake8_torchperf.suspects.modulemap import FunctionInfo, FunctionNode
 
@@ -102,7 +103,7 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names, heats
         sites.clear()
     if sites and place.base is heat and (not place.base_stays_cold or makes(info.name, names.cold)):
         sites = _by_calls(sites, info, heats)
-    return Unit(snippet, tuple(map(asked_for, sites)))
+    return Unit(snippet, tuple(map(in_steps, map(asked_for, sites))))
 
 
 def interpret_module(module: ModuleMap, machine: Machine) -> Unit:
@@ -114,7 +115,7 @@ def interpret_module(module: ModuleMap, machine: Machine) -> Unit:
         statements.block(body, {}, place)
     except RecursionError:
         sites.clear()
-    return Unit(Snippet(module.lines, body), tuple(map(asked_for, sites)))
+    return Unit(Snippet(module.lines, body), tuple(map(in_steps, map(asked_for, sites))))
 
 
 def _by_calls(sites: list[Site], info: FunctionInfo, heats: Heats) -> list[Site]:
@@ -154,6 +155,7 @@ def _warmed(site: Site, heat: Heat, called: Heat) -> Site:
     if site.heat.level is Level.LOOP and site.heat.around is max(heat.level, heat.around):
         # Of what only some loop calls it is not known that it is part of a step.
         around = called.around if called.level is Level.STEP else called.level
+        around = max(around, heat.level)
         return replace(site, heat=replace(site.heat, around=around))
     return site
 

@@ -119,7 +119,9 @@ def is_kernel(info: FunctionInfo) -> bool:
 def _runs_seldom(info: FunctionInfo) -> bool:
     """Registered with a tracer, a setter, part of a checkpoint's class, or to hand arrays out."""
     names = [decorator.rpartition(".")[2] for decorator in info.decorators]
-    if any(name.startswith(("register_", "py_impl")) or name == "setter" for name in names):
+    if any(name.startswith("py_impl") or name == "setter" for name in names):
+        return True
+    if any(REGISTERED.match(decorator) for decorator in info.decorators):
         return True
     if _keeps_result(info):
         return True
@@ -128,6 +130,8 @@ def _runs_seldom(info: FunctionInfo) -> bool:
     return _returns_arrays(info) or _makes_functions(info) or _compares_for_a_test(info)
 
 
+# Decorators of torch's own that hand a function to its tracers and compilers.
+REGISTERED = re.compile(r"torch\..*\bregister_\w+$")
 RESULT_KEPT = "of which the result is kept"
 # Words of a decorator that keeps what a function returned: `lru_cache`, `cached_property`.
 CACHING = frozenset(("cache", "cached", "memoize", "memoized"))

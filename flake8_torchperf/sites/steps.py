@@ -42,7 +42,12 @@ def is_entry_point(info: FunctionInfo) -> bool:
         return True
     if info.name != "__call__" or info.owner is None:
         return False
-    return of_pipeline(info) or (bool(info.nodes.of_any(ast.For, ast.While)) and not trains(info))
+    return of_pipeline(info) or (_loops_over_steps(info) and not trains(info))
+
+
+def _loops_over_steps(info: FunctionInfo) -> bool:
+    """Does a function hold a loop over steps or data, and not only over its layers or inputs?"""
+    return steps_within(info.node) or any(map(_over_data, info.nodes.of_any(ast.For)))
 
 
 def trains(info: FunctionInfo) -> bool:
