@@ -44,7 +44,7 @@ COLD_NAMES = (
     "save", "save_*", "_save_*", "load", "load_*", "_load_*", "*state_dict*", "*checkpoint*",
     "convert_*", "print_*", "_print_*", "log_*", "_log_*", "plot*", "_plot*",
     "visuali*", "draw_*", "show_*", "display*", "test_*", "test", "summary", "*_summary",
-    "describe",
+    "describe", "warn_*", "_warn_*",
     "_test_*", "_run_test*", "assert_*", "assert[A-Z]*", "compare_*", "*offload*", "export*",
     "_reduce_*", "*_repr*",
     "*_str", "_str*", "*_str_*",
@@ -272,7 +272,7 @@ def function_heat(
         return Heat(Level.HOT, f"in {info.name}, {TRAINING_STEP}")
     if any(d in ("torch.compile", "torch.jit.script") for d in info.decorators):
         return Heat(Level.STEP, f"in {info.name}, which is compiled", around=Level.STEP)
-    if info.name not in FITTING and given_tensors():
+    if not FITTING.match(info.name) and given_tensors():
         if runs_what_it_is_given(info):
             return Heat(Level.COLD, f"in {info.name}, {OUTSIDE}", around=Level.HOT)
         if not OFFLINE.isdisjoint(re.split(r"[._]", info.module.name)):
@@ -288,7 +288,8 @@ OFFLINE = frozenset((
     "quantization", "compression", "compressor", "compressors", "gptq", "awq", "autoround",
 ))  # fmt: skip
 # Methods that are called once with all the data, as scikit-learn's are; their loops are over steps.
-FITTING = frozenset(("fit", "fit_transform", "fit_predict"))
+# `fit_one_batch` and `fit_step` are not.
+FITTING = re.compile(r"fit(?!\w*(?:batch|step))(?:_\w+)?$")
 
 
 def ends_evaluation(info: FunctionInfo) -> bool:

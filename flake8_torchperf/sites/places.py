@@ -24,7 +24,7 @@ COLD_PLACES = frozenset((
     "deprecated", "trace", "tracing", "tracer", "device_mesh", "tunable", "autotune", "autotuner",
     "autotuning", "io", "database", "loader", "loaders", "dataloader", "dataloaders", "data_loader",
     "data_loaders", "evaluation", "evaluator", "evaluators", "naive", "ref", "reference",
-    "writer", "writers", "mock", "mocks", "tester", "testers",
+    "writer", "writers", "gui", "mock", "mocks", "tester", "testers",
 ))  # fmt: skip
 # Words of such a name, between underscores, that say the same, or that data is prepared for a model
 # there, or its results for people.

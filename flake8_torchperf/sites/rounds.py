@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret.values import tensor_of
 from flake8_torchperf.sites.model import Level, Site, SiteKind
 from flake8_torchperf.sites.reads import COMPREHENSIONS
-from flake8_torchperf.sites.steps import goes_through_data, makes_steps
+from flake8_torchperf.sites.steps import goes_through_data, makes_steps, over_epochs
 from flake8_torchperf.suspects.walk import once
 
 if TYPE_CHECKING:
@@ -38,9 +38,13 @@ def in_steps(site: Site) -> Site:
 
     In a function that is given tensors, or that a step calls, each loop costs in each step. In any
     other a loop is over steps or data by its head, by what it hands on from round to round, or
-    because its rounds are all alike.
+    because its rounds are all alike. What a loop over epochs does beside the steps of each is
+    cold everywhere.
     """
     heat = site.heat
+    inner = site.loops[-1].node if heat.level is Level.LOOP else None
+    if site.kind in WAITS and inner is not None and over_epochs(inner):
+        return replace(site, heat=replace(heat, level=Level.COLD))
     if heat.level is not Level.LOOP or heat.around is not Level.COLD or site.kind not in WAITS:
         return site
     if _each_counts(site) or any(map(_may_be_steps, _nodes(site))):

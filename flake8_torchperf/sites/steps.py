@@ -187,6 +187,19 @@ def _over_data(loop: ast.For) -> bool:
     )
 
 
+@once
+def over_epochs(loop: ast.AST) -> bool:
+    """Is it over epochs, with another loop in it over the steps of each?"""
+    if not isinstance(loop, ast.For) or not _speaks_of_epochs(loop):
+        return False
+    inside = [node for node in walk(loop.body) if isinstance(node, (ast.For, ast.While))]
+    return any(isinstance(node, ast.While) or _over_data(node) for node in inside)
+
+
+def _speaks_of_epochs(loop: ast.For) -> bool:
+    return any("epoch" in name.lower() for name in (*_names_in(loop.target), *_names_in(loop.iter)))
+
+
 def goes_through_data(loop: ast.AST) -> bool:
     """Does the head of this very loop speak of data, of epochs or of steps?"""
     return isinstance(loop, ast.For) and _over_data(loop)
