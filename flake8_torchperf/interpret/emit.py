@@ -209,6 +209,8 @@ def _wanted(
         return "where processes tell each other a number"
     if _of_either(ctx, kind, node, operand_node, traits):
         return "where a tensor is taken for a number, which a caller may give"
+    if kind is SiteKind.HOST_COMPARISON and not ctx.loops and _answers(ctx, node):
+        return "in the function that answers it"
     if HOST_ONLY in traits:
         return "where only a tensor on the host is taken"
     if kind is SiteKind.SYNCHRONIZE and WAITING_ASKED in ctx.traits:
@@ -270,6 +272,16 @@ def _is_returned(function: FunctionNode | None, node: ast.AST) -> bool:
     if not any(isinstance(one, ast.Attribute) and one.attr == "register" for one in made):
         return False
     return any(isinstance(s, ast.Return) and _whole(s.value) is node for s in ast.walk(function))
+
+
+def _answers(ctx: Context, node: ast.AST) -> bool:
+    """``return torch.equal(a, b)``: who calls the function asks for a Python bool.
+
+    Of what is known to run in each step that is no reason.
+    """
+    if ctx.node is None or ctx.base.level is Level.STEP:
+        return False
+    return any(isinstance(s, ast.Return) and s.value is node for s in ast.walk(ctx.node))
 
 
 def _whole(value: ast.expr | None) -> ast.expr | None:

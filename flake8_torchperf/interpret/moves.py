@@ -174,6 +174,9 @@ def to_device(
         traits.add("non-blocking")
     if tensor.memory and queued is not None:
         traits.add(tensor.memory)
+    if tensor.origin == PYTHON and ctx.compiled and "vmap" not in ctx.traits:
+        # torch.compile writes a few numbers into the kernel that computes with them.
+        ctx = ctx.demote("in compiled code, which holds the numbers itself")
     waits = "non-blocking" not in traits and tensor.origin in (PYTHON, NUMPY)
     # Only a site can be cold: in a function called nothing is asked of code that is not linted.
     if waits and not tensor.scalar and ctx.sink is not None and _new_each_time(tensor, ctx):

@@ -91,11 +91,16 @@ def _numbers(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> set[str]:
 
 
 def _parts(nodes: Nodes, found: set[str]) -> set[str]:
-    """What a loop over such a name takes from it."""
-    return {
-        inner.id
-        for node in nodes.of_any(ast.For, ast.comprehension)
-        if isinstance(node.iter, ast.Name) and node.iter.id in found
-        for inner in ast.walk(node.target)
-        if isinstance(inner, ast.Name)
-    }
+    """What loops over such a name, or over what another such loop takes, take from it.
+
+    ``for rank, size in enumerate(sizes)``, and ``for length in size`` within it.
+    """
+    taken: set[str] = set()
+    for node in nodes.of_any(ast.For, ast.comprehension):
+        if not _names_in(node.iter).isdisjoint(found | taken):
+            taken |= _names_in(node.target)
+    return taken
+
+
+def _names_in(node: ast.expr) -> set[str]:
+    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
