@@ -54,6 +54,13 @@ class Fresh:
         assigned = set(self._bound)
         for loop in nodes.of_any(ast.For, ast.comprehension):
             self._bind(loop.target, loop.iter)
+        self._appended: dict[str, list[ast.expr]] = {}
+        for call in nodes.of(ast.Call):
+            match call:
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id=name), attr="append"), args=[one]
+                ):
+                    self._appended.setdefault(name, []).append(one)
         self._entries = set(self._bound) - assigned - self._given
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
@@ -80,9 +87,10 @@ class Fresh:
             case ast.Name(id=name), _:
                 if name in self._entries or name in asked:
                     return False  # one entry in each round: they could be copied together
-                values = self._whole.get(name, ())
-                return name in self._given or any(
-                    self._listed(value, asked | {name}) for value in values
+                if name in self._given or any(map(self._fresh, self._appended.get(name, ()))):
+                    return True
+                return any(
+                    self._listed(value, asked | {name}) for value in self._whole.get(name, ())
                 )
             case ast.ListComp(elt=elt), _:
                 return not _tells_size(elt) and self._fresh(data)

@@ -7,6 +7,7 @@ or one key of something that is gone through once. Must not know rules.
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,8 @@ WAITS = (
 )  # fmt: skip
 # Those that read values: of the rows of one tensor they could be read together.
 VALUES = (SiteKind.HOST_READ, SiteKind.FORMAT, SiteKind.NUMBER_USE, SiteKind.BRANCH)
-# What a tensor is one of many of: the loop over them is what is wrong, wherever it stands.
-ONE_BY_ONE = frozenset(("parameter", "gradient", "element", "iterated"))
+# Words of what a loop goes through that say it: a step has to do with all of them.
+OF_A_MODEL = re.compile("param|grad", re.IGNORECASE)
 # A check of this kind is made after each step, of all that a step left behind.
 NON_FINITE = frozenset(("isinf", "isnan", "isfinite", "isposinf", "isneginf"))
 
@@ -58,43 +59,67 @@ def _nodes(site: Site) -> Iterable[ast.AST]:
 
 def _each_counts(site: Site) -> bool:
     """Is it read element by element, of a model's parameters, or of all that a step left?"""
-    if site.kind in VALUES and any(_takes_row(loop, site) for loop in _nodes(site)):
-        return True
     tensor = tensor_of(site.operand) if site.operand is not None else None
-    if tensor is None:
+    role, chain = ("", ()) if tensor is None else (tensor.role, tensor.chain)
+    if role in ("parameter", "gradient") or not NON_FINITE.isdisjoint(chain):
+        return True
+    if site.kind not in VALUES:
         return False
-    return tensor.role in ONE_BY_ONE or not NON_FINITE.isdisjoint(tensor.chain)
+    return role in ("element", "iterated") or any(_takes_row(loop, site) for loop in _nodes(site))
+
+
+def _over_parameters(loop: ast.AST) -> bool:
+    """``for p in model.parameters()``, ``for name, grad in grads.items()``."""
+    head = _head(loop)
+    return head is not None and any(map(OF_A_MODEL.search, _names(head.iter)))
+
+
+def _head(loop: ast.AST) -> ast.For | ast.AsyncFor | ast.comprehension | None:
+    if isinstance(loop, COMPREHENSIONS):
+        return loop.generators[0]
+    return loop if isinstance(loop, (ast.For, ast.AsyncFor)) else None
 
 
 def _takes_row(loop: ast.AST, site: Site) -> bool:
     """``float(x[i].sum())`` for each ``i``: one read of all rows together would do."""
-    target = loop.generators[0].target if isinstance(loop, COMPREHENSIONS) else None
-    if isinstance(loop, (ast.For, ast.AsyncFor)):
-        target = loop.target
-    if target is None or site.operand_node is None:
+    head = _head(loop)
+    if head is None or site.operand_node is None:
         return False
-    counted = _names(target)
+    counted = _names(head.target)
     return any(
         isinstance(node, ast.Subscript) and not counted.isdisjoint(_names(node.slice))
         for node in ast.walk(site.operand_node)
     )
 
 
-def _names(node: ast.expr) -> set[str]:
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
+def _names(node: ast.AST) -> set[str]:
+    """The names and attributes that an expression mentions."""
+    found: set[str] = set()
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Name):
+            found.add(inner.id)
+        elif isinstance(inner, ast.Attribute):
+            found.add(inner.attr)
+    return found
 
 
 def _may_be_steps(loop: ast.AST) -> bool:
-    return makes_steps(loop) or goes_through_data(loop) or _alike(loop)
+    """Is it over steps, data or parameters, or does each round what the last one did?"""
+    return makes_steps(loop) or goes_through_data(loop) or _over_parameters(loop) or _alike(loop)
 
 
 @once
 def _alike(loop: ast.AST) -> bool:
     """``for i in range(rounds)``, with no ``x[i]`` in it: does a round do what the last one did?"""
-    match loop:
-        case ast.For(target=ast.Name(id=counter), iter=ast.Call(func=ast.Name(id="range"))):
-            return not any(
+    match _head(loop):
+        case ast.For() | ast.comprehension() as head if isinstance(head.target, ast.Name):
+            counter = head.target.id
+            return _counts(head.iter) and not any(
                 isinstance(node, ast.Subscript) and counter in _names(node.slice)
                 for node in ast.walk(loop)
             )
     return False
+
+
+def _counts(iterated: ast.expr) -> bool:
+    return isinstance(iterated, ast.Call) and "range" in _names(iterated.func)

@@ -1,0 +1,204 @@
+"""Loops: what is repeated for each file, layer or epoch, and what is repeated in each step.
+
+Each program of the first table has its findings in scope `all` alone; its near neighbours in the
+second are reported in both.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from linting import ALL, HOT, check, findings, program, table
+
+from flake8_torchperf.pipeline import lint
+
+SILENT = {
+    "one round for each file or each key": """
+        def main(paths):
+            for path in paths:
+                periodic = torch.load(path, map_location="cuda") > 0
+                if periodic.any():  # TPF301
+                    show(path, torch.unique(periodic))  # TPF404
+
+        def largest(names):
+            return {name: torch.ones(3, device="cuda").max().item() for name in names}  # TPF101
+        """,
+    "one round for each layer": """
+        class Model:
+            def shift(self):
+                weight = torch.rand(9, 9, device="cuda")
+                for i in range(self.channels):
+                    if torch.unique(weight[i]).numel() == 1:  # TPF404
+                        self.constant.append(i)
+        """,
+    "once an epoch, beside the steps of it": """
+        def train(model: nn.Module, loader, epochs):
+            for epoch in range(epochs):
+                total = torch.zeros((), device="cuda")
+                for x, y in loader:
+                    loss = F.mse_loss(model(x), y)
+                    loss.backward()
+                    total += loss.detach()
+                show(epoch, total.item())  # TPF101
+        """,
+    "fitted once": """
+        class Analysis:
+            def fit_base(self, x: Tensor, y: Tensor):
+                self.mean = x[y > 0].mean(0)  # TPF402
+        """,
+    "a warning": """
+        def warn_normalization(x: Tensor):
+            if x.min() < -1:  # TPF301
+                raise Warning("not normalised")
+        """,
+    "who calls it, asks for the answer": """
+        def matches(a: Tensor, b: Tensor):
+            return torch.equal(a, b)  # TPF105
+        """,
+    "sizes that processes tell each other, looked at one after the other": """
+        import torch.distributed as dist
+
+        def sliced(x: Tensor, world: int):
+            size = torch.tensor(x.shape, device=x.device)
+            sizes = [torch.zeros_like(size) for _ in range(world)]
+            dist.all_gather(sizes, size)
+            parts = []
+            for rank, one in enumerate(sizes):
+                parts.append([slice(int(n)) for n in one])  # TPF101, TPF201
+            return parts
+        """,
+}
+
+
+@table(SILENT)
+def test_what_no_step_is_seen_to_repeat(code: str) -> None:
+    check(code, ALL)
+    assert findings(program(code), HOT) == []
+
+
+REPORTED = {
+    "rounds that are all alike": """
+        def main(model: nn.Module, x: Tensor):
+            for _ in range(100):
+                print(model(x).sum().item())  # TPF101
+
+        def rounds(n):
+            x = torch.ones(3, device="cuda")
+            for i in range(n):
+                if x.sum() > i:  # TPF301
+                    x = x - 1
+        """,
+    "row by row, and element by element": """
+        def rows(names):
+            table = torch.rand(9, 3, device="cuda")
+            for i, name in enumerate(names):
+                show(name, table[i].sum().item())  # TPF101
+            for x in table[:, 0]:
+                show(x.item())  # TPF101
+        """,
+    "the parameters of a model, and what is finite of what a step left": """
+        def norms(model: nn.Module):
+            return [p.grad.max().item() for p in model.parameters()]  # TPF101
+
+        def overflows(tensors):
+            return any(torch.isinf(t).any().item() for t in tensors)  # TPF203
+        """,
+    "a function that is given tensors, called for each of many things": """
+        def areas(x: Tensor, names):
+            for name in names:
+                if x.sum() > 0:  # TPF301
+                    show(name)
+
+        def main(xs, names):
+            for x in xs:
+                areas(x, names)
+        """,
+    "an epoch that is one step": """
+        def train(model: nn.Module, x: Tensor, epochs):
+            for epoch in range(epochs):
+                loss = model(x).mean()
+                loss.backward()
+                show(epoch, loss.item())  # TPF101
+        """,
+    "one batch is fitted in each step": """
+        class Model:
+            def fit_one_batch(self, x: Tensor, y: Tensor):
+                return x[y > 0].mean(0)  # TPF402
+        """,
+    "an answer that a step is for, or that decides something": """
+        class Changed(nn.Module):
+            def forward(self, x: Tensor):
+                return torch.equal(x, self.last)  # TPF105
+
+        def merged(a: Tensor, b: Tensor):
+            if torch.equal(a, b):  # TPF105
+                return a
+            return a + b
+        """,
+    "what is called in place of its layers": """
+        class Processor:
+            def __call__(self, x: Tensor, lengths: Tensor):
+                for layer in self.layers:
+                    x = x[:, : lengths.max()]  # TPF107
+                return x
+        """,
+    "a function under a name of somebody's own registry": """
+        @register_advantage("mean")
+        def mean(rewards: Tensor):
+            return rewards[rewards > 0].mean()  # TPF402
+        """,
+}
+
+
+@table(REPORTED)
+def test_what_is_reported_all_the_same(code: str) -> None:
+    check(code, HOT)
+
+
+NEW_EACH_TIME = {
+    "what a loop over batches takes from each": """
+        class Trainer:
+            def train(self, loader):
+                for x, scores in loader:
+                    loss = self.loss(x, torch.tensor(scores).to("cuda"))
+                    loss.backward()
+        """,
+    "a list that is filled with what is given": """
+        class Molecules(nn.Module):
+            def forward(self, batch, device):
+                atoms = []
+                for molecule in batch:
+                    for atom in molecule:
+                        atoms.append(torch.tensor(features(atom)))
+                return torch.stack(atoms).to(device)
+        """,
+    "numbers in compiled code": """
+        @torch.compile
+        def scaled(x: Tensor):
+            return x * torch.tensor(1.5, device=x.device)
+        """,
+}
+
+
+@table(NEW_EACH_TIME)
+def test_data_that_is_new_each_time_and_numbers_of_a_kernel(code: str) -> None:
+    check(code, ALL)
+
+
+WINDOW = """
+import torch
+from torch import Tensor
+
+def overlapping(x: Tensor):
+    return x[x > 0]
+"""
+
+
+def test_windows_that_a_person_looks_at_hold_up_no_step(tmp_path: Path) -> None:
+    file = tmp_path / "gui" / "window.py"
+    file.parent.mkdir()
+    for name in (file.parent / "__init__.py", tmp_path / "__init__.py"):
+        name.write_text("")
+    file.write_text(WINDOW)
+    assert lint(WINDOW, str(file), HOT) == []
+    assert [f.line for f in lint(WINDOW, str(file), ALL)] == [6]
