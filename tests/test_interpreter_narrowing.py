@@ -402,6 +402,12 @@ def test_joins(code: str) -> None:
                 m = m.long()
             return x[m]
         """,
+    "a mask where it was asked for one, and not after it": """
+        def step(x, m: Tensor):
+            if isinstance(x, list) and m.dtype == torch.bool:
+                return 1
+            return x[m]
+        """,
     "what would be a float already is converted for the tensors": """
         def step(low: float | Tensor, high: float | Tensor | None, n: int | Tensor):
             if high is not None:

@@ -37,8 +37,8 @@ COLD_WORDS = frozenset((
 ))  # fmt: skip
 # Packages of modules that write to disk and read from it, or choose what is read.
 SAVING = frozenset((
-    "checkpoint", "checkpoints", "checkpointing", "dist_checkpointing", "datasets", "data",
-    "sampler", "samplers",
+    "checkpoint", "checkpoints", "checkpointing", "dist_checkpointing", "dataset", "datasets",
+    "data", "sampler", "samplers",
 ))  # fmt: skip
 # Compilers and tracers of torch's own: a file that imports from them handles graphs and fake
 # tensors.
