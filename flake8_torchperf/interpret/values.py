@@ -375,8 +375,8 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
 def _joined_dtype(a: Tensor, b: Tensor) -> str:
     """The dtype of both; a tensor that is only declared takes that of the mask in its place.
 
-    So does one of floats: it matters where it is an index, and no float can be one. The same tensor,
-    of which one path asked for its dtype, is a mask on that path alone.
+    So does one of floats: it matters where it is an index, and no float can be one. The same
+    tensor, of which one path asked for its dtype, is a mask on that path alone.
     """
     mask = "bool" in (a.dtype, b.dtype) and any(
         t.dtype == "float" or (t.dtype == "unknown" and not t.chain and a.reason != b.reason)
