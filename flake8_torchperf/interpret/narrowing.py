@@ -230,7 +230,10 @@ def _with_dtype(node: ast.expr, wanted: ast.expr, env: Env, ctx: Context) -> Env
     dtype = expressions.evaluate(wanted, env, ctx.silent())
     if not isinstance(dtype, DType) or dtype.kind == "unknown":
         return dict(env)
-    return _changed(node, env, ctx, lambda tensor: replace(tensor, dtype=dtype.kind))
+    kind = dtype.kind
+    return _changed(
+        node, env, ctx, lambda tensor: replace(tensor, dtype=kind, role=tensor.role or "asked")
+    )
 
 
 def _changed(node: ast.expr, env: Env, ctx: Context, change: Callable[[Tensor], Tensor]) -> Env:

@@ -38,7 +38,7 @@ class Tensor:
     dimensions (None: not known). ``chain`` names the operations that made it, oldest first.
     ``role`` is "parameter" for a module's parameter, "gradient" for a ``.grad``, "element" for an
     element by integer index, "iterated" for what iterating a tensor yields, "inverted" for ``~x``
-    where that alone tells that it is boolean, else "".
+    where that alone tells that it is boolean, "asked" where a test told its dtype, else "".
 
     Of a tensor on the host, ``origin`` says what it was made of: "factory" (numbers alone),
     "python" or "numpy" data, "" where that is not known; ``memory`` is "pinned", "pageable" or "".
@@ -375,12 +375,12 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
 def _joined_dtype(a: Tensor, b: Tensor) -> str:
     """The dtype of both; a tensor that is only declared takes that of the mask in its place.
 
-    So does one of floats: it matters where it is an index, and no float can be one. The same
-    tensor, of which one path asked for its dtype, is a mask on that path alone.
+    So does one of floats: it matters where it is an index, and no float can be one. What one path
+    asked for its dtype is a mask on that path alone.
     """
+    asked = "asked" in (a.role, b.role)
     mask = "bool" in (a.dtype, b.dtype) and any(
-        t.dtype == "float" or (t.dtype == "unknown" and not t.chain and a.reason != b.reason)
-        for t in (a, b)
+        t.dtype == "float" or (t.dtype == "unknown" and not t.chain and not asked) for t in (a, b)
     )
     return a.dtype if a.dtype == b.dtype else "bool" if mask else "unknown"
 
