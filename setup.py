@@ -20,7 +20,7 @@ from build_backend import ASKED, LEVEL, asked  # noqa: E402
 from native import write  # noqa: E402
 
 # What most of the time goes to. The rest is imported for every file, or runs once.
-COMPILED = ("interpret", "knowledge", "sites", "suspects")
+COMPILED = ("findings", "interpret", "knowledge", "parse", "sites", "suspects")
 
 
 def extensions():
@@ -35,7 +35,7 @@ def extensions():
     if problem:
         sys.exit(f"{ASKED} asks for a C compiler and Python's headers: {problem}")
     modules = write(ROOT, "flake8_torchperf", COMPILED, Path("build", "native"))
-    return mypycify(
+    made = mypycify(
         # Types are checked elsewhere, in the modules as they are written.
         ["--config-file=", "--disable-error-code=func-returns-value", *modules],
         opt_level=os.environ.get(LEVEL, "3"),
@@ -43,6 +43,11 @@ def extensions():
         multi_file=True,
         group_name="flake8_torchperf",
     )
+    if os.name == "posix":
+        # What no other library may replace is called directly, and can be inlined.
+        for extension in made:
+            extension.extra_compile_args.append("-fvisibility=hidden")
+    return made
 
 
 def compiler_problem():

@@ -17,7 +17,7 @@ from flake8_torchperf.interpret import record
 ROOT = Path(__file__).parents[1]
 COMPILED = [
     file
-    for folder in ("interpret", "knowledge", "sites", "suspects")
+    for folder in ("findings", "interpret", "knowledge", "parse", "sites", "suspects")
     for file in sorted((ROOT / "flake8_torchperf" / folder).glob("*.py"))
     if file.name not in LEFT_OUT
 ]

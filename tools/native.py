@@ -19,10 +19,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # What takes the place of what a module imports from dataclasses.
-IMPORTS = "from typing import Any; from flake8_torchperf.interpret.record import changed as replace"
-# Modules that stay Python: what the others are written out with, and a kind of dict whose methods
-# mypyc would call the plain ones of.
-LEFT_OUT = ("__init__.py", "outline.py", "record.py")
+IMPORTS = "from flake8_torchperf.interpret.record import changed as replace"
+# Modules that stay Python: what the others are written out with; a kind of dict, of which compiled
+# code would ask what any dict answers; and the readers of rule pages, which run once.
+LEFT_OUT = (
+    "__init__.py",
+    "catalogue.py",
+    "documentation.py",
+    "outline.py",
+    "page.py",
+    "record.py",
+)
 # The method that copies a record with some fields changed. A class that has one of its own for
 # Python, where copying is done otherwise, gets this one all the same.
 CHANGED = "_changed"
@@ -41,6 +48,7 @@ class Field:
     default: str = ""
     factory: str = ""
     compare: bool = True
+    hash: bool = True
 
 
 def native(text: str) -> str:
@@ -144,7 +152,9 @@ def _field(node: ast.AnnAssign) -> Field:
                     case ast.keyword(arg="default_factory", value=value):
                         field.factory = ast.unparse(value)
                     case ast.keyword(arg="compare", value=ast.Constant(value=False)):
-                        field.compare = False
+                        field.compare = field.hash = False
+                    case ast.keyword(arg="hash", value=ast.Constant(value=False)):
+                        field.hash = False
                     case _:
                         raise NotPlainError(f"line {node.lineno}: {keyword.arg} of a field")
         case value:
@@ -170,7 +180,7 @@ def _record(name: str, fields: list[Field], equal: bool, hashed: bool) -> list[s
             f"return self is other or (isinstance(other, {name}){tests})"
         )
     if hashed:
-        values = "".join(f"self.{f}, " for f in compared)
+        values = "".join(f"self.{f.name}, " for f in fields if f.hash)
         made.append(f"def __hash__(self) -> int: return hash(({values}))")
     return made
 

@@ -69,5 +69,7 @@ class Rule:
         for key, advice in self.instead.items():
             if key in traits:
                 return advice
-        globs = (key for key in self.instead if "*" in key and fnmatchcase(operation, key))
-        return self.instead[next(globs, "default")]
+        for key, advice in self.instead.items():
+            if "*" in key and fnmatchcase(operation, key):
+                return advice
+        return self.instead["default"]

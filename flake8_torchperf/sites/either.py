@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import ast
 
+from flake8_torchperf.suspects.walk import children, walk
+
 
 class Either:
     """One function, asked which of its reads make a number of what may be one."""
 
     def __init__(self, function: ast.AST) -> None:
         self._parents = {
-            id(child): parent
-            for parent in ast.walk(function)
-            for child in ast.iter_child_nodes(parent)
+            id(child): parent for parent in walk([function]) for child in children(parent)
         }
 
     def made_a_number(self, node: ast.AST, read: str) -> bool:

@@ -9,7 +9,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.walk import once, walk
+from flake8_torchperf.suspects.walk import children, once, put_children, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,7 +58,7 @@ def trains(info: FunctionInfo) -> bool:
     looped = {
         id(inner)
         for loop in info.nodes.of_any(ast.For, ast.While, ast.AsyncFor)
-        for inner in ast.walk(loop)
+        for inner in walk([loop])
     }
     return any(id(call) not in looped for call in calls)
 
@@ -82,7 +82,7 @@ def _runs_itself(info: FunctionInfo) -> bool:
     return bool(calls) and any(
         id(inner) in calls
         for loop in info.nodes.of_any(ast.For, ast.While)
-        for inner in ast.walk(loop)
+        for inner in walk([loop])
     )
 
 
@@ -100,7 +100,7 @@ def runs_what_it_is_given(info: FunctionInfo) -> bool:
         if isinstance(call.func, ast.Name) and call.func.id in given
     }
     return bool(calls) and any(
-        _takes_further(loop, [calls[id(n)] for n in ast.walk(loop) if id(n) in calls])
+        _takes_further(loop, [calls[id(n)] for n in walk([loop]) if id(n) in calls])
         for loop in info.nodes.of_any(ast.For, ast.While)
     )
 
@@ -220,7 +220,7 @@ def _speaks_of_steps(node: ast.expr) -> bool:
     """``timesteps``, ``num_steps``; not ``callback_on_step_end``, which a step calls."""
     return any(
         "step" in name.lower() and "callback" not in name.lower()
-        for inner in ast.walk(node)
+        for inner in walk([node])
         for name in (getattr(inner, "id", ""), getattr(inner, "attr", ""))
     )
 
@@ -245,7 +245,7 @@ def _trains_within(loop: ast.For | ast.AsyncFor) -> bool:
         if isinstance(node, ast.Attribute) and node.attr in TRAINING:
             return True
         if not isinstance(node, (*FUNCTIONS, ast.For, ast.AsyncFor, ast.While)):
-            waiting.extend(ast.iter_child_nodes(node))
+            put_children(node, waiting)
     return False
 
 
@@ -262,7 +262,7 @@ def _over_batches(loop: ast.For | ast.AsyncFor) -> bool:
 
 
 def _names_in(node: ast.AST) -> Iterator[str]:
-    for inner in ast.walk(node):
+    for inner in walk([node]):
         if isinstance(inner, ast.Name):
             yield inner.id
         elif isinstance(inner, ast.Attribute):
@@ -292,7 +292,7 @@ def _hands_on(loop: ast.For) -> bool:
                 return True
             made |= bound
         elif isinstance(node, ast.stmt) and not isinstance(node, FUNCTIONS):
-            waiting.extend(reversed(list(ast.iter_child_nodes(node))))
+            waiting.extend(reversed(children(node)))
     return False
 
 
@@ -301,7 +301,7 @@ MADE = (ast.Call, ast.Attribute, ast.Subscript)
 
 
 def _bound(target: ast.expr) -> set[str]:
-    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and _stored(n)}
+    return {n.id for n in walk([target]) if isinstance(n, ast.Name) and _stored(n)}
 
 
 def _stored(name: ast.Name) -> bool:
@@ -310,10 +310,9 @@ def _stored(name: ast.Name) -> bool:
 
 def _given(value: ast.expr) -> set[str]:
     """The names that calls in an expression are given as they are."""
-    calls = (inner for inner in ast.walk(value) if isinstance(inner, ast.Call))
-    return {
-        given.id
-        for call in calls
-        for given in (*call.args, *(keyword.value for keyword in call.keywords))
-        if isinstance(given, ast.Name)
-    }
+    found: set[str] = set()
+    for call in walk([value]):
+        if isinstance(call, ast.Call):
+            found.update([given.id for given in call.args if isinstance(given, ast.Name)])
+            found.update([k.value.id for k in call.keywords if isinstance(k.value, ast.Name)])
+    return found

@@ -65,8 +65,12 @@ def walk_backwards(roots: Sequence[ast.AST]) -> list[ast.AST]:
 def put_children(node: ast.AST, found: list[ast.AST]) -> None:
     """Add the nodes right below one to those found."""
     kind = type(node)
-    for name in _FIELDS[kind] if kind in _FIELDS else fields(kind):
-        inner = getattr(node, name, None)
+    names = _FIELDS.get(kind)
+    if names is None:
+        names = fields(kind)
+    held = node.__dict__
+    for name in names:
+        inner = held.get(name)
         if inner is None:
             continue
         if type(inner) is not list:
@@ -93,10 +97,11 @@ class Nodes:
             table: dict[type[ast.AST], list[Any]] = {}
             for node in walk(self._roots):
                 kind = type(node)
-                if kind in table:
-                    table[kind].append(node)
-                else:
+                found = table.get(kind)
+                if found is None:
                     table[kind] = [node]
+                else:
+                    found.append(node)
             self._by_type = table
         return self._by_type
 
