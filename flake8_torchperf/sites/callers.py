@@ -32,6 +32,7 @@ TELLING = (
     ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp,
     ast.If, ast.ExceptHandler, ast.Raise,
 )  # fmt: skip
+ASKED = frozenset((ast.Call, *FUNCTIONS, *TELLING))
 LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
@@ -92,7 +93,9 @@ def calls_in(module: ModuleMap) -> Calls:
     waiting: _Waiting = [(module.tree, _Place())]
     while waiting:
         node, place = waiting.pop()
-        if isinstance(node, ast.Call):
+        if type(node) not in ASKED:
+            _wait(children(node), place, waiting, calls)
+        elif isinstance(node, ast.Call):
             _record(node, place, module, methods, calls)
             _wait([*node.args, *node.keywords], place, waiting, calls)
             if isinstance(node.func, ast.Attribute):
@@ -103,14 +106,11 @@ def calls_in(module: ModuleMap) -> Calls:
             info = known.get(id(node))
             _wait([*node.decorator_list, node.args], place, waiting, calls)
             _wait(node.body, _Place(place.info if info is None else info), waiting, calls)
-        elif isinstance(node, TELLING):
-            if _prepares(node, place.info):
-                _wait(children(node), place, waiting, calls)
-                continue
+        elif _prepares(node, place.info):
+            _wait(children(node), place, waiting, calls)
+        else:
             for child, inner in _parted(node, place):
                 _wait([child], inner, waiting, calls)
-        else:
-            _wait(children(node), place, waiting, calls)
     return calls
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.compiling import Settings, Ways, stated
-from flake8_torchperf.suspects.guards import guarded
+from flake8_torchperf.suspects.guards import WORDS, guarded
 from flake8_torchperf.suspects.mapped import Mapped
 from flake8_torchperf.suspects.recompiles import Mark, find_marks
 from flake8_torchperf.suspects.scopes import (
@@ -113,7 +113,7 @@ def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode | 
     ``assume`` counts every ``forward`` of a class with a base as compiled.
     """
     text = "".join(module.lines)
-    if not assume and not (_names(module) and _SPEAKS.search(text)):
+    if not assume and not (_speaks(module.lines, text) and _names(module)):
         return None
     scopes = read_scopes(module)
     search = Search(scopes)
@@ -127,6 +127,12 @@ def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode | 
     found.switches = frozenset(word for word in SWITCHES if word in text)
     found.marks = find_marks(search)
     return found if found else None
+
+
+def _speaks(lines: Iterable[str], text: str) -> bool:
+    """Is there a line in the text that may compile or transform something?"""
+    said = [word for word in WORDS if word in text]
+    return any(_SPEAKS.search(line) for line in lines if any(word in line for word in said))
 
 
 def _names(module: ModuleMap) -> bool:
