@@ -2,19 +2,25 @@
 
 Enters the text of a module; leaves the same text with its constants declared final, and what it
 takes from ``ast`` in constants of its own: else compiled code asks a dict for each, each time. No
-line moves. Must not know what the names stand for.
+node is of a class derived from another that a node can be of, so which it is of is asked of its
+type, which takes a tenth of the time. No line moves. Must not know what the names stand for.
 """
 
 from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CONSTANT = re.compile(r"_?[A-Z][A-Z0-9_]*")
+# Classes of ast that no node is an instance of itself.
+ABSTRACT = frozenset((
+    "AST", "mod", "stmt", "expr", "expr_context", "boolop", "operator", "unaryop", "cmpop",
+    "excepthandler", "pattern", "type_ignore", "type_param", "slice",
+))  # fmt: skip
 # Calls that make types: names that annotations know under the very name.
 MAKERS = ("TypeVar", "ParamSpec", "NewType", "namedtuple", "NamedTuple")
 
@@ -35,7 +41,10 @@ def fixed_names(text: str) -> str:
     edits = [*_constants(tree)]
     taken = [*_taken_from_ast(tree)] if any(_imports_ast(node) for node in imports) else []
     names = sorted({node.attr for node in taken})
-    edits += [Edit(n.lineno, n.col_offset, n.end_col_offset or 0, _own(n.attr)) for n in taken]
+    asked = [call for call in ast.walk(tree) if _asks_type(call)] if taken else []
+    inside = {id(part) for call in asked for part in ast.walk(call)}
+    edits += [_edit(call, _asked(call)) for call in asked]
+    edits += [_edit(node, _own(node.attr)) for node in taken if id(node) not in inside]
     for node in imports:
         end = node.end_col_offset or 0
         if _imports_ast(node):
@@ -49,6 +58,35 @@ def fixed_names(text: str) -> str:
         line = lines[edit.line - 1]
         lines[edit.line - 1] = line[: edit.start] + edit.text.encode() + line[edit.end :]
     return b"\n".join(lines).decode()
+
+
+def _edit(node: ast.expr, text: str) -> Edit:
+    return Edit(node.lineno, node.col_offset, node.end_col_offset or 0, text)
+
+
+def _asks_type(node: ast.AST) -> TypeGuard[ast.Call]:
+    """``isinstance(node, ast.Name)``, of one or of several classes, on one line."""
+    match node:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(), kinds], keywords=[]):
+            each = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
+            return node.lineno == node.end_lineno and all(map(_is_concrete, each))
+    return False
+
+
+def _is_concrete(kind: ast.expr) -> bool:
+    """Is it a class of ast that nodes are instances of?"""
+    match kind:
+        case ast.Attribute(value=ast.Name(id="ast"), attr=name):
+            return name not in ABSTRACT
+    return False
+
+
+def _asked(node: ast.Call) -> str:
+    """The same question, asked of the type."""
+    name, kinds = ast.unparse(node.args[0]), node.args[1]
+    each = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
+    attributes = [kind.attr for kind in each if isinstance(kind, ast.Attribute)]
+    return "(" + " or ".join(f"type({name}) is {_own(attr)}" for attr in attributes) + ")"
 
 
 def _imports_ast(node: ast.stmt) -> bool:
