@@ -51,6 +51,12 @@ SILENT = {
             if x.min() < -1:  # TPF301
                 raise Warning("not normalised")
         """,
+    "what is printed as a warning": """
+        def solved(x: Tensor, tol: float):
+            if tol > 0:
+                print(f"Warning: not converged, {x.norm()}")  # TPF104
+            return x
+        """,
     "who calls it, asks for the answer": """
         def matches(a: Tensor, b: Tensor):
             return torch.equal(a, b)  # TPF105

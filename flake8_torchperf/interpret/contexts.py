@@ -303,13 +303,26 @@ def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
 
 
 def _warns(statement: ast.stmt) -> bool:
-    """``warnings.warn(...)``, ``logger.warning(...)``, ``rank_zero_warn(...)``."""
+    """``warnings.warn(...)``, ``rank_zero_warn(...)``, ``print("Warning: ...")``."""
     match statement:
+        case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=[text, *_])):
+            return _begins(text).lower().startswith("warn")
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))):
             return name in WARNING
         case ast.Expr(value=ast.Call(func=ast.Name(id=name))):
             return not WARNING.isdisjoint(name.split("_"))
     return False
+
+
+def _begins(text: ast.expr) -> str:
+    """What a string begins with, as far as it is written out."""
+    match text:
+        case (
+            ast.Constant(value=str(words))
+            | ast.JoinedStr(values=[ast.Constant(value=str(words)), *_])
+        ):
+            return words
+    return ""
 
 
 def ends_in_raise(body: Sequence[ast.stmt]) -> bool:
