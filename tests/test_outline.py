@@ -84,3 +84,11 @@ def test_what_nobody_asks_for_is_not_parsed() -> None:
 def test_a_file_that_is_no_python_is_refused() -> None:
     with pytest.raises(SyntaxError):
         read_outline("x = (\n", HERE)
+
+
+@pytest.mark.filterwarnings("error")
+def test_what_python_warns_of_in_it_is_not_said_here() -> None:
+    text = 'PATH = "\\d"\ndef f():\n    return "\\w"\n'
+    module = read_outline(text, Path("neighbour.py"))
+    assert ast.unparse(module.functions["f"].node.body[0]) == "return '\\\\w'"
+    assert list(module.constants) == ["PATH"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -75,18 +76,25 @@ class _Deferred(dict[str, Info]):
 
 def _parsed(definition: _Definition) -> list[ast.stmt]:
     try:
-        return ast.parse("\n" * (definition.line - 1) + definition.text).body
+        return _parse("\n" * (definition.line - 1) + definition.text).body
     except (SyntaxError, ValueError, RecursionError):
         return []  # flake8 reports the file itself when it is linted
+
+
+def _parse(text: str) -> ast.Module:
+    """What Python warns of in a text, it says where that file is linted."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
 
 
 def read_outline(text: str, path: Path) -> ModuleMap:
     """Map an imported module. Raises SyntaxError or ValueError where it is no Python."""
     try:
         rest, definitions = _cut(text)
-        tree = ast.parse(rest)
+        tree = _parse(rest)
     except (_UnclearError, SyntaxError):
-        return read_module(ast.parse(text), (text,), path)
+        return read_module(_parse(text), (text,), path)
     holder: list[ModuleMap] = []
     functions: _Deferred[FunctionInfo] = _Deferred(holder)
     classes: _Deferred[ClassInfo] = _Deferred(holder)
