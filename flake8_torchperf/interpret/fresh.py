@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.sites.steps import goes_through_data
+from flake8_torchperf.sites.steps import bound_by, goes_through_data
 from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Fresh:
                 self._bind(annotated.target, annotated.value)
         for loop in nodes.of(ast.For):
             if goes_through_data(loop):
-                self._given |= _bound_by(loop.target)
+                self._given |= bound_by(loop.target)
         assigned = set(self._bound)
         for loop in nodes.of_any(ast.For, ast.comprehension):
             self._bind(loop.target, loop.iter)
@@ -64,7 +64,7 @@ class Fresh:
         self._entries = set(self._bound) - assigned - self._given
 
     def _bind(self, target: ast.expr, value: ast.expr) -> None:
-        for name in _bound_by(target):
+        for name in bound_by(target):
             self._bound.setdefault(name, []).append(value)
 
     def holds(self, call: ast.Call) -> bool:
@@ -145,11 +145,6 @@ class Fresh:
                 return False
             given.append(call.func.value)
         return any(self._fresh(one) for one in given)
-
-
-def _bound_by(target: ast.expr) -> set[str]:
-    """The names that an assignment to ``target``, or a loop with it, binds."""
-    return {n.id for n in ast.walk(target) if isinstance(n, ast.Name) and type(n.ctx) is ast.Store}
 
 
 # Functions that are told how large an array shall be.

@@ -29,9 +29,14 @@ KEEPING = frozenset((
 def asked_for(site: Site) -> Site:
     """The site, cold if it is a read that was asked for, and none that each step repeats."""
     if not {AS_DECLARED, AS_NAMED}.isdisjoint(site.traits) and _only_given(site):
-        return replace(site, heat=replace(site.heat, level=Level.COLD))
+        return cooled(site)
     if not _is_asked_for(site) or _repeated(site):
         return site
+    return cooled(site)
+
+
+def cooled(site: Site) -> Site:
+    """The site, to be reported where everything is asked for alone; what repeats it stays told."""
     return replace(site, heat=replace(site.heat, level=Level.COLD))
 
 
@@ -124,15 +129,10 @@ def _rows(loop: ast.AST, site: Site) -> bool:
     The items of a dict are tensors of their own, and so are the pieces that a tensor is split into,
     which is done to keep them small.
     """
-    iterated = loop.generators[0].iter if isinstance(loop, COMPREHENSIONS) else None
-    target: ast.expr | None = None
-    if isinstance(loop, (ast.For, ast.AsyncFor)):
-        iterated, target = loop.iter, loop.target
-    elif isinstance(loop, COMPREHENSIONS):
-        target = loop.generators[0].target
-    if iterated is None or target is None or _in_pieces(iterated):
+    head = head_of(loop)
+    if head is None or _in_pieces(head.iter):
         return False
-    counted = {inner.id for inner in ast.walk(target) if isinstance(inner, ast.Name)}
+    counted = {inner.id for inner in ast.walk(head.target) if isinstance(inner, ast.Name)}
     node = site.operand_node
     while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
         if isinstance(node, ast.Subscript) and _mentions(node.slice, counted):
@@ -144,6 +144,13 @@ def _rows(loop: ast.AST, site: Site) -> bool:
             node = called
         node = node.value
     return isinstance(node, ast.Name) and node.id in counted
+
+
+def head_of(loop: ast.AST) -> ast.For | ast.AsyncFor | ast.comprehension | None:
+    """What holds the target of a loop and what it goes through; None for ``while``."""
+    if isinstance(loop, COMPREHENSIONS):
+        return loop.generators[0]
+    return loop if isinstance(loop, (ast.For, ast.AsyncFor)) else None
 
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.values import tensor_of
 from flake8_torchperf.sites.model import Level, Site, SiteKind
-from flake8_torchperf.sites.reads import COMPREHENSIONS
-from flake8_torchperf.sites.steps import goes_through_data, makes_steps, over_epochs
+from flake8_torchperf.sites.reads import cooled, head_of
+from flake8_torchperf.sites.steps import goes_through_data, makes_steps, names_in, over_epochs
 from flake8_torchperf.suspects.walk import once
 
 if TYPE_CHECKING:
@@ -42,15 +41,14 @@ def in_steps(site: Site) -> Site:
     because its rounds are all alike. What a loop over epochs does beside the steps of each is
     cold everywhere.
     """
-    heat = site.heat
-    inner = site.loops[-1].node if heat.level is Level.LOOP else None
-    if site.kind in WAITS and inner is not None and over_epochs(inner):
-        return replace(site, heat=replace(heat, level=Level.COLD))
-    if heat.level is not Level.LOOP or heat.around is not Level.COLD or site.kind not in WAITS:
+    if site.heat.level is not Level.LOOP or site.kind not in WAITS:
         return site
-    if _each_counts(site) or any(map(_may_be_steps, _nodes(site))):
+    inner = site.loops[-1].node
+    if inner is not None and over_epochs(inner):
+        return cooled(site)
+    if site.heat.around is not Level.COLD or _each_counts(site):
         return site
-    return replace(site, heat=replace(heat, level=Level.COLD))
+    return site if any(map(_may_be_steps, _nodes(site))) else cooled(site)
 
 
 def _nodes(site: Site) -> Iterable[ast.AST]:
@@ -70,37 +68,20 @@ def _each_counts(site: Site) -> bool:
 
 def _over_parameters(loop: ast.AST) -> bool:
     """``for p in model.parameters()``, ``for name, grad in grads.items()``."""
-    head = _head(loop)
-    return head is not None and any(map(OF_A_MODEL.search, _names(head.iter)))
-
-
-def _head(loop: ast.AST) -> ast.For | ast.AsyncFor | ast.comprehension | None:
-    if isinstance(loop, COMPREHENSIONS):
-        return loop.generators[0]
-    return loop if isinstance(loop, (ast.For, ast.AsyncFor)) else None
+    head = head_of(loop)
+    return head is not None and any(map(OF_A_MODEL.search, names_in(head.iter)))
 
 
 def _takes_row(loop: ast.AST, site: Site) -> bool:
     """``float(x[i].sum())`` for each ``i``: one read of all rows together would do."""
-    head = _head(loop)
+    head = head_of(loop)
     if head is None or site.operand_node is None:
         return False
-    counted = _names(head.target)
+    counted = set(names_in(head.target))
     return any(
-        isinstance(node, ast.Subscript) and not counted.isdisjoint(_names(node.slice))
+        isinstance(node, ast.Subscript) and not counted.isdisjoint(names_in(node.slice))
         for node in ast.walk(site.operand_node)
     )
-
-
-def _names(node: ast.AST) -> set[str]:
-    """The names and attributes that an expression mentions."""
-    found: set[str] = set()
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Name):
-            found.add(inner.id)
-        elif isinstance(inner, ast.Attribute):
-            found.add(inner.attr)
-    return found
 
 
 def _may_be_steps(loop: ast.AST) -> bool:
@@ -111,15 +92,15 @@ def _may_be_steps(loop: ast.AST) -> bool:
 @once
 def _alike(loop: ast.AST) -> bool:
     """``for i in range(rounds)``, with no ``x[i]`` in it: does a round do what the last one did?"""
-    match _head(loop):
+    match head_of(loop):
         case ast.For() | ast.comprehension() as head if isinstance(head.target, ast.Name):
             counter = head.target.id
             return _counts(head.iter) and not any(
-                isinstance(node, ast.Subscript) and counter in _names(node.slice)
+                isinstance(node, ast.Subscript) and counter in names_in(node.slice)
                 for node in ast.walk(loop)
             )
     return False
 
 
 def _counts(iterated: ast.expr) -> bool:
-    return isinstance(iterated, ast.Call) and "range" in _names(iterated.func)
+    return isinstance(iterated, ast.Call) and "range" in names_in(iterated.func)

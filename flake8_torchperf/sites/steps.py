@@ -113,7 +113,7 @@ def _takes_further(loop: ast.AST, calls: list[ast.Call]) -> bool:
     return any(
         isinstance(node, (ast.Assign, ast.AugAssign))
         and not told.isdisjoint(
-            _bound(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+            bound_by(node.targets[0] if isinstance(node, ast.Assign) else node.target)
         )
         for node in ast.walk(loop)
     )
@@ -178,13 +178,7 @@ def around_steps(loop: ast.AST) -> bool:
 
 
 def _over_data(loop: ast.For) -> bool:
-    return any(
-        DATA.search(name)
-        for part in (loop.target, loop.iter)
-        for inner in ast.walk(part)
-        for name in (getattr(inner, "id", ""), getattr(inner, "attr", ""))
-        if name
-    )
+    return any(map(DATA.search, (*names_in(loop.target), *names_in(loop.iter))))
 
 
 @once
@@ -197,7 +191,7 @@ def over_epochs(loop: ast.AST) -> bool:
 
 
 def _speaks_of_epochs(loop: ast.For) -> bool:
-    return any("epoch" in name.lower() for name in (*_names_in(loop.target), *_names_in(loop.iter)))
+    return any("epoch" in name.lower() for name in (*names_in(loop.target), *names_in(loop.iter)))
 
 
 def goes_through_data(loop: ast.AST) -> bool:
@@ -218,11 +212,7 @@ def _heads_steps(loop: ast.AST) -> bool:
 
 def _speaks_of_steps(node: ast.expr) -> bool:
     """``timesteps``, ``num_steps``; not ``callback_on_step_end``, which a step calls."""
-    return any(
-        "step" in name.lower() and "callback" not in name.lower()
-        for inner in walk([node])
-        for name in (getattr(inner, "id", ""), getattr(inner, "attr", ""))
-    )
+    return any("step" in name.lower() and "callback" not in name.lower() for name in names_in(node))
 
 
 def makes_steps(loop: ast.AST, *, batches: bool = True) -> bool:
@@ -256,12 +246,13 @@ BATCHES = frozenset(("batch", "minibatch", "mini_batch", "microbatch", "micro_ba
 
 def _over_batches(loop: ast.For | ast.AsyncFor) -> bool:
     """``for batch in data``, ``for x, y in loader``; not ``for name in loaders``."""
-    if any(name.lower().endswith("loader") for name in _names_in(loop.iter)):
+    if any(name.lower().endswith("loader") for name in names_in(loop.iter)):
         return True
-    return not BATCHES.isdisjoint(_names_in(loop.target))
+    return not BATCHES.isdisjoint(names_in(loop.target))
 
 
-def _names_in(node: ast.AST) -> Iterator[str]:
+def names_in(node: ast.AST) -> Iterator[str]:
+    """The names and attributes that a piece of code mentions."""
     for inner in walk([node]):
         if isinstance(inner, ast.Name):
             yield inner.id
@@ -278,7 +269,7 @@ def _carries(node: ast.AST) -> bool:
 @once
 def _hands_on(loop: ast.For) -> bool:
     """Is a call in it given a name before the round binds that name to something that was made?"""
-    made = _bound(loop.target)
+    made = bound_by(loop.target)
     given: set[str] = set()
     waiting: list[ast.AST] = list(reversed(loop.body))
     while waiting:
@@ -287,7 +278,7 @@ def _hands_on(loop: ast.For) -> bool:
             given |= _given(node) - made
         elif isinstance(node, ast.Assign):
             given |= _given(node.value) - made
-            bound = {name for target in node.targets for name in _bound(target)}
+            bound = {name for target in node.targets for name in bound_by(target)}
             if not bound.isdisjoint(given) and isinstance(node.value, MADE):
                 return True
             made |= bound
@@ -300,7 +291,8 @@ def _hands_on(loop: ast.For) -> bool:
 MADE = (ast.Call, ast.Attribute, ast.Subscript)
 
 
-def _bound(target: ast.expr) -> set[str]:
+def bound_by(target: ast.expr) -> set[str]:
+    """The names that an assignment to ``target``, or a loop with it, binds."""
     return {n.id for n in walk([target]) if isinstance(n, ast.Name) and _stored(n)}
 
 
