@@ -7,6 +7,7 @@ import re
 import textwrap
 import tokenize
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +50,16 @@ def expected(source: str) -> list[tuple[int, str]]:
 def findings(source: str, options: Options = HOT, filename: str = "model.py") -> list[str]:
     """Every finding as ``line: code message``."""
     return [f"{f.line}: {f.code} {f.message}" for f in lint(source, filename, options)]
+
+
+def in_package(folder: Path, name: str, source: str) -> str:
+    """The path of a file like ``gui/window.py`` with this source, in packages all the way."""
+    file = folder / name
+    file.parent.mkdir(parents=True)
+    for part in Path(name).parents:
+        (folder / part / "__init__.py").touch()
+    file.write_text(source, encoding="utf-8")
+    return str(file)
 
 
 def check(

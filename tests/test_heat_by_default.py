@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linting import ALL, HOT, check, findings, program, table
+from linting import ALL, HOT, check, findings, in_package, program, table
 
 from flake8_torchperf.pipeline import lint
 
@@ -266,10 +266,6 @@ class FakeQuantizer(nn.Module):
 
 
 def test_a_model_is_quantised_once_but_by_what_a_step_calls(tmp_path: Path) -> None:
-    file = tmp_path / "quantization" / "packing.py"
-    file.parent.mkdir()
-    for name in (file.parent / "__init__.py", tmp_path / "__init__.py"):
-        name.write_text("")
-    file.write_text(QUANTISER)
-    assert [f.line for f in lint(QUANTISER, str(file), HOT)] == [9]
-    assert [f.line for f in lint(QUANTISER, str(file), ALL)] == [6, 9]
+    file = in_package(tmp_path, "quantization/packing.py", QUANTISER)
+    assert [f.line for f in lint(QUANTISER, file, HOT)] == [9]
+    assert [f.line for f in lint(QUANTISER, file, ALL)] == [6, 9]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from linting import ALL, HOT, check, findings, program, table
+from linting import ALL, HOT, check, findings, in_package, program, table
 
 from flake8_torchperf.pipeline import lint
 
@@ -201,10 +201,6 @@ def overlapping(x: Tensor):
 
 
 def test_windows_that_a_person_looks_at_hold_up_no_step(tmp_path: Path) -> None:
-    file = tmp_path / "gui" / "window.py"
-    file.parent.mkdir()
-    for name in (file.parent / "__init__.py", tmp_path / "__init__.py"):
-        name.write_text("")
-    file.write_text(WINDOW)
-    assert lint(WINDOW, str(file), HOT) == []
-    assert [f.line for f in lint(WINDOW, str(file), ALL)] == [6]
+    file = in_package(tmp_path, "gui/window.py", WINDOW)
+    assert lint(WINDOW, file, HOT) == []
+    assert [f.line for f in lint(WINDOW, file, ALL)] == [6]

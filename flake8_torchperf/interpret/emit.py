@@ -271,7 +271,7 @@ def _is_returned(function: FunctionNode | None, node: ast.AST) -> bool:
     made = [d.func if isinstance(d, ast.Call) else d for d in function.decorator_list]
     if not any(isinstance(one, ast.Attribute) and one.attr == "register" for one in made):
         return False
-    return any(isinstance(s, ast.Return) and _whole(s.value) is node for s in ast.walk(function))
+    return _hands_back(function, node)
 
 
 def _answers(ctx: Context, node: ast.AST) -> bool:
@@ -281,7 +281,12 @@ def _answers(ctx: Context, node: ast.AST) -> bool:
     """
     if ctx.node is None or ctx.base.level is Level.STEP:
         return False
-    return any(isinstance(s, ast.Return) and s.value is node for s in ast.walk(ctx.node))
+    return _hands_back(ctx.node, node)
+
+
+def _hands_back(function: FunctionNode, node: ast.AST) -> bool:
+    """Is it what a function returns, or what that is a part of?"""
+    return any(isinstance(s, ast.Return) and _whole(s.value) is node for s in ast.walk(function))
 
 
 def _whole(value: ast.expr | None) -> ast.expr | None:
