@@ -77,7 +77,7 @@ def _takes_row(loop: ast.AST, site: Site) -> bool:
     head = head_of(loop)
     if head is None or site.operand_node is None:
         return False
-    counted = set(names_in(head.target))
+    counted = names_in(head.target)
     return any(
         isinstance(node, ast.Subscript) and not counted.isdisjoint(names_in(node.slice))
         for node in ast.walk(site.operand_node)

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.suspects.walk import children, once, put_children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
@@ -251,13 +249,15 @@ def _over_batches(loop: ast.For | ast.AsyncFor) -> bool:
     return not BATCHES.isdisjoint(names_in(loop.target))
 
 
-def names_in(node: ast.AST) -> Iterator[str]:
+def names_in(node: ast.AST) -> set[str]:
     """The names and attributes that a piece of code mentions."""
+    found: set[str] = set()
     for inner in walk([node]):
         if isinstance(inner, ast.Name):
-            yield inner.id
+            found.add(inner.id)
         elif isinstance(inner, ast.Attribute):
-            yield inner.attr
+            found.add(inner.attr)
+    return found
 
 
 @once
