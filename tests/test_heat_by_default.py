@@ -35,6 +35,33 @@ SILENT = {
                 q, k, v = qkv.permute(2, 0, 1)  # TPF201
                 return q @ k @ v
         """,
+    "rows that are only put away are made by one unbind": """
+        def parts(scores: Tensor, names):
+            kept, told = [], []
+            for row in scores:  # TPF201
+                kept.append(row)
+            for i, row in enumerate(scores):  # TPF201
+                told.append({"name": names[i], "score": row})
+            return kept, told, [row for row in scores]  # TPF201
+        """,
+    "what is tried until it fits into memory": """
+        class Model(nn.Module):
+            def largest(self, length):
+                @find_executable_batch_size(starting_batch_size=512)
+                def forward_batch(size):
+                    logits = self.net(torch.ones((size, length), device="cuda"))
+                    return logits.softmax(-1).sum().item()  # TPF101
+
+                return forward_batch()
+        """,
+    "the clusters that a codebook begins with": """
+        def kmeans(samples: Tensor, clusters: int, rounds: int = 10):
+            means = samples[:clusters]
+            for _ in range(rounds):
+                nearest = (samples @ means.T).max(dim=-1).indices
+                means = means / torch.bincount(nearest, minlength=clusters)[:, None]  # TPF404
+            return means
+        """,
     "numbers that are declared to be the result, by their names": """
         def sparsity(x: Tensor) -> dict[str, float]:
             return {"zeros": (x == 0).float().mean().item()}  # TPF101
@@ -129,6 +156,21 @@ def test_what_is_wanted_or_done_once(code: str) -> None:
 
 
 REPORTED = {
+    "rows with which something is computed or written": """
+        def totals(rows: Tensor, out: Tensor):
+            sums = []
+            for row in rows:  # TPF201
+                sums.append(row.sum())
+            for i, row in enumerate(rows):  # TPF201
+                out[i] = row
+            return sums, [row + 1 for row in rows]  # TPF201
+        """,
+    "parameters of a module that is not handed back": """
+        def decay(module: nn.Module, rate):
+            for p in module.parameters():
+                p.data.mul_(rate)  # TPF204
+            return rate
+        """,
     "a copy that a step computes with": """
         class Router(nn.Module):
             def forward(self, scores: Tensor):
@@ -221,6 +263,17 @@ def test_what_is_reported_all_the_same(code: str) -> None:
 
 
 NO_SITE = {
+    "a module prepared where it is made": """
+        def zero_module(module):
+            for p in module.parameters():
+                p.detach().zero_()
+            return module
+
+        def scaled(module: nn.Module, scale):
+            for _, p in module.named_parameters():
+                p.data.mul_(scale)
+            return module
+        """,
     "what is indexed by a mask on the host": """
         def step(tokens, mask: Tensor):
             kept = mask.bool().cpu()  # TPF102

@@ -224,6 +224,7 @@ TRUTHS = {
         def f(a: Tensor, n: int, lo: float):
             if 0 < a < 1: pass  # TPF301
             x = 0 <= a.max() <= n  # TPF304
+            if a == [n, 2] or a.shape != a or (1, 2) == a: pass
             assert lo < a.mean() < 3  # TPF303
             y = 0 < n < 3
             z = 0 < n <= a.sum()

@@ -35,6 +35,7 @@ MADE_ON_THE_HOST = {
             a = torch.zeros(n, device=x.device)
             b = torch.zeros(n, device=device).to(x.device)
             c = torch.zeros(n).to("cpu")
+            none = torch.zeros((0, n)).to(x.device), torch.ones((n, 0, 2)).cuda()
             d = torch.zeros(n).to(torch.float16)
             e = torch.zeros(n).to(dtype)
             f = torch.zeros(n).to(x.dtype)

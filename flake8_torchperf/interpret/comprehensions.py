@@ -9,10 +9,11 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import expressions, targets
-from flake8_torchperf.interpret.iteration import element_of, unpack_reads
+from flake8_torchperf.interpret.iteration import KEPT, element_of, unpack_reads
 from flake8_torchperf.interpret.machine import LoopPlace
 from flake8_torchperf.interpret.narrowing import narrow
 from flake8_torchperf.interpret.values import Mapping_, Sequence, Value
+from flake8_torchperf.sites.kept import only_keeps
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.environment import Env
@@ -44,12 +45,13 @@ def dict_comprehension(node: ast.DictComp, env: Env, ctx: Context) -> Value:
     return Mapping_(key, value)
 
 
-def _iterated(place: Context, outer: int, ctx: Context, opaque: bool) -> None:
+def _iterated(inner: Context, outer: int, ctx: Context, opaque: bool) -> None:
     """The tensors that the clauses of a comprehension iterate."""
-    for loop in place.loops[outer:]:
+    for loop in inner.loops[outer:]:
         if loop.over is not None:
             traits = ("opaque-body",) if opaque else ()
-            unpack_reads(loop.value, "comprehension", loop.over, ctx, traits)
+            place = ctx.demote(KEPT) if only_keeps(loop.node) else ctx
+            unpack_reads(loop.value, "comprehension", loop.over, place, traits)
 
 
 def _keep_walrus(clauses: list[ast.comprehension], inner: Env, env: Env) -> None:

@@ -173,10 +173,14 @@ def unpack_reads(
         return
     if operation == "unpack" and not ctx.loops:
         # torch/_tensor.py, `__iter__`: one `unbind`, whatever the number of names.
-        ctx = ctx.demote("once: it waits for nothing and makes a view for each name")
+        ctx = ctx.demote(KEPT)
     if operation == "tuple" and _as_index(node, ctx):
         ctx = ctx.demote("where a tuple is an index: it makes a view for each dimension")
     emit_read(ctx, kind, operation, node, value, operand_node=node, traits=traits)
+
+
+# Why rows that nothing is done with cost little.
+KEPT = "once: it waits for nothing and makes a view for each"
 
 
 def _as_index(node: ast.expr, ctx: Context) -> bool:

@@ -13,7 +13,7 @@ from flake8_torchperf.interpret import expressions, statements, targets, trainin
 from flake8_torchperf.interpret.contexts import offers_foreach
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.environment import Env, merge, path_of
-from flake8_torchperf.interpret.iteration import element_of, unpack_reads
+from flake8_torchperf.interpret.iteration import KEPT, element_of, unpack_reads
 from flake8_torchperf.interpret.machine import LoopPlace, Pending
 from flake8_torchperf.interpret.narrowing import narrow
 from flake8_torchperf.interpret.values import (
@@ -24,7 +24,9 @@ from flake8_torchperf.interpret.values import (
     Value,
     tensor_of,
 )
+from flake8_torchperf.sites.kept import only_keeps
 from flake8_torchperf.sites.model import Site, SiteKind
+from flake8_torchperf.sites.reads import cooled
 from flake8_torchperf.suspects.nominate import PER_PARAMETER
 from flake8_torchperf.suspects.walk import changes_in
 
@@ -64,9 +66,10 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     flow = _fixed_point(body, env, place if quiet else place.but(sink=seen))
     opaque = ctx.budget.opaque_calls > before or (index and _indexes_lists(node, index, flow, ctx))
     traits = ("opaque-body",) if opaque else ()
-    unpack_reads(iterated, "for", node.iter, ctx, traits)
+    kept = ctx.sink is not None and only_keeps(node)
+    unpack_reads(iterated, "for", node.iter, ctx.demote(KEPT) if kept else ctx, traits)
     if ctx.sink is not None:
-        ctx.sink.extend(_with_traits(site, node, traits) for site in (*ahead, *seen))
+        ctx.sink.extend(_with_traits(site, node, traits, kept) for site in (*ahead, *seen))
     return _finish(env, flow, node.orelse, ctx, runs_maybe_never=True)
 
 
@@ -103,11 +106,16 @@ def _indexes_lists(node: ForNode, index: str, flow: Flow, ctx: Context) -> bool:
     return False
 
 
-def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...]) -> Site:
-    """What ``enumerate(t)``, ``range(len(t))`` and ``p.mul_(c)`` say of the loop they stand in."""
+def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...], kept: bool) -> Site:
+    """What ``enumerate(t)``, ``range(len(t))`` and ``p.mul_(c)`` say of the loop they stand in.
+
+    ``kept`` says that its body only puts away what it goes through.
+    """
     own = site.node is node.iter and site.kind is SiteKind.ELEMENT_ACCESS
     head = site.kind is SiteKind.TENSOR_ITERATION and _inside(site.node, node.iter)
     step = site.kind is SiteKind.PARAMETER_LOOP and site.loops[-1].node is node
+    if kept and head:
+        site = cooled(site)
     if traits and (own or head or step):
         return replace(site, traits=site.traits.union(traits))
     return site

@@ -102,10 +102,12 @@ def of_factory(value: Tensor, arguments: Arguments) -> Tensor:
 
 
 def _holds_nothing(arguments: Arguments) -> bool:
-    """``torch.empty(0)``: of no elements, and so made for another reason than to hold any."""
+    """``torch.empty(0)``, ``torch.zeros((0, n))``: made for another reason than to hold elements."""
     match [argument.value for argument in arguments.positional]:
         case [Scalar(known=True, value=0)]:
             return True
+        case [Sequence(items=sizes), *_] if sizes is not None:
+            return any(isinstance(s, Scalar) and s.known and s.value == 0 for s in sizes)
     return False
 
 

@@ -262,7 +262,7 @@ def _compare(
         if any(map(_may_overload, sides)) and not any(map(_never_elementwise, sides)):
             return COMPARED if all(map(_elementwise, sides)) else UNKNOWN
         return BOOL
-    if any(_never_elementwise(v) for v in (left, right)):
+    if any(_never_elementwise(v) for v in (left, right)) or _listed(operator, left, right):
         return BOOL
     strongest = max(tensors, key=lambda t: t.reason.strength)
     name = COMPARISONS[type(operator)]
@@ -316,6 +316,17 @@ def _never_elementwise(value: Value) -> bool:
     if isinstance(value, (NoneValue, DType, Device)):
         return True
     return isinstance(value, Scalar) and value.kind == "str"
+
+
+def _listed(operator: ast.cmpop, left: Value, right: Value) -> bool:
+    """``t == [1, 2]``, ``t.shape != t``: False and True, whatever the elements (torch.Tensor.__eq__
+    gives NotImplemented for what it cannot compare, and Python then compares identities).
+    """
+    lists = any(isinstance(side, Sequence) and side.kind in LISTS for side in (left, right))
+    return lists and isinstance(operator, (ast.Eq, ast.NotEq))
+
+
+LISTS = ("list", "tuple")
 
 
 def _membership(

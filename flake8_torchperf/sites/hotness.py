@@ -58,7 +58,8 @@ COLD_NAMES = (
     "on_log*", "*epoch_end", "*epoch_start", "*epoch_begin", "on_fit_*", "on_train_start",
     "on_train_begin", "on_train_end", "on_validation_start", "on_validation_end", "on_test_start",
     "on_test_end", "on_predict_start", "on_predict_end", "on_sanity_check_*", "on_exception",
-    "get_*_stats", "transfer_weights", "copy_weights", "restore*",
+    "get_*_stats", "transfer_weights", "copy_weights", "restore*", "sync_param*", "broadcast_param*",
+    "kmeans", "k_means",
     "merge", "unmerge", "merge_and_*", "*init_weight*", "initiali[sz]e",
     "initiali[sz]e_*", "_initiali[sz]e_*", "fix_init*", "calibrate", "calibrate_*",
     "_calibrate*", "*calibration_step", "*collator*", "verify_*", "_verify_*", "write_*",
@@ -123,7 +124,7 @@ def _runs_seldom(info: FunctionInfo) -> bool:
         return True
     if any(REGISTERED.match(decorator) for decorator in info.decorators):
         return True
-    if _keeps_result(info):
+    if _keeps_result(info) or _hands_back_module(info):
         return True
     if info.owner is not None and _works_on_host(info.owner):
         return True
@@ -149,7 +150,33 @@ def stays_cold(info: FunctionInfo) -> bool:
     """Do its loops make nothing hot either: does it run once, or handle what lies on the host?"""
     if _returns_arrays(info) or _compares_for_a_test(info) or _keeps_result(info):
         return True
+    if _hands_back_module(info):
+        return True
     return info.owner is not None and _works_on_host(info.owner)
+
+
+def _hands_back_module(info: FunctionInfo) -> bool:
+    """``def zero_module(module)``: does it go through a module's parts and then return the module?
+
+    So a module is prepared where it is made: ``self.out = zero_module(nn.Linear(n, n))``.
+    """
+    returned = {one.value.id for one in info.nodes.of(ast.Return) if isinstance(one.value, ast.Name)}
+    given = {a.arg for a in info.node.args.args[:1]}
+    return any(
+        isinstance(func := loop.iter.func, ast.Attribute)
+        and func.attr in PARTS
+        and isinstance(func.value, ast.Name)
+        and func.value.id in returned & given
+        for loop in info.nodes.of(ast.For)
+        if isinstance(loop.iter, ast.Call)
+    )
+
+
+# Methods that go through what a module holds.
+PARTS = frozenset((
+    "parameters", "named_parameters", "modules", "named_modules", "children", "named_children",
+    "buffers", "named_buffers",
+))  # fmt: skip
 
 
 def _compares_for_a_test(info: FunctionInfo) -> bool:
@@ -261,6 +288,8 @@ def function_heat(
     if is_entry_point(info) and not any(fnmatchcase(info.name, glob) for glob in hot):
         outside = OF_PIPELINE if of_pipeline(info) else OUTSIDE
         return Heat(Level.COLD, f"in {info.name}, {outside}")
+    if any(d.rpartition(".")[2].startswith(SEEKING) for d in info.decorators):
+        return Heat(Level.COLD, f"in {info.name}, which is tried until it fits")
     named = named_heat(info.name, hot, cold)
     if named is not None and not (info.name == "__call__" and stays_cold(info)):
         return named
@@ -282,6 +311,8 @@ def function_heat(
     return Heat(Level.COLD, f"in {info.name}", loops=loops)
 
 
+# Decorators that try a function with smaller and smaller batches until memory suffices.
+SEEKING = ("find_executable_", "find_batch_size", "find_optimal_batch", "auto_find_")
 # Words of a module's name that say it: a model is quantised, or its weights packed, once. What runs
 # in each step there has a name that says so, or is seen to be called.
 OFFLINE = frozenset((

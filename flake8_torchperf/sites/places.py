@@ -30,6 +30,7 @@ COLD_PLACES = frozenset((
 # there, or its results for people.
 COLD_WORDS = frozenset((
     "report", "reports", "debug", "debugging", "visualizer", "visualization", "visualisation",
+    "visualize", "visualise", "viz", "vis",
     "export", "convert", "converter", "converters", "conversion",
     "processing", "preprocessing", "preprocess",
     "tensorboard", "wandb", "plot", "plots", "plotting", "plotly", "prune", "pruner", "pruning",

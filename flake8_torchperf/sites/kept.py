@@ -1,0 +1,63 @@
+"""Loops that put away what they go through: over a tensor's rows, that is one ``unbind``.
+
+Enters a loop; leaves whether it does anything else with what it goes through. By syntax alone; must
+not know values or rules.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from flake8_torchperf.sites.reads import COMPREHENSIONS, head_of
+from flake8_torchperf.sites.steps import names_in
+from flake8_torchperf.suspects.walk import children, once
+
+# Methods of lists and queues that keep what they are given.
+STORING = frozenset(("append", "appendleft", "add", "insert", "put"))
+# Displays hold what stands in them.
+DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
+
+
+@once
+def only_keeps(loop: ast.AST) -> bool:
+    """``for row in t: rows.append(row)``, ``{k: row for k, row in zip(keys, t)}``.
+
+    ``Tensor.__iter__`` makes all rows with one ``unbind`` (torch/_tensor.py); whatever else is
+    launched for each row, the loop's body launches.
+    """
+    head = head_of(loop)
+    if head is None:
+        return False
+    rows = frozenset(names_in(_row(head)))
+    if isinstance(loop, COMPREHENSIONS):
+        if len(loop.generators) > 1 or head.ifs:
+            return False
+        made = [loop.key, loop.value] if isinstance(loop, ast.DictComp) else [loop.elt]
+        return all(_kept(part, rows) for part in made)
+    return all(_stores(statement, rows) for statement in loop.body)
+
+
+def _row(head: ast.For | ast.AsyncFor | ast.comprehension) -> ast.expr:
+    """What a loop calls a row; what ``enumerate`` counts is a number beside it."""
+    match head.iter, head.target:
+        case ast.Call(func=ast.Name(id="enumerate")), ast.Tuple(elts=[_, row]):
+            return row
+    return head.target
+
+
+def _stores(statement: ast.AST, rows: frozenset[str]) -> bool:
+    """Does a statement of the body no more than keep rows, if it has to do with them at all?"""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=name)) as call):
+            if name in STORING and not call.keywords and rows.isdisjoint(names_in(owner)):
+                return all(_kept(argument, rows) for argument in call.args)
+        case ast.Expr(value=ast.Yield(value=ast.expr() as value)):
+            return _kept(value, rows)
+    return rows.isdisjoint(names_in(statement))
+
+
+def _kept(part: ast.AST, rows: frozenset[str]) -> bool:
+    """Does a piece of code only name rows, or hold them in displays?"""
+    if isinstance(part, ast.Name) or rows.isdisjoint(names_in(part)):
+        return True
+    return isinstance(part, DISPLAYS) and all(_kept(inner, rows) for inner in children(part))
