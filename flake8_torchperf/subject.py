@@ -21,6 +21,11 @@ _IMPORT = re.compile(
     r"|import[ \t]+(?P<module>[\w.]+))",
     re.MULTILINE,
 )
+# Libraries whose tensors have the same methods; who imports one and never says torch uses theirs.
+_ELSEWHERE = re.compile(
+    r"^[ \t]*(?:import|from)[ \t]+(?:paddle|tensorflow|mindspore|jittor|mxnet|oneflow|jax)\b",
+    re.MULTILINE,
+)
 # How far above a file its packages are looked for.
 MAX_PACKAGE_DEPTH = 12
 
@@ -28,6 +33,8 @@ MAX_PACKAGE_DEPTH = 12
 def concerns(lines: Iterable[str], filename: str) -> bool:
     """Does a file with these lines say one of the words, or a file of its own that it imports?"""
     text = "".join(lines)
+    if "torch" not in text and _ELSEWHERE.search(text):
+        return False
     return says(text) or (os.path.isfile(filename) and _imports_it(text, filename))
 
 

@@ -13,6 +13,7 @@ from flake8_torchperf.interpret.annotations import dotted_name
 from flake8_torchperf.interpret.environment import outcome
 from flake8_torchperf.interpret.parameters import literal_default
 from flake8_torchperf.interpret.values import Told
+from flake8_torchperf.sites.once import returns_kept
 from flake8_torchperf.suspects.walk import round_counters
 
 if TYPE_CHECKING:
@@ -186,9 +187,9 @@ LOGGING_ASKED = "in a step that is logged"
 
 
 def _off(name: str, ctx: Context) -> bool:
-    """Is it a parameter that is False unless a caller says otherwise?"""
+    """Is it a parameter that is False, or left to a setting, unless a caller says otherwise?"""
     default = None if ctx.node is None else literal_default(name, ctx.node)
-    return default is not None and default.value is False
+    return default is not None and default.value in (False, None)
 
 
 def _names_step(node: ast.expr) -> bool:
@@ -289,13 +290,24 @@ def branch_context(
     if body and _warns(body[0]) and not ctx.compiled:
         # In compiled code the warning itself is what costs: it ends the graph.
         return ctx.demote("on the way to a warning")
+    if body and ctx.loops and ctx.sink is not None:
+        return _leaving(ctx, body[-1])
     return ctx
+
+
+def _leaving(ctx: Context, last: ast.stmt) -> Context:
+    """The context of a branch that leaves the loop around it, or all of them: it runs but once."""
+    if isinstance(last, ast.Break):
+        return ctx.but(loops=ctx.loops[:-1])
+    return ctx.but(loops=()) if isinstance(last, ast.Return) else ctx
 
 
 def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
     """The context after ``if not should_log: return``: as in an ``else`` of that ``if``."""
     if node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
         return ctx
+    if ctx.sink is not None and ctx.node is not None and returns_kept(node, ctx.node):
+        return ctx.demote("once: what is made is kept")
     guard = guard_of(node.test, env, ctx)
     if guard is None or guard[0] == TRACING_ONLY:
         return ctx
@@ -306,7 +318,7 @@ def _warns(statement: ast.stmt) -> bool:
     """``warnings.warn(...)``, ``rank_zero_warn(...)``, ``print("Warning: ...")``."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=[text, *_])):
-            return _begins(text).lower().startswith("warn")
+            return _begins(text).lower().startswith(("warn", "error"))
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))):
             return name in WARNING
         case ast.Expr(value=ast.Call(func=ast.Name(id=name))):

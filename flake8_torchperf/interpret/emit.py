@@ -6,6 +6,7 @@ Enters a context, a kind and an operand; leaves a site in the context's sink. Mu
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.contexts import (
@@ -23,7 +24,7 @@ from flake8_torchperf.sites.either import Either
 from flake8_torchperf.sites.exchanged import exchanged
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
-from flake8_torchperf.sites.names import named_for_the_host, root, used_by_numpy
+from flake8_torchperf.sites.names import moved_later, named_for_the_host, root, used_by_numpy
 from flake8_torchperf.sites.reads import AS_ARRAY, AS_DECLARED, AS_NAMED, made_arrays
 from flake8_torchperf.sites.steps import (
     OF_PIPELINE,
@@ -162,9 +163,17 @@ def _for_a_purpose(
         return "once for all steps of the loop beside it"
     if "to-host" in traits and not ctx.loops and _makes_text(ctx.node):
         return "for the text that is made of it"
+    if kind in HANDED_OUT and ACTING.search(ctx.function):
+        return "for an environment, which runs on the host"
     if kind is SiteKind.TRANSFER and FALLBACK in ctx.traits:
         return "for a device that lacks something"
     return ""
+
+
+# What a policy does with the observation it is given and the action that it is asked for, and the
+# names of methods that give one action.
+HANDED_OUT = (SiteKind.HOST_READ, SiteKind.TRANSFER)
+ACTING = re.compile(r"(?:^|\.)_?(?:select|choose|pick)_actions?$")
 
 
 def _makes_text(function: FunctionNode | None) -> bool:
@@ -204,7 +213,7 @@ def _wanted(
         return "beside a tensor on the host"
     placed = isinstance(operand, Tensor) and operand.device == "device"
     if not placed and "to-device" not in traits and _lies_on_host(ctx, kind, node, operand_node):
-        return "where the host has it, by its name or because numpy is given it"
+        return "where the host has it, by its name or by what is done with it"
     if "to-device" not in traits and _told_by_ranks(ctx, kind, node, operand_node):
         return "where processes tell each other a number"
     if _of_either(ctx, kind, node, operand_node, traits):
@@ -234,7 +243,19 @@ def _lies_on_host(
     if ctx.node is None:
         return False
     given = _given_to_numpy(ctx.node, ctx)
-    return bool(given) and any(root(part) in given for part in read)
+    if given and any(root(part) in given for part in read):
+        return True
+    moved = _moved_later(ctx.node, ctx)
+    return bool(moved) and any(
+        isinstance(part, ast.expr) and part.lineno < moved.get(root(part), 0) for part in read
+    )
+
+
+def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:
+    """What a function moves to a device; asked for each of its sites, so kept."""
+    return ctx.machine.kept(
+        ("moved later", id(function)), lambda: moved_later(ctx.module.nodes(function))
+    )
 
 
 def _told_by_ranks(

@@ -102,7 +102,7 @@ def of_factory(value: Tensor, arguments: Arguments) -> Tensor:
 
 
 def _holds_nothing(arguments: Arguments) -> bool:
-    """``torch.empty(0)``, ``torch.zeros((0, n))``: made for another reason than to hold elements."""
+    """``torch.empty(0)``, ``torch.zeros((0, n))``: made for something else than its elements."""
     match [argument.value for argument in arguments.positional]:
         case [Scalar(known=True, value=0)]:
             return True

@@ -15,6 +15,7 @@ from flake8_torchperf.sites.model import Heat, Level
 from flake8_torchperf.sites.steps import (
     OF_PIPELINE,
     OUTSIDE,
+    TRAINING,
     TRAINING_STEP,
     is_entry_point,
     of_pipeline,
@@ -58,8 +59,8 @@ COLD_NAMES = (
     "on_log*", "*epoch_end", "*epoch_start", "*epoch_begin", "on_fit_*", "on_train_start",
     "on_train_begin", "on_train_end", "on_validation_start", "on_validation_end", "on_test_start",
     "on_test_end", "on_predict_start", "on_predict_end", "on_sanity_check_*", "on_exception",
-    "get_*_stats", "transfer_weights", "copy_weights", "restore*", "sync_param*", "broadcast_param*",
-    "kmeans", "k_means",
+    "get_*_stats", "transfer_weights", "copy_weights", "restore*",
+    "sync_param*", "broadcast_param*", "kmeans", "k_means",
     "merge", "unmerge", "merge_and_*", "*init_weight*", "initiali[sz]e",
     "initiali[sz]e_*", "_initiali[sz]e_*", "fix_init*", "calibrate", "calibrate_*",
     "_calibrate*", "*calibration_step", "*collator*", "verify_*", "_verify_*", "write_*",
@@ -124,7 +125,7 @@ def _runs_seldom(info: FunctionInfo) -> bool:
         return True
     if any(REGISTERED.match(decorator) for decorator in info.decorators):
         return True
-    if _keeps_result(info) or _hands_back_module(info):
+    if _keeps_result(info) or _hands_back_module(info) or _plots(info):
         return True
     if info.owner is not None and _works_on_host(info.owner):
         return True
@@ -150,9 +151,29 @@ def stays_cold(info: FunctionInfo) -> bool:
     """Do its loops make nothing hot either: does it run once, or handle what lies on the host?"""
     if _returns_arrays(info) or _compares_for_a_test(info) or _keeps_result(info):
         return True
-    if _hands_back_module(info):
+    if _hands_back_module(info) or _plots(info):
         return True
     return info.owner is not None and _works_on_host(info.owner)
+
+
+def _plots(info: FunctionInfo) -> bool:
+    """Does it draw what it computes, for a person to look at? A training loop may do that as well.
+
+    By matplotlib, or by a function that is called so: ``plots.plot_rankings(ranks)``.
+    """
+    calls = info.nodes.of(ast.Call)
+    names = [call.func.attr for call in calls if isinstance(call.func, ast.Attribute)]
+    if not TRAINING.isdisjoint(names):
+        return False
+    return any(name.startswith(DRAWING) for name in names) or any(
+        info.module.qualify(call.func).startswith("matplotlib.")
+        for call in calls
+        if isinstance(call.func, ast.Attribute)
+    )
+
+
+# Methods that draw, of matplotlib's axes and of others.
+DRAWING = ("imshow", "plot_", "subplots", "savefig", "scatterplot", "heatmap", "set_xlabel")
 
 
 def _hands_back_module(info: FunctionInfo) -> bool:
@@ -160,7 +181,9 @@ def _hands_back_module(info: FunctionInfo) -> bool:
 
     So a module is prepared where it is made: ``self.out = zero_module(nn.Linear(n, n))``.
     """
-    returned = {one.value.id for one in info.nodes.of(ast.Return) if isinstance(one.value, ast.Name)}
+    returned = {
+        one.value.id for one in info.nodes.of(ast.Return) if isinstance(one.value, ast.Name)
+    }
     given = {a.arg for a in info.node.args.args[:1]}
     return any(
         isinstance(func := loop.iter.func, ast.Attribute)

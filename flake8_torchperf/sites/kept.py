@@ -26,14 +26,14 @@ def only_keeps(loop: ast.AST) -> bool:
     launched for each row, the loop's body launches.
     """
     head = head_of(loop)
-    if head is None:
-        return False
-    rows = frozenset(names_in(_row(head)))
+    rows = frozenset[str]() if head is None else frozenset(names_in(_row(head)))
     if isinstance(loop, COMPREHENSIONS):
-        if len(loop.generators) > 1 or head.ifs:
+        if len(loop.generators) > 1 or loop.generators[0].ifs:
             return False
         made = [loop.key, loop.value] if isinstance(loop, ast.DictComp) else [loop.elt]
         return all(_kept(part, rows) for part in made)
+    if not isinstance(loop, (ast.For, ast.AsyncFor)):
+        return False
     return all(_stores(statement, rows) for statement in loop.body)
 
 

@@ -69,6 +69,34 @@ def used_by_numpy(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset
     return frozenset(name for name in found if bound[name] <= 1)
 
 
+def moved_later(nodes: Nodes) -> dict[str, int]:
+    """The names that a function moves to a device, and the line from which on they lie there.
+
+    Whoever writes ``x = x.to(self.device)`` expects ``x`` to be elsewhere before.
+    """
+    found: dict[str, int] = {}
+    for call in nodes.of(ast.Call):
+        match call:
+            case ast.Call(func=ast.Attribute(value=owner, attr="to" | "cuda" as name)):
+                given = [*call.args, *(keyword.value for keyword in call.keywords)]
+                if name == "cuda" or any(map(_is_device, given)):
+                    moved = root(owner)
+                    found[moved] = min(call.lineno, found.get(moved, call.lineno))
+    for unknown in ("", "self", "cls"):
+        found.pop(unknown, None)
+    return found
+
+
+def _is_device(given: ast.expr) -> bool:
+    """``device``, ``self.device``, ``"cuda"``: is an argument of ``to`` a device by its name?"""
+    match given:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return "device" in name.lower()
+        case ast.Constant(value=str(text)):
+            return text.partition(":")[0] == "cuda"
+    return False
+
+
 def root(node: ast.AST | None) -> str:
     """The name at the start of ``x[i].max()``; "" where there is none."""
     while not isinstance(node, ast.Name):

@@ -27,6 +27,80 @@ def made_once(node: ast.If) -> bool:
     return False
 
 
+def returns_kept(node: ast.If, function: ast.AST) -> bool:
+    """``if self.x is not None: return self.x``, and ``self.x = ...`` below: the rest runs once.
+
+    The same with a flag, a key, or a name that stands for what is kept.
+    """
+    if not isinstance(node.body[-1], ast.Return):
+        return False
+    tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+    if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or):
+        return False
+    kept = {path for test in tests for path in _there(test)}
+    if not kept:
+        return False
+    kept |= {path for name in kept for path in _stands_for(function).get(name, ())}
+    return not kept.isdisjoint(_kept_paths(function))
+
+
+def _there(test: ast.expr) -> tuple[str, ...]:
+    """What a test finds to be there already."""
+    match test:
+        case ast.Compare(
+            left=ast.Attribute() | ast.Name() as made,
+            ops=[ast.IsNot()],
+            comparators=[ast.Constant(value=None)],
+        ):
+            return (ast.unparse(made),)
+        case ast.Attribute():
+            return (ast.unparse(test),)
+        case ast.Call(func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str(name))]):
+            return (f"{ast.unparse(owner)}.{name}",)
+        case ast.Compare(ops=[ast.In()], comparators=[ast.Attribute() as table]):
+            return (ast.unparse(table),)
+    return ()
+
+
+@once
+def _kept_paths(function: ast.AST) -> frozenset[str]:
+    """The attributes that a function assigns, writes an entry of, or changes in place."""
+    found: set[str] = set()
+    for node in walk([function]):
+        match node:
+            case ast.Assign(targets=targets):
+                found.update(_attribute(target) for target in targets)
+            case ast.AnnAssign(target=target, value=ast.expr()):
+                found.add(_attribute(target))
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name.endswith("_"):
+                found.add(_attribute(owner))
+    return frozenset(found - {""})
+
+
+def _attribute(node: ast.expr) -> str:
+    """``self.x`` of ``self.x``, ``self.x[key]`` and ``self.x.data``; "" for names."""
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    if isinstance(node, ast.Attribute) and node.attr == "data":
+        node = node.value
+    return ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+
+
+@once
+def _stands_for(function: ast.AST) -> dict[str, tuple[str, ...]]:
+    """The attributes that names stand for, or entries of them: ``found = self.cache.get(key)``."""
+    found: dict[str, tuple[str, ...]] = {}
+    for node in walk([function]):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute):
+                    value = value.func.value
+                path = _attribute(value)
+                if path:
+                    found[name] = (*found.get(name, ()), path)
+    return found
+
+
 def in_first_round(node: ast.If, loop: ast.AST | None, function: ast.AST | None) -> bool:
     """``if best is None:`` above ``best = ...`` in a loop before which ``best = None`` stands.
 

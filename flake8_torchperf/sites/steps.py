@@ -51,7 +51,7 @@ def _loops_over_steps(info: FunctionInfo) -> bool:
 def trains(info: FunctionInfo) -> bool:
     """Does a function take one training step: does it call ``loss.backward()`` outside any loop?"""
     calls = [call for call in info.nodes.of(ast.Call) if _goes_backward(call)]
-    if not calls or info.name in PREAMBLES:
+    if not calls or info.name in PREAMBLES or _asks_for_gradients(info):
         return False
     looped = {
         id(inner)
@@ -59,6 +59,18 @@ def trains(info: FunctionInfo) -> bool:
         for inner in walk([loop])
     }
     return any(id(call) not in looped for call in calls)
+
+
+def _asks_for_gradients(info: FunctionInfo) -> bool:
+    """``model.eval()`` and no step of an optimizer: are the gradients those of an input?"""
+    called = [
+        call.func.attr for call in info.nodes.of(ast.Call) if isinstance(call.func, ast.Attribute)
+    ]
+    return "eval" in called and STEPPING.isdisjoint(called)
+
+
+# Methods of what trains a model.
+STEPPING = frozenset(("step", "zero_grad", "train"))
 
 
 def _goes_backward(call: ast.Call) -> bool:
