@@ -99,11 +99,11 @@ SHAPES = {
     "405: sizes that could be passed": """
         from torch.nn.utils.rnn import pack_padded_sequence
 
-        def step(x: Tensor, y: Tensor, n: int):
+        def step(x: Tensor, y: Tensor, z: Tensor, n: int):
             a = x.repeat_interleave(y), torch.repeat_interleave(x, y, dim=0)  # TPF405, TPF405
             b = torch.repeat_interleave(y), torch.repeat_interleave(x, repeats=y)  # TPF405, TPF405
             c = F.one_hot(x), F.one_hot(x, -1), F.one_hot(x, num_classes=-1)  # TPF405, TPF405, TPF405
-            lengths = y.cuda()
+            lengths = z.cuda()
             return a, b, c, pack_padded_sequence(x, lengths, batch_first=True)  # TPF405
         """,
     "405: sizes that are passed": """

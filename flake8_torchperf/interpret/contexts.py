@@ -302,12 +302,16 @@ def _leaving(ctx: Context, last: ast.stmt) -> Context:
     return ctx.but(loops=()) if isinstance(last, ast.Return) else ctx
 
 
+# Why what stands below the return of what was kept runs once; a function made there may run often.
+MADE_ONCE = "once: what is made is kept"
+
+
 def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
     """The context after ``if not should_log: return``: as in an ``else`` of that ``if``."""
     if node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
         return ctx
     if ctx.sink is not None and ctx.node is not None and returns_kept(node, ctx.node):
-        return ctx.demote("once: what is made is kept")
+        return ctx.demote(MADE_ONCE)
     guard = guard_of(node.test, env, ctx)
     if guard is None or guard[0] == TRACING_ONLY:
         return ctx

@@ -173,7 +173,7 @@ def _for_a_purpose(
 # What a policy does with the observation it is given and the action that it is asked for, and the
 # names of methods that give one action.
 HANDED_OUT = (SiteKind.HOST_READ, SiteKind.TRANSFER)
-ACTING = re.compile(r"(?:^|\.)_?(?:select|choose|pick)_actions?$")
+ACTING = re.compile(r"(?:^|\.)_?(?:select|choose|pick)_action$")
 
 
 def _makes_text(function: FunctionNode | None) -> bool:

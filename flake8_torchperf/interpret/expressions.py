@@ -164,7 +164,11 @@ def _display(node: ast.Tuple | ast.List | ast.Set, env: Env, ctx: Context) -> Va
             items.append(element_of(value))
         else:
             items.append(evaluate(element, env, ctx))
-    return Sequence(DISPLAYS[type(node)], join_all(items), tuple(items) if exact else None)
+    found = join_all(items)
+    if not exact and isinstance(found, Union):
+        # `(*t.unbind(), n > 1)`: which are tensors, their places tell.
+        found = replace(found, met=False)
+    return Sequence(DISPLAYS[type(node)], found, tuple(items) if exact else None)
 
 
 def _dict(node: ast.Dict, env: Env, ctx: Context) -> Value:

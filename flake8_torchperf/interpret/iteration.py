@@ -184,7 +184,7 @@ KEPT = "once: it waits for nothing and makes a view for each"
 
 
 def _as_index(node: ast.expr, ctx: Context) -> bool:
-    """``x[tuple(indices)]``: an index for each dimension, which are few."""
+    """``x[tuple(indices)]``, or of ``index_put_``: one for each dimension, which are few."""
     return ctx.node is not None and id(node) in _in_index_tuples(ctx.node)
 
 
@@ -194,6 +194,12 @@ def _in_index_tuples(function: ast.AST) -> frozenset[int]:
     found: set[int] = set()
     for inner in walk([function]):
         match inner:
-            case ast.Subscript(slice=ast.Call(args=[given]) as call):
+            case (
+                ast.Subscript(slice=ast.Call(args=[given]) as call)
+                | ast.Call(
+                    func=ast.Attribute(attr="index_put" | "index_put_"),
+                    args=[ast.Call(args=[given]) as call, *_],
+                )
+            ):
                 found.update((id(call), id(given)))
     return frozenset(found)

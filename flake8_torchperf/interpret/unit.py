@@ -11,6 +11,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import compiled, expressions, functions, statements
+from flake8_torchperf.interpret.contexts import MADE_ONCE
 from flake8_torchperf.interpret.heats import nested_heat, nested_info
 from flake8_torchperf.interpret.machine import Budget, Context, Machine, Pending
 from flake8_torchperf.interpret.parameters import declared_parameters
@@ -207,7 +208,8 @@ def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names
     inner = item.info or made
     declared = declared_parameters(inner, machine)
     heat = nested_heat(inner, machine, names)
-    place = outer.but(function=made.qualname, node=node, returns=[])
+    demoted = "" if outer.demoted == MADE_ONCE else outer.demoted
+    place = outer.but(function=made.qualname, node=node, returns=[], demoted=demoted)
     if item.info is not None:
         me = functions.self_name(inner)
         place = place.but(owner=inner.owner, self_name=me)

@@ -475,7 +475,7 @@ def _join_sequences(a: Sequence, b: Sequence) -> Value:
         return Sequence(kind, b.element)
     if b.items == ():
         return Sequence(kind, a.element)
-    return Sequence(kind, _either_item(a.element, b.element))
+    return Sequence(kind, _either_item(a.element, b.element, placed=kind == "tuple"))
 
 
 def _mapped(a: Mapping_, b: Mapping_) -> Value:
@@ -486,10 +486,10 @@ def _mapped(a: Mapping_, b: Mapping_) -> Value:
     return join(a.element, b.element)
 
 
-def _either_item(a: Value, b: Value) -> Value:
-    """An element of one list or of another: which list it is, a later test often knows."""
+def _either_item(a: Value, b: Value, *, placed: bool = False) -> Value:
+    """An element of one list or of another: which it is, a later test or its place tells."""
     both = join(a, b)
-    mixed = isinstance(a, Union) or isinstance(b, Union)
+    mixed = not placed and (isinstance(a, Union) or isinstance(b, Union))
     return replace(both, met=False) if isinstance(both, Union) and not mixed else both
 
 

@@ -57,7 +57,18 @@ def _stores(statement: ast.AST, rows: frozenset[str]) -> bool:
 
 
 def _kept(part: ast.AST, rows: frozenset[str]) -> bool:
-    """Does a piece of code only name rows, or hold them in displays?"""
+    """Does a piece of code only name rows, or hold them in displays and records?"""
     if isinstance(part, ast.Name) or rows.isdisjoint(names_in(part)):
         return True
-    return isinstance(part, DISPLAYS) and all(_kept(inner, rows) for inner in children(part))
+    held = isinstance(part, DISPLAYS) or (isinstance(part, ast.Call) and _makes_record(part.func))
+    return held and all(
+        _kept(inner.value if isinstance(inner, ast.keyword) else inner, rows)
+        for inner in children(part)
+    )
+
+
+def _makes_record(called: ast.expr) -> bool:
+    """``PixelData(heatmaps=row)``: a class, by its name."""
+    name = called.attr if isinstance(called, ast.Attribute) else ""
+    name = called.id if isinstance(called, ast.Name) else name
+    return name[:1].isupper() and not name.isupper()

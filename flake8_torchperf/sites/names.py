@@ -52,16 +52,27 @@ def _names_on_way(node: ast.AST | None) -> Iterator[str]:
                 return
 
 
+# Lengths in a tensor have to lie on the host (aten/src/ATen/native/PackedSequence.cpp).
+PACKING = "torch.nn.utils.rnn.pack_padded_sequence"
+
+
 def used_by_numpy(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[str]:
-    """The names of a function, bound no more than once, that numpy is given as they are."""
+    """The names of a function, bound no more than once, that are given to what takes the host's.
+
+    That is numpy, and what packs sequences of such lengths.
+    """
     found: set[str] = set()
     for call in nodes.of(ast.Call):
         match call:
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="numpy"), keywords=[]):
                 found.add(name)
-            case ast.Call(func=ast.Attribute() as func, args=args):
-                if qualify(func).startswith("numpy."):
+            case ast.Call(func=ast.Attribute() | ast.Name() as func, args=args):
+                called = qualify(func)
+                if called.startswith("numpy."):
                     found.update(argument.id for argument in args if isinstance(argument, ast.Name))
+                elif called == PACKING:
+                    lengths = [*args[1:2], *(k.value for k in call.keywords if k.arg == "lengths")]
+                    found.update(one.id for one in lengths if isinstance(one, ast.Name))
     if not found:
         return frozenset()
     bound = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
@@ -88,9 +99,12 @@ def moved_later(nodes: Nodes) -> dict[str, int]:
 
 
 def _is_device(given: ast.expr) -> bool:
-    """``device``, ``self.device``, ``"cuda"``: is an argument of ``to`` a device by its name?"""
+    """``device``, ``self.device``, ``"cuda"``: is an argument of ``to`` a device by its name?
+
+    That of another tensor, ``x.device``, may be the one it lies on already.
+    """
     match given:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
+        case ast.Name(id=name) | ast.Attribute(value=ast.Name(id="self"), attr=name):
             return "device" in name.lower()
         case ast.Constant(value=str(text)):
             return text.partition(":")[0] == "cuda"

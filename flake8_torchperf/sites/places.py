@@ -22,8 +22,9 @@ COLD_PLACES = frozenset((
     "init", "initialization", "test", "tests", "testing", "test_utils", "conftest", "onnx",
     "export", "exporter", "benchmark", "benchmarks", "gradcheck", "tensorboard", "testing_utils",
     "deprecated", "trace", "tracing", "tracer", "device_mesh", "tunable", "autotune", "autotuner",
-    "autotuning", "io", "database", "loader", "loaders", "dataloader", "dataloaders", "data_loader",
-    "data_loaders", "evaluation", "evaluator", "evaluators", "naive", "ref", "reference",
+    "autotuning", "io", "database", "loader", "loaders", "loading", "dataloader", "dataloaders",
+    "data_loader", "data_loaders", "evaluation", "evaluator", "evaluators", "naive", "ref",
+    "reference",
     "writer", "writers", "gui", "mock", "mocks", "tester", "testers",
 ))  # fmt: skip
 # Words of such a name, between underscores, that say the same, or that data is prepared for a model
