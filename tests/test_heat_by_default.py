@@ -54,6 +54,98 @@ SILENT = {
 
                 return forward_batch()
         """,
+    "what is kept after the first call": """
+        class Table(nn.Module):
+            def length(self, x: Tensor):
+                if self.kept is not None and self.kept > 0:
+                    return self.kept
+                self.kept = int(x.max())  # TPF101
+                return self.kept
+
+            def width(self, x: Tensor):
+                if hasattr(self, "wide"):
+                    return self.wide
+                self.wide = int(x.max())  # TPF101
+                return self.wide
+
+            def count(self, key, x: Tensor):
+                found = self.counts.get(key)
+                if found is not None:
+                    return found
+                self.counts[key] = int(x.max())  # TPF101
+                return self.counts[key]
+
+            def prepared(self, x: Tensor):
+                if self.ready:
+                    return
+                self.bias.fill_(x.mean().item())  # TPF101
+                self.ready.fill_(True)
+        """,
+    "what leaves its loop": """
+        def search(points):
+            for start in points:
+                best = torch.rand(9, device="cuda")
+                if start.good:
+                    score = best.max().item()  # TPF101
+                    if start.last:
+                        score = best.min().item()  # TPF101
+                    break
+                if start.done:
+                    return best.sum().item()  # TPF101
+            return score
+        """,
+    "what is drawn": """
+        import matplotlib.pyplot as plt
+
+        def curve(losses: Tensor):
+            for loss in losses:  # TPF201
+                plt.plot(loss.item())  # TPF101
+
+        def ranked(ranks: Tensor, plots):
+            table = [[int(r) for r in row] for row in ranks]  # TPF101, TPF201, TPF201
+            plots.plot_ranks(table)
+        """,
+    "gradients of an input are no training step": """
+        def saliency(model, image):
+            model.eval()
+            score = model(image).max()
+            score.backward()
+            return image.grad.abs().cpu()  # TPF102
+        """,
+    "what is yet to be moved to the device": """
+        def encoded(datum: Tensor, table: Tensor, device):
+            assert (datum >= 0).all()  # TPF303
+            if table.max() > 1:  # TPF301
+                table = table / 255
+            table = table.to(device)
+            return table[datum.flatten().to(device)]
+        """,
+    "the action that an environment takes": """
+        class Agent:
+            def select_action(self, state):
+                seen = torch.as_tensor((state,), device=self.device)
+                return self.policy(seen).argmax().item()  # TPF101
+        """,
+    "lengths that are packed lie on the host": """
+        from torch.nn.utils.rnn import pack_padded_sequence
+
+        def forward(x: Tensor, lengths: Tensor, sizes: Tensor):
+            packed = pack_padded_sequence(x, lengths), pack_padded_sequence(x, lengths=sizes)
+            return packed, int(lengths.max()), sizes.tolist()  # TPF101, TPF102
+        """,
+    "checks left to a setting, and what is printed of an error": """
+        def exchanged(x: Tensor, verify_shapes=None):
+            if verify_shapes and x.sum() > 0:  # TPF301
+                return x
+            if x.is_cuda:
+                return x
+
+        def solved(x: Tensor, failed: bool):
+            if failed:
+                print("ERROR: not finite")
+                print(x.max().item())  # TPF101
+            return x
+        """,
     "the clusters that a codebook begins with": """
         def kmeans(samples: Tensor, clusters: int, rounds: int = 10):
             means = samples[:clusters]
@@ -156,6 +248,41 @@ def test_what_is_wanted_or_done_once(code: str) -> None:
 
 
 REPORTED = {
+    "an attribute that nothing here keeps": """
+        class Table(nn.Module):
+            def length(self, x: Tensor):
+                if self.fast:
+                    return x
+                if hasattr(self, "limit"):
+                    return x[: self.limit]
+                return x[: int(x.max())]  # TPF101
+
+            def patched(self, model):
+                if hasattr(model, "original"):
+                    return model
+
+                def forward(x: Tensor):
+                    return x[x > 0]  # TPF402
+
+                model.original, model.forward = model.forward, forward
+                return model
+        """,
+    "a loop that goes on": """
+        def search(start):
+            for step in range(9):
+                best = torch.rand(9, device="cuda")
+                if best.max() > 1:  # TPF301
+                    break
+                if start.skipped:
+                    print(best.min().item())  # TPF101
+                    continue
+        """,
+    "what is moved to where another tensor lies": """
+        def scaled(x: Tensor, y: Tensor, device):
+            z = x.max().item()  # TPF101
+            y = y.to(device)
+            return x.to(y.device) / y.max().item() / z  # TPF101
+        """,
     "rows with which something is computed or written": """
         def totals(rows: Tensor, out: Tensor):
             sums = []

@@ -110,6 +110,9 @@ def _truths(node: ast.BoolOp, env: Env, ctx: Context, operation: str) -> None:
         if after is None:
             return
         ctx = compiled.after(before, ctx, conjunction=conjunction)
+        if ctx.sink is not None:
+            # `if verify and x.max() > 1`: asked only where the caller wants it.
+            ctx = branch_context(ctx, guard_of(before, env, ctx), None, holds=conjunction)
         truth(value, after, ctx, operation)
         _keep_walrus(after, env)
         inner = after
@@ -155,17 +158,18 @@ def _formatted(node: ast.JoinedStr, env: Env, ctx: Context) -> Value:
 
 def _display(node: ast.Tuple | ast.List | ast.Set, env: Env, ctx: Context) -> Value:
     items: list[Value] = []
-    exact = True
+    exact, of_tensors = True, False
     for element in node.elts:
         if isinstance(element, ast.Starred):
             exact = False
             value = evaluate(element.value, env, ctx)
             unpack_reads(value, "star", element.value, ctx)
             items.append(element_of(value))
+            of_tensors = of_tensors or tensor_of(items[-1]) is not None
         else:
             items.append(evaluate(element, env, ctx))
     found = join_all(items)
-    if not exact and isinstance(found, Union):
+    if of_tensors and isinstance(found, Union):
         # `(*t.unbind(), n > 1)`: which are tensors, their places tell.
         found = replace(found, met=False)
     return Sequence(DISPLAYS[type(node)], found, tuple(items) if exact else None)

@@ -45,7 +45,7 @@ COLD_NAMES = (
     "save", "save_*", "_save_*", "load", "load_*", "_load_*", "*state_dict*", "*checkpoint*",
     "convert_*", "print_*", "_print_*", "log_*", "_log_*", "plot*", "_plot*",
     "visuali*", "draw_*", "show_*", "display*", "test_*", "test", "summary", "*_summary",
-    "describe*", "warn_*", "_warn_*",
+    "describe", "describe_*", "warn_*", "_warn_*",
     "_test_*", "_run_test*", "assert_*", "assert[A-Z]*", "compare_*", "*offload*", "export*",
     "_reduce_*", "*_repr*",
     "*_str", "_str*", "*_str_*",
