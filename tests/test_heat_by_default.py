@@ -135,10 +135,9 @@ SILENT = {
         """,
     "checks left to a setting, and what is printed of an error": """
         def exchanged(x: Tensor, verify_shapes=None):
-            if verify_shapes and x.sum() > 0:  # TPF301
-                return x
-            if x.is_cuda:
-                return x
+            if verify_shapes:
+                assert x.sum() > 0  # TPF303
+            return x
 
         def solved(x: Tensor, failed: bool):
             if failed:

@@ -248,6 +248,7 @@ def test_a_wait_is_shown_where_its_source_is_linted(tmp_path):
     functional.parent.mkdir(parents=True)
     for folder in (functional.parent, functional.parent.parent):
         (folder / "__init__.py").write_text("")
+    (tmp_path / "torch" / "_tensor.py").touch()
     functional.write_text(
         "import torch\n\ndef gaussian_nll_loss(input, target, var: torch.Tensor):\n"
         "    if torch.any(var < 0):\n        raise ValueError\n    return input\n"
@@ -260,6 +261,23 @@ def test_a_wait_is_shown_where_its_source_is_linted(tmp_path):
         assert [f.code for f in lint(caller, str(path), ALL)] == codes
     body = lint(functional.read_text(), str(functional), ALL)
     assert [(f.line, f.code) for f in body] == [(4, "TPF301")]
+
+
+def test_a_package_called_torch_is_not_torch(tmp_path):
+    """A folder ``torch`` of somebody's namespace package: ``import torch`` means PyTorch."""
+    folder = tmp_path / "text" / "torch" / "losses"
+    folder.mkdir(parents=True)
+    for package in (folder, folder.parent):
+        (package / "__init__.py").write_text("")
+    code = (
+        "import torch\nimport torch.nn.functional as F\nfrom text.torch.losses.sizes import n\n\n"
+    )
+    code += "def loss(x: torch.Tensor):\n    return F.softmax(x, dim=-1)[: n(x)]\n"
+    (folder / "sizes.py").write_text("def n(x):\n    return x.sum(-1).max()\n")
+    (folder / "loss.py").write_text(code)
+    found = lint(code, str(folder / "loss.py"), ALL)
+    assert [(f.line, f.code) for f in found] == [(6, "TPF107")]
+    assert "n(x)" in found[0].message
 
 
 def test_a_pool_that_is_asked_for_its_indices_returns_two():

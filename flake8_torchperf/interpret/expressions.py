@@ -110,9 +110,6 @@ def _truths(node: ast.BoolOp, env: Env, ctx: Context, operation: str) -> None:
         if after is None:
             return
         ctx = compiled.after(before, ctx, conjunction=conjunction)
-        if ctx.sink is not None:
-            # `if verify and x.max() > 1`: asked only where the caller wants it.
-            ctx = branch_context(ctx, guard_of(before, env, ctx), None, holds=conjunction)
         truth(value, after, ctx, operation)
         _keep_walrus(after, env)
         inner = after

@@ -215,6 +215,10 @@ def read_module(tree: ast.Module, lines: tuple[str, ...], path: Path | None) -> 
     return module
 
 
+# A file of PyTorch's own package.
+PYTORCH = "_tensor.py"
+
+
 def module_name(path: Path | None) -> tuple[str, str]:
     """The dotted name of the module in a file and of the package it lies in.
 
@@ -229,6 +233,10 @@ def module_name(path: Path | None) -> tuple[str, str]:
             break
         folder, name = os.path.split(folder)
         parts.insert(0, name)
+    inside = parts[:1] == ["torch"] and (len(parts) > 1 or path.stem == "__init__")
+    if inside and not os.path.isfile(os.path.join(folder, "torch", PYTORCH)):
+        # `texar/torch/` without `texar/__init__.py`: `import torch` means another one.
+        parts.insert(0, os.path.basename(folder))
     name = ".".join(parts)
     package = name if path.stem == "__init__" else name.rpartition(".")[0]
     return name, package
