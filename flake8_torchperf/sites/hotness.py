@@ -43,6 +43,7 @@ COLD_NAMES = (
     "init_*", "_init_*", "reset_parameters", "_reset_parameters", "from_*", "*_save", "*_save_*",
     "*to_numpy*", "*to_pil*",
     "save", "save_*", "_save_*", "load", "load_*", "_load_*", "*state_dict*", "*checkpoint*",
+    "*snapshot*",
     "convert_*", "print_*", "_print_*", "log_*", "_log_*", "plot*", "_plot*",
     "visuali*", "draw_*", "show_*", "display*", "test_*", "test", "summary", "*_summary",
     "describe", "describe_*", "warn_*", "_warn_*",
@@ -125,10 +126,12 @@ def _runs_seldom(info: FunctionInfo) -> bool:
         return True
     if any(REGISTERED.match(decorator) for decorator in info.decorators):
         return True
-    if _keeps_result(info) or _hands_back_module(info) or _plots(info):
+    if _keeps_result(info) or _is_aside(info):
         return True
     if info.owner is not None and _works_on_host(info.owner):
         return True
+    if info.name.lstrip("_") == "prepare" and len(info.node.args.args) == 1:
+        return True  # of nothing that it is given
     return _returns_arrays(info) or _makes_functions(info) or _compares_for_a_test(info)
 
 
@@ -151,9 +154,37 @@ def stays_cold(info: FunctionInfo) -> bool:
     """Do its loops make nothing hot either: does it run once, or handle what lies on the host?"""
     if _returns_arrays(info) or _compares_for_a_test(info) or _keeps_result(info):
         return True
-    if _hands_back_module(info) or _plots(info):
+    if _is_aside(info):
         return True
     return info.owner is not None and _works_on_host(info.owner)
+
+
+def _is_aside(info: FunctionInfo) -> bool:
+    """Does what a function does show that it is beside the steps: building, drawing, measuring?"""
+    return _hands_back_module(info) or _makes_layers(info) or _plots(info) or _measures(info)
+
+
+def _measures(info: FunctionInfo) -> bool:
+    """Does it time the device? Then it waits on purpose."""
+    return "elapsed_time" in info.nodes.words() and not trains(info)
+
+
+def _makes_layers(info: FunctionInfo) -> bool:
+    """Does it make layers with weights, ``new = nn.Conv2d(n, m, 1)``? A step has them already."""
+    qualify = info.module.qualify
+    return any(
+        called.rpartition(".")[2].startswith(WEIGHTED)
+        for call in info.nodes.of(ast.Call)
+        if isinstance(call.func, (ast.Attribute, ast.Name))
+        if (called := qualify(call.func)).startswith("torch.nn.")
+    )
+
+
+# Modules of torch.nn that hold weights.
+WEIGHTED = (
+    "Linear", "Bilinear", "Conv", "LazyConv", "LazyLinear", "BatchNorm", "LayerNorm", "GroupNorm",
+    "RMSNorm", "Embedding", "LSTM", "GRU", "RNN", "MultiheadAttention", "Transformer",
+)  # fmt: skip
 
 
 def _plots(info: FunctionInfo) -> bool:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 # tell a person what was found. Leading underscores count for nothing.
 COLD_PLACES = frozenset((
     "init", "initialization", "test", "tests", "testing", "test_utils", "conftest", "onnx",
-    "export", "exporter", "benchmark", "benchmarks", "gradcheck", "tensorboard", "testing_utils",
+    "export", "exporter", "benchmark", "benchmarks", "benchmarking", "gradcheck", "tensorboard",
+    "testing_utils",
     "deprecated", "trace", "tracing", "tracer", "device_mesh", "tunable", "autotune", "autotuner",
     "autotuning", "io", "database", "loader", "loaders", "loading", "dataloader", "dataloaders",
     "data_loader", "data_loaders", "evaluation", "evaluator", "evaluators", "naive", "ref",
@@ -39,7 +40,8 @@ COLD_WORDS = frozenset((
 ))  # fmt: skip
 # Packages of modules that write to disk and read from it, or choose what is read.
 SAVING = frozenset((
-    "checkpoint", "checkpoints", "checkpointing", "dist_checkpointing", "dataset", "datasets",
+    "checkpoint", "checkpoints", "checkpointing", "snapshot", "snapshots", "dist_checkpointing",
+    "dataset", "datasets",
     "data", "sampler", "samplers",
 ))  # fmt: skip
 # Compilers and tracers of torch's own: a file that imports from them handles graphs and fake
