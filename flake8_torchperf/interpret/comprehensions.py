@@ -12,7 +12,7 @@ from flake8_torchperf.interpret import expressions, targets
 from flake8_torchperf.interpret.iteration import KEPT, element_of, unpack_reads
 from flake8_torchperf.interpret.machine import LoopPlace
 from flake8_torchperf.interpret.narrowing import narrow
-from flake8_torchperf.interpret.values import Mapping_, Sequence, Value
+from flake8_torchperf.interpret.values import Mapping_, Sequence, Value, tensor_of
 from flake8_torchperf.sites.kept import only_keeps
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def _iterated(inner: Context, outer: int, ctx: Context, opaque: bool) -> None:
     for loop in inner.loops[outer:]:
         if loop.over is not None:
             traits = ("opaque-body",) if opaque else ()
-            place = ctx.demote(KEPT) if only_keeps(loop.node) else ctx
+            kept = tensor_of(loop.value) is not None and only_keeps(loop.node)
+            place = ctx.demote(KEPT) if kept else ctx
             unpack_reads(loop.value, "comprehension", loop.over, place, traits)
 
 

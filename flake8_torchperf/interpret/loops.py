@@ -66,7 +66,8 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     flow = _fixed_point(body, env, place if quiet else place.but(sink=seen))
     opaque = ctx.budget.opaque_calls > before or (index and _indexes_lists(node, index, flow, ctx))
     traits = ("opaque-body",) if opaque else ()
-    kept = ctx.sink is not None and only_keeps(node)
+    rows = ctx.sink is not None and (bool(ahead) or tensor_of(iterated) is not None)
+    kept = rows and only_keeps(node)
     unpack_reads(iterated, "for", node.iter, ctx.demote(KEPT) if kept else ctx, traits)
     if ctx.sink is not None:
         ctx.sink.extend(_with_traits(site, node, traits, kept) for site in (*ahead, *seen))

@@ -11,11 +11,11 @@ from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.sites.aside import is_aside, makes_functions
 from flake8_torchperf.sites.model import Heat, Level
 from flake8_torchperf.sites.steps import (
     OF_PIPELINE,
     OUTSIDE,
-    TRAINING,
     TRAINING_STEP,
     is_entry_point,
     of_pipeline,
@@ -23,7 +23,6 @@ from flake8_torchperf.sites.steps import (
     shows_check,
     trains,
 )
-from flake8_torchperf.suspects.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,13 +125,13 @@ def _runs_seldom(info: FunctionInfo) -> bool:
         return True
     if any(REGISTERED.match(decorator) for decorator in info.decorators):
         return True
-    if _keeps_result(info) or _is_aside(info):
+    if _keeps_result(info) or is_aside(info):
         return True
     if info.owner is not None and _works_on_host(info.owner):
         return True
     if info.name.lstrip("_") == "prepare" and len(info.node.args.args) == 1:
         return True  # of nothing that it is given
-    return _returns_arrays(info) or _makes_functions(info) or _compares_for_a_test(info)
+    return makes_functions(info)
 
 
 # Decorators of torch's own that hand a function to its tracers and compilers.
@@ -152,113 +151,9 @@ def _keeps_result(info: FunctionInfo) -> bool:
 
 def stays_cold(info: FunctionInfo) -> bool:
     """Do its loops make nothing hot either: does it run once, or handle what lies on the host?"""
-    if _returns_arrays(info) or _compares_for_a_test(info) or _keeps_result(info):
-        return True
-    if _is_aside(info):
+    if _keeps_result(info) or is_aside(info):
         return True
     return info.owner is not None and _works_on_host(info.owner)
-
-
-def _is_aside(info: FunctionInfo) -> bool:
-    """Does what a function does show that it is beside the steps: building, drawing, measuring?"""
-    return _hands_back_module(info) or _makes_layers(info) or _plots(info) or _measures(info)
-
-
-def _measures(info: FunctionInfo) -> bool:
-    """Does it time the device? Then it waits on purpose."""
-    return "elapsed_time" in info.nodes.words() and not trains(info)
-
-
-def _makes_layers(info: FunctionInfo) -> bool:
-    """Does it make layers with weights, ``new = nn.Conv2d(n, m, 1)``? A step has them already."""
-    qualify = info.module.qualify
-    return any(
-        called.rpartition(".")[2].startswith(WEIGHTED)
-        for call in info.nodes.of(ast.Call)
-        if isinstance(call.func, (ast.Attribute, ast.Name))
-        if (called := qualify(call.func)).startswith("torch.nn.")
-    )
-
-
-# Modules of torch.nn that hold weights.
-WEIGHTED = (
-    "Linear", "Bilinear", "Conv", "LazyConv", "LazyLinear", "BatchNorm", "LayerNorm", "GroupNorm",
-    "RMSNorm", "Embedding", "LSTM", "GRU", "RNN", "MultiheadAttention", "Transformer",
-)  # fmt: skip
-
-
-def _plots(info: FunctionInfo) -> bool:
-    """Does it draw what it computes, for a person to look at? A training loop may do that as well.
-
-    By matplotlib, or by a function that is called so: ``plots.plot_rankings(ranks)``.
-    """
-    calls = info.nodes.of(ast.Call)
-    names = [call.func.attr for call in calls if isinstance(call.func, ast.Attribute)]
-    if not TRAINING.isdisjoint(names):
-        return False
-    return any(name.startswith(DRAWING) for name in names) or any(
-        info.module.qualify(call.func).startswith("matplotlib.")
-        for call in calls
-        if isinstance(call.func, ast.Attribute)
-    )
-
-
-# Methods that draw, of matplotlib's axes and of others.
-DRAWING = ("imshow", "plot_", "subplots", "savefig", "scatterplot", "heatmap", "set_xlabel")
-
-
-def _hands_back_module(info: FunctionInfo) -> bool:
-    """``def zero_module(module)``: does it go through a module's parts and then return the module?
-
-    So a module is prepared where it is made: ``self.out = zero_module(nn.Linear(n, n))``.
-    """
-    returned = {
-        one.value.id for one in info.nodes.of(ast.Return) if isinstance(one.value, ast.Name)
-    }
-    given = {a.arg for a in info.node.args.args[:1]}
-    return any(
-        isinstance(func := loop.iter.func, ast.Attribute)
-        and func.attr in PARTS
-        and isinstance(func.value, ast.Name)
-        and func.value.id in returned & given
-        for loop in info.nodes.of(ast.For)
-        if isinstance(loop.iter, ast.Call)
-    )
-
-
-# Methods that go through what a module holds.
-PARTS = frozenset((
-    "parameters", "named_parameters", "modules", "named_modules", "children", "named_children",
-    "buffers", "named_buffers",
-))  # fmt: skip
-
-
-def _compares_for_a_test(info: FunctionInfo) -> bool:
-    """Does it call one of the functions of torch.testing or numpy.testing that raise?"""
-    return not info.nodes.words().isdisjoint(ASSERTING)
-
-
-ASSERTING = frozenset(("assert_close", "assert_allclose", "assert_array_equal", "assert_equal"))
-
-
-def _returns_arrays(info: FunctionInfo) -> bool:
-    """``-> np.ndarray``, ``-> list[np.ndarray]``: it is made to hand arrays out.
-
-    So is one that makes a number of an array: an optimizer of scipy's calls it.
-    """
-    match info.node.returns:
-        case None:
-            return False
-        case ast.Name(id="float"):
-            return any(_speaks_of_arrays(a.annotation) for a in info.node.args.args)
-        case returns:
-            return _speaks_of_arrays(returns)
-
-
-def _speaks_of_arrays(annotation: ast.expr | None) -> bool:
-    return annotation is not None and any(
-        isinstance(n, ast.Attribute) and n.attr == "ndarray" for n in walk([annotation])
-    )
 
 
 def _works_on_host(owner: ClassInfo) -> bool:
@@ -293,17 +188,6 @@ HOST_CLASSES = (
     "BatchSampler", "DistributedSampler",
     "RandomSampler", "SequentialSampler", "NeighborSampler",
 )  # fmt: skip
-
-
-def _makes_functions(info: FunctionInfo) -> bool:
-    """A factory or decorator: its own body runs once for the function that it returns."""
-    made = {
-        s.name for s in info.node.body if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef))
-    }
-    return bool(made) and any(
-        isinstance(s, ast.Return) and isinstance(s.value, ast.Name) and s.value.id in made
-        for s in info.node.body
-    )
 
 
 @lru_cache(maxsize=8)
