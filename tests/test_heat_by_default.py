@@ -54,6 +54,36 @@ SILENT = {
 
                 return forward_batch()
         """,
+    "layers that are made anew, and the device that is timed": """
+        def narrowed(layer: nn.Module, mask: Tensor):
+            rows = mask.nonzero()  # TPF401
+            made = nn.Linear(layer.in_features, len(rows))
+            made.weight.data = layer.weight[mask]  # TPF402
+            return made
+
+        def timed(x: Tensor, start, end):
+            for _ in range(9):
+                start.record()
+                y = x[x > 0]  # TPF402
+                end.record()
+                torch.cuda.synchronize()  # TPF106
+            return start.elapsed_time(end), y
+        """,
+    "what is logged only where a caller asks for it, and what is called a test": """
+        def loss(x: Tensor, y: Tensor, logging=False):
+            error = (x - y).abs()
+            if not logging:
+                return error.mean()
+            return error.mean(), {"worst": error.max().item()}  # TPF101
+
+        def speed_test(x: Tensor):
+            for _ in range(9):
+                print(x.sum().item())  # TPF101
+
+        class Boxes:
+            def equal(self, other: Tensor):
+                return set(self.rows.tolist()) == set(other.tolist())  # TPF102
+        """,
     "what is kept after the first call": """
         class Table(nn.Module):
             def length(self, x: Tensor):
@@ -389,6 +419,23 @@ def test_what_is_reported_all_the_same(code: str) -> None:
 
 
 NO_SITE = {
+    "rows that are asked for by a key": """
+        def shaped(scattered, shape):
+            width = scattered[0]["coef"].shape[-2:]
+            if scattered.shape[-1] > 3:
+                return scattered
+            for x in scattered:
+                x["coef"] = x["coef"].reshape(shape + width)
+            return scattered
+        """,
+    "what another library reads": """
+        import rasterio
+
+        def bands(path):
+            with rasterio.open(path) as source:
+                band = source.read(1, masked=True)
+                return float(band.mean()), float(band.std())
+        """,
     "a module prepared where it is made": """
         def zero_module(module):
             for p in module.parameters():

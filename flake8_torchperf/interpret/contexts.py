@@ -139,7 +139,9 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
                 return ASKED, True
             if "first" in words and not ROUND_WORDS.isdisjoint(words):
                 return FIRST, True
-            if not LOGGED.isdisjoint(words) and not WHETHER.isdisjoint(words):
+            if not LOGGED.isdisjoint(words) and (
+                not WHETHER.isdisjoint(words) or (isinstance(test, ast.Name) and _off(last, ctx))
+            ):
                 return LOGGING_ASKED, True
             if not WAITING.isdisjoint(words):
                 return WAITING_ASKED, True
@@ -234,6 +236,8 @@ def _on_host(test: ast.expr) -> tuple[str, bool] | None:
                 return NO_DEVICE, (kind == "cpu") == isinstance(op, ast.Eq)
         case ast.Attribute(attr="is_cuda" | "is_cpu" as name):
             return NO_DEVICE, name == "is_cpu"
+        case ast.Attribute(attr="is_mps" | "is_xpu" | "is_xla" | "is_mtia"):
+            return FALLBACK, True
         case ast.Call(func=func) if dotted_name(func) == "torch.cuda.is_available":
             return NO_DEVICE, False
     return None

@@ -17,6 +17,7 @@ from flake8_torchperf.interpret.iteration import KEPT, element_of, unpack_reads
 from flake8_torchperf.interpret.machine import LoopPlace, Pending
 from flake8_torchperf.interpret.narrowing import narrow
 from flake8_torchperf.interpret.values import (
+    UNKNOWN,
     External,
     Scalar,
     Sequence,
@@ -53,6 +54,8 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     iterated = expressions.evaluate(node.iter, env, ctx if quiet else ctx.but(sink=ahead))
     if isinstance(iterated, Tensor) and _asks_for_gradients(node, ctx):
         iterated = Sequence("list", iterated)
+    elif isinstance(iterated, Tensor) and _asks_for_keys(node, ctx):
+        iterated = Sequence("list", UNKNOWN)
     training.loader_iterated(_enumerated(node.iter, iterated, env, ctx), node.iter, ctx)
     index, measured = _index_loop(node, iterated, env, ctx)
     place = ctx.within(LoopPlace(node, "for", node.iter, iterated, index, measured))
@@ -81,6 +84,17 @@ def _asks_for_gradients(node: ForNode, ctx: Context) -> bool:
         and isinstance(inner.value, ast.Name)
         and inner.value.id == node.target.id
         for inner in ctx.module.nodes(node).of(ast.Attribute)
+    )
+
+
+def _asks_for_keys(node: ForNode, ctx: Context) -> bool:
+    """``for x in found: x["area"]``: no row of a tensor is a dict."""
+    return isinstance(node.target, ast.Name) and any(
+        isinstance(inner.slice, ast.Constant)
+        and isinstance(inner.slice.value, str)
+        and isinstance(inner.value, ast.Name)
+        and inner.value.id == node.target.id
+        for inner in ctx.module.nodes(node).of(ast.Subscript)
     )
 
 

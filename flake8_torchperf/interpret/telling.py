@@ -52,6 +52,8 @@ ALONG = frozenset((
 ARRAYS = {
     "numpy", "pandas", "polars", "cupy", "jax", "scipy", "xarray", "sympy", "sqlalchemy", "cudf",
     "dask", "pyarrow", "mlx", "tensorflow", "paddle", "datasets", "PIL", "sklearn", "numba",
+    "rasterio", "cv2", "skimage", "geopandas", "nibabel", "SimpleITK", "h5py", "zarr", "netCDF4",
+    "librosa", "soundfile", "tifffile", "imageio", "astropy", "rdkit", "ase", "networkx",
 }  # fmt: skip
 CASTS = {"float", "double", "half", "bfloat16", "cpu", "cuda"}
 MODULE_METHODS = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.sites.steps import TRAINING, trains
+from flake8_torchperf.sites.steps import TRAINING, steps_within, trains
 from flake8_torchperf.suspects.walk import walk
 
 if TYPE_CHECKING:
@@ -96,7 +96,12 @@ def _parts_of(iterated: ast.expr) -> str:
 
 
 def _makes_layers(info: FunctionInfo) -> bool:
-    """Does it make layers with weights, ``new = nn.Conv2d(n, m, 1)``? A step has them already."""
+    """Does it make layers with weights, ``new = nn.Conv2d(n, m, 1)``, and hand something back?
+
+    A step has its layers already. A program makes them too, before its loop over steps.
+    """
+    if steps_within(info.node) or not any(one.value for one in info.nodes.of(ast.Return)):
+        return False
     made = [info.module.qualify(call.func) for call in info.nodes.of(ast.Call)]
     return any(
         name.startswith("torch.nn.") and name.rpartition(".")[2].startswith(WEIGHTED)

@@ -48,7 +48,7 @@ COLD_NAMES = (
     "describe", "describe_*", "warn_*", "_warn_*",
     "_test_*", "_run_test*", "assert_*", "assert[A-Z]*", "compare_*", "*offload*", "export*",
     "_reduce_*", "*_repr*",
-    "*_str", "_str*", "*_str_*",
+    "*_str", "_str*", "*_str_*", "equal", "equals", "*_test",
     "format_*", "_format_*", "tolist", "item", "numpy", "cpu", "__bool__", "__int__",
     "__float__", "__index__", "__array__", "__contains__", "__eq__", "__hash__",
     "right_inverse", "convert", "fuse_*", "_fuse_*", "prune_*", "parse_args", "_repr_html_",
