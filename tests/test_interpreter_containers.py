@@ -88,6 +88,32 @@ LISTS = {
             window.append(x)
             return window[0].item()  # TPF101
         """,
+    "a tuple of which places tell what is a tensor": """
+        def parts(x: Tensor, n: int):
+            return (*x.unbind(), n == 1)
+
+        def ways(x: Tensor, n: int):
+            if n > 2:
+                return parts(x, n)
+            return x, x * 2, n > 1
+
+        def step(x: Tensor, n: int):
+            a, b, last = parts(x, n)
+            if last:
+                return a
+            *c, end = parts(x, n)
+            if end:
+                return b
+            d, e, flag = ways(x, n)
+            if flag:
+                return d
+            return (*x.unbind(), *x.unbind())[0].item()  # TPF101
+        """,
+    "a list of text has no masks": """
+        def step(names: list[str], rows: list[Tensor], x: Tensor):
+            chosen = x[0] > 1
+            return names[chosen], names[x.max() > 1], rows[x > 0]  # TPF107, TPF107, TPF402
+        """,
     "chunks of a tensor": """
         def step(x: Tensor):
             for part in x.chunk(4):

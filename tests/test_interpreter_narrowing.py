@@ -10,6 +10,16 @@ ISINSTANCE = {
             else:
                 return x.item()
         """,
+    "what a function makes of float | Tensor is no surer": """
+        def plain(x: float | Tensor):
+            if isinstance(x, torch.Tensor) and x.dim() != 0:
+                return x.squeeze()
+            return x
+
+        def step(lr: float | Tensor, rate: Tensor, n: int):
+            lr = plain(lr)
+            return min(lr, 1 / n), min(plain(rate), 1 / n)  # TPF103
+        """,
     "after the if it may be either, as float | Tensor may": """
         def step(x):
             if isinstance(x, torch.Tensor):

@@ -11,18 +11,22 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import statements
-from flake8_torchperf.interpret.annotations import annotated, record
+from flake8_torchperf.interpret.annotations import record
 from flake8_torchperf.interpret.arguments import Argument, Arguments
-from flake8_torchperf.interpret.docstrings import documented_result
 from flake8_torchperf.interpret.effects import NOTHING, asked_in, asked_of, touched
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import bind, forget_inside
-from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.machine import MAX_CALL_DEPTH, Context
 from flake8_torchperf.interpret.parameters import declared_parameters, parameters_of
+from flake8_torchperf.interpret.results import (
+    documented,
+    reconcile,
+    result_of,
+    returns_annotation,
+    worth_interpreting,
+)
 from flake8_torchperf.interpret.values import (
     NONE,
-    NUMBER_KINDS,
     UNKNOWN,
     ClassValue,
     Function,
@@ -35,18 +39,13 @@ from flake8_torchperf.interpret.values import (
     Sequence,
     Strength,
     Tensor,
-    Union,
     Value,
     join,
-    join_all,
     tensor_of,
-    without,
 )
 from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.suspects.modulemap import FunctionInfo
@@ -122,7 +121,7 @@ def summarise(
     if function.bound is not None and _returns_self(info):
         return Summary(function.bound)
     stated = returns_annotation(info, ctx.machine)
-    if stated is not None and not _worth_interpreting(stated, info) and asked is None:
+    if stated is not None and not worth_interpreting(stated, info) and asked is None:
         return Summary(stated)
     length = (info.node.end_lineno or 0) - info.node.lineno
     if out_of_reach(info, ctx) or length > MAX_SUMMARY_LINES:
@@ -135,9 +134,9 @@ def summarise(
     if isinstance(cached, Summary):
         return cached
     summary = _interpret(info, env, asked, ctx)
-    value = _reconcile(info, summary.value, stated)
+    value = reconcile(info, summary.value, stated)
     if stated is None and value in (UNKNOWN, NONE):
-        value = _documented(info, ctx.machine) or value
+        value = documented(info, ctx.machine) or value
     summary = Summary(value, summary.writes)
     ctx.machine.summaries[key] = summary
     return summary
@@ -154,21 +153,6 @@ def _returns_self(info: FunctionInfo) -> bool:
         case ast.Name(id="Self") | ast.Attribute(attr="Self"):
             return True
     return False
-
-
-def _worth_interpreting(stated: Value, info: FunctionInfo) -> bool:
-    """An annotation says enough, except that a tensor's dtype and device stand in the body.
-
-    ``-> bool`` stands above ``return (a == b).all()`` often enough.
-    """
-    if isinstance(stated, Scalar) and stated.kind in NUMBER_KINDS:
-        results = (one.value for one in info.nodes.of(ast.Return))
-        return any(isinstance(r, ast.Call) and isinstance(r.func, ast.Attribute) for r in results)
-    return (
-        tensor_of(stated) is not None
-        or isinstance(stated, (Sequence, Mapping_))
-        or (stated is UNKNOWN)
-    )
 
 
 def _is_abstract(info: FunctionInfo) -> bool:
@@ -202,116 +186,7 @@ def _interpret(info: FunctionInfo, env: Env, asked: frozenset[str] | None, ctx: 
             writes[name] = flow.env.get(f"{me}.{name}", value)
     if flow.env is not None and not any(isinstance(v, Sequence) for v in returns):
         returns.append(NONE)
-    return Summary(_result(info, returns, env), writes)
-
-
-def _result(info: FunctionInfo, returns: list[Value], env: Env) -> Value:
-    known = join_all(returns) if returns else NONE
-    if tensor_of(known) is not None and _as_it_is_given(info, returns, env):
-        return UNKNOWN
-    if isinstance(known, Union) and any(
-        isinstance(o, Scalar) and o.kind == "bool" for o in known.options
-    ):
-        # A quick no or a tensor: which of them a call takes, the caller often knows.
-        known = replace(known, met=False)
-    if any(d.rpartition(".")[2] in ("contextmanager", "asynccontextmanager")
-           for d in info.decorators):  # fmt: skip
-        return element_of(known)
-    return known
-
-
-def _as_it_is_given(info: FunctionInfo, returns: list[Value], env: Env) -> bool:
-    """``if isinstance(n, Tensor): return n.clamp(2)``, and a number where ``n`` is one.
-
-    What a call returns that gives something of which nothing is known, is not known either.
-    """
-    if all(tensor_of(value) is not None or isinstance(value, NoneValue) for value in returns):
-        return False
-    return any(
-        env.get(name, UNKNOWN) is UNKNOWN
-        for branch in info.nodes.of(ast.If)
-        if isinstance(branch.body[-1], ast.Return)
-        for name in _asked_for_tensors(branch.test)
-    )
-
-
-def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
-    """The names that a test asks whether they are tensors."""
-    for node in ast.walk(test):
-        match node:
-            case ast.Call(
-                func=ast.Name(id="isinstance"),
-                args=[ast.Name(id=name), ast.Name(id="Tensor") | ast.Attribute(attr="Tensor")],
-            ):
-                yield name
-            case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]):
-                yield name
-
-
-def _reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
-    """Where the annotation and the body disagree, the annotation is believed."""
-    if stated is None or stated is UNKNOWN or isinstance(found, NDArray):
-        return found
-    tensor = tensor_of(found)
-    if tensor_of(stated) is not None and _holds_tensors(without(found, NoneValue)):
-        return found  # `-> Tensor` above a body that returns a tuple
-    if isinstance(stated, Scalar):
-        told = isinstance(found, Tensor) and found.reason.strength >= Strength.INFERRED
-        return found if told else stated
-    if isinstance(stated, Tensor):
-        if tensor is None:
-            return stated
-        weaker = tensor.reason.strength < stated.reason.strength
-        return replace(tensor, reason=stated.reason) if weaker else tensor
-    if isinstance(stated, Sequence) and isinstance(found, Sequence):
-        understood = found.element is not UNKNOWN or found.items is not None
-        return found if understood else stated
-    if isinstance(stated, Mapping_) and isinstance(found, Mapping_) and found.items:
-        return _filled(found, stated)
-    if tensor_of(stated) is not None and tensor is not None:
-        return found
-    return stated
-
-
-def _holds_tensors(value: Value | None) -> bool:
-    return isinstance(value, Sequence) and (
-        value.items is not None or tensor_of(value.element) is not None
-    )
-
-
-def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:
-    """The dict that a body makes, with what is declared where the body does not tell.
-
-    ``-> dict[str, Tensor]`` stands above dicts that hold a few numbers too.
-    """
-    rest = stated.any_value()
-    items = tuple((key, rest if value is UNKNOWN else value) for key, value in found.items)
-    element = rest if found.element is UNKNOWN else found.element
-    return replace(found, element=element, items=items)
-
-
-def _documented(info: FunctionInfo, machine: Machine) -> Value | None:
-    """What the docstring says of the result; None where it says nothing. Kept."""
-    return machine.kept(("documented result", info.key), lambda: _read_docstring(info, machine))
-
-
-def _read_docstring(info: FunctionInfo, machine: Machine) -> Value | None:
-    docstring = ast.get_docstring(info.node) or ""
-    if "eturn" not in docstring and ":rtype:" not in docstring:
-        return None
-    found = documented_result(docstring, Reason(f"docstring of `{info.qualname}`"), machine)
-    return None if found is UNKNOWN else found
-
-
-def returns_annotation(info: FunctionInfo, machine: Machine) -> Value | None:
-    """What the return annotation says; None where there is none."""
-    if info.node.returns is None:
-        return None
-    key = ("returns", info.key)
-    if key not in machine.summaries:
-        reason = Reason(f"return annotation of `{info.qualname}`")
-        machine.summaries[key] = annotated(info.node.returns, info.module, machine, reason)
-    return machine.summaries[key]  # type: ignore[return-value]
+    return Summary(result_of(info, returns, env), writes)
 
 
 def self_name(info: FunctionInfo) -> str:

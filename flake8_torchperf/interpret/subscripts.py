@@ -77,7 +77,7 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
         _tensor_reads(tensor, indices, node, ctx, "read")
         return _tensor_item(tensor, indices)
     match base:
-        case Sequence() if _of_no_sequence(indices):
+        case Sequence(element=element) if _of_no_sequence(indices) and not _is_text(element):
             return _masked_unknown(indices, node, ctx)
         case Sequence():
             return _sequence_item(base, indices, ctx)
@@ -97,6 +97,11 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
         case UnknownValue():
             return _masked_unknown(indices, node, ctx)
     return UNKNOWN
+
+
+def _is_text(element: Value) -> bool:
+    """No tensor holds text: what is a list of text is one, whatever stands between its brackets."""
+    return isinstance(element, Scalar) and element.kind == "str"
 
 
 def _of_no_sequence(indices: list[Index]) -> bool:
