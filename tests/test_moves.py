@@ -210,16 +210,37 @@ def test_what_is_kept_is_to_be_moved_once() -> None:
     assert all("move it once and keep it there" in one for one in found)
 
 
+def test_a_test_that_ends_its_loop_has_nothing_to_choose() -> None:
+    code = """
+        def solve(x: Tensor):
+            for i in range(100):
+                x = x / 2
+                if x.max() > 3:
+                    x = x * 2
+                if x.norm() < 1e-3:
+                    break
+            return x
+        """
+    choosing, ending = findings(program(code))
+    assert "torch.where" in choosing
+    assert "test only every so many rounds" in ending
+
+
 def test_advice_fits_the_data() -> None:
     code = """
         def step(x: Tensor, value: float):
             b = torch.tensor(value, device=x.device)
-            c = torch.tensor([value], device=x.device)
-            return b, c, torch.from_numpy(np.arange(9)).cuda()
+            means = [0.1, 0.2]
+            c = torch.tensor(means, device=x.device), torch.tensor([MEAN, 2.0], device=x.device)
+            height = x.shape[0]
+            d = torch.tensor([value, 1.0], device=x.device), x.new_tensor([height, 2])
+            e = torch.stack([torch.tensor([n, 0]).to(x.device) for n in range(9)])
+            return b, c, d, e, torch.from_numpy(np.arange(9)).cuda()
         """
-    scalar, several, array = findings(program(code))
+    scalar, *found, array = findings(program(code))
     assert "torch.full((), value, device=...)" in scalar
-    assert "make it once on the device" in several
+    assert ["make it once on the device" in one for one in found] == [True, True] + [False] * 3
+    assert ["make it of what is on the device" in one for one in found] == [False] * 2 + [True] * 3
     assert "pinned memory" in array
 
 

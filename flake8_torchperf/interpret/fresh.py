@@ -32,6 +32,7 @@ class Fresh:
         spec = node.args
         rest = [parameter for parameter in (spec.vararg, spec.kwarg) if parameter is not None]
         given = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *rest]
+        self._parameters = {one.arg for one in given} - {own}
         self._given = {one.arg for one in given if not _number(one.annotation)} - {own}
         self._given -= _kept_by_callers(node, module, skipped=1 if own else 0)
         self._calls = {id(call) for call in nodes.of(ast.Call)}
@@ -70,6 +71,19 @@ class Fresh:
     def holds(self, call: ast.Call) -> bool:
         """Does a call stand in this function?"""
         return id(call) in self._calls
+
+    def varies(self, data: ast.expr) -> bool:
+        """Need the data be other in the next step: does it depend on a parameter, or on a loop?"""
+        return self._varies(data, frozenset())
+
+    def _varies(self, node: ast.AST, asked: frozenset[str]) -> bool:
+        if not isinstance(node, ast.Name):
+            return any(self._varies(inner, asked) for inner in ast.iter_child_nodes(node))
+        name = node.id
+        if name in self._parameters or name in self._entries:
+            return True
+        values = () if name in asked else self._bound.get(name, ())
+        return any(self._varies(value, asked | {name}) for value in values)
 
     def array(self, data: ast.expr) -> bool:
         """Was an array given to the function, or made of what was? Of numbers are some computed."""

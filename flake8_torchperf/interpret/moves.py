@@ -181,24 +181,36 @@ def to_device(
         ctx = ctx.demote("in compiled code, which holds the numbers itself")
     waits = "non-blocking" not in traits and tensor.origin in (PYTHON, NUMPY)
     # Only a site can be cold: in a function called nothing is asked of code that is not linted.
-    if waits and not tensor.scalar and ctx.sink is not None and _new_each_time(tensor, ctx):
-        ctx = ctx.demote("where the data is new each time")
+    if waits and not tensor.scalar and ctx.sink is not None:
+        data = _made_of(tensor, ctx)
+        if data is not None and _new_each_time(tensor, data, ctx):
+            ctx = ctx.demote("where the data is new each time")
+        elif data is not None and _fresh(ctx).varies(data):
+            traits.add("varying")
     emit(ctx, SiteKind.TRANSFER, name, arguments.node, tensor, operand_node=owner, traits=traits)
 
 
-def _new_each_time(tensor: Tensor, ctx: Context) -> bool:
-    """Is a tensor made of data that the function was given, or that another library returned?"""
+def _made_of(tensor: Tensor, ctx: Context) -> ast.expr | None:
+    """The data that a call in this very function made a tensor of; else it was made and kept."""
     made = tensor.reason.node
     if ctx.node is None or not isinstance(made, ast.Call) or not made.args:
-        return False
+        return None
+    return made.args[0] if _fresh(ctx).holds(made) else None
+
+
+def _fresh(ctx: Context) -> Fresh:
+    """What is known of the data in the function around; asked for each site, so kept."""
     function, module = ctx.node, ctx.module
-    known = ctx.machine.kept(
+    assert function is not None
+    return ctx.machine.kept(
         ("fresh", id(function)),
         lambda: Fresh(function, module.nodes(function), module, ctx.self_name),
     )
-    data = made.args[0]
-    if not known.holds(made):
-        return False  # it was made elsewhere, and is kept
+
+
+def _new_each_time(tensor: Tensor, data: ast.expr, ctx: Context) -> bool:
+    """Is it data that the function was given, or that another library returned?"""
+    known = _fresh(ctx)
     return known.array(data) if tensor.origin == NUMPY else known.listed(data)
 
 

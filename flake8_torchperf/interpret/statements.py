@@ -301,8 +301,11 @@ def _if(node: ast.If, env: Env, ctx: Context) -> Flow:
 
 
 def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
-    raising = ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND
-    expressions.truth(node.test, env, ctx, "if-raise" if raising else operation)
+    if ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND:
+        operation = "if-raise"
+    elif ctx.loops and isinstance(node.body[-1], ast.Break):
+        operation = "if-break"  # there is no other branch to choose
+    expressions.truth(node.test, env, ctx, operation)
     guard = guard_of(node.test, env, ctx) or _first(node, ctx)
     yes = narrow(node.test, env, ctx, True)
     no = narrow(node.test, env, ctx, False)
