@@ -33,9 +33,9 @@ MAX_PACKAGE_DEPTH = 12
 def concerns(lines: Iterable[str], filename: str) -> bool:
     """Does a file with these lines say one of the words, or a file of its own that it imports?"""
     text = "".join(lines)
-    if "torch" not in text and _ELSEWHERE.search(text):
+    if not says(text) and not (os.path.isfile(filename) and _imports_it(text, filename)):
         return False
-    return says(text) or (os.path.isfile(filename) and _imports_it(text, filename))
+    return "torch" in text or not _ELSEWHERE.search(text)
 
 
 def says(text: str) -> bool:

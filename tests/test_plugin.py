@@ -71,6 +71,30 @@ def test_several_processes_find_what_one_finds(file: Path) -> None:
     assert len(alone.results) == 5
 
 
+TELLING = """
+def masked(x: "Tensor", lengths):
+    mask = x > 0
+    x = x.masked_fill(~mask, 0.0)
+    return x[mask]
+"""
+
+
+@pytest.mark.parametrize(
+    ("imports", "found"),
+    [
+        ("import paddle", False),
+        ("from jax import numpy as jnp", False),
+        ("import tensorflow as tf", False),
+        ("import paddle, torch\nfrom torch import Tensor", True),
+        ("from torch import Tensor", True),
+    ],
+)
+def test_tensors_of_another_library(file: Path, imports: str, found: bool) -> None:
+    """They have the same methods; who never says torch has none of its tensors."""
+    file.write_text(f"{imports}\n{TELLING}")
+    assert ("TPF402" in flake8("--torchperf-scope=all", file).codes) is found
+
+
 @pytest.mark.parametrize("comment", ["# noqa", "# noqa: TPF101", "# noqa: TPF"])
 def test_noqa_silences(file: Path, comment: str) -> None:
     noisy = READS_IN_A_LOOP.replace("value.item())", f"value.item())  {comment}")

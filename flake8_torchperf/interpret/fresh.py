@@ -38,6 +38,7 @@ class Fresh:
         self._calls = {id(call) for call in nodes.of(ast.Call)}
         self._qualify: Callable[[ast.expr], str] = module.qualify
         self._known: dict[str, bool] = {}
+        self._varying: set[str] | None = None
         self._bound: dict[str, list[ast.expr]] = {}
         # What is assigned to one name as it is: parts of a tuple may be numbers.
         self._whole: dict[str, list[ast.expr]] = {}
@@ -74,16 +75,23 @@ class Fresh:
 
     def varies(self, data: ast.expr) -> bool:
         """Need the data be other in the next step: does it depend on a parameter, or on a loop?"""
-        return self._varies(data, frozenset())
+        if self._varying is None:
+            self._varying = self._depending()
+        return not self._varying.isdisjoint(_named_in(data))
 
-    def _varies(self, node: ast.AST, asked: frozenset[str]) -> bool:
-        if not isinstance(node, ast.Name):
-            return any(self._varies(inner, asked) for inner in ast.iter_child_nodes(node))
-        name = node.id
-        if name in self._parameters or name in self._entries:
-            return True
-        values = () if name in asked else self._bound.get(name, ())
-        return any(self._varies(value, asked | {name}) for value in values)
+    def _depending(self) -> set[str]:
+        """The names that parameters and what loops bind decide, through whatever is assigned."""
+        users: dict[str, list[str]] = {}
+        for name, values in self._bound.items():
+            for used in {used for value in values for used in _named_in(value)}:
+                users.setdefault(used, []).append(name)
+        found = self._parameters | self._entries
+        waiting = list(found)
+        while waiting:
+            new = [name for name in users.get(waiting.pop(), ()) if name not in found]
+            found.update(new)
+            waiting += new
+        return found
 
     def array(self, data: ast.expr) -> bool:
         """Was an array given to the function, or made of what was? Of numbers are some computed."""
@@ -166,6 +174,10 @@ FACTORIES = frozenset(
     f"numpy.{name}"
     for name in ("zeros", "ones", "full", "empty", "eye", "identity", "arange", "linspace", "tri")
 )
+
+
+def _named_in(value: ast.expr) -> set[str]:
+    return {node.id for node in walk([value]) if isinstance(node, ast.Name)}
 
 
 def _kept_by_callers(node: FunctionNode, module: ModuleMap, skipped: int) -> set[str]:
