@@ -69,6 +69,13 @@ SILENT = {
                 torch.cuda.synchronize()  # TPF106
             return start.elapsed_time(end), y
         """,
+    "what is prepared of nothing that is given": """
+        class Masked(nn.Module):
+            def _prepare(self):
+                mask = self.mask.softmax(dim=3).round()
+                for i in range(self.layers):
+                    self.sizes.append(int(mask[0, :, i].sum()))  # TPF101
+        """,
     "what is logged only where a caller asks for it, and what is called a test": """
         def loss(x: Tensor, y: Tensor, logging=False):
             error = (x - y).abs()

@@ -35,12 +35,18 @@ def is_aside(info: FunctionInfo) -> bool:
     words = info.nodes.words()
     return (
         _returns_arrays(info)
+        or _prepares(info)
         or not words.isdisjoint(ASSERTING)
         or ("elapsed_time" in words and not trains(info))  # who times the device waits on purpose
         or (not words.isdisjoint(PARTS) and _hands_back_module(info))
         or (any(word.startswith(WEIGHTED) for word in words) and _makes_layers(info))
         or _draws(info)
     )
+
+
+def _prepares(info: FunctionInfo) -> bool:
+    """``def _prepare(self)``: of nothing that it is given, so once."""
+    return info.name.lstrip("_") == "prepare" and len(info.node.args.args) == 1
 
 
 def makes_functions(info: FunctionInfo) -> bool:

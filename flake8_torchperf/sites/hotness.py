@@ -129,8 +129,6 @@ def _runs_seldom(info: FunctionInfo) -> bool:
         return True
     if info.owner is not None and _works_on_host(info.owner):
         return True
-    if info.name.lstrip("_") == "prepare" and len(info.node.args.args) == 1:
-        return True  # of nothing that it is given
     return makes_functions(info)
 
 
