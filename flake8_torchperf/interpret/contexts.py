@@ -126,25 +126,8 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
             return found
         case ast.Name(id=name) if CHECKING.search(name) and _off(name, ctx):
             return ASKED_CHECK, True
-        case ast.Name() | ast.Attribute():
-            last = dotted_name(test).rpartition(".")[2].lstrip("_")
-            if last in DEBUGGING:
-                return "under a debugging switch", True
-            if last in TRACING:
-                return TRACING_ONLY, True
-            words = set(last.lower().split("_"))
-            if isinstance(test, ast.Attribute) and last.startswith(ASKING):
-                return ASKED_CHECK, True
-            if not HOST_WORDS.isdisjoint(words):
-                return ASKED, True
-            if "first" in words and not ROUND_WORDS.isdisjoint(words):
-                return FIRST, True
-            if not LOGGED.isdisjoint(words) and (
-                not WHETHER.isdisjoint(words) or (isinstance(test, ast.Name) and _off(last, ctx))
-            ):
-                return LOGGING_ASKED, True
-            if not WAITING.isdisjoint(words):
-                return WAITING_ASKED, True
+        case ast.Name() | ast.Attribute() if (found := _named(test, ctx)) is not None:
+            return found
         case ast.Compare(
             left=(ast.Name() | ast.Attribute()) as option, comparators=[ast.Constant(value=int())]
         ) if not WAITING.isdisjoint(dotted_name(option).rpartition(".")[2].split("_")):
@@ -168,6 +151,29 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
     return _on_host(test)
 
 
+def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> tuple[str, bool] | None:
+    """The guard that the name of a flag or an option tells."""
+    last = dotted_name(flag).rpartition(".")[2].lstrip("_")
+    if last in DEBUGGING:
+        return "under a debugging switch", True
+    if last in TRACING:
+        return TRACING_ONLY, True
+    words = set(last.lower().split("_"))
+    if isinstance(flag, ast.Attribute) and last.startswith(ASKING):
+        return ASKED_CHECK, True
+    if not HOST_WORDS.isdisjoint(words):
+        return ASKED, True
+    if "first" in words and not ROUND_WORDS.isdisjoint(words):
+        return FIRST, True
+    if not LOGGED.isdisjoint(words) and (
+        not WHETHER.isdisjoint(words) or (isinstance(flag, ast.Name) and _off(last, ctx))
+    ):
+        return LOGGING_ASKED, True
+    if not WAITING.isdisjoint(words):
+        return WAITING_ASKED, True
+    return None
+
+
 def _told(name: str, env: Env, ctx: Context) -> tuple[str, bool] | None:
     """``on_host = x.device.type == "cpu"``: the same of a flag that holds a test's outcome."""
     told = env.get(outcome(name))
@@ -189,7 +195,7 @@ LOGGING_ASKED = "in a step that is logged"
 
 
 def _off(name: str, ctx: Context) -> bool:
-    """Is it a parameter that is False, or left to a setting, unless a caller says otherwise?"""
+    """Is it a parameter that is False, 0 or None (left to a setting) unless a caller says more?"""
     default = None if ctx.node is None else literal_default(name, ctx.node)
     return default is not None and default.value in (False, None)
 

@@ -24,7 +24,7 @@ from flake8_torchperf.sites.either import Either
 from flake8_torchperf.sites.exchanged import exchanged
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
-from flake8_torchperf.sites.names import moved_later, named_for_the_host, root, used_by_numpy
+from flake8_torchperf.sites.names import given_to_host, moved_later, named_for_the_host, root
 from flake8_torchperf.sites.reads import AS_ARRAY, AS_DECLARED, AS_NAMED, made_arrays
 from flake8_torchperf.sites.steps import (
     OF_PIPELINE,
@@ -242,7 +242,7 @@ def _lies_on_host(
         return True
     if ctx.node is None:
         return False
-    given = _given_to_numpy(ctx.node, ctx)
+    given = _given_to_host(ctx.node, ctx)
     if given and any(root(part) in given for part in read):
         return True
     moved = _moved_later(ctx.node, ctx)
@@ -274,11 +274,11 @@ def _told_by_ranks(
     )
 
 
-def _given_to_numpy(function: FunctionNode, ctx: Context) -> frozenset[str]:
-    """What numpy is given of a function's names; asked for each of its sites, so kept."""
-    key = ("given to numpy", id(function))
+def _given_to_host(function: FunctionNode, ctx: Context) -> frozenset[str]:
+    """What of a function's names is given to the host's code; asked for each site, so kept."""
+    key = ("given to the host", id(function))
     return ctx.machine.kept(
-        key, lambda: used_by_numpy(ctx.module.nodes(function), ctx.module.qualify)
+        key, lambda: given_to_host(ctx.module.nodes(function), ctx.module.qualify)
     )
 
 

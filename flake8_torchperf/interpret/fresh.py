@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.sites.steps import bound_by, goes_through_data
+from flake8_torchperf.sites.steps import bound_by, goes_through_data, plain_names
 from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
@@ -77,13 +77,13 @@ class Fresh:
         """Need the data be other in the next step: does it depend on a parameter, or on a loop?"""
         if self._varying is None:
             self._varying = self._depending()
-        return not self._varying.isdisjoint(_named_in(data))
+        return not self._varying.isdisjoint(plain_names(data))
 
     def _depending(self) -> set[str]:
         """The names that parameters and what loops bind decide, through whatever is assigned."""
         users: dict[str, list[str]] = {}
         for name, values in self._bound.items():
-            for used in {used for value in values for used in _named_in(value)}:
+            for used in {used for value in values for used in plain_names(value)}:
                 users.setdefault(used, []).append(name)
         found = self._parameters | self._entries
         waiting = list(found)
@@ -174,10 +174,6 @@ FACTORIES = frozenset(
     f"numpy.{name}"
     for name in ("zeros", "ones", "full", "empty", "eye", "identity", "arange", "linspace", "tri")
 )
-
-
-def _named_in(value: ast.expr) -> set[str]:
-    return {node.id for node in walk([value]) if isinstance(node, ast.Name)}
 
 
 def _kept_by_callers(node: FunctionNode, module: ModuleMap, skipped: int) -> set[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.contexts import GIVEN_AWAY
 from flake8_torchperf.interpret.values import UNKNOWN, External, Value
+from flake8_torchperf.sites.names import PACKING
 from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ OURS = (
 # Functions of torch that take something on the host alone: torch/nn/utils/rnn.py ("lengths ... must
 # be on the CPU"), torch/random.py and torch/cuda/random.py ("new_state (torch.ByteTensor)").
 TAKING_HOST = frozenset((
-    "torch.nn.utils.rnn.pack_padded_sequence", "torch.set_rng_state", "torch.random.set_rng_state",
+    PACKING, "torch.set_rng_state", "torch.random.set_rng_state",
     "torch.cuda.set_rng_state", "torch.cuda.random.set_rng_state",
 ))  # fmt: skip
 # Methods that hand on what they are given, to another thread, another process or a file.

@@ -52,10 +52,8 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     ahead: list[Site] = []
     quiet = ctx.sink is None
     iterated = expressions.evaluate(node.iter, env, ctx if quiet else ctx.but(sink=ahead))
-    if isinstance(iterated, Tensor) and _asks_for_gradients(node, ctx):
-        iterated = Sequence("list", iterated)
-    elif isinstance(iterated, Tensor) and _asks_for_keys(node, ctx):
-        iterated = Sequence("list", UNKNOWN)
+    if isinstance(iterated, Tensor):
+        iterated = _items_or_rows(iterated, node, ctx)
     training.loader_iterated(_enumerated(node.iter, iterated, env, ctx), node.iter, ctx)
     index, measured = _index_loop(node, iterated, env, ctx)
     place = ctx.within(LoopPlace(node, "for", node.iter, iterated, index, measured))
@@ -77,25 +75,24 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     return _finish(env, flow, node.orelse, ctx, runs_maybe_never=True)
 
 
-def _asks_for_gradients(node: ForNode, ctx: Context) -> bool:
-    """``for p in params: p.grad``: rows of a tensor have no gradients of their own."""
-    return isinstance(node.target, ast.Name) and any(
-        inner.attr == "grad"
-        and isinstance(inner.value, ast.Name)
-        and inner.value.id == node.target.id
-        for inner in ctx.module.nodes(node).of(ast.Attribute)
-    )
+def _items_or_rows(iterated: Tensor, node: ForNode, ctx: Context) -> Value:
+    """The tensor; a list, where the loop asks its items for what no row of a tensor has.
 
-
-def _asks_for_keys(node: ForNode, ctx: Context) -> bool:
-    """``for x in found: x["area"]``: no row of a tensor is a dict."""
-    return isinstance(node.target, ast.Name) and any(
-        isinstance(inner.slice, ast.Constant)
-        and isinstance(inner.slice.value, str)
-        and isinstance(inner.value, ast.Name)
-        and inner.value.id == node.target.id
-        for inner in ctx.module.nodes(node).of(ast.Subscript)
-    )
+    ``for p in params: p.grad``: rows have no gradients of their own. ``for x in found: x["area"]``:
+    no row is a dict.
+    """
+    if not isinstance(node.target, ast.Name):
+        return iterated
+    nodes, item = ctx.module.nodes(node), node.target.id
+    for inner in nodes.of(ast.Attribute):
+        if inner.attr == "grad" and isinstance(inner.value, ast.Name) and inner.value.id == item:
+            return Sequence("list", iterated)
+    for asked in nodes.of(ast.Subscript):
+        match asked:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())):
+                if name == item:
+                    return Sequence("list", UNKNOWN)
+    return iterated
 
 
 def _enumerated(node: ast.expr, iterated: Value, env: Env, ctx: Context) -> Value:

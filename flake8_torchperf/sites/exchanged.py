@@ -10,6 +10,8 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.sites.steps import plain_names
+
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.walk import Nodes
 
@@ -97,10 +99,6 @@ def _parts(nodes: Nodes, found: set[str]) -> set[str]:
     """
     taken: set[str] = set()
     for node in nodes.of_any(ast.For, ast.comprehension):
-        if not _names_in(node.iter).isdisjoint(found | taken):
-            taken |= _names_in(node.target)
+        if not plain_names(node.iter).isdisjoint(found | taken):
+            taken |= plain_names(node.target)
     return taken
-
-
-def _names_in(node: ast.expr) -> set[str]:
-    return {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}

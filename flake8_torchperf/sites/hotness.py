@@ -119,17 +119,13 @@ def is_kernel(info: FunctionInfo) -> bool:
 
 
 def _runs_seldom(info: FunctionInfo) -> bool:
-    """Registered with a tracer, a setter, part of a checkpoint's class, or to hand arrays out."""
+    """Registered with a tracer, a setter, a maker of functions, or cold with all its loops."""
     names = [decorator.rpartition(".")[2] for decorator in info.decorators]
     if any(name.startswith("py_impl") or name == "setter" for name in names):
         return True
     if any(REGISTERED.match(decorator) for decorator in info.decorators):
         return True
-    if _keeps_result(info) or is_aside(info):
-        return True
-    if info.owner is not None and _works_on_host(info.owner):
-        return True
-    return makes_functions(info)
+    return stays_cold(info) or makes_functions(info)
 
 
 # Decorators of torch's own that hand a function to its tracers and compilers.

@@ -10,6 +10,7 @@ import ast
 
 from flake8_torchperf.sites.reads import COMPREHENSIONS, head_of
 from flake8_torchperf.sites.steps import names_in
+from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.suspects.walk import children, once
 
 # Methods of lists and queues that keep what they are given.
@@ -69,6 +70,5 @@ def _kept(part: ast.AST, rows: frozenset[str]) -> bool:
 
 def _makes_record(called: ast.expr) -> bool:
     """``PixelData(heatmaps=row)``: a class, by its name."""
-    name = called.attr if isinstance(called, ast.Attribute) else ""
-    name = called.id if isinstance(called, ast.Name) else name
+    name = called_name(called)
     return name[:1].isupper() and not name.isupper()

@@ -56,7 +56,7 @@ def _names_on_way(node: ast.AST | None) -> Iterator[str]:
 PACKING = "torch.nn.utils.rnn.pack_padded_sequence"
 
 
-def used_by_numpy(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[str]:
+def given_to_host(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[str]:
     """The names of a function, bound no more than once, that are given to what takes the host's.
 
     That is numpy, and what packs sequences of such lengths.
@@ -92,9 +92,8 @@ def moved_later(nodes: Nodes) -> dict[str, int]:
                 given = [*call.args, *(keyword.value for keyword in call.keywords)]
                 if name == "cuda" or any(map(_is_device, given)):
                     moved = root(owner)
-                    found[moved] = min(call.lineno, found.get(moved, call.lineno))
-    for unknown in ("", "self", "cls"):
-        found.pop(unknown, None)
+                    if moved not in ("", "self", "cls"):
+                        found[moved] = min(call.lineno, found.get(moved, call.lineno))
     return found
 
 

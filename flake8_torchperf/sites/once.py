@@ -34,9 +34,11 @@ def returns_kept(node: ast.If, function: ast.AST) -> bool:
     """
     if not isinstance(node.body[-1], ast.Return):
         return False
-    tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
-    if isinstance(node.test, ast.BoolOp) and isinstance(node.test.op, ast.Or):
-        return False
+    match node.test:
+        case ast.BoolOp(op=ast.And(), values=tests):
+            pass
+        case test:
+            tests = [test]
     kept = {path for test in tests for path in _there(test)}
     if not kept:
         return False

@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 COLD_PLACES = frozenset((
     "init", "initialization", "test", "tests", "testing", "test_utils", "conftest", "onnx",
     "export", "exporter", "benchmark", "benchmarks", "benchmarking", "gradcheck", "tensorboard",
-    "testing_utils",
-    "deprecated", "trace", "tracing", "tracer", "device_mesh", "tunable", "autotune", "autotuner",
-    "autotuning", "io", "database", "loader", "loaders", "loading", "dataloader", "dataloaders",
-    "data_loader", "data_loaders", "evaluation", "evaluator", "evaluators", "naive", "ref",
-    "reference",
-    "writer", "writers", "gui", "mock", "mocks", "tester", "testers",
+    "testing_utils", "deprecated", "trace", "tracing", "tracer", "device_mesh", "tunable",
+    "autotune", "autotuner", "autotuning", "io", "database", "loader", "loaders", "loading",
+    "dataloader", "dataloaders", "data_loader", "data_loaders", "evaluation", "evaluator",
+    "evaluators", "naive", "ref", "reference", "writer", "writers", "gui", "mock", "mocks",
+    "tester", "testers",
 ))  # fmt: skip
 # Words of such a name, between underscores, that say the same, or that data is prepared for a model
 # there, or its results for people.
@@ -41,8 +40,7 @@ COLD_WORDS = frozenset((
 # Packages of modules that write to disk and read from it, or choose what is read.
 SAVING = frozenset((
     "checkpoint", "checkpoints", "checkpointing", "snapshot", "snapshots", "dist_checkpointing",
-    "dataset", "datasets",
-    "data", "sampler", "samplers",
+    "dataset", "datasets", "data", "sampler", "samplers",
 ))  # fmt: skip
 # Compilers and tracers of torch's own: a file that imports from them handles graphs and fake
 # tensors.

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.sites.model import Level, Site, SiteKind
-from flake8_torchperf.sites.steps import TRAINING_STEP, makes_steps
+from flake8_torchperf.sites.steps import TRAINING_STEP, makes_steps, plain_names
 
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.walk import Nodes
@@ -132,7 +132,7 @@ def _rows(loop: ast.AST, site: Site) -> bool:
     head = head_of(loop)
     if head is None or _in_pieces(head.iter):
         return False
-    counted = {inner.id for inner in ast.walk(head.target) if isinstance(inner, ast.Name)}
+    counted = plain_names(head.target)
     node = site.operand_node
     while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
         if isinstance(node, ast.Subscript) and _mentions(node.slice, counted):

@@ -272,6 +272,11 @@ def names_in(node: ast.AST) -> set[str]:
     return found
 
 
+def plain_names(node: ast.AST) -> set[str]:
+    """The names alone that a piece of code mentions; those of attributes are none."""
+    return {inner.id for inner in walk([node]) if isinstance(inner, ast.Name)}
+
+
 @once
 def _carries(node: ast.AST) -> bool:
     """Does a loop in it give what one round made to a call in the next: ``x = model(x, t)``?"""
