@@ -13,7 +13,7 @@ from flake8_torchperf.interpret.iteration import KEPT, element_of, unpack_reads
 from flake8_torchperf.interpret.machine import LoopPlace
 from flake8_torchperf.interpret.narrowing import narrow
 from flake8_torchperf.interpret.values import Mapping_, Sequence, Value, tensor_of
-from flake8_torchperf.sites.kept import only_keeps
+from flake8_torchperf.sites.kept import moves_each, only_keeps
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.environment import Env
@@ -48,7 +48,7 @@ def dict_comprehension(node: ast.DictComp, env: Env, ctx: Context) -> Value:
 def _iterated(inner: Context, outer: int, ctx: Context, opaque: bool) -> None:
     """The tensors that the clauses of a comprehension iterate."""
     for loop in inner.loops[outer:]:
-        if loop.over is not None:
+        if loop.over is not None and not moves_each(loop.node):
             traits = ("opaque-body",) if opaque else ()
             kept = tensor_of(loop.value) is not None and only_keeps(loop.node)
             place = ctx.demote(KEPT) if kept else ctx

@@ -116,8 +116,8 @@ def _made_array(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
     return id(node) in made
 
 
-def _either(function: FunctionNode, ctx: Context) -> Either:
-    """Which reads make a number of what may be one; asked for each site, so kept."""
+def either(function: FunctionNode, ctx: Context) -> Either:
+    """What makes a number of what may be one, or a tensor; asked for each site, so kept."""
     return ctx.machine.kept(("either", id(function)), lambda: Either(function))
 
 
@@ -137,7 +137,7 @@ def _of_either(
         return False
     if _number_by_default(root(operand_node), ctx.node):
         return True
-    return _either(ctx.node, ctx).made_a_number(node, ast.unparse(operand_node))
+    return either(ctx.node, ctx).made_a_number(node, ast.unparse(operand_node))
 
 
 def _number_by_default(name: str, function: FunctionNode) -> bool:

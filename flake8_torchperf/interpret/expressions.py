@@ -172,6 +172,10 @@ def _display(node: ast.Tuple | ast.List | ast.Set, env: Env, ctx: Context) -> Va
     return Sequence(DISPLAYS[type(node)], found, tuple(items) if exact else None)
 
 
+# Why text that holds a number is not too much.
+KEYED = "in the key of what is kept"
+
+
 def _dict(node: ast.Dict, env: Env, ctx: Context) -> Value:
     keys: list[Value] = []
     values: list[Value] = []
@@ -186,7 +190,10 @@ def _dict(node: ast.Dict, env: Env, ctx: Context) -> Value:
             else:
                 values.append(UNKNOWN)
             continue
-        key = evaluate(key_node, env, ctx)
+        # Text that is a key has to be there: without it nobody finds the value.
+        key = evaluate(
+            key_node, env, ctx.demote(KEYED) if isinstance(key_node, ast.JoinedStr) else ctx
+        )
         keys.append(key)
         values.append(value)
         if isinstance(key, Scalar) and isinstance(key.value, str):

@@ -39,6 +39,7 @@ from flake8_torchperf.interpret.values import (
     Sequence,
     Strength,
     Tensor,
+    Union,
     Value,
     join,
     tensor_of,
@@ -314,6 +315,8 @@ def _numbers_for_tensors(given: Value, declared: Value) -> bool:
     match given, declared:
         case Scalar(tensor=None), Tensor():
             return True
+        case Scalar(tensor=None), Union(options=options):
+            return any(isinstance(option, Tensor) for option in options)
         case Sequence(element=Scalar(tensor=None), items=items), Tensor() if items:
             return True
         case Sequence(element=Scalar(tensor=None)), Sequence(element=Tensor()):

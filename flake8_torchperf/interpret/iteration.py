@@ -171,12 +171,17 @@ def unpack_reads(
     declared = _never_tested(value) or _left_out(value, ctx) or _only_declared(value, ctx)
     if operation in WHOLE and declared:
         return
-    if operation == "unpack" and not ctx.loops:
+    if not ctx.loops and (operation == "unpack" or (operation == "list" and not _row_of(value))):
         # torch/_tensor.py, `__iter__`: one `unbind`, whatever the number of names.
         ctx = ctx.demote(KEPT)
     if operation == "tuple" and _as_index(node, ctx):
         ctx = ctx.demote("where a tuple is an index: it makes a view for each dimension")
     emit_read(ctx, kind, operation, node, value, operand_node=node, traits=traits)
+
+
+def _row_of(value: Value) -> bool:
+    """Is it a tensor of one dimension, of which a list holds as many tensors as it has numbers?"""
+    return isinstance(value, Tensor) and value.rank == 1
 
 
 # Why rows that nothing is done with cost little.

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.effects import may_fill
-from flake8_torchperf.interpret.emit import early, emit
+from flake8_torchperf.interpret.emit import early, either, emit
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.fresh import Fresh
 from flake8_torchperf.interpret.values import (
@@ -179,15 +179,27 @@ def to_device(
     if tensor.origin == PYTHON and ctx.compiled and "vmap" not in ctx.traits:
         # torch.compile writes a few numbers into the kernel that computes with them.
         ctx = ctx.demote("in compiled code, which holds the numbers itself")
-    waits = "non-blocking" not in traits and tensor.origin in (PYTHON, NUMPY)
-    # Only a site can be cold: in a function called nothing is asked of code that is not linted.
-    if waits and not tensor.scalar and ctx.sink is not None:
-        data = _made_of(tensor, ctx)
-        if data is not None and _new_each_time(tensor, data, ctx):
-            ctx = ctx.demote("where the data is new each time")
-        elif data is not None and _fresh(ctx).varies(data):
-            traits.add("varying")
+    ctx = _of_data(tensor, traits, ctx)
     emit(ctx, SiteKind.TRANSFER, name, arguments.node, tensor, operand_node=owner, traits=traits)
+
+
+def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
+    """The place of a copy of data that stands in this very function; adds what of it varies."""
+    # Only a site can be cold: in a function called nothing is asked of code that is not linted.
+    if ctx.sink is None or tensor.origin not in (PYTHON, NUMPY):
+        return ctx
+    data = _made_of(tensor, ctx)
+    if data is None or ctx.node is None:
+        return ctx
+    if tensor.origin == PYTHON and either(ctx.node, ctx).made_a_tensor(data):
+        return ctx.demote("where a number is taken for a tensor, which a caller may give")
+    if tensor.scalar or "non-blocking" in traits:
+        return ctx
+    if _new_each_time(tensor, data, ctx):
+        return ctx.demote("where the data is new each time")
+    if _fresh(ctx).varies(data):
+        traits.add("varying")
+    return ctx
 
 
 def _made_of(tensor: Tensor, ctx: Context) -> ast.expr | None:

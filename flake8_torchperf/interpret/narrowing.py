@@ -160,6 +160,9 @@ def _walrus(test: ast.NamedExpr, env: Env, ctx: Context, holds: bool) -> Env | N
 
 
 def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env | None:
+    counted_empty = _counts_nothing(test, holds)
+    if counted_empty is not None:
+        return _emptied(counted_empty, env, ctx)
     text = _compared_with_text(test) if holds else None
     if isinstance(text, ast.Name) and isinstance(env.get(text.id), Tensor):
         return {**env, text.id: STR}  # whatever was thought of it: no tensor equals text
@@ -183,6 +186,27 @@ def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env |
     if same and owner is not None and _names_host(right, env, ctx):
         return _with_device(owner, env, ctx, "host")
     return dict(env)
+
+
+def _counts_nothing(test: ast.Compare, holds: bool) -> ast.expr | None:
+    """The ``x`` of ``len(x) == 0`` where that holds, and of ``len(x) > 0`` where it does not."""
+    match test:
+        case ast.Compare(
+            left=ast.Call(func=ast.Name(id="len"), args=[counted]),
+            ops=[op],
+            comparators=[ast.Constant(value=0)],
+        ):
+            return counted if isinstance(op, ast.Eq if holds else (ast.Gt, ast.NotEq)) else None
+    return None
+
+
+def _emptied(node: ast.expr, env: Env, ctx: Context) -> Env:
+    """The environment in which a list holds nothing."""
+    path = path_of(node)
+    value = UNKNOWN if path is None else expressions.evaluate(node, env, ctx.silent())
+    if path is None or not isinstance(value, Sequence) or value.kind not in ("list", "tuple"):
+        return dict(env)
+    return {**env, path: replace(value, items=())}
 
 
 def _compared_with_text(test: ast.Compare) -> ast.expr | None:

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.sites.once import made_once
+from flake8_torchperf.sites.once import made_by_call, made_once
 from flake8_torchperf.sites.steps import (
     around_steps,
     is_entry_point,
@@ -109,7 +109,7 @@ def calls_in(module: ModuleMap) -> Calls:
         elif _prepares(node, place.info):
             _wait(children(node), place, waiting, calls)
         else:
-            for child, inner in _parted(node, place):
+            for child, inner in _parted(node, place, methods):
                 _wait([child], inner, waiting, calls)
     return calls
 
@@ -130,9 +130,13 @@ def _wait(nodes: Sequence[ast.AST], place: _Place, waiting: _Waiting, calls: Cal
             waiting.append((node, place))
 
 
-def _parted(node: ast.AST, place: _Place) -> Iterable[tuple[ast.AST, _Place]]:
+def _parted(
+    node: ast.AST, place: _Place, related: dict[str, list[ClassInfo]]
+) -> Iterable[tuple[ast.AST, _Place]]:
     """What stands in a node, each with how often it runs."""
     repeated, seldom = _parts(node)
+    if isinstance(node, ast.If) and not seldom and _made_by_call(node, place, related):
+        seldom = set(map(id, node.body))
     if not repeated and not seldom:
         yield from ((child, place) for child in children(node))
         return
@@ -171,6 +175,17 @@ def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
         case ast.Raise():
             return set(), set(map(id, ast.iter_child_nodes(node)))
     return set(), set()
+
+
+def _made_by_call(node: ast.If, place: _Place, related: dict[str, list[ClassInfo]]) -> bool:
+    """Does a branch have a method of the same object make what it misses?"""
+    owner = None if place.info is None else place.info.owner
+    if owner is None:
+        return False
+    classes = related.get(owner.name, [])
+    return made_by_call(
+        node, lambda name: [one.methods[name].node for one in classes if name in one.methods]
+    )
 
 
 def _every_so_often(test: ast.expr) -> bool:

@@ -1,7 +1,7 @@
-"""A read of what may be a number already: the caller decides what it gives.
+"""A number made of what may be one already, or a tensor: the caller decides what it gives.
 
-Enters a function and a read in it; leaves whether the read is there to make a tensor, where one is
-given, the number that is wanted. By syntax alone; must not know values or rules.
+Enters a function and a read in it, or the data of a tensor; leaves whether that is there to make of
+what is given what is wanted. By syntax alone; must not know values or rules.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from flake8_torchperf.suspects.walk import children, walk
 
 
 class Either:
-    """One function, asked which of its reads make a number of what may be one."""
+    """One function, asked which of its reads make a number of what may be one, and the reverse."""
 
     def __init__(self, function: ast.AST) -> None:
+        self._function = function
         self._parents = {
             id(child): parent for parent in walk([function]) for child in children(parent)
         }
@@ -33,6 +34,17 @@ class Either:
             isinstance(branch, ast.If)
             and any(statement is parent for statement in branch.body)
             and _asks_for_tensor(branch.test, read)
+        )
+
+    def made_a_tensor(self, data: ast.expr) -> bool:
+        """``if not is_tensor(t): t = torch.tensor([t])``: may a caller give the tensor itself?"""
+        if isinstance(data, (ast.List, ast.Tuple)) and len(data.elts) == 1:
+            data = data.elts[0]
+        if not isinstance(data, ast.Name):
+            return False
+        return any(
+            isinstance(call, ast.Call) and _asks_for_tensor(call, data.id)
+            for call in walk([self._function])
         )
 
 

@@ -38,6 +38,23 @@ def only_keeps(loop: ast.AST) -> bool:
     return all(_stores(statement, rows) for statement in loop.body)
 
 
+@once
+def moves_each(loop: ast.AST) -> bool:
+    """``[t.to(device) for t in tensors]``: who has one tensor moves it as a whole.
+
+    What is moved item by item is a list of tensors, whatever its declaration says.
+    """
+    if not isinstance(loop, COMPREHENSIONS) or isinstance(loop, ast.DictComp):
+        return False
+    match loop.generators, loop.elt:
+        case (
+            [ast.comprehension(target=ast.Name(id=row))],
+            ast.Call(func=ast.Attribute(value=ast.Name(id=moved), attr="to" | "cuda")),
+        ):
+            return moved == row
+    return False
+
+
 def _row(head: ast.For | ast.AsyncFor | ast.comprehension) -> ast.expr:
     """What a loop calls a row; what ``enumerate`` counts is a number beside it."""
     match head.iter, head.target:

@@ -6,8 +6,12 @@ Enters an ``if`` statement. By syntax alone; must not know values.
 from __future__ import annotations
 
 import ast
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.walk import once, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
 
 
 def made_once(node: ast.If) -> bool:
@@ -24,6 +28,22 @@ def made_once(node: ast.If) -> bool:
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
             if any(ast.unparse(target) in paths for target in targets):
                 return True
+    return False
+
+
+def made_by_call(node: ast.If, methods: Callable[[str], Iterable[ast.AST]]) -> bool:
+    """``if self.x is None: self.find_x(...)``, and that method assigns ``self.x``.
+
+    Or the ``self._x`` behind a property. ``methods`` gives the methods of a name of this object.
+    """
+    paths = {path.replace("._", ".") for path in _awaited(node.test)}
+    for statement in node.body if paths else ():
+        match statement:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name))):
+                for method in methods(name):
+                    kept = {path.replace("._", ".") for path in _kept_paths(method)}
+                    if not kept.isdisjoint(paths):
+                        return True
     return False
 
 
