@@ -7,6 +7,7 @@ has. Must not know statements, calls or sites.
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.lineage import is_tensor_class, lineage
@@ -266,6 +267,8 @@ def _generic(
             return _tuple(arguments, value)
         case "Callable":
             result = value(arguments[-1]) if arguments else UNKNOWN
+            if isinstance(result, Tensor) and _takes_text(arguments[0]):
+                result = replace(result, device="host")  # what text is made into lies there
             return UNKNOWN if result is UNKNOWN else Returning(result)
         case "Literal":
             return Opaque("literal")
@@ -280,6 +283,14 @@ def _generic(
     if isinstance(base, (ast.Name, ast.Attribute)):
         return _named(base, module, machine, reason, depth)
     return UNKNOWN
+
+
+def _takes_text(parameters: ast.expr) -> bool:
+    """``Callable[[str, str], Tensor]``: is it called with text and nothing else?"""
+    match parameters:
+        case ast.List(elts=[_, *_] as elts):
+            return all(isinstance(e, ast.Name) and e.id == "str" for e in elts)
+    return False
 
 
 def _tuple(arguments: list[ast.expr], value: Callable[[ast.expr], Value]) -> Value:

@@ -168,6 +168,8 @@ OPAQUE = (Function, Closure, Instance, Returning, UnknownValue)
 def told_by_use(node: ast.Call, arguments: Arguments, env: Env, ctx: Context) -> None:
     """``loss.backward()`` and ``x.detach()``: from here on the name is known to be a tensor."""
     match node.func:
+        case ast.Attribute(value=ast.Name(id="torch"), attr="tensor") if node.args:
+            _is_data(node.args[0], env)
         case ast.Attribute(value=(ast.Name() | ast.Attribute()) as owner, attr=name):
             if name not in TOLD_BY_CALL or arguments.positional or of_a_size(node.func):
                 return
@@ -175,6 +177,16 @@ def told_by_use(node: ast.Call, arguments: Arguments, env: Env, ctx: Context) ->
             if path is not None and env.get(path) is UNKNOWN and _told_here(owner, ctx):
                 reason = Reason(f"`.{name}()` is called on it", node, None, Strength.INFERRED)
                 env[path] = Tensor(reason)
+
+
+def _is_data(given: ast.expr, env: Env) -> None:
+    """``torch.tensor(scale)``: whatever its annotation says, it is numbers (torch warns else)."""
+    value = env.get(given.id) if isinstance(given, ast.Name) else None
+    if not isinstance(given, ast.Name) or not isinstance(value, Tensor) or value.chain:
+        return
+    told = (value.reason, value.reason.because)
+    if any(r is not None and r.fact.startswith("annotation of parameter") for r in told):
+        env[given.id] = UNKNOWN
 
 
 def _told_here(owner: ast.expr, ctx: Context) -> bool:

@@ -13,7 +13,7 @@ from flake8_torchperf.interpret.annotations import dotted_name
 from flake8_torchperf.interpret.environment import outcome
 from flake8_torchperf.interpret.parameters import literal_default
 from flake8_torchperf.interpret.values import Told
-from flake8_torchperf.sites.once import returns_kept
+from flake8_torchperf.sites.once import returns_kept, waits_for_first_call
 from flake8_torchperf.suspects.walk import round_counters
 
 if TYPE_CHECKING:
@@ -159,6 +159,9 @@ def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> tuple[str, bool] | N
     if last in TRACING:
         return TRACING_ONLY, True
     words = set(last.lower().split("_"))
+    first = waits_for_first_call(flag)
+    if first is not None:
+        return FIRST, first
     if isinstance(flag, ast.Attribute) and last.startswith(ASKING):
         return ASKED_CHECK, True
     if not HOST_WORDS.isdisjoint(words):

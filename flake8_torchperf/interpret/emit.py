@@ -25,7 +25,13 @@ from flake8_torchperf.sites.exchanged import exchanged
 from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 from flake8_torchperf.sites.names import given_to_host, moved_later, named_for_the_host, root
-from flake8_torchperf.sites.reads import AS_ARRAY, AS_DECLARED, AS_NAMED, made_arrays
+from flake8_torchperf.sites.reads import (
+    AS_ARRAY,
+    AS_DECLARED,
+    AS_NAMED,
+    made_arrays,
+    returned_lists,
+)
 from flake8_torchperf.sites.steps import (
     OF_PIPELINE,
     OUTSIDE,
@@ -84,7 +90,7 @@ def emit(
     if "vmap" in ctx.traits and not names_rows(operand_node or node, ctx):
         ctx = ctx.unmark("vmap")
     why = _for_a_purpose(ctx, kind, operation, node, traits) or _wanted(
-        ctx, kind, node, operand, operand_node, traits
+        ctx, kind, operation, node, operand, operand_node, traits
     )
     if why:
         ctx = ctx.demote(why)
@@ -201,6 +207,7 @@ OF_NUMBERS = TEXTUAL | NAMED | {"bool", "Sequence", "Union"}
 def _wanted(
     ctx: Context,
     kind: SiteKind,
+    operation: str,
     node: ast.AST,
     operand: Value | None,
     operand_node: ast.AST | None,
@@ -211,6 +218,8 @@ def _wanted(
         return "in the function that is called as the operation"
     if isinstance(operand, Tensor) and operand.device == BESIDE_HOST:
         return "beside a tensor on the host"
+    if operation == "tolist" and _returns_flags(ctx, node, operand):
+        return "for the flags that are asked for"
     placed = isinstance(operand, Tensor) and operand.device == "device"
     if not placed and "to-device" not in traits and _lies_on_host(ctx, kind, node, operand_node):
         return "where the host has it, by its name or by what is done with it"
@@ -227,6 +236,12 @@ def _wanted(
     if kind is SiteKind.SYNCHRONIZE and not waits_each_step(ctx.node, ctx.base):
         return "where waiting is the purpose"
     return ""
+
+
+def _returns_flags(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
+    """``flagged = (score > limit).tolist()`` above ``return images, flagged``."""
+    flags = isinstance(operand, Tensor) and operand.dtype == "bool"
+    return flags and ctx.node is not None and id(node) in returned_lists(ctx.node)
 
 
 def _lies_on_host(

@@ -41,6 +41,7 @@ from flake8_torchperf.interpret.values import (
     Function,
     Imported,
     Mapping_,
+    NoneValue,
     Scalar,
     Sequence,
     Tensor,
@@ -88,7 +89,13 @@ def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
         return
     else:
         value = evaluate(node, env, ctx)
+        if operation == "if-raise" and isinstance(node, ast.Name) and _optional(value):
+            ctx = ctx.demote("where it is asked whether anything was given")
         emit_read(ctx, SiteKind.BRANCH, operation, node, value, operand_node=node)
+
+
+def _optional(value: Value) -> bool:
+    return isinstance(value, Union) and any(isinstance(o, NoneValue) for o in value.options)
 
 
 def _changes_nothing(node: ast.expr) -> bool:

@@ -348,7 +348,15 @@ def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
     role = "element" if plain and not masked else ""
     chain = (*tensor.chain, "getitem")[-CHAIN_LENGTH:]
     item = replace(tensor, scalar=scalar, chain=chain, role=role, rank=None)
+    if tensor.device == "unknown" and any(map(_copied_to_host, indices)):
+        item = replace(item, device="host")  # else the index could have stayed where it was
     return ranked(item, of_item(tensor, (None if _keeps(i) else i.value for i in indices)))
+
+
+def _copied_to_host(index: Index) -> bool:
+    """``x[t.cpu()]``: is it an index that was brought to the host?"""
+    value = index.value
+    return isinstance(value, Tensor) and value.device == "host" and not value.origin
 
 
 def _keeps(index: Index) -> bool:

@@ -98,7 +98,7 @@ def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
     """``torch.tensor([t1, t2])`` reads every element of the list on its own."""
     if isinstance(data, Union) and data.met:
         data = next((option for option in data.options if isinstance(option, Sequence)), data)
-    if not isinstance(data, Sequence) or data.kind not in ("list", "tuple"):
+    if not isinstance(data, Sequence) or data.kind not in ("list", "tuple") or data.items == ():
         return
     held = held_tensor(data)
     first = arguments.get(0, "data")

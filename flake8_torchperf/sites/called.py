@@ -10,7 +10,7 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.sites.hotness import ends_evaluation
+from flake8_torchperf.sites.hotness import MAKING, ends_evaluation
 from flake8_torchperf.sites.leading import Every, Some
 from flake8_torchperf.sites.model import Heat, Level
 from flake8_torchperf.sites.steps import ENTRIES, conducts, holds_program, steps_within, trains
@@ -99,11 +99,13 @@ class CalledHeats:
             called, site = caller, further
         return Level.COLD
 
-    def _makes_hot(self, _: FunctionInfo, site: CallSite) -> bool | None:
+    def _makes_hot(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """Is it a call from a loop or from a function that runs every step?"""
         caller = site.caller
         if site.seldom or caller is None:
             return site.loop and not site.seldom
+        if holds_program(caller) and site.loop and not site.steps and MAKING.match(info.name):
+            return False  # one for each case that a program goes through
         stepping = site.loop and holds_program(caller)
         if not stepping and self._settled(caller) and self._own(caller).level is Level.COLD:
             return False
@@ -117,12 +119,13 @@ class CalledHeats:
         are like them.
         """
         inner = info.module.name.rpartition(".")[2].startswith("_")
-        if not (inner or info.name.startswith("_")) or info.name in self._calls.loose:
+        private = inner or info.name.startswith("_") or _of_callback(info)
+        if not private or info.name in self._calls.loose:
             return False
         caller = site.caller
         if caller is None or holds_program(caller):
             return not site.loop
-        if self._settled(caller):
+        if self._settled(caller) or (MAKING.match(caller.name) and not self._calls.of(caller)):
             return self._own(caller).level is Level.COLD
         if ends_evaluation(caller):
             return True
@@ -155,6 +158,14 @@ class CalledHeats:
         if site.loop and not _loops_prepare(caller, begins):
             return False
         return False if self._settled(caller) else None
+
+
+def _of_callback(info: FunctionInfo) -> bool:
+    """A method of a callback: who trains calls its hooks, and those call the rest."""
+    return info.owner is not None and any(
+        name.rpartition(".")[2].endswith("Callback")
+        for name in (info.owner.name, *info.owner.bases)
+    )
 
 
 def _loops_prepare(info: FunctionInfo, begins: Callable[[FunctionInfo], bool]) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.sites.once import made_by_call, made_once
+from flake8_torchperf.sites.once import made_by_call, made_once, waits_for_first_call
 from flake8_torchperf.sites.steps import (
     around_steps,
     is_entry_point,
@@ -170,6 +170,10 @@ def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
             return {id(key), id(value)}, set()
         case ast.If(test=test, body=body) if _every_so_often(test) or made_once(node):
             return set(), set(map(id, body))
+        case ast.If(test=test, body=body, orelse=orelse):
+            first = waits_for_first_call(test)
+            if first is not None:
+                return set(), set(map(id, body if first else orelse))
         case ast.ExceptHandler(body=body):
             return set(), set(map(id, body))
         case ast.Raise():
@@ -227,13 +231,25 @@ def _record(
             if name in module.functions:
                 calls.sites.setdefault(module.functions[name].key, []).append(site)
         case ast.Attribute(value=ast.Name(id=owner), attr=name):
-            found = _called(owner, name, place, module, related)
+            found = _called(owner, name, place, module, related) or _private(name, module)
             for info in found:
                 calls.sites.setdefault(info.key, []).append(site)
             if not found:
                 calls.loose.add(name)
         case ast.Attribute(attr=name):
-            calls.loose.add(name)
+            found = _private(name, module)
+            for info in found:
+                calls.sites.setdefault(info.key, []).append(site)
+            if not found:
+                calls.loose.add(name)
+
+
+def _private(name: str, module: ModuleMap) -> list[FunctionInfo]:
+    """The method that ``fn._rescale()`` runs, where one class of the module alone has it."""
+    if not name.startswith("_") or name.startswith("__"):
+        return []
+    found = [one.methods[name] for one in module.classes.values() if name in one.methods]
+    return found if len(found) == 1 else []
 
 
 def _called(

@@ -61,6 +61,8 @@ COLD_NAMES = (
     "on_test_end", "on_predict_start", "on_predict_end", "on_sanity_check_*", "on_exception",
     "get_*_stats", "transfer_weights", "copy_weights", "restore*",
     "sync_param*", "broadcast_param*", "kmeans", "k_means",
+    # What observers have seen becomes a scale and a zero point when a model is converted.
+    "calculate_qparams",
     "merge", "unmerge", "merge_and_*", "*init_weight*", "initiali[sz]e",
     "initiali[sz]e_*", "_initiali[sz]e_*", "fix_init*", "calibrate", "calibrate_*",
     "_calibrate*", "*calibration_step", "*collator*", "verify_*", "_verify_*", "write_*",
@@ -68,7 +70,7 @@ COLD_NAMES = (
     "naive_*", "*_naive", "*_ref", "ref_*", "*_reference", "reference_*",
 )  # fmt: skip
 # Cold names that say what a function makes, not when: a step that calls it makes it in each step.
-MAKING = re.compile(r"_?(?:build|create|make)_")
+MAKING = re.compile(r"_?(?:build|create|make)_|calculate_qparams$")
 # Names that say the result is a thing of the host's: `to_list`, `tensor2im`, `offload_to_cpu`.
 _TO_HOST = re.compile(
     r"(?:^|_)(?:to|as|2)_?(?:py)?(?:list|lists|tuple|tuples|numpy|np|ndarray|array|pil|cpu|host|json|bytes|"
@@ -147,7 +149,9 @@ def stays_cold(info: FunctionInfo) -> bool:
     """Do its loops make nothing hot either: does it run once, or handle what lies on the host?"""
     if _keeps_result(info) or is_aside(info):
         return True
-    return info.owner is not None and _works_on_host(info.owner)
+    if info.owner is None:
+        return False
+    return _works_on_host(info.owner) or (info.name == "store" and "restore" in info.owner.methods)
 
 
 def _works_on_host(owner: ClassInfo) -> bool:
@@ -156,7 +160,7 @@ def _works_on_host(owner: ClassInfo) -> bool:
     A loader's workers run datasets and collators, before anything is moved. What processes images
     prepares them, or makes what people look at.
     """
-    if "checkpoint" in owner.name.lower() or _processes(owner):
+    if any(word in owner.name for word in SAVED) or _processes(owner):
         return True
     lineage = (owner.name, *(base.rpartition(".")[2] for base in owner.bases))
     return any(
@@ -173,6 +177,7 @@ def _processes(owner: ClassInfo) -> bool:
     return any(parameter.arg in RAW for parameter in given)
 
 
+SAVED = ("checkpoint", "Checkpoint", "StateDict")
 # What a processor is called with.
 RAW = frozenset(("text", "texts", "images", "audio", "audios", "videos", "raw_speech"))
 PREPARING = ("ImageProcessor", "VideoProcessor", "Collator", "Collater")

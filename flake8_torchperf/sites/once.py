@@ -31,6 +31,25 @@ def made_once(node: ast.If) -> bool:
     return False
 
 
+def waits_for_first_call(test: ast.expr) -> bool | None:
+    """``if not self.initialized:``: for which outcome of a test is it the first call?"""
+    match test:
+        case ast.UnaryOp(op=ast.Not(), operand=inner):
+            holds = waits_for_first_call(inner)
+            return None if holds is None else not holds
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            words = name.lower().split("_")
+            if not INITIALIZED.isdisjoint(words):
+                return False
+            return None if UNINITIALIZED.isdisjoint(words) else True
+    return None
+
+
+# Words of a flag that say whether something has been set up.
+INITIALIZED = frozenset(("initialized", "initialised", "inited", "initted"))
+UNINITIALIZED = frozenset(("uninitialized", "uninitialised"))
+
+
 def made_by_call(node: ast.If, methods: Callable[[str], Iterable[ast.AST]]) -> bool:
     """``if self.x is None: self.find_x(...)``, and that method assigns ``self.x``.
 

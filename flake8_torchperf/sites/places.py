@@ -25,7 +25,7 @@ COLD_PLACES = frozenset((
     "autotune", "autotuner", "autotuning", "io", "database", "loader", "loaders", "loading",
     "dataloader", "dataloaders", "data_loader", "data_loaders", "evaluation", "evaluator",
     "evaluators", "naive", "ref", "reference", "writer", "writers", "gui", "mock", "mocks",
-    "tester", "testers",
+    "tester", "testers", "lr_finder",
 ))  # fmt: skip
 # Words of such a name, between underscores, that say the same, or that data is prepared for a model
 # there, or its results for people.
