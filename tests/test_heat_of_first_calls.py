@@ -1,0 +1,207 @@
+"""What runs on the first call alone, is parked, or is asked for: silent by default.
+
+Each program of the first table has its findings in scope `all` alone; its near neighbours in the
+second are reported in both. Those of the third are reported in neither.
+"""
+
+from __future__ import annotations
+
+from linting import ALL, HOT, check, findings, program, table
+
+SILENT = {
+    "what a method makes on the first call": """
+        class Scheduler:
+            def index_for(self, t: Tensor, times: Tensor):
+                return (times == t).nonzero()[0].item()  # TPF401, TPF101
+
+            def find_index(self, t: Tensor):
+                self._index = self.index_for(t, self.times)
+
+            def step(self, x: Tensor, t: Tensor):
+                if self.index is None:
+                    self.find_index(t)
+                self._index += 1
+                return x * self.sigmas[self.index]
+        """,
+    "what a flag's name says": """
+        class Observer:
+            def reset(self, x: Tensor):
+                self.limit = x.max().item()  # TPF101
+
+            def prepare_once(self, x: Tensor):
+                self.scale = x.min().item()  # TPF101
+
+            def forward(self, x: Tensor):
+                if self.is_uninitialized:
+                    self.reset(x)
+                if not self.initialized:
+                    self.prepare_once(x)
+                    self.low = x.mean().item()  # TPF101
+                return x * self.scale
+        """,
+    "a private method of another object, for a state dict": """
+        class Norm:
+            def _solve(self, w: Tensor):
+                return torch.linalg.pinv(w)  # TPF404
+
+        class LoadStateDictHook:
+            def __call__(self, state):
+                self.norm._solve(state)
+        """,
+    "what observers have seen": """
+        class Observer:
+            def _search(self, counts: Tensor, steps: int):
+                for step in range(steps):
+                    if counts[step] > counts.mean():  # TPF301
+                        return step
+
+            def calculate_qparams(self):
+                return self._search(self.counts, 9)
+        """,
+    "a callback's own helper": """
+        class AveragingCallback:
+            def on_train_epoch_start(self, model: nn.Module, n: Tensor):
+                self.update(model, n)
+
+            def update(self, model: nn.Module, n: Tensor):
+                return 0 if n == 0 else 1  # TPF301
+        """,
+    "parameters put by until they are restored": """
+        class Average:
+            def store(self, parameters: list[Tensor]):
+                for p in parameters:
+                    self.kept.append(p.max().item())  # TPF101
+
+            def restore(self, parameters):
+                return self.kept
+        """,
+    "a list of rows": """
+        def masks(x: Tensor):
+            return list(x.unsqueeze(1))  # TPF201
+        """,
+    "text that is a key": """
+        def rates(x: Tensor):
+            low = x.argmin()
+            return {f"rate_{low}": x.sum()}  # TPF104
+        """,
+    "is it there at all": """
+        def gather(rank: int, out: Tensor | None):
+            if rank == 0:
+                return out
+            elif out:  # TPF301
+                raise ValueError("only rank 0 has one")
+        """,
+    "flags that are asked for": """
+        class Checker(nn.Module):
+            def forward(self, images, x: Tensor):
+                flagged = (self.head(x).sigmoid() > 0.5).tolist()  # TPF102
+                return images, flagged
+        """,
+}
+
+
+@table(SILENT)
+def test_silent_by_default(code: str) -> None:
+    check(code, ALL)
+    assert findings(program(code), HOT) == []
+
+
+REPORTED = {
+    "what a step calls as well": """
+        class Scheduler:
+            def index_for(self, t: Tensor, times: Tensor):
+                return (times == t).nonzero()[0].item()  # TPF401, TPF101
+
+            def find_index(self, t: Tensor):
+                self._index = self.index_for(t, self.times)
+
+            def step(self, x: Tensor, t: Tensor):
+                if self.index is None:
+                    self.find_index(t)
+                return x
+
+            def add_noise(self, x: Tensor, times: Tensor):
+                return [self.index_for(t, self.times) for t in times]
+        """,
+    "what a method makes of something else": """
+        class Scheduler:
+            def warm_up(self, t: Tensor):
+                self.other = t.max().item()  # TPF101
+
+            def step(self, x: Tensor, t: Tensor):
+                if self.index is None:
+                    self.warm_up(t)
+                return x
+        """,
+    "numbers one by one": """
+        def numbers(x: Tensor):
+            return list(x.flatten())  # TPF201
+        """,
+    "text that is kept": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                return {"name": f"rate_{x.argmin()}"}  # TPF104
+        """,
+    "whether it is wrong": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor, wrong: Tensor | None):
+                if wrong is not None and wrong.any():  # TPF301
+                    raise ValueError("wrong")
+                return x
+        """,
+}
+
+
+@table(REPORTED)
+def test_reported_by_default(code: str) -> None:
+    check(code, HOT)
+
+
+@table({
+    "a tensor of an empty list": """
+        def f(parts: list[Tensor], device):
+            joined = torch.stack(parts) if len(parts) > 0 else torch.tensor(parts, device=device)
+            if len(parts) == 0:
+                return torch.tensor(parts, device=device)
+            return joined
+        """,
+    "a number for a tensor": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor, t):
+                if not torch.is_tensor(t):
+                    t = torch.tensor([t], device=x.device)
+                return x + t
+        """,
+    "items moved one by one": """
+        def f(parts: Tensor, device):
+            return [part.to(device) for part in parts], tuple(part.cuda() for part in parts)
+        """,
+    "numbers in every call": """
+        class Rope(nn.Module):
+            def forward(self, length: int | Tensor | None):
+                return self.table[: int(length)]
+
+        class Net(nn.Module):
+            def __init__(self):
+                self.rope = Rope()
+
+            def forward(self, x: Tensor):
+                return self.rope(x.shape[1]) + x.sum().item()  # TPF101
+        """,
+    "data of a tensor": """
+        def f(x: Tensor, scale: Tensor):
+            shift = x * torch.tensor(scale, device=x.device)
+            return shift if scale[0] == 0 else x
+        """,
+    "a table for an index that was copied": """
+        def f(table, t: Tensor):
+            found = torch.cumsum(table, 0)[t.cpu()]  # TPF102
+            return found.tolist()
+        """,
+    "scores of text": """
+        def best(score: Callable[[str, str], Tensor], text: str, truths: list[str]):
+            return max(score(text, truth) for truth in truths)
+        """,
+})  # fmt: skip
+def test_no_reads(code: str) -> None:
+    check(code, ALL)
