@@ -20,7 +20,7 @@ from flake8_torchperf.interpret import (
 )
 from flake8_torchperf.interpret.arguments import Argument, Arguments
 from flake8_torchperf.interpret.contexts import HOST_ONLY
-from flake8_torchperf.interpret.emit import emit, emit_read, looked_at
+from flake8_torchperf.interpret.emit import TAKEN_FOR_A_NUMBER, emit, emit_read, looked_at
 from flake8_torchperf.interpret.iteration import element_of, paired, unpack_reads
 from flake8_torchperf.interpret.operators import formatted, held_tensor
 from flake8_torchperf.interpret.values import (
@@ -84,6 +84,8 @@ def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
         return Scalar(CONVERSIONS[name])
     argument = arguments.positional[0]
     operand = _meant(argument.value, name)
+    if operand is not argument.value and not ctx.loops:
+        ctx = ctx.demote(TAKEN_FOR_A_NUMBER)
     read = emit_read(
         ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=argument.node
     )

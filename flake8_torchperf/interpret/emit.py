@@ -64,6 +64,10 @@ FROM_DEVICE = (
 WAITING = (SiteKind.SYNCHRONIZE, SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
 
 
+# Why a read is the caller's own choice.
+TAKEN_FOR_A_NUMBER = "where a tensor is taken for a number, which a caller may give"
+
+
 def emit(
     ctx: Context,
     kind: SiteKind,
@@ -226,7 +230,7 @@ def _wanted(
     if "to-device" not in traits and _told_by_ranks(ctx, kind, node, operand_node):
         return "where processes tell each other a number"
     if _of_either(ctx, kind, node, operand_node, traits):
-        return "where a tensor is taken for a number, which a caller may give"
+        return TAKEN_FOR_A_NUMBER
     if kind is SiteKind.HOST_COMPARISON and not ctx.loops and _answers(ctx, node):
         return "in the function that answers it"
     if HOST_ONLY in traits:

@@ -153,7 +153,8 @@ class Fresh:
         if name not in self._known:
             self._known[name] = False  # what is made of itself is made of the rest
             values = self._bound.get(name, ())
-            self._known[name] = name in self._given or any(map(self._fresh, values))
+            made = (*values, *self._appended.get(name, ()))
+            self._known[name] = name in self._given or any(map(self._fresh, made))
         return self._known[name]
 
     def _made(self, call: ast.Call) -> bool:

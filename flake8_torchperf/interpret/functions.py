@@ -317,8 +317,8 @@ def _numbers_for_tensors(given: Value, declared: Value) -> bool:
             return True
         case Scalar(tensor=None), Union(options=options):
             return any(isinstance(option, Tensor) for option in options)
-        case Sequence(element=Scalar(tensor=None), items=items), Tensor() if items:
-            return True
+        case Sequence(kind=kind, element=Scalar(tensor=None), items=items), Tensor():
+            return kind == "tuple" or bool(items)  # a shape is a tuple of any length
         case Sequence(element=Scalar(tensor=None)), Sequence(element=Tensor()):
             return True
     return False

@@ -27,7 +27,7 @@ from flake8_torchperf.sites.steps import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo
+    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
 
 # Functions that run every step, by PyTorch's and Lightning's conventions.
 HOT_NAMES = ("forward", "*_step", "step", "*_loss", "loss", "loss_fn", "compute_loss*", "__call__",
@@ -60,6 +60,7 @@ COLD_NAMES = (
     "on_train_begin", "on_train_end", "on_validation_start", "on_validation_end", "on_test_start",
     "on_test_end", "on_predict_start", "on_predict_end", "on_sanity_check_*", "on_exception",
     "get_*_stats", "transfer_weights", "copy_weights", "restore*",
+    "freeze*", "unfreeze*", "_freeze*", "_unfreeze*",
     "sync_param*", "broadcast_param*", "kmeans", "k_means",
     # What observers have seen becomes a scale and a zero point when a model is converted.
     "calculate_qparams",
@@ -264,8 +265,20 @@ def ends_evaluation(info: FunctionInfo) -> bool:
     """``compute(self)`` of a metric, which makes its result of what all batches left behind."""
     if info.name != "compute" or info.owner is None or len(info.node.args.args) != 1:
         return False
-    lineage = (info.owner.name, *(base.rpartition(".")[2] for base in info.owner.bases))
-    return any(name.endswith(("Metric", "Metrics")) for name in lineage)
+    return any(name.endswith(("Metric", "Metrics")) for name in _lineage(info.owner, info.module))
+
+
+def _lineage(owner: ClassInfo, module: ModuleMap) -> set[str]:
+    """The last names of a class and its bases, and of the bases of those in the same module."""
+    found: set[str] = set()
+    waiting = [owner.name]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            known = module.classes.get(name)
+            waiting += [] if known is None else [b.rpartition(".")[2] for b in known.bases]
+    return found
 
 
 def decided(info: FunctionInfo, hot: tuple[str, ...], cold: tuple[str, ...]) -> bool:

@@ -171,7 +171,7 @@ def prepares(loop: ast.AST, node: ast.AST | None, *, pipeline: bool = False) -> 
     """
     if node is None or over_steps(loop):
         return False
-    if pipeline:
+    if pipeline and not over_steps(node):
         return not _carries(loop)
     return over_steps(node)
 
