@@ -91,6 +91,41 @@ SILENT = {
             elif out:  # TPF301
                 raise ValueError("only rank 0 has one")
         """,
+    "a number that may be given as one": """
+        class Scheduler:
+            def step(self, x: Tensor, t: int | Tensor):
+                return x * self.sigmas[int(t)]  # TPF101
+        """,
+    "what a metric computes at the end, a base further": """
+        class Curve(Metric):
+            def compute(self):
+                return _largest(self.found, self.limit)
+
+        class Best(Curve):
+            def compute(self):
+                return _largest(self.found, 0.5)
+
+        def _largest(found: Tensor, limit: float):
+            return 0.0 if found.max() < limit else found.max().item()  # TPF301, TPF101
+        """,
+    "what is set free to train": """
+        class Finetuning:
+            def unfreeze(self, parameters: list[Tensor], given: Tensor):
+                for p in parameters:
+                    if torch.equal(p, given):  # TPF105
+                        self.freed.append(p)
+        """,
+    "images prepared by a pipeline": """
+        class ImagePipeline:
+            def __call__(self, images, height, steps: int):
+                for image in images:
+                    image = self.prepare(image, height)
+                    height = image.shape[-1]
+                    scale = torch.ones(3, device="cuda").max().item()  # TPF101
+                for step in range(steps):
+                    height = self.model(height, step)
+                return height
+        """,
     "flags that are asked for": """
         class Checker(nn.Module):
             def forward(self, images, x: Tensor):
@@ -187,6 +222,24 @@ def test_reported_by_default(code: str) -> None:
 
             def forward(self, x: Tensor):
                 return self.rope(x.shape[1]) + x.sum().item()  # TPF101
+        """,
+    "a shape in every call": """
+        def unpacked(x: Tensor, shape: Tensor):
+            if isinstance(shape, tuple):
+                return x.reshape(shape[-2:])
+            return x.reshape(int(shape[0]), int(shape[1]))
+
+        def decoded(x: Tensor, y: Tensor):
+            return unpacked(x, y.shape), x.sum().item()  # TPF101
+        """,
+    "copies that are due": """
+        class Net(nn.Module):
+            def forward(self, frames: Tensor):
+                rows = []
+                for frame in frames.unbind():
+                    resized = resize(frame.cpu().numpy())  # TPF102
+                    rows.append(torch.from_numpy(resized).permute(2, 0, 1))
+                return torch.stack(rows).to(frames.device)
         """,
     "data of a tensor": """
         def f(x: Tensor, scale: Tensor):

@@ -84,6 +84,8 @@ def runs_up(node: ast.stmt, total: ast.expr, ctx: Context) -> bool:
     if not isinstance(node, (ast.Assign, ast.AugAssign)):
         return True
     path = path_of(total) or ""
+    if path in _bounds_within(ctx.loops[-1].node):
+        return False  # each round needs the number, to know where it goes on
     terms = list(_terms(node, path)) or [node.value]
     parts = [part for term in terms for part in ast.walk(term) if isinstance(part, ast.expr)]
     if any(isinstance(part, ast.Call) for part in parts):
@@ -102,6 +104,18 @@ def _assigned_within(loop: ast.AST) -> frozenset[str | None]:
     """The names that a round assigns; not those that the loop itself does."""
     inside = (inner for inner in ast.walk(loop) if inner is not loop)
     return frozenset(name for inner in inside for name in _assigned(inner))
+
+
+@once
+def _bounds_within(loop: ast.AST) -> frozenset[str]:
+    """The names that stand in indices and slices of a loop."""
+    return frozenset(
+        name.id
+        for subscript in walk([loop])
+        if isinstance(subscript, ast.Subscript)
+        for name in walk([subscript.slice])
+        if isinstance(name, ast.Name)
+    )
 
 
 def _factors(node: ast.expr) -> Iterator[ast.expr]:

@@ -84,7 +84,7 @@ def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
         return Scalar(CONVERSIONS[name])
     argument = arguments.positional[0]
     operand = _meant(argument.value, name)
-    if operand is not argument.value and not ctx.loops:
+    if operand is not argument.value and not ctx.loops and _never_met(argument.value):
         ctx = ctx.demote(TAKEN_FOR_A_NUMBER)
     read = emit_read(
         ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=argument.node
@@ -92,6 +92,11 @@ def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
     if isinstance(argument.value, Scalar):
         return Scalar(CONVERSIONS[name], read=argument.value.read, tensor=argument.value.tensor)
     return Scalar(CONVERSIONS[name], read=None if read is None else arguments.node, tensor=read)
+
+
+def _never_met(value: Value) -> bool:
+    """Is it declared so, ``int | Tensor``, and has nobody seen which of them it is?"""
+    return isinstance(value, Union) and not value.met
 
 
 def _meant(value: Value, name: str) -> Value:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret.annotations import dotted_name
 from flake8_torchperf.interpret.environment import outcome
 from flake8_torchperf.interpret.parameters import literal_default
-from flake8_torchperf.interpret.values import Told
+from flake8_torchperf.interpret.values import UNKNOWN, NoneValue, Told, Union
 from flake8_torchperf.sites.once import returns_kept, waits_for_first_call
 from flake8_torchperf.suspects.walk import round_counters
 
@@ -129,6 +129,10 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
         case ast.Name() | ast.Attribute() if (found := _named(test, ctx)) is not None:
             return found
         case ast.Compare(
+            left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]
+        ) if _always_given(name, ctx):
+            return NEVER_LEFT_OUT, True
+        case ast.Compare(
             left=(ast.Name() | ast.Attribute()) as option, comparators=[ast.Constant(value=int())]
         ) if not WAITING.isdisjoint(dotted_name(option).rpartition(".")[2].split("_")):
             return WAITING_ASKED, True
@@ -195,6 +199,20 @@ FIRST = "on the first call, or in the first round"
 LOGGED = frozenset(("log", "logging", "report", "print", "plot"))
 WHETHER = frozenset(("should", "do", "need", "needs", "must", "is", "want", "to"))
 LOGGING_ASKED = "in a step that is logged"
+
+
+NEVER_LEFT_OUT = "where an argument is missing that every call here gives"
+
+
+def _always_given(name: str, ctx: Context) -> bool:
+    """Is an optional parameter of a private function, or of a method, given in each call here?"""
+    if ctx.node is None or ctx.depth or not ctx.calls:
+        return False
+    if ctx.owner is None and not ctx.node.name.startswith("_"):
+        return False  # it has a default for those who call it from elsewhere
+    given = ctx.machine.observed.get(ctx.calls[-1], {}).get(name, UNKNOWN)
+    options = given.options if isinstance(given, Union) else (given,)
+    return not any(option is UNKNOWN or isinstance(option, NoneValue) for option in options)
 
 
 def _off(name: str, ctx: Context) -> bool:

@@ -160,9 +160,9 @@ def _walrus(test: ast.NamedExpr, env: Env, ctx: Context, holds: bool) -> Env | N
 
 
 def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env | None:
-    counted_empty = _counts_nothing(test, holds)
-    if counted_empty is not None:
-        return _emptied(counted_empty, env, ctx)
+    emptied = _emptied(_counts_nothing(test, holds), env, ctx)
+    if emptied is not None:
+        return emptied
     text = _compared_with_text(test) if holds else None
     if isinstance(text, ast.Name) and isinstance(env.get(text.id), Tensor):
         return {**env, text.id: STR}  # whatever was thought of it: no tensor equals text
@@ -200,12 +200,14 @@ def _counts_nothing(test: ast.Compare, holds: bool) -> ast.expr | None:
     return None
 
 
-def _emptied(node: ast.expr, env: Env, ctx: Context) -> Env:
-    """The environment in which a list holds nothing."""
-    path = path_of(node)
-    value = UNKNOWN if path is None else expressions.evaluate(node, env, ctx.silent())
-    if path is None or not isinstance(value, Sequence) or value.kind not in ("list", "tuple"):
-        return dict(env)
+def _emptied(node: ast.expr | None, env: Env, ctx: Context) -> Env | None:
+    """The environment in which a list holds nothing; None where it is no list."""
+    path = None if node is None else path_of(node)
+    if node is None or path is None:
+        return None
+    value = expressions.evaluate(node, env, ctx.silent())
+    if not isinstance(value, Sequence) or value.kind not in ("list", "tuple"):
+        return None
     return {**env, path: replace(value, items=())}
 
 

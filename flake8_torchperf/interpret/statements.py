@@ -155,7 +155,7 @@ def _expression(node: ast.Expr, env: Env, ctx: Context) -> None:
 def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
     value = expressions.evaluate(node.value, env, _place_of_value(node, env, ctx))
     for target in node.targets:
-        if ctx.loops:
+        if ctx.loops and len(node.targets) == 1:  # of two names, a round may use the other
             loops.growth(target, node.value, env, ctx)
         if isinstance(value, Scalar) and value.read is not None:
             _running_total(target, node, value, ctx)

@@ -35,7 +35,8 @@ HOT_NAMES = ("forward", "*_step", "step", "*_loss", "loss", "loss_fn", "compute_
              "clip_grad*", "*grad_norm*")  # fmt: skip
 # Functions that run once, or when a person looks.
 COLD_NAMES = (
-    "__init__", "__new__", "__post_init__", "__repr__", "__str__", "__format__", "extra_repr",
+    "__init__", "__new__", "__post_init__", "post_init", "__repr__", "__str__", "__format__",
+    "extra_repr",
     "__setstate__", "__getstate__", "__reduce__", "__reduce_ex__", "__deepcopy__", "__copy__",
     "__del__", "__init_subclass__", "__set_name__", "setup", "setup_*", "_setup*", "teardown*",
     "configure_*", "set_*", "build", "build_*", "_build_*", "create_*", "_create_*", "make_*",

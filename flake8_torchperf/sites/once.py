@@ -22,13 +22,18 @@ def made_once(node: ast.If) -> bool:
     """
     if isinstance(node.test, ast.Attribute):
         return _turned_off(node)
-    paths = _awaited(node.test)
-    for statement in node.body if paths else ():
+    paths = {_public(path) for path in _awaited(node.test)}
+    for statement in walk(node.body) if paths else ():
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            if any(ast.unparse(target) in paths for target in targets):
+            if any(_public(ast.unparse(target)) in paths for target in targets):
                 return True
     return False
+
+
+def _public(path: str) -> str:
+    """``self.x`` of ``self._x``: a property has the name of what it gives."""
+    return path.replace("._", ".")
 
 
 def waits_for_first_call(test: ast.expr) -> bool | None:
@@ -55,13 +60,12 @@ def made_by_call(node: ast.If, methods: Callable[[str], Iterable[ast.AST]]) -> b
 
     Or the ``self._x`` behind a property. ``methods`` gives the methods of a name of this object.
     """
-    paths = {path.replace("._", ".") for path in _awaited(node.test)}
+    paths = {_public(path) for path in _awaited(node.test)}
     for statement in node.body if paths else ():
         match statement:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr=name))):
                 for method in methods(name):
-                    kept = {path.replace("._", ".") for path in _kept_paths(method)}
-                    if not kept.isdisjoint(paths):
+                    if not paths.isdisjoint(map(_public, _kept_paths(method))):
                         return True
     return False
 

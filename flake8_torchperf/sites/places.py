@@ -40,7 +40,7 @@ COLD_WORDS = frozenset((
 # Packages of modules that write to disk and read from it, or choose what is read.
 SAVING = frozenset((
     "checkpoint", "checkpoints", "checkpointing", "snapshot", "snapshots", "dist_checkpointing",
-    "dataset", "datasets", "data", "sampler", "samplers",
+    "dataset", "datasets", "data", "sampler", "samplers", "data_pipeline", "data_sampling",
 ))  # fmt: skip
 # Compilers and tracers of torch's own: a file that imports from them handles graphs and fake
 # tensors.
@@ -96,8 +96,17 @@ def _between_packages(path: Path, depth: int) -> list[str]:
         names.insert(0, folder.name)
         folder = folder.parent
         if (folder / "__init__.py").is_file():
-            return names
+            return [*_packages_above(folder), *names]
     return []
+
+
+def _packages_above(folder: Path) -> list[str]:
+    """A package and those it lies in, outermost first."""
+    names: list[str] = []
+    while (folder / "__init__.py").is_file() and folder.parent != folder:
+        names.insert(0, folder.name)
+        folder = folder.parent
+    return names
 
 
 MAX_BETWEEN = 3
