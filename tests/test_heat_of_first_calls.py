@@ -84,6 +84,16 @@ SILENT = {
             low = x.argmin()
             return {f"rate_{low}": x.sum()}  # TPF104
         """,
+    "how far a loop has come": """
+        class Net(nn.Module):
+            def convert_rows(self, x: Tensor, parts: list[Tensor]):
+                at = 0
+                for part in parts:
+                    n = int(part.sum())  # TPF101
+                    x[at] = part.mean()
+                    at += n
+                return x
+        """,
     "is it there at all": """
         def gather(rank: int, out: Tensor | None):
             if rank == 0:
@@ -126,6 +136,30 @@ SILENT = {
                     height = self.model(height, step)
                 return height
         """,
+    "an argument that every call gives": """
+        class Decoder(nn.Module):
+            def forward(self, x: Tensor, largest: int | None = None):
+                if largest is None:
+                    largest = int(x.max())  # TPF101
+                return F.one_hot(x, largest + 1)
+
+        class Net(nn.Module):
+            def __init__(self):
+                self.decoder = Decoder()
+
+            def predict_step(self, x: Tensor):
+                return self.decoder(x, largest=self.count(x))
+
+            def count(self, x: Tensor) -> int:
+                return len(x) if x.requires_grad else x.shape[0]
+        """,
+    "images for people, one by one": """
+        from torchvision.transforms.functional import to_pil_image
+
+        class Net(nn.Module):
+            def forward(self, images: list[Tensor]):
+                return [to_pil_image(image.float().cpu()) for image in images]  # TPF102
+        """,
     "flags that are asked for": """
         class Checker(nn.Module):
             def forward(self, images, x: Tensor):
@@ -167,6 +201,35 @@ REPORTED = {
                 if self.index is None:
                     self.warm_up(t)
                 return x
+        """,
+    "data that a test chooses": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                if x.any():  # TPF301
+                    return x * torch.tensor(self.factors, device=x.device)  # TPF502
+                return x
+        """,
+    "an argument that a call leaves out": """
+        class Decoder(nn.Module):
+            def forward(self, x: Tensor, largest: int | None = None):
+                if largest is None:
+                    largest = int(x.max())  # TPF101
+                return F.one_hot(x, largest + 1)
+
+        class Net(nn.Module):
+            def __init__(self):
+                self.decoder = Decoder()
+
+            def predict_step(self, x: Tensor, n: int):
+                y = self.decoder(x, largest=n).sum().item()  # TPF101
+                return y, self.decoder(x)
+        """,
+    "a total that places nothing": """
+        def counted(parts: list[Tensor]):
+            total = 0
+            for part in parts:
+                total += int(part.sum())  # TPF206
+            return total
         """,
     "numbers one by one": """
         def numbers(x: Tensor):
@@ -240,6 +303,23 @@ def test_reported_by_default(code: str) -> None:
                     resized = resize(frame.cpu().numpy())  # TPF102
                     rows.append(torch.from_numpy(resized).permute(2, 0, 1))
                 return torch.stack(rows).to(frames.device)
+        """,
+    "moved where its index lies": """
+        class Schedule:
+            def __init__(self):
+                self.table = torch.linspace(0, 1, 9)
+
+            def step(self, t: Tensor):
+                return self.table[t - 1].to(t.device)
+        """,
+    "a number for one outcome of a test": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                if x.any():  # TPF301
+                    shift = x.mean()
+                else:
+                    shift = torch.tensor([0.0]).to(x.device)
+                return x + shift
         """,
     "data of a tensor": """
         def f(x: Tensor, scale: Tensor):

@@ -96,7 +96,9 @@ def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 def _never_met(value: Value) -> bool:
     """Is it declared so, ``int | Tensor``, and has nobody seen which of them it is?"""
-    return isinstance(value, Union) and not value.met
+    if not isinstance(value, Union) or value.met:
+        return False
+    return any(isinstance(option, Scalar) for option in value.options)
 
 
 def _meant(value: Value, name: str) -> Value:

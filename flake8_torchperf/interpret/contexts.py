@@ -13,6 +13,7 @@ from flake8_torchperf.interpret.annotations import dotted_name
 from flake8_torchperf.interpret.environment import outcome
 from flake8_torchperf.interpret.parameters import literal_default
 from flake8_torchperf.interpret.values import UNKNOWN, NoneValue, Told, Union
+from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.sites.once import returns_kept, waits_for_first_call
 from flake8_torchperf.suspects.walk import round_counters
 
@@ -74,6 +75,8 @@ WAITING = frozenset((
 WARNING = frozenset((
     "warn", "warning", "warning_once", "warn_once", "error", "exception", "critical", "fatal",
 ))  # fmt: skip
+# The trait of a branch that a tensor's value decides: when it begins, nothing is queued any more.
+WAITED_FOR = "waited-for"
 # The trait of text that is kept under a name that says it is for a person.
 MESSAGE = "message"
 MESSAGES = frozenset((
@@ -324,6 +327,12 @@ def branch_context(
     if body and ctx.loops and ctx.sink is not None:
         return _leaving(ctx, body[-1])
     return ctx
+
+
+def after_test(ctx: Context, before: int) -> Context:
+    """The context of both branches of a test, ``before`` which there were so many sites."""
+    found = () if ctx.sink is None else ctx.sink[before:]
+    return ctx.mark(WAITED_FOR) if any(s.kind is SiteKind.BRANCH for s in found) else ctx
 
 
 def _leaving(ctx: Context, last: ast.stmt) -> Context:

@@ -11,6 +11,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpret.contexts import WAITED_FOR
 from flake8_torchperf.interpret.effects import may_fill
 from flake8_torchperf.interpret.emit import early, either, emit
 from flake8_torchperf.interpret.environment import path_of
@@ -26,6 +27,7 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
 )
 from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.sites.steps import plain_names
 from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
@@ -164,6 +166,8 @@ def to_device(
     """A copy from the host to a device."""
     if tensor.origin == EMPTY or _kept_there(arguments.node, owner, ctx):
         return
+    if isinstance(owner, ast.Subscript) and _beside_its_index(owner, arguments.node):
+        return
     traits = {"to-device"}
     if tensor.origin:
         traits.add(f"from-{tensor.origin}")
@@ -193,6 +197,8 @@ def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
         return ctx
     if tensor.origin == PYTHON and either(ctx.node, ctx).made_a_tensor(data):
         return ctx.demote("where a number is taken for a tensor, which a caller may give")
+    if WAITED_FOR in ctx.traits and _written_out(data):
+        return ctx.demote("after a test that has waited: a number for one of its outcomes")
     if tensor.scalar or "non-blocking" in traits:
         return ctx
     if _new_each_time(tensor, data, ctx):
@@ -200,6 +206,13 @@ def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
     if _fresh(ctx).varies(data):
         traits.add("varying")
     return ctx
+
+
+def _written_out(data: ast.expr) -> bool:
+    """``0.0``, ``[0.0]``: is the data nothing but literals?"""
+    if isinstance(data, (ast.List, ast.Tuple)):
+        return all(map(_written_out, data.elts))
+    return isinstance(data, ast.Constant)
 
 
 def _made_of(tensor: Tensor, ctx: Context) -> ast.expr | None:
@@ -260,6 +273,18 @@ def _moved(value: ast.expr, node: ast.Call, owner: ast.expr) -> str | None:
             each = elt is node and path_of(target) == path_of(owner)
             return path_of(source) if each and isinstance(source, ast.Attribute) else None
     return None
+
+
+def _beside_its_index(owner: ast.Subscript, call: ast.Call) -> bool:
+    """``table[t].to(t.device)``: what lies on the host no index on a device can index.
+
+    aten/src/ATen/native/IndexingUtils.h: "indices should be either on cpu or on the same device".
+    """
+    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+        match given:
+            case ast.Attribute(value=ast.Name(id=name), attr="device"):
+                return name in plain_names(owner.slice)
+    return False
 
 
 def _head(node: ast.expr) -> str | None:

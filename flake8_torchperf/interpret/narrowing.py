@@ -206,7 +206,7 @@ def _emptied(node: ast.expr | None, env: Env, ctx: Context) -> Env | None:
     if node is None or path is None:
         return None
     value = expressions.evaluate(node, env, ctx.silent())
-    if not isinstance(value, Sequence) or value.kind not in ("list", "tuple"):
+    if not isinstance(value, Sequence) or value.kind != "list":
         return None
     return {**env, path: replace(value, items=())}
 
