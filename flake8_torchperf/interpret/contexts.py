@@ -321,7 +321,7 @@ def branch_context(
             return ctx.mark(why) if why in (FALLBACK, WAITING_ASKED) else ctx.demote(why)
     if body is not None and ends_in_raise(body):
         return ctx.demote("on the way to an error").mark("error-message")
-    if body and _warns(body[0]) and not ctx.compiled:
+    if body and _only_warns(body) and not ctx.compiled:
         # In compiled code the warning itself is what costs: it ends the graph.
         return ctx.demote("on the way to a warning")
     if body and ctx.loops and ctx.sink is not None:
@@ -356,6 +356,16 @@ def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
     if guard is None or guard[0] == TRACING_ONLY:
         return ctx
     return branch_context(ctx, guard, None, holds=False)
+
+
+def _only_warns(body: Sequence[ast.stmt]) -> bool:
+    """Does a branch begin with a warning, or make no more than what goes into one?"""
+    for statement in body:
+        if _warns(statement):
+            return True
+        if not isinstance(statement, ast.Assign):
+            return False
+    return False
 
 
 def _warns(statement: ast.stmt) -> bool:

@@ -245,9 +245,19 @@ def function_heat(
             return Heat(Level.COLD, f"in {info.name}, {OUTSIDE}", around=Level.HOT)
         if not OFFLINE.isdisjoint(re.split(r"[._]", info.module.name)):
             return Heat(Level.COLD, f"in {info.name}, of a module that works on a model's weights")
+        if _is_utility(info):
+            # Set-up calls such helpers as well as steps do.
+            return Heat(Level.COLD, f"in {info.name}, a helper of anybody's", around=Level.HOT)
         return Heat(Level.HOT, f"in {info.name}, which computes on the tensors it is given")
     loops = not shows_check(info) and not ends_evaluation(info)
     return Heat(Level.COLD, f"in {info.name}", loops=loops)
+
+
+def _is_utility(info: FunctionInfo) -> bool:
+    """A public function of `utils.py`, by the module's own name: anybody may call it."""
+    own = info.module.name.rpartition(".")[2].lstrip("_")
+    public = info.owner is None and not info.name.startswith("_")
+    return public and UTILITIES.fullmatch(own) is not None
 
 
 # Decorators that try a function with smaller and smaller batches until memory suffices.
@@ -257,6 +267,10 @@ SEEKING = ("find_executable_", "find_batch_size", "find_optimal_batch", "auto_fi
 OFFLINE = frozenset((
     "quantization", "compression", "compressor", "compressors", "gptq", "awq", "autoround",
 ))  # fmt: skip
+# Names of modules that hold what any part of a program may call.
+UTILITIES = re.compile(r"(?:\w+_)?(?:utils?|utilities|misc|helpers?|tools?)")
+
+
 # Methods that are called once with all the data, as scikit-learn's are; their loops are over steps.
 # `fit_one_batch` and `fit_step` are not.
 FITTING = re.compile(r"fit(?!\w*(?:batch|step))(?:_\w+)?$")
