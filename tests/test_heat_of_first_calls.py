@@ -160,6 +160,59 @@ SILENT = {
             def forward(self, images: list[Tensor]):
                 return [to_pil_image(image.float().cpu()) for image in images]  # TPF102
         """,
+    "what is looked up before it is made": """
+        table = {}
+
+        class Gate(nn.Module):
+            def forward(self, x: Tensor):
+                noise = table.get(x.device)
+                if noise is None:
+                    noise = sampler(torch.ones(1, device=x.device).item())  # TPF101
+                    table[x.device] = noise
+                return noise(x)
+        """,
+    "text that is made of numbers": """
+        class Reward(nn.Module):
+            def forward(self, x: Tensor):
+                return self.tokenizer.decode(x.flatten().tolist())  # TPF102
+        """,
+    "where there is no device": """
+        class Search(nn.Module):
+            def forward(self, x: Tensor):
+                if x.device.type in ["cuda", "npu"]:
+                    return x.topk(3)
+                else:
+                    return x if x.max() > 0 else -x  # TPF301
+        """,
+    "where there is nothing to compute with": """
+        class Loss(nn.Module):
+            def forward(self, x: Tensor, boxes: Tensor):
+                if boxes.numel() == 0:
+                    return x.sum().item()  # TPF101
+                return x
+        """,
+    "what goes into a warning": """
+        class Loss(nn.Module):
+            def forward(self, x: Tensor, limit: int):
+                if limit < 3:
+                    spread = x.max().item()  # TPF101
+                    logger.warning(f"limit {limit}, spread {spread}")
+                return x
+        """,
+    "rows that are put away in pairs": """
+        def cached(keys: Tensor, values: Tensor):
+            return tuple(zip(keys, values))  # TPF201
+        """,
+    "a transform of a dataset": """
+        class VirtualNode(BaseTransform):
+            def forward(self, data: Tensor):
+                return int(data.max())  # TPF101
+        """,
+    "a debugging helper": """
+        class Net(nn.Module):
+            def _debug_dump(self, x: Tensor):
+                return x.max().item()  # TPF101
+        """,
     "flags that are asked for": """
         class Checker(nn.Module):
             def forward(self, images, x: Tensor):
@@ -320,6 +373,25 @@ def test_reported_by_default(code: str) -> None:
                 else:
                     shift = torch.tensor([0.0]).to(x.device)
                 return x + shift
+        """,
+    "a total of what a function has read": """
+        def mean_of(x: Tensor) -> float:
+            return x.mean().item()  # TPF101
+
+        def total(xs: list[Tensor]):
+            found = 0.0
+            for x in xs:
+                found += mean_of(x)
+            return found
+        """,
+    "one of the host's tables": """
+        class Augment(nn.Module):
+            def table(self) -> dict[str, tuple[Tensor, bool]]:
+                return {"shear": (torch.linspace(0, 1, 9), True), "turn": (torch.arange(9), False)}
+
+            def forward(self, x: Tensor, name: str):
+                strengths, signed = self.table()[name]
+                return x * float(strengths[3].item())
         """,
     "data of a tensor": """
         def f(x: Tensor, scale: Tensor):

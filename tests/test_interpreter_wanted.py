@@ -180,7 +180,7 @@ NOT_ASKED = {
                 n = int(y.max())
                 rows = rows + n  # TPF206
                 for k in sizes(y):
-                    rows += k  # TPF206
+                    rows += k
                 start = 0
                 for k in sizes(y):
                     start += k

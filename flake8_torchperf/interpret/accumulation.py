@@ -73,12 +73,14 @@ def _terms(node: ast.AugAssign | ast.Assign, total: str) -> Iterator[ast.expr]:
                 yield from _factors(left)
 
 
-def runs_up(node: ast.stmt, total: ast.expr, ctx: Context) -> bool:
+def runs_up(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> bool:
     """Does a total grow by what each round reads?
 
     ``sizes[i] += n``, with ``i`` counting the rounds, is no total, and of ``for n in x.tolist():
     total += n`` all that is added was read before the loop.
     """
+    if value.read is not None and id(value.read) not in _nodes_within(ctx.loops[0].node):
+        return False  # the function that was called has waited
     if isinstance(total, ast.Subscript) and changes_in(total.slice, ctx.loops[-1].node):
         return False
     if not isinstance(node, (ast.Assign, ast.AugAssign)):
@@ -104,6 +106,11 @@ def _assigned_within(loop: ast.AST) -> frozenset[str | None]:
     """The names that a round assigns; not those that the loop itself does."""
     inside = (inner for inner in ast.walk(loop) if inner is not loop)
     return frozenset(name for inner in inside for name in _assigned(inner))
+
+
+@once
+def _nodes_within(loop: ast.AST) -> frozenset[int]:
+    return frozenset(map(id, walk([loop])))
 
 
 @once

@@ -15,7 +15,7 @@ from flake8_torchperf.interpret.parameters import literal_default
 from flake8_torchperf.interpret.values import UNKNOWN, NoneValue, Told, Union
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.sites.once import returns_kept, waits_for_first_call
-from flake8_torchperf.suspects.walk import round_counters
+from flake8_torchperf.suspects.walk import round_counters, walk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -139,6 +139,8 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
             left=(ast.Name() | ast.Attribute()) as option, comparators=[ast.Constant(value=int())]
         ) if not WAITING.isdisjoint(dotted_name(option).rpartition(".")[2].split("_")):
             return WAITING_ASKED, True
+        case ast.Compare() if (empty := _without_elements(test)) is not None:
+            return "where there is nothing to compute with", empty
         case ast.Compare(left=ast.BinOp(op=ast.Mod()) as every, ops=[ast.Eq()]):
             if _counts_steps(every):
                 return "once in several steps", True
@@ -254,6 +256,8 @@ def _on_host(test: ast.expr) -> tuple[str, bool] | None:
         ):
             if all(isinstance(kind, ast.Constant) and kind.value in LACKING for kind in kinds):
                 return FALLBACK, True
+            if any(isinstance(kind, ast.Constant) and kind.value == "cuda" for kind in kinds):
+                return NO_DEVICE, False
         case ast.Compare(
             left=ast.Attribute(attr="type"),
             ops=[ast.Eq()],
@@ -321,7 +325,7 @@ def branch_context(
             return ctx.mark(why) if why in (FALLBACK, WAITING_ASKED) else ctx.demote(why)
     if body is not None and ends_in_raise(body):
         return ctx.demote("on the way to an error").mark("error-message")
-    if body and _only_warns(body) and not ctx.compiled:
+    if body and not ctx.compiled and _only_warns(body, ctx.node):
         # In compiled code the warning itself is what costs: it ends the graph.
         return ctx.demote("on the way to a warning")
     if body and ctx.loops and ctx.sink is not None:
@@ -332,7 +336,25 @@ def branch_context(
 def after_test(ctx: Context, before: int) -> Context:
     """The context of both branches of a test, ``before`` which there were so many sites."""
     found = () if ctx.sink is None else ctx.sink[before:]
-    return ctx.mark(WAITED_FOR) if any(s.kind is SiteKind.BRANCH for s in found) else ctx
+    return ctx.mark(WAITED_FOR) if any(site.kind in DECIDING for site in found) else ctx
+
+
+# What in a test makes Python wait before either branch begins.
+DECIDING = (SiteKind.BRANCH, SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
+
+
+def _without_elements(test: ast.Compare) -> bool | None:
+    """``x.numel() == 0``, ``len(x) > 0``: for which outcome is there nothing to compute with?"""
+    match test:
+        case ast.Compare(
+            left=ast.Call(func=ast.Attribute(attr="numel") | ast.Name(id="len")),
+            ops=[op],
+            comparators=[ast.Constant(value=0)],
+        ):
+            if isinstance(op, (ast.Gt, ast.NotEq)):
+                return False
+            return True if isinstance(op, ast.Eq) else None
+    return None
 
 
 def _leaving(ctx: Context, last: ast.stmt) -> Context:
@@ -358,14 +380,25 @@ def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
     return branch_context(ctx, guard, None, holds=False)
 
 
-def _only_warns(body: Sequence[ast.stmt]) -> bool:
+def _only_warns(body: Sequence[ast.stmt], function: ast.AST | None) -> bool:
     """Does a branch begin with a warning, or make no more than what goes into one?"""
-    for statement in body:
+    for position, statement in enumerate(body):
         if _warns(statement):
-            return True
+            return not position or _used_here_alone(body[:position], body, function)
         if not isinstance(statement, ast.Assign):
             return False
     return False
+
+
+def _used_here_alone(
+    made: Sequence[ast.stmt], body: Sequence[ast.stmt], function: ast.AST | None
+) -> bool:
+    """Are the names that these assignments bind mentioned nowhere but in the branch?"""
+    names = {n.id for n in walk(made) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    inside = {id(n) for n in walk(body)}
+    return function is not None and not any(
+        isinstance(n, ast.Name) and n.id in names and id(n) not in inside for n in walk([function])
+    )
 
 
 def _warns(statement: ast.stmt) -> bool:

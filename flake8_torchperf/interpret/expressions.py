@@ -19,7 +19,13 @@ from flake8_torchperf.interpret import (
     operators,
     subscripts,
 )
-from flake8_torchperf.interpret.contexts import LATER, TRACING_ONLY, branch_context, guard_of
+from flake8_torchperf.interpret.contexts import (
+    LATER,
+    TRACING_ONLY,
+    after_test,
+    branch_context,
+    guard_of,
+)
 from flake8_torchperf.interpret.emit import emit_read
 from flake8_torchperf.interpret.environment import Env, bind, path_of
 from flake8_torchperf.interpret.iteration import element_of, unpack_reads
@@ -216,8 +222,10 @@ def _conditional(node: ast.IfExp, env: Env, ctx: Context) -> Value:
 
 def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
     """The values that ``a if test else b`` may have."""
+    before = len(ctx.sink or ())
     truth(node.test, env, ctx, "ifexp")
     guard = guard_of(node.test, env, ctx)
+    ctx = after_test(ctx, before)
     traced = guard[1] if guard is not None and guard[0] == TRACING_ONLY else None
     found: list[Value] = []
     for branch, holds in ((node.body, True), (node.orelse, False)):

@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.contexts import GIVEN_AWAY
+from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.values import UNKNOWN, External, Value
 from flake8_torchperf.sites.names import PACKING
 from flake8_torchperf.suspects.walk import once, walk
@@ -41,7 +42,11 @@ TAKING_HOST = frozenset((
     "torch.cuda.set_rng_state", "torch.cuda.random.set_rng_state",
 ))  # fmt: skip
 # Methods that hand on what they are given, to another thread, another process or a file.
-SENDING = frozenset(("put", "put_nowait", "send", "write", "writerow", "writelines"))
+SENDING = frozenset((
+    "put", "put_nowait", "send", "write", "writerow", "writelines",
+))  # fmt: skip
+# Methods of a tokenizer that make text of numbers.
+DECODING = frozenset(("decode", "batch_decode"))
 
 
 def for_arguments(callee: Value, node: ast.Call, ctx: Context) -> Context:
@@ -52,10 +57,17 @@ def for_arguments(callee: Value, node: ast.Call, ctx: Context) -> Context:
     """
     if isinstance(callee, External) and "pil" in callee.name.rpartition(".")[2].split("_"):
         return ctx.mark(GIVEN_AWAY).but(given=0)  # images for people, one by one
-    sent = callee is UNKNOWN and isinstance(node.func, ast.Attribute) and node.func.attr in SENDING
+    sent = callee is UNKNOWN and isinstance(node.func, ast.Attribute) and _sends(node.func)
     if sent or _takes_host(callee) or _wants_tensors(node.keywords):
         return ctx.mark(GIVEN_AWAY).but(given=len(ctx.loops))
     return ctx.unmark(GIVEN_AWAY) if GIVEN_AWAY in ctx.traits else ctx
+
+
+def _sends(method: ast.Attribute) -> bool:
+    """``queue.put(x)``, ``self.tokenizer.decode(ids)``."""
+    if method.attr in DECODING:
+        return "tokenizer" in (path_of(method.value) or "").lower()
+    return method.attr in SENDING
 
 
 def _wants_tensors(keywords: list[ast.keyword]) -> bool:

@@ -150,7 +150,7 @@ def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:
     """
     rest = stated.any_value()
     items = tuple((key, rest if value is UNKNOWN else value) for key, value in found.items)
-    element = rest if found.element is UNKNOWN else found.element
+    element = rest if found.element is UNKNOWN and not found.made else found.element
     return replace(found, element=element, items=items)
 
 

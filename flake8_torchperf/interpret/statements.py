@@ -68,7 +68,7 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
 )
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.sites.once import in_first_round, made_once
+from flake8_torchperf.sites.once import first_only
 from flake8_torchperf.suspects.modulemap import ClassInfo, local_class
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _running_total(target: ast.expr, node: ast.Assign, value: Scalar, ctx: Conte
 
 
 def _accumulation(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> None:
-    if value.read is None or not ctx.loops or not accumulation.runs_up(node, total, ctx):
+    if value.read is None or not ctx.loops or not accumulation.runs_up(node, total, value, ctx):
         return
     operand = UNKNOWN if value.tensor is None else value.tensor
     emit(
@@ -327,8 +327,7 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
 def _first(node: ast.If, ctx: Context) -> tuple[str, bool] | None:
     """The guard of a branch that only the first call, or the first round of its loop, takes."""
     loop = ctx.loops[-1].node if ctx.loops else None
-    first = made_once(node) or in_first_round(node, loop, ctx.node)
-    return (FIRST, True) if first else None
+    return (FIRST, True) if first_only(node, loop, ctx.node) else None
 
 
 def _after(

@@ -393,4 +393,6 @@ def _mapping_item(base: Mapping_, indices: list[Index]) -> Value:
                 items = dict(base.items)
                 if key in items:
                     return items[key]
+            case _ if base.made and base.items:
+                return base.any_value()
     return base.element

@@ -46,7 +46,7 @@ COLD_NAMES = (
     "*snapshot*",
     "convert_*", "print_*", "_print_*", "log_*", "_log_*", "plot*", "_plot*",
     "visuali*", "draw_*", "show_*", "display*", "test_*", "test", "summary", "*_summary",
-    "describe", "describe_*", "warn_*", "_warn_*",
+    "describe", "describe_*", "debug_*", "*_debug", "warn_*", "_warn_*",
     "_test_*", "_run_test*", "assert_*", "assert[A-Z]*", "compare_*", "*offload*", "export*",
     "_reduce_*", "*_repr*",
     "*_str", "_str*", "*_str_*", "equal", "equals", "*_test",
@@ -184,7 +184,8 @@ SAVED = ("checkpoint", "Checkpoint", "StateDict")
 RAW = frozenset(("text", "texts", "images", "audio", "audios", "videos", "raw_speech"))
 PREPARING = ("ImageProcessor", "VideoProcessor", "Collator", "Collater")
 HOST_CLASSES = (
-    "Dataset", "Tokenizer", "SequenceFeatureExtractor", "Checker",
+    "Dataset", "Tokenizer", "BaseTransform", "ImageTransform", "SequenceFeatureExtractor",
+    "Checker",
     "Monitor", "Logger", "Profiler", "Writer", "Evaluator", "Tester",
     "BatchSampler", "DistributedSampler",
     "RandomSampler", "SequentialSampler", "NeighborSampler",
@@ -230,7 +231,7 @@ def function_heat(
     if any(d.rpartition(".")[2].startswith(SEEKING) for d in info.decorators):
         return Heat(Level.COLD, f"in {info.name}, which is tried until it fits")
     named = named_heat(info.name, hot, cold)
-    if named is not None and not (info.name == "__call__" and stays_cold(info)):
+    if named is not None and not (info.name in CALLED and stays_cold(info)):
         return named
     if _keeps_result(info):
         return Heat(Level.COLD, f"in {info.name}, {RESULT_KEPT}")
@@ -260,6 +261,8 @@ def _is_utility(info: FunctionInfo) -> bool:
     return public and UTILITIES.fullmatch(own) is not None
 
 
+# What runs where an object is called, be it a module or a collator.
+CALLED = ("__call__", "forward")
 # Decorators that try a function with smaller and smaller batches until memory suffices.
 SEEKING = ("find_executable_", "find_batch_size", "find_optimal_batch", "auto_find_")
 # Words of a module's name that say it: a model is quantised, or its weights packed, once. What runs

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 
+def first_only(node: ast.If, loop: ast.AST | None, function: ast.AST | None) -> bool:
+    """Does a branch run on the first call alone, or in the first round of the loop around it?"""
+    if made_once(node) or in_first_round(node, loop, function):
+        return True
+    return function is not None and kept_in_table(node, function)
+
+
 def made_once(node: ast.If) -> bool:
     """``if self.x is None:`` above ``self.x = ...``: what is made there is made once.
 
@@ -29,6 +36,39 @@ def made_once(node: ast.If) -> bool:
             if any(_public(ast.unparse(target)) in paths for target in targets):
                 return True
     return False
+
+
+def kept_in_table(node: ast.If, function: ast.AST) -> bool:
+    """``if found is None:`` above ``table[key] = found``, where ``found = table.get(key)``."""
+    match node.test:
+        case ast.Compare(
+            left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]
+        ):
+            tables = _looked_up(function).get(name, frozenset())
+        case _:
+            return False
+    return any(
+        isinstance(statement, ast.Assign)
+        and any(
+            isinstance(target, ast.Subscript) and ast.unparse(target.value) in tables
+            for target in statement.targets
+        )
+        for statement in (walk(node.body) if tables else ())
+    )
+
+
+@once
+def _looked_up(function: ast.AST) -> dict[str, frozenset[str]]:
+    """The tables that names of a function are looked up in: ``found = table.get(key)``."""
+    found: dict[str, frozenset[str]] = {}
+    for node in walk([function]):
+        match node:
+            case ast.Assign(
+                targets=[ast.Name(id=name)],
+                value=ast.Call(func=ast.Attribute(value=table, attr="get")),
+            ):
+                found[name] = found.get(name, frozenset()) | {ast.unparse(table)}
+    return found
 
 
 def _public(path: str) -> str:
