@@ -213,6 +213,25 @@ SILENT = {
             def _debug_dump(self, x: Tensor):
                 return x.max().item()  # TPF101
         """,
+    "a flag that the function turns on": """
+        class Optimizer:
+            def masks(self, x: Tensor):
+                return x[x > 0]  # TPF402
+
+            def step(self, x: Tensor):
+                if not self.started:
+                    self.mask = self.masks(x)
+                    self.limit = x.max().item()  # TPF101
+                self.started = True
+                return x * self.limit
+        """,
+    "text of a check that has failed": """
+        class Blur(nn.Module):
+            def forward(self, x: Tensor, sigma: float):
+                if sigma < 0:
+                    LIB_CHECK(False, f"sigma must be positive for {x}")  # TPF104
+                return x * sigma
+        """,
     "flags that are asked for": """
         class Checker(nn.Module):
             def forward(self, images, x: Tensor):
@@ -392,6 +411,29 @@ def test_reported_by_default(code: str) -> None:
             def forward(self, x: Tensor, name: str):
                 strengths, signed = self.table()[name]
                 return x * float(strengths[3].item())
+        """,
+    "a record is not repeated": """
+        class Scale(NamedTuple):
+            init: float
+            free: bool
+
+        class Kernel(nn.Module):
+            def __init__(self):
+                self.variance = Scale(1.0, True)
+
+            def forward(self, x: Tensor):
+                return self.variance * x.long().squeeze(1)
+        """,
+    "pairs of sizes in every call": """
+        def attended(x: Tensor, shapes: Tensor):
+            return [x[: h * w] for h, w in shapes]
+
+        def decoded(x: Tensor, maps: list[Tensor]):
+            shapes = []
+            for one in maps:
+                h, w = one.shape[-2:]
+                shapes.append((h, w))
+            return attended(x, shapes), x.sum().item()  # TPF101
         """,
     "data of a tensor": """
         def f(x: Tensor, scale: Tensor):

@@ -424,18 +424,19 @@ def _begins(text: ast.expr) -> str:
     return ""
 
 
+CHECKS = re.compile(r"(?:^|_)(?:check|assert)(?:_|$)")
+
+
 def ends_in_raise(body: Sequence[ast.stmt]) -> bool:
-    """Does the block always raise? So do ``assert False`` and ``torch._assert(False, text)``."""
+    """Does the block always raise? So do ``assert False`` and ``torch._assert(False, text)``.
+
+    And ``check(False, text)``, whatever its prefix.
+    """
     match body[-1] if body else None:
         case ast.Raise():
             return True
         case ast.Assert(test=ast.Constant(value=False)):
             return True
-        case ast.Expr(
-            value=ast.Call(
-                func=ast.Attribute(value=ast.Name(id="torch"), attr="_assert"),
-                args=[ast.Constant(value=False), *_],
-            )
-        ):
-            return True
+        case ast.Expr(value=ast.Call(func=func, args=[ast.Constant(value=False), *_])):
+            return CHECKS.search(dotted_name(func).rpartition(".")[2].lower()) is not None
     return False

@@ -319,6 +319,8 @@ def _numbers_for_tensors(given: Value, declared: Value) -> bool:
             return any(isinstance(option, Tensor) for option in options)
         case Sequence(kind=kind, element=Scalar(tensor=None), items=items), Tensor():
             return kind == "tuple" or bool(items)  # a shape is a tuple of any length
+        case Sequence(element=Sequence(element=Scalar(tensor=None))), Tensor():
+            return True
         case Sequence(element=Scalar(tensor=None)), Sequence(element=Tensor()):
             return True
     return False

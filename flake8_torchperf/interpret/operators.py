@@ -141,7 +141,7 @@ def _repeated(left: Value, right: Value) -> Value | None:
     for one, other in ((left, right), (right, left)):
         if isinstance(other, Tensor) and other.scalar is not False and other.dtype != "float":
             match one:
-                case Sequence(kind="list" | "tuple"):
+                case Sequence(kind="list" | "tuple", names=()):  # nobody repeats a record
                     return replace(one, items=None)
                 case Scalar(kind="str"):
                     return STR

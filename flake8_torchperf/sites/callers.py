@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.sites.once import made_by_call, made_once, waits_for_first_call
+from flake8_torchperf.sites.once import made_by_call, made_once, turned_on, waits_for_first_call
 from flake8_torchperf.sites.steps import (
     around_steps,
     is_entry_point,
@@ -184,8 +184,10 @@ def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
 def _made_by_call(node: ast.If, place: _Place, related: dict[str, list[ClassInfo]]) -> bool:
     """Does a branch have a method of the same object make what it misses?"""
     owner = None if place.info is None else place.info.owner
-    if owner is None:
+    if owner is None or place.info is None:
         return False
+    if turned_on(node, place.info.node):
+        return True
     classes = related.get(owner.name, [])
     return made_by_call(
         node, lambda name: [one.methods[name].node for one in classes if name in one.methods]

@@ -231,7 +231,7 @@ def function_heat(
     if any(d.rpartition(".")[2].startswith(SEEKING) for d in info.decorators):
         return Heat(Level.COLD, f"in {info.name}, which is tried until it fits")
     named = named_heat(info.name, hot, cold)
-    if named is not None and not (info.name in CALLED and stays_cold(info)):
+    if named is not None and not (_is_called(info) and stays_cold(info)):
         return named
     if _keeps_result(info):
         return Heat(Level.COLD, f"in {info.name}, {RESULT_KEPT}")
@@ -254,6 +254,13 @@ def function_heat(
     return Heat(Level.COLD, f"in {info.name}", loops=loops)
 
 
+def _is_called(info: FunctionInfo) -> bool:
+    """What runs where an object is called, be it a module, a collator or a data transform."""
+    if info.name == "forward" and info.owner is not None:
+        return any(base.rpartition(".")[2] == "BaseTransform" for base in info.owner.bases)
+    return info.name == "__call__"
+
+
 def _is_utility(info: FunctionInfo) -> bool:
     """A public function of `utils.py`, by the module's own name: anybody may call it."""
     own = info.module.name.rpartition(".")[2].lstrip("_")
@@ -261,8 +268,6 @@ def _is_utility(info: FunctionInfo) -> bool:
     return public and UTILITIES.fullmatch(own) is not None
 
 
-# What runs where an object is called, be it a module or a collator.
-CALLED = ("__call__", "forward")
 # Decorators that try a function with smaller and smaller batches until memory suffices.
 SEEKING = ("find_executable_", "find_batch_size", "find_optimal_batch", "auto_find_")
 # Words of a module's name that say it: a model is quantised, or its weights packed, once. What runs

@@ -18,7 +18,29 @@ def first_only(node: ast.If, loop: ast.AST | None, function: ast.AST | None) -> 
     """Does a branch run on the first call alone, or in the first round of the loop around it?"""
     if made_once(node) or in_first_round(node, loop, function):
         return True
-    return function is not None and kept_in_table(node, function)
+    return function is not None and (kept_in_table(node, function) or turned_on(node, function))
+
+
+def turned_on(node: ast.If, function: ast.AST) -> bool:
+    """``if not self.started:`` in a function that says ``self.started = True`` somewhere."""
+    match node.test:
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute() as flag):
+            return ast.unparse(flag) in _made_true(function)
+    return False
+
+
+@once
+def _made_true(function: ast.AST) -> frozenset[str]:
+    """The attributes that a function assigns True."""
+    return frozenset(
+        ast.unparse(target)
+        for node in walk([function])
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and node.value.value is True
+        for target in node.targets
+        if isinstance(target, ast.Attribute)
+    )
 
 
 def made_once(node: ast.If) -> bool:
