@@ -84,16 +84,6 @@ SILENT = {
             low = x.argmin()
             return {f"rate_{low}": x.sum()}  # TPF104
         """,
-    "how far a loop has come": """
-        class Net(nn.Module):
-            def convert_rows(self, x: Tensor, parts: list[Tensor]):
-                at = 0
-                for part in parts:
-                    n = int(part.sum())  # TPF101
-                    x[at] = part.mean()
-                    at += n
-                return x
-        """,
     "is it there at all": """
         def gather(rank: int, out: Tensor | None):
             if rank == 0:
@@ -296,6 +286,16 @@ REPORTED = {
                 y = self.decoder(x, largest=n).sum().item()  # TPF101
                 return y, self.decoder(x)
         """,
+    "how far a loop has come, where it is read": """
+        class Net(nn.Module):
+            def forward(self, x: Tensor, parts: list[Tensor]):
+                at = 0
+                for part in parts:
+                    n = int(part.sum())  # TPF101
+                    x[at : at + n] = part.mean()
+                    at += n
+                return x
+        """,
     "a total that places nothing": """
         def counted(parts: list[Tensor]):
             total = 0
@@ -329,11 +329,13 @@ def test_reported_by_default(code: str) -> None:
 
 @table({
     "a tensor of an empty list": """
-        def f(parts: list[Tensor], device):
-            joined = torch.stack(parts) if len(parts) > 0 else torch.tensor(parts, device=device)
-            if len(parts) == 0:
-                return torch.tensor(parts, device=device)
-            return joined
+        class Net(nn.Module):
+            def forward(self, xs: list[Tensor], order: int):
+                parts = []
+                for i in range(order):
+                    parts.append(xs[i].sum())
+                device = xs[0].device
+                return torch.stack(parts) if len(parts) > 0 else torch.tensor(parts, device=device)
         """,
     "a number for a tensor": """
         class Net(nn.Module):
@@ -394,7 +396,7 @@ def test_reported_by_default(code: str) -> None:
                 return x + shift
         """,
     "a total of what a function has read": """
-        def mean_of(x: Tensor) -> float:
+        def mean_of(x: Tensor):
             return x.mean().item()  # TPF101
 
         def total(xs: list[Tensor]):
@@ -413,16 +415,19 @@ def test_reported_by_default(code: str) -> None:
                 return x * float(strengths[3].item())
         """,
     "a record is not repeated": """
-        class Scale(NamedTuple):
-            init: float
-            free: bool
+        from typing import NamedTuple
+
+        class Learnt(NamedTuple):
+            start: Tensor | None = None
+            positive: bool = True
 
         class Kernel(nn.Module):
-            def __init__(self):
-                self.variance = Scale(1.0, True)
+            def __init__(self, variance=None):
+                variance = torch.tensor(1.0) if variance is None else variance
+                self.variance = Learnt(variance, True)
 
-            def forward(self, x: Tensor):
-                return self.variance * x.long().squeeze(1)
+            def forward(self, x):
+                return self.variance * x.abs().squeeze(1)
         """,
     "pairs of sizes in every call": """
         def attended(x: Tensor, shapes: Tensor):
