@@ -183,12 +183,11 @@ def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
 
 def _made_by_call(node: ast.If, place: _Place, related: dict[str, list[ClassInfo]]) -> bool:
     """Does a branch have a method of the same object make what it misses?"""
-    owner = None if place.info is None else place.info.owner
-    if owner is None or place.info is None:
+    if place.info is None or place.info.owner is None:
         return False
     if turned_on(node, place.info.node):
         return True
-    classes = related.get(owner.name, [])
+    classes = related.get(place.info.owner.name, [])
     return made_by_call(
         node, lambda name: [one.methods[name].node for one in classes if name in one.methods]
     )
@@ -232,14 +231,9 @@ def _record(
         case ast.Name(id=name):
             if name in module.functions:
                 calls.sites.setdefault(module.functions[name].key, []).append(site)
-        case ast.Attribute(value=ast.Name(id=owner), attr=name):
-            found = _called(owner, name, place, module, related) or _private(name, module)
-            for info in found:
-                calls.sites.setdefault(info.key, []).append(site)
-            if not found:
-                calls.loose.add(name)
-        case ast.Attribute(attr=name):
-            found = _private(name, module)
+        case ast.Attribute(value=owner, attr=name):
+            by_name = owner.id if isinstance(owner, ast.Name) else ""
+            found = _called(by_name, name, place, module, related) or _private(name, module)
             for info in found:
                 calls.sites.setdefault(info.key, []).append(site)
             if not found:
