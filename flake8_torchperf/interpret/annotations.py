@@ -287,10 +287,9 @@ def _generic(
 
 def _takes_text(parameters: ast.expr) -> bool:
     """``Callable[[str, str], Tensor]``: is it called with text and nothing else?"""
-    match parameters:
-        case ast.List(elts=[_, *_] as elts):
-            return all(isinstance(e, ast.Name) and e.id == "str" for e in elts)
-    return False
+    if not isinstance(parameters, ast.List) or not parameters.elts:
+        return False
+    return all(isinstance(one, ast.Name) and one.id == "str" for one in parameters.elts)
 
 
 def _tuple(arguments: list[ast.expr], value: Callable[[ast.expr], Value]) -> Value:
