@@ -6,7 +6,9 @@ second are reported in both. Those of the third are reported in neither.
 
 from __future__ import annotations
 
-from linting import ALL, HOT, check, findings, program, table
+from pathlib import Path
+
+from linting import ALL, HOT, check, findings, in_package, program, table
 
 SILENT = {
     "what a method makes on the first call": """
@@ -457,3 +459,35 @@ def test_reported_by_default(code: str) -> None:
 })  # fmt: skip
 def test_no_reads(code: str) -> None:
     check(code, ALL)
+
+
+HELPERS = program("""
+    def spread(x: Tensor):
+        return x[x > 0].std()
+
+    def _spread(x: Tensor):
+        return x[x > 0].mean()
+
+    def middle(x: Tensor):
+        return x[x > 0].median()
+
+    class Net(nn.Module):
+        def forward(self, x: Tensor):
+            return middle(x)
+    """)
+
+
+def test_public_helpers_of_utilities(tmp_path: Path) -> None:
+    lines = [8, 11, 14]
+    for name, hot in (("utils.py", lines[1:]), ("image_helpers.py", lines[1:]), ("norm.py", lines)):
+        file = in_package(tmp_path / name, f"lib/{name}", HELPERS)
+        found = findings(HELPERS, HOT, file)
+        assert [int(one.partition(":")[0]) for one in found] == hot
+        assert len(findings(HELPERS, ALL, file)) == len(lines)
+
+
+def test_a_folder_belongs_to_all_packages_above_it(tmp_path: Path) -> None:
+    file = in_package(tmp_path, "lib/data/parse/shapes/match.py", HELPERS)
+    (tmp_path / "lib/data/parse/shapes/__init__.py").unlink()
+    assert findings(HELPERS, HOT, file) == []
+    assert len(findings(HELPERS, ALL, file)) == 3
