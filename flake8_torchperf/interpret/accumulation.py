@@ -16,6 +16,7 @@ from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.values import NDArray, Reason, Scalar, Strength, Tensor, Value
 from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.sites.steps import plain_names
 from flake8_torchperf.suspects.walk import changes_in, children, once, walk
 
 if TYPE_CHECKING:
@@ -117,11 +118,10 @@ def _nodes_within(loop: ast.AST) -> frozenset[int]:
 def _bounds_within(loop: ast.AST) -> frozenset[str]:
     """The names that stand in indices and slices of a loop."""
     return frozenset(
-        name.id
+        name
         for subscript in walk([loop])
         if isinstance(subscript, ast.Subscript)
-        for name in walk([subscript.slice])
-        if isinstance(name, ast.Name)
+        for name in plain_names(subscript.slice)
     )
 
 

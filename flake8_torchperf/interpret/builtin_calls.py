@@ -50,8 +50,8 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
     weaken,
 )
+from flake8_torchperf.sites.kept import listed_calls
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -207,8 +207,8 @@ def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
         if name == "zip" and not all(_sets_no_pace(a.value) for a in sources):
             iterated = []  # a list among them sets the number of rounds, and cannot be vectorised
         for argument in iterated[:1]:  # one loop, one finding, however many it runs over
-            put_away = name == "zip" and id(arguments.node) in _put_away(ctx)
-            place = ctx.demote(KEPT) if put_away else ctx
+            put_away = ctx.node is not None and id(arguments.node) in listed_calls(ctx.node)
+            place = ctx.demote(KEPT) if name == "zip" and put_away else ctx
             unpack_reads(argument.value, name, argument.node, place)
         elements = [element_of(a.value) for a in sources]
         match name:
@@ -225,21 +225,6 @@ def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
         return Sequence("iterator", elements[0] if elements else UNKNOWN)
 
     return handler
-
-
-def _put_away(ctx: Context) -> frozenset[int]:
-    """The calls of a function that a list or a tuple is made of: ``tuple(zip(keys, values))``."""
-    return frozenset() if ctx.node is None else _listed(ctx.node)
-
-
-@once
-def _listed(function: ast.AST) -> frozenset[int]:
-    found: set[int] = set()
-    for call in walk([function]):
-        match call:
-            case ast.Call(func=ast.Name(id="list" | "tuple"), args=[ast.Call() as inner]):
-                found.add(id(inner))
-    return frozenset(found)
 
 
 def _sets_no_pace(value: Value) -> bool:

@@ -181,8 +181,10 @@ def told_by_use(node: ast.Call, arguments: Arguments, env: Env, ctx: Context) ->
 
 def _is_data(given: ast.expr, env: Env) -> None:
     """``torch.tensor(scale)``: whatever its annotation says, it is numbers (torch warns else)."""
-    value = env.get(given.id) if isinstance(given, ast.Name) else None
-    if not isinstance(given, ast.Name) or not isinstance(value, Tensor) or value.chain:
+    if not isinstance(given, ast.Name):
+        return
+    value = env.get(given.id)
+    if not isinstance(value, Tensor) or value.chain:
         return
     told = (value.reason, value.reason.because)
     if any(r is not None and r.fact.startswith("annotation of parameter") for r in told):

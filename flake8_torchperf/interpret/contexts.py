@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.interpret.annotations import dotted_name
 from flake8_torchperf.interpret.environment import outcome
 from flake8_torchperf.interpret.parameters import literal_default
+from flake8_torchperf.interpret.shapes import counts_nothing
 from flake8_torchperf.interpret.values import UNKNOWN, NoneValue, Told, Union
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.sites.once import returns_kept, waits_for_first_call
@@ -139,8 +140,8 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
             left=(ast.Name() | ast.Attribute()) as option, comparators=[ast.Constant(value=int())]
         ) if not WAITING.isdisjoint(dotted_name(option).rpartition(".")[2].split("_")):
             return WAITING_ASKED, True
-        case ast.Compare() if (empty := _without_elements(test)) is not None:
-            return "where there is nothing to compute with", empty
+        case ast.Compare() if (counted := counts_nothing(test)) is not None:
+            return "where there is nothing to compute with", counted[1]
         case ast.Compare(left=ast.BinOp(op=ast.Mod()) as every, ops=[ast.Eq()]):
             if _counts_steps(every):
                 return "once in several steps", True
@@ -341,20 +342,6 @@ def after_test(ctx: Context, before: int) -> Context:
 
 # What in a test makes Python wait before either branch begins.
 DECIDING = (SiteKind.BRANCH, SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
-
-
-def _without_elements(test: ast.Compare) -> bool | None:
-    """``x.numel() == 0``, ``len(x) > 0``: for which outcome is there nothing to compute with?"""
-    match test:
-        case ast.Compare(
-            left=ast.Call(func=ast.Attribute(attr="numel") | ast.Name(id="len")),
-            ops=[op],
-            comparators=[ast.Constant(value=0)],
-        ):
-            if isinstance(op, (ast.Gt, ast.NotEq)):
-                return False
-            return True if isinstance(op, ast.Eq) else None
-    return None
 
 
 def _leaving(ctx: Context, last: ast.stmt) -> Context:

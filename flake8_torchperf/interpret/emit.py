@@ -126,8 +126,8 @@ def _made_array(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
     return id(node) in made
 
 
-def either(function: FunctionNode, ctx: Context) -> Either:
-    """What makes a number of what may be one, or a tensor; asked for each site, so kept."""
+def _either(function: FunctionNode, ctx: Context) -> Either:
+    """Which reads make a number of what may be one; asked for each site, so kept."""
     return ctx.machine.kept(("either", id(function)), lambda: Either(function))
 
 
@@ -147,7 +147,7 @@ def _of_either(
         return False
     if _number_by_default(root(operand_node), ctx.node):
         return True
-    return either(ctx.node, ctx).made_a_number(node, ast.unparse(operand_node))
+    return _either(ctx.node, ctx).made_a_number(node, ast.unparse(operand_node))
 
 
 def _number_by_default(name: str, function: FunctionNode) -> bool:

@@ -85,6 +85,13 @@ def evaluate(node: ast.expr, env: Env, ctx: Context) -> Value:
     return value
 
 
+def decided(test: ast.expr, env: Env, ctx: Context, operation: str) -> Context:
+    """The context of what a test chooses between, once Python has asked for its truth."""
+    before = len(ctx.sink or ())
+    truth(test, env, ctx, operation)
+    return after_test(ctx, before)
+
+
 def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
     """Evaluate an expression as a test: Python asks each tensor in it for its truth value."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -222,10 +229,8 @@ def _conditional(node: ast.IfExp, env: Env, ctx: Context) -> Value:
 
 def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
     """The values that ``a if test else b`` may have."""
-    before = len(ctx.sink or ())
-    truth(node.test, env, ctx, "ifexp")
+    ctx = decided(node.test, env, ctx, "ifexp")
     guard = guard_of(node.test, env, ctx)
-    ctx = after_test(ctx, before)
     traced = guard[1] if guard is not None and guard[0] == TRACING_ONLY else None
     found: list[Value] = []
     for branch, holds in ((node.body, True), (node.orelse, False)):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.contexts import WAITED_FOR
 from flake8_torchperf.interpret.effects import may_fill
-from flake8_torchperf.interpret.emit import early, either, emit
+from flake8_torchperf.interpret.emit import early, emit
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.fresh import Fresh
 from flake8_torchperf.interpret.values import (
@@ -26,6 +26,7 @@ from flake8_torchperf.interpret.values import (
     Value,
     tensor_of,
 )
+from flake8_torchperf.sites.either import made_a_tensor
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.sites.steps import plain_names
 from flake8_torchperf.suspects.walk import once, walk
@@ -195,7 +196,7 @@ def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
     data = _made_of(tensor, ctx)
     if data is None or ctx.node is None:
         return ctx
-    if tensor.origin == PYTHON and either(ctx.node, ctx).made_a_tensor(data):
+    if tensor.origin == PYTHON and made_a_tensor(data, ctx.node):
         return ctx.demote("where a number is taken for a tensor, which a caller may give")
     if WAITED_FOR in ctx.traits and _written_out(data):
         return ctx.demote("after a test that has waited: a number for one of its outcomes")

@@ -15,7 +15,7 @@ from flake8_torchperf.interpret.annotations import dotted_name, resolve_dotted
 from flake8_torchperf.interpret.environment import ASKED_FOR, Env, merge, outcome, path_of
 from flake8_torchperf.interpret.lineage import is_tensor_class, lineage
 from flake8_torchperf.interpret.ranks import ranked
-from flake8_torchperf.interpret.shapes import dimensions_of
+from flake8_torchperf.interpret.shapes import counts_nothing, dimensions_of
 from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
     NONE,
@@ -160,7 +160,7 @@ def _walrus(test: ast.NamedExpr, env: Env, ctx: Context, holds: bool) -> Env | N
 
 
 def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env | None:
-    emptied = _emptied(_counts_nothing(test, holds), env, ctx)
+    emptied = _emptied(test, env, ctx, holds)
     if emptied is not None:
         return emptied
     text = _compared_with_text(test) if holds else None
@@ -188,25 +188,14 @@ def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env |
     return dict(env)
 
 
-def _counts_nothing(test: ast.Compare, holds: bool) -> ast.expr | None:
-    """The ``x`` of ``len(x) == 0`` where that holds, and of ``len(x) > 0`` where it does not."""
-    match test:
-        case ast.Compare(
-            left=ast.Call(func=ast.Name(id="len"), args=[counted]),
-            ops=[op],
-            comparators=[ast.Constant(value=0)],
-        ):
-            return counted if isinstance(op, ast.Eq if holds else (ast.Gt, ast.NotEq)) else None
-    return None
-
-
-def _emptied(node: ast.expr | None, env: Env, ctx: Context) -> Env | None:
-    """The environment in which a list holds nothing; None where it is no list."""
-    path = None if node is None else path_of(node)
-    if node is None or path is None:
+def _emptied(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env | None:
+    """The environment in which a list was found to hold nothing; None where no list was."""
+    counted = counts_nothing(test)
+    if counted is None or counted[1] is not holds:
         return None
-    value = expressions.evaluate(node, env, ctx.silent())
-    if not isinstance(value, Sequence) or value.kind != "list":
+    path = path_of(counted[0])
+    value = UNKNOWN if path is None else expressions.evaluate(counted[0], env, ctx.silent())
+    if path is None or not isinstance(value, Sequence) or value.kind != "list":
         return None
     return {**env, path: replace(value, items=())}
 

@@ -1,7 +1,7 @@
-"""What a comparison says of the number of dimensions of something.
+"""What a comparison says of the number of dimensions of something, or of its elements.
 
-Enter the two sides of ``==``; leaves what was asked, and how many dimensions it has. Must not know
-values or environments.
+Enters a comparison, or the two sides of ``==``; leaves what was asked, and how many it has. Must
+not know values or environments.
 """
 
 from __future__ import annotations
@@ -9,6 +9,22 @@ from __future__ import annotations
 import ast
 
 COUNTS = ("dim", "ndimension")
+
+
+def counts_nothing(test: ast.Compare) -> tuple[ast.expr, bool] | None:
+    """The ``x`` of ``x.numel() == 0`` and ``len(x) > 0``, and the outcome for which it is empty."""
+    match test:
+        case ast.Compare(
+            left=(
+                ast.Call(func=ast.Attribute(value=counted, attr="numel"))
+                | ast.Call(func=ast.Name(id="len"), args=[counted])
+            ),
+            ops=[op],
+            comparators=[ast.Constant(value=0)],
+        ):
+            if isinstance(op, (ast.Eq, ast.Gt, ast.NotEq)):
+                return counted, isinstance(op, ast.Eq)
+    return None
 
 
 def dimensions_of(left: ast.expr, right: ast.expr) -> tuple[ast.expr, int] | None:

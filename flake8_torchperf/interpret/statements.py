@@ -32,7 +32,6 @@ from flake8_torchperf.interpret.contexts import (
     TRACED,
     TRACING_ONLY,
     after_leaving,
-    after_test,
     branch_context,
     ends_in_raise,
     gradients_off,
@@ -306,10 +305,8 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
         operation = "if-raise"
     elif ctx.loops and isinstance(node.body[-1], ast.Break):
         operation = "if-break"  # there is no other branch to choose
-    before = len(ctx.sink or ())
-    expressions.truth(node.test, env, ctx, operation)
+    ctx = expressions.decided(node.test, env, ctx, operation)
     guard = guard_of(node.test, env, ctx) or _first(node, ctx)
-    ctx = after_test(ctx, before)
     yes = narrow(node.test, env, ctx, True)
     no = narrow(node.test, env, ctx, False)
     taken = Flow(None)

@@ -135,7 +135,7 @@ def _parted(
 ) -> Iterable[tuple[ast.AST, _Place]]:
     """What stands in a node, each with how often it runs."""
     repeated, seldom = _parts(node)
-    if isinstance(node, ast.If) and not seldom and _made_by_call(node, place, related):
+    if isinstance(node, ast.If) and not seldom and _on_first_call(node, place, related):
         seldom = set(map(id, node.body))
     if not repeated and not seldom:
         yield from ((child, place) for child in children(node))
@@ -181,8 +181,8 @@ def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
     return set(), set()
 
 
-def _made_by_call(node: ast.If, place: _Place, related: dict[str, list[ClassInfo]]) -> bool:
-    """Does a branch have a method of the same object make what it misses?"""
+def _on_first_call(node: ast.If, place: _Place, related: dict[str, list[ClassInfo]]) -> bool:
+    """Does the function turn on what the branch misses, or the branch have a method make it?"""
     if place.info is None or place.info.owner is None:
         return False
     if turned_on(node, place.info.node):

@@ -12,10 +12,9 @@ from flake8_torchperf.suspects.walk import children, walk
 
 
 class Either:
-    """One function, asked which of its reads make a number of what may be one, and the reverse."""
+    """One function, asked which of its reads make a number of what may be one."""
 
     def __init__(self, function: ast.AST) -> None:
-        self._function = function
         self._parents = {
             id(child): parent for parent in walk([function]) for child in children(parent)
         }
@@ -36,16 +35,16 @@ class Either:
             and _asks_for_tensor(branch.test, read)
         )
 
-    def made_a_tensor(self, data: ast.expr) -> bool:
-        """``if not is_tensor(t): t = torch.tensor([t])``: may a caller give the tensor itself?"""
-        if isinstance(data, (ast.List, ast.Tuple)) and len(data.elts) == 1:
-            data = data.elts[0]
-        if not isinstance(data, ast.Name):
-            return False
-        return any(
-            isinstance(call, ast.Call) and _asks_for_tensor(call, data.id)
-            for call in walk([self._function])
-        )
+
+def made_a_tensor(data: ast.expr, function: ast.AST) -> bool:
+    """``if not is_tensor(t): t = torch.tensor([t])``: may a caller give the tensor itself?"""
+    if isinstance(data, (ast.List, ast.Tuple)) and len(data.elts) == 1:
+        data = data.elts[0]
+    if not isinstance(data, ast.Name):
+        return False
+    return any(
+        isinstance(call, ast.Call) and _asks_for_tensor(call, data.id) for call in walk([function])
+    )
 
 
 def _asks_for_tensor(test: ast.expr, read: str) -> bool:

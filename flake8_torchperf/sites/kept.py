@@ -11,7 +11,7 @@ import ast
 from flake8_torchperf.sites.reads import COMPREHENSIONS, head_of
 from flake8_torchperf.sites.steps import names_in
 from flake8_torchperf.suspects.nominate import called_name
-from flake8_torchperf.suspects.walk import children, once
+from flake8_torchperf.suspects.walk import children, once, walk
 
 # Methods of lists and queues that keep what they are given.
 STORING = frozenset(("append", "appendleft", "add", "insert", "put"))
@@ -36,6 +36,17 @@ def only_keeps(loop: ast.AST) -> bool:
     if not isinstance(loop, (ast.For, ast.AsyncFor)):
         return False
     return all(_stores(statement, rows) for statement in loop.body)
+
+
+@once
+def listed_calls(function: ast.AST) -> frozenset[int]:
+    """The calls, by identity, that a list or a tuple is made of: ``tuple(zip(keys, values))``."""
+    found: set[int] = set()
+    for call in walk([function]):
+        match call:
+            case ast.Call(func=ast.Name(id="list" | "tuple"), args=[ast.Call() as inner]):
+                found.add(id(inner))
+    return frozenset(found)
 
 
 @once

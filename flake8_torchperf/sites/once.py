@@ -62,21 +62,23 @@ def made_once(node: ast.If) -> bool:
 
 def kept_in_table(node: ast.If, function: ast.AST) -> bool:
     """``if found is None:`` above ``table[key] = found``, where ``found = table.get(key)``."""
-    match node.test:
+    tables = _looked_up(function).get(_missing(node.test), frozenset())
+    for statement in walk(node.body) if tables else ():
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
+                if isinstance(target, ast.Subscript) and ast.unparse(target.value) in tables:
+                    return True
+    return False
+
+
+def _missing(test: ast.expr) -> str:
+    """The name of ``best is None``; "" of any other test."""
+    match test:
         case ast.Compare(
             left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]
         ):
-            tables = _looked_up(function).get(name, frozenset())
-        case _:
-            return False
-    return any(
-        isinstance(statement, ast.Assign)
-        and any(
-            isinstance(target, ast.Subscript) and ast.unparse(target.value) in tables
-            for target in statement.targets
-        )
-        for statement in (walk(node.body) if tables else ())
-    )
+            return name
+    return ""
 
 
 @once
@@ -213,14 +215,10 @@ def in_first_round(node: ast.If, loop: ast.AST | None, function: ast.AST | None)
 
     Nothing else in the loop may make it None again.
     """
-    match node.test:
-        case ast.Compare(
-            left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]
-        ):
-            pass
-        case _:
-            return False
-    if loop is None or function is None or not any(name in _bound(s) for s in node.body):
+    name = _missing(node.test)
+    if not name or loop is None or function is None:
+        return False
+    if not any(name in _bound(s) for s in node.body):
         return False
     return name not in _made_none(loop) and name in _made_none(function)
 
