@@ -11,11 +11,14 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 # A module longer than this is generated: mapping it costs more than it tells, and reading all of it
 # could take all memory.
 MAX_BYTES = 2_000_000
+# Nor is a package asked who calls a function if its modules hold more than this: reading them takes
+# longer than the rest of a lint.
+MAX_TREE = 32_000_000
 # Stand for the digest of a file that is not there or cannot be read, and of one that is too long.
 NO_FILE, TOO_LONG = "", "too long"
 # 128 bits: two different files do not meet by accident.
@@ -50,3 +53,37 @@ def digest_of(parts: Iterable[str]) -> str:
         joined.update(b"%d:" % len(data))
         joined.update(data)
     return joined.hexdigest()
+
+
+def modules_below(folder: str) -> list[str]:
+    """The paths of all modules in a folder and the folders in it, in order; links are not followed.
+
+    None at all where they hold more than `MAX_TREE` bytes.
+    """
+    found: list[str] = []
+    total = 0
+    for above, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if name.isidentifier())
+        for name in sorted(names):
+            if name.endswith(".py"):
+                path = os.path.join(above, name)
+                total += _size(path)
+                if total > MAX_TREE:
+                    return []
+                found.append(path)
+    return found
+
+
+def _size(path: str) -> int:
+    try:
+        return os.stat(path).st_size
+    except OSError:
+        return 0
+
+
+def digest_of_tree(folder: str, held: Callable[[str], str]) -> str:
+    """The digest of all modules below a folder; ``held`` gives that of one."""
+    parts: list[str] = []
+    for path in modules_below(folder):
+        parts += (path, held(path))
+    return digest_of(parts)

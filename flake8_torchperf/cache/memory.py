@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flake8_torchperf.digest import digest_of, read_file
+from flake8_torchperf.digest import digest_of, digest_of_tree, read_file
 from flake8_torchperf.subject import MAX_PACKAGE_DEPTH
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.cache.store import Store
 
 Row: TypeAlias = "tuple[str | int | None, ...]"
-# Path of a module that was looked for -> digest of what it held, "" where there was no file.
+# Path of a module that was looked for -> digest of what it held, "" where there was no file. A folder,
+# which ends in a separator, stands for all modules below it.
 Reads: TypeAlias = "Mapping[str, str]"
 
 
@@ -78,10 +79,12 @@ class Memory:
         self._held[path] = content
 
     def _now(self, path: str) -> str:
-        """The digest of what a file holds now."""
+        """The digest of what a file, or all modules below a folder, hold now."""
         content = self._held.get(path)
         if content is None:
-            content = self._held[path] = held(path)
+            below = path.endswith(os.sep)
+            content = digest_of_tree(path, self._now) if below else held(path)
+            self._held[path] = content
         return content
 
     def _state(self, reads: Iterable[tuple[str, str]]) -> str:

@@ -43,7 +43,7 @@ class Heats:
         self._names = names
         self._own: dict[str, Heat] = {}
         self._settled: dict[str, bool] = {}
-        self._called: CalledHeats | None = None
+        self._called: dict[str, CalledHeats] = {}
 
     def own(self, info: FunctionInfo) -> Heat:
         """The heat of a function by its name, its decorators and its parameters."""
@@ -63,6 +63,7 @@ class Heats:
 
     def called(self, info: FunctionInfo) -> Heat:
         """The heat of a function by itself and by the calls in its module."""
-        if self._called is None:
-            self._called = CalledHeats(calls_in(info.module), self.own, self.settled)
-        return self._called.of(info)
+        name = info.module.name
+        if name not in self._called:
+            self._called[name] = CalledHeats(calls_in(info.module), self.own, self.settled)
+        return self._called[name].of(info)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf import digest
 from flake8_torchperf.interpret.folders import Folders
+from flake8_torchperf.interpret.texts import Texts, read_texts
 from flake8_torchperf.suspects.outline import read_outline
 
 if TYPE_CHECKING:
@@ -32,10 +33,11 @@ class Project:
         self.linted = module
         self._reads = {} if reads is None else reads
         self._root = _root(module)
-        self._top = module.name.partition(".")[0] if module.package else ""
+        self.top = module.name.partition(".")[0] if module.package else ""
         self._modules: dict[str, ModuleMap | None] = {module.name: module} if module.name else {}
         self._read = 0
         self._folders = Folders()
+        self._texts: Texts | None = None
 
     def module(self, name: str) -> ModuleMap | None:
         """The map of a module of the same project, or None where there is no such file."""
@@ -64,11 +66,20 @@ class Project:
                 return module, tuple(parts[end:])
         return None
 
+    def modules_that_say(self, word: str) -> tuple[str, ...]:
+        """The paths of the package's modules whose text holds a word; of what is no package, none."""
+        if self._root is None or not self.top:
+            return ()
+        if self._texts is None:
+            self._texts = read_texts(os.path.join(self._root, self.top, ""))
+            self._reads[self._texts.folder] = self._texts.content
+        return self._texts.that_say(word)
+
     def _ours(self, name: str) -> bool:
         """Only the linted module's own package, or a file beside a script, is read."""
         if self._root is None:
             return False
-        return name.partition(".")[0] == self._top if self._top else True
+        return name.partition(".")[0] == self.top if self.top else True
 
 
 def read_file(path: str) -> tuple[ModuleMap | None, str]:
@@ -93,11 +104,19 @@ def _read_file(path: str, stamp: tuple[int, int]) -> tuple[ModuleMap | None, str
     if data is None:
         return None, content
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        text = io.TextIOWrapper(io.BytesIO(data), encoding).read()  # every line ends in \n
-        return read_outline(text, Path(path)), content
-    except (SyntaxError, ValueError, LookupError, RecursionError, MemoryError):
+        return read_outline(decoded(data), Path(path)), content
+    except NO_PYTHON:
         return None, content  # flake8 reports the file itself when it is linted
+
+
+# What a text that is no Python raises, where it is decoded or parsed.
+NO_PYTHON = (SyntaxError, ValueError, LookupError, RecursionError, MemoryError)
+
+
+def decoded(data: bytes) -> str:
+    """The text of a module, every line ending in ``\\n``. Raises one of `NO_PYTHON`."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return io.TextIOWrapper(io.BytesIO(data), encoding).read()
 
 
 def split_lines(text: str) -> tuple[str, ...]:

@@ -136,6 +136,20 @@ def _by_calls(sites: list[Site], info: FunctionInfo, heats: Heats) -> list[Site]
     return [_warmed(site, heat, called) for site in sites]
 
 
+def cooled(unit: Unit, cold: Heat) -> Unit:
+    """The same sites, of a function that only set-up code calls.
+
+    What is compiled stays as it is, and so do loops where the function has some over steps.
+    """
+    sites = [
+        site
+        if site.compiled or (cold.loops and site.heat.level is Level.LOOP)
+        else replace(site, heat=cold)
+        for site in unit.sites
+    ]
+    return Unit(unit.snippet, tuple(sites))
+
+
 def _of_program(site: Site, once: Heat) -> Site:
     """A site of a function that a program runs once: what is made there entry by entry is cold.
 

@@ -120,7 +120,7 @@ class CalledHeats:
         """
         inner = info.module.name.rpartition(".")[2].startswith("_")
         private = inner or info.name.startswith("_") or _of_callback(info)
-        if not private or info.name in self._calls.loose:
+        if not private or self._calls.are_open(info.name):
             return False
         caller = site.caller
         if caller is None or holds_program(caller):
@@ -133,7 +133,7 @@ class CalledHeats:
 
     def _runs_seldom(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """Is it a call only every so many steps or on the way to an error?"""
-        if info.name in self._calls.loose:
+        if self._calls.are_open(info.name):
             return False
         if site.seldom or site.caller is None:
             return site.seldom
@@ -151,7 +151,7 @@ class CalledHeats:
         caller = site.caller
         if caller is None:
             # What a script calls at module level it calls once.
-            private = info.name.startswith("_") and info.name not in self._calls.loose
+            private = info.name.startswith("_") and not self._calls.are_open(info.name)
             return not site.loop and private and begins is holds_program
         if holds_program(caller):
             return not site.loop and begins(caller)

@@ -55,16 +55,23 @@ class CallSite:
 class Calls:
     """The calls of one module by the key of the function called.
 
-    ``loose`` holds the names under which something may be called from elsewhere: handed on as a
-    value, or looked up on an object that could be anything.
+    ``values`` holds the names that are handed on as values. ``outward`` has, by the last name, the
+    calls that lead to nothing in the module, each with the expression called, and ``looked_up`` the
+    names of those that are looked up on an object that could be anything.
     """
 
     sites: dict[str, list[CallSite]] = field(default_factory=dict)
-    loose: set[str] = field(default_factory=set)
+    values: set[str] = field(default_factory=set)
+    looked_up: set[str] = field(default_factory=set)
+    outward: dict[str, list[tuple[ast.expr, CallSite]]] = field(default_factory=dict)
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
         """The calls that are seen to lead to a function."""
         return self.sites.get(info.key, [])
+
+    def are_open(self, name: str) -> bool:
+        """May something of this name be called in other ways than those that are seen?"""
+        return name in self.values or name in self.looked_up
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,12 +127,12 @@ def _wait(nodes: Sequence[ast.AST], place: _Place, waiting: _Waiting, calls: Cal
         kind = type(node)
         while kind is ast.Attribute:
             if type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
-                calls.loose.add(node.attr)  # type: ignore[attr-defined]
+                calls.values.add(node.attr)  # type: ignore[attr-defined]
             node = node.value  # type: ignore[attr-defined]
             kind = type(node)
         if kind is ast.Name:
             if type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
-                calls.loose.add(node.id)  # type: ignore[attr-defined]
+                calls.values.add(node.id)  # type: ignore[attr-defined]
         elif kind is not ast.Constant:
             waiting.append((node, place))
 
@@ -231,13 +238,17 @@ def _record(
         case ast.Name(id=name):
             if name in module.functions:
                 calls.sites.setdefault(module.functions[name].key, []).append(site)
+            else:
+                last = module.imports.get(name, name).rpartition(".")[2]
+                calls.outward.setdefault(last, []).append((node.func, site))
         case ast.Attribute(value=owner, attr=name):
             by_name = owner.id if isinstance(owner, ast.Name) else ""
             found = _called(by_name, name, place, module, related) or _private(name, module)
             for info in found:
                 calls.sites.setdefault(info.key, []).append(site)
             if not found:
-                calls.loose.add(name)
+                calls.looked_up.add(name)
+                calls.outward.setdefault(name, []).append((node.func, site))
 
 
 def _private(name: str, module: ModuleMap) -> list[FunctionInfo]:

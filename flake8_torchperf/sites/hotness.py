@@ -73,6 +73,11 @@ COLD_NAMES = (
 )  # fmt: skip
 # Cold names that say what a function makes, not when: a step that calls it makes it in each step.
 MAKING = re.compile(r"_?(?:build|create|make)_|calculate_qparams$")
+# Names of logarithms, which write no log: `log_prob`, `log_abs_det_jacobian`.
+_LOGARITHM = re.compile(
+    r"log_(?:prob|abs_det|det|partition|marginal|likelihood|survival|intensity|density|softmax|sum|"
+    r"softplus|sigmoid|ndtr|cdf|pdf|pmf|prior|posterior|normali[sz]|kernel|mel|cosh|p$|z$|phi$)"
+)
 # Names that say the result is a thing of the host's: `to_list`, `tensor2im`, `offload_to_cpu`.
 _TO_HOST = re.compile(
     r"(?:^|_)(?:to|as|2)_?(?:py)?(?:list|lists|tuple|tuples|numpy|np|ndarray|array|pil|cpu|host|json|bytes|"
@@ -208,7 +213,8 @@ def named_heat(name: str, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat |
             return Heat(Level.COLD, f"in {name}, which your settings name")
     plain = name if name.startswith("__") else name.lstrip("_")
     colds = _any_of(COLD_NAMES)
-    if colds.match(name) or colds.match(plain) or _TO_HOST.search(plain):
+    cold_name = (colds.match(name) or colds.match(plain)) and not _LOGARITHM.match(plain)
+    if cold_name or _TO_HOST.search(plain):
         return Heat(Level.COLD, f"in {name}, which runs seldom")
     if _any_of(HOT_NAMES).match(name):
         return Heat(Level.STEP, f"in {name}, which runs every step", around=Level.STEP)

@@ -1,0 +1,53 @@
+"""The text of all modules of a package: who calls a function names it, so a search finds its callers.
+
+Enters a package's folder; leaves the paths of modules that hold a word. Must not parse anything.
+"""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+from flake8_torchperf.digest import digest_of_tree, modules_below, read_file
+
+
+class Texts:
+    """The modules below a folder as they were when they were read."""
+
+    def __init__(self, folder: str, paths: tuple[str, ...]) -> None:
+        self.folder = folder
+        self._held: dict[str, bytes] = {}
+        digests: dict[str, str] = {}
+        for path in paths:
+            data, digests[path] = read_file(path)
+            if data is not None:
+                self._held[path] = data
+        # What a cache asks for again, to know whether anything here changed.
+        self.content = digest_of_tree(folder, lambda path: digests.get(path, ""))
+        self._known: dict[str, tuple[str, ...]] = {}
+
+    def that_say(self, word: str) -> tuple[str, ...]:
+        """The modules that hold a word, be it a part of a longer one."""
+        found = self._known.get(word)
+        if found is None:
+            sought = word.encode()
+            found = tuple(path for path, data in self._held.items() if sought in data)
+            self._known[word] = found
+        return found
+
+
+def read_texts(folder: str) -> Texts:
+    """The modules below a folder; read again only when one of them has changed."""
+    stamps = []
+    for path in modules_below(folder):
+        try:
+            stat = os.stat(path)
+        except OSError:
+            continue
+        stamps.append((path, stat.st_mtime_ns, stat.st_size))
+    return _read_texts(folder, tuple(stamps))
+
+
+@lru_cache(maxsize=1)  # linting goes through one package after the other
+def _read_texts(folder: str, stamps: tuple[tuple[str, int, int], ...]) -> Texts:
+    return Texts(folder, tuple(path for path, _, _ in stamps))
