@@ -136,14 +136,13 @@ def _findings(
 ) -> list[Finding]:
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.findings.report import report
-    from flake8_torchperf.interpret.elsewhere import Elsewhere
     from flake8_torchperf.interpret.heats import Heats
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.interpret.project import Project
     from flake8_torchperf.interpret.reach import Reach
+    from flake8_torchperf.interpret.review import Review
     from flake8_torchperf.interpret.unit import (
         Names,
-        cooled,
         interpret_function,
         interpret_module,
         module_constant,
@@ -157,16 +156,14 @@ def _findings(
     names = Names(options.hot + catalogue.hot, options.cold)
     findings: list[Finding] = []
     heats = Heats(machine, names)
-    elsewhere = Elsewhere(machine, heats)
     reach = Reach(module, machine, names, heats, catalogue)
+    review = Review(machine, names, heats)
     try:
         for info in callers_first(reach.chosen(suspects.functions, options.scope)):
             unit = interpret_function(info, machine, names, heats)
             found = report(unit, catalogue, options)
-            if found and options.scope > Level.COLD:
-                cold = elsewhere.cooled(info)
-                if cold is not None:
-                    found = report(cooled(unit, cold), catalogue, options)
+            if found and options.scope is not Level.COLD:
+                found = report(review.reviewed(unit, info), catalogue, options)
             findings.extend(found)
         if suspects.module_level and reach.module_level(options.scope):
             findings.extend(report(interpret_module(module, machine), catalogue, options))

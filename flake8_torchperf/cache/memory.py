@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.cache.store import Store
 
 Row: TypeAlias = "tuple[str | int | None, ...]"
-# Path of a module that was looked for -> digest of what it held, "" where there was no file. A folder,
-# which ends in a separator, stands for all modules below it.
+# Path of a module that was looked for -> digest of what it held, "" where there was no file. A path
+# that ends in a separator stands for all modules below that folder.
 Reads: TypeAlias = "Mapping[str, str]"
 
 

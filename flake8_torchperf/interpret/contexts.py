@@ -134,7 +134,7 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
             return found
         case ast.Compare(
             left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]
-        ) if _always_given(name, ctx):
+        ) if always_given(name, ctx):
             return NEVER_LEFT_OUT, True
         case ast.Compare(
             left=(ast.Name() | ast.Attribute()) as option, comparators=[ast.Constant(value=int())]
@@ -210,13 +210,14 @@ LOGGING_ASKED = "in a step that is logged"
 NEVER_LEFT_OUT = "where an argument is missing that every call here gives"
 
 
-def _always_given(name: str, ctx: Context) -> bool:
+def always_given(name: str, ctx: Context) -> bool:
     """Is an optional parameter of a private function, or of a method, given in each call here?"""
     if ctx.node is None or ctx.depth or not ctx.calls:
         return False
-    if ctx.owner is None and not ctx.node.name.startswith("_"):
+    seen = ctx.owner is not None or ctx.calls[-1] in ctx.machine.watched
+    if not seen and not ctx.node.name.startswith("_"):
         return False  # it has a default for those who call it from elsewhere
-    given = ctx.machine.observed.get(ctx.calls[-1], {}).get(name, UNKNOWN)
+    given = ctx.machine.given(ctx.calls[-1]).get(name, UNKNOWN)
     options = given.options if isinstance(given, Union) else (given,)
     return not any(option is UNKNOWN or isinstance(option, NoneValue) for option in options)
 

@@ -49,7 +49,7 @@ from flake8_torchperf.sites.model import SiteKind
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Machine
-    from flake8_torchperf.suspects.modulemap import FunctionInfo
+    from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # A function longer than this is interpreted where it stands, but not for its callers.
@@ -70,7 +70,7 @@ def call_function(function: Function, arguments: Arguments, env: Env, ctx: Conte
     asked = asked_of(written, ctx.asked)
     if arguments.node is ctx.unused and asked is None:
         # Nobody takes what it returns, and nobody asks for what it writes.
-        _observe(function.info, function.bound, arguments, ctx.machine)
+        _observe(function.info, function.bound, arguments, ctx)
         summary = Summary(NONE)
     else:
         summary = summarise(function, arguments, asked, ctx)
@@ -118,7 +118,7 @@ def summarise(
     """
     info = function.info
     if arguments is not None:
-        _observe(info, function.bound, arguments, ctx.machine)
+        _observe(info, function.bound, arguments, ctx)
     if function.bound is not None and _returns_self(info):
         return Summary(function.bound)
     stated = returns_annotation(info, ctx.machine)
@@ -259,18 +259,24 @@ def constant(value: object) -> Value:
     return UNKNOWN
 
 
-def _observe(
-    info: FunctionInfo, bound: Value | None, arguments: Arguments, machine: Machine
-) -> None:
+def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:
     """Remember what a call gives: it tells of parameters that say nothing of themselves.
 
     Only of the linted module's own functions: no others are interpreted for themselves.
     """
+    machine = ctx.machine
     if info.module is not machine.project.linted:
         return
     given: Env = {}
     _bind(info, given, arguments, skip=bool(self_name(info)) and bound is not None)
     note_call(machine, info.key, given)
+    if info.key in machine.watched:
+        note_call(machine, called_at(info, ctx.module, arguments.node.lineno), given)
+
+
+def called_at(info: FunctionInfo, module: ModuleMap, line: int) -> object:
+    """The key under which is remembered what the calls of a function in one line give."""
+    return info.key, module.name, line
 
 
 def note_call(machine: Machine, key: object, given: Env) -> None:
@@ -280,9 +286,9 @@ def note_call(machine: Machine, key: object, given: Env) -> None:
         seen[name] = join(seen[name], value) if name in seen else value
 
 
-def fill_from_calls(env: Env, machine: Machine, key: object) -> None:
-    """Where a parameter is Unknown, take what this module's own calls give."""
-    for name, value in machine.observed.get(key, {}).items():
+def fill_from_calls(env: Env, given: Env) -> None:
+    """Where a parameter is Unknown, take what the calls that are seen give."""
+    for name, value in given.items():
         if _on_host(value) and isinstance(env.get(name), Tensor):
             env[name] = value  # whatever the annotation says, every call here gives host data
         elif _numbers_for_tensors(value, env.get(name, UNKNOWN)):
@@ -303,9 +309,26 @@ def fill_from_calls(env: Env, machine: Machine, key: object) -> None:
             env[name] = replace(tensor, reason=reason) if isinstance(value, Tensor) else value
 
 
-def fill_with_numbers(env: Env, machine: Machine, key: object) -> None:
-    """Where all calls of this module give numbers for what is declared a tensor, take those."""
-    for name, value in machine.observed.get(key, {}).items():
+def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
+    """Take what all calls of the package give, numbers too.
+
+    What is the same in all of them, an option that nobody turns on, somebody else may give another
+    value unless the function is ``private``.
+    """
+    fill_from_calls(env, given)
+    for name, value in given.items():
+        if value is UNKNOWN or tensor_of(value) is not None:
+            continue
+        own = env.get(name, UNKNOWN)
+        literal = value is NONE or (isinstance(value, Scalar) and value.known)
+        optional = isinstance(own, Union) and NONE in own.options
+        if (own is UNKNOWN or optional or isinstance(own, Scalar)) and (private or not literal):
+            env[name] = value
+
+
+def fill_with_numbers(env: Env, given: Env) -> None:
+    """Where all calls that are seen give numbers for what is declared a tensor, take those."""
+    for name, value in given.items():
         if _numbers_for_tensors(value, env.get(name, UNKNOWN)):
             env[name] = value
 

@@ -19,6 +19,7 @@ from flake8_torchperf.suspects.modulemap import FunctionInfo
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.interpret.unit import Names
+    from flake8_torchperf.sites.callers import Calls
     from flake8_torchperf.sites.model import Heat
     from flake8_torchperf.suspects.modulemap import FunctionNode, ModuleMap
 
@@ -43,6 +44,7 @@ class Heats:
         self._names = names
         self._own: dict[str, Heat] = {}
         self._settled: dict[str, bool] = {}
+        self._calls: dict[str, Calls] = {}
         self._called: dict[str, CalledHeats] = {}
 
     def own(self, info: FunctionInfo) -> Heat:
@@ -61,9 +63,16 @@ class Heats:
             found = self._settled[info.key] = decided(info, self._names.hot, self._names.cold)
         return found
 
+    def calls(self, module: ModuleMap) -> Calls:
+        """The calls in a module."""
+        if module.name not in self._calls:
+            self._calls[module.name] = calls_in(module)
+        return self._calls[module.name]
+
     def called(self, info: FunctionInfo) -> Heat:
         """The heat of a function by itself and by the calls in its module."""
         name = info.module.name
         if name not in self._called:
-            self._called[name] = CalledHeats(calls_in(info.module), self.own, self.settled)
+            calls = self.calls(info.module)
+            self._called[name] = CalledHeats(calls, self.own, self.settled)
         return self._called[name].of(info)

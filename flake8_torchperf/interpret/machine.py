@@ -78,12 +78,23 @@ class Machine:
     summaries: dict[object, object] = field(default_factory=dict)
     # parameters as the calls seen so far gave them: function or closure -> name -> value
     observed: dict[object, dict[str, Value]] = field(default_factory=dict)
+    # functions of which all calls that count are seen; of each line it is remembered what it gives
+    watched: frozenset[str] = frozenset()
 
     def kept(self, key: object, find: Callable[[], Known]) -> Known:
         """What ``find`` gives, found when first asked for under this key."""
         if key not in self.summaries:
             self.summaries[key] = find()
         return self.summaries[key]  # type: ignore[return-value]
+
+    def given(self, key: object) -> dict[str, Value]:
+        """The arguments that the calls seen so far gave."""
+        return self.observed.get(key, {})
+
+    def watching(self, key: str) -> Machine:
+        """A machine of which nothing here depends on what it sees; it watches the calls of one."""
+        watched = frozenset((key,))
+        return Machine(self.table, self.project, self.constant, self.called, watched=watched)
 
     def forget(self) -> None:
         """Let go of all that was found, so that it goes at once: what refers to it, it refers to.

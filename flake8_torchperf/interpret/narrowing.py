@@ -266,6 +266,8 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
     path = path_of(node)
     if path is None:
         return dict(env)
+    if is_none and _as_given(path, env, ctx):
+        return None
     if is_none:
         # Annotations leave out Optional often enough: the path may be taken whatever they say.
         return {**env, path: NONE}
@@ -275,6 +277,15 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
         # None by default and never assigned here: someone outside assigns it.
         return {**env, path: UNKNOWN}
     return dict(env) if left is value else {**env, path: left}
+
+
+def _as_given(path: str, env: Env, ctx: Context) -> bool:
+    """Is it still what all calls of the function gave for a parameter, none of them None?"""
+    machine = ctx.machine
+    if ctx.depth or not ctx.calls or ctx.calls[-1] not in machine.watched:
+        return False
+    value = machine.given(ctx.calls[-1]).get(path, UNKNOWN)
+    return value is env.get(path) and isinstance(value, (Scalar, Sequence))
 
 
 def _truthiness(node: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:

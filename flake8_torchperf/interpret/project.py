@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf import digest
 from flake8_torchperf.interpret.folders import Folders
-from flake8_torchperf.interpret.texts import Texts, read_texts
+from flake8_torchperf.interpret.texts import Texts, is_too_large, read_texts
 from flake8_torchperf.suspects.outline import read_outline
 
 if TYPE_CHECKING:
@@ -67,13 +67,30 @@ class Project:
         return None
 
     def modules_that_say(self, word: str) -> tuple[str, ...]:
-        """The paths of the package's modules whose text holds a word; of what is no package, none."""
-        if self._root is None or not self.top:
-            return ()
+        """The paths of the modules of the package, if it is one, whose text holds a word."""
         if self._texts is None:
-            self._texts = read_texts(os.path.join(self._root, self.top, ""))
-            self._reads[self._texts.folder] = self._texts.content
+            folder = self._searched()
+            if not folder:
+                return ()
+            self._texts = read_texts(folder)
+            self._reads[folder] = self._texts.content
         return self._texts.that_say(word)
+
+    @property
+    def is_searched_whole(self) -> bool:
+        """Are all modules of the package searched for what calls a function?"""
+        return self._root is not None and self._searched() == os.path.join(self._root, self.top, "")
+
+    def _searched(self) -> str:
+        """The folder that is searched: the package, or the largest in it that can be; or ""."""
+        if self._root is None:
+            return ""
+        folder = self._root
+        for part in self.linted.package.split(".") if self.top else ():
+            folder = os.path.join(folder, part)
+            if not is_too_large(folder):
+                return os.path.join(folder, "")
+        return ""
 
     def _ours(self, name: str) -> bool:
         """Only the linted module's own package, or a file beside a script, is read."""

@@ -1,4 +1,4 @@
-"""The text of all modules of a package: who calls a function names it, so a search finds its callers.
+"""The text of all modules of a package: who calls a function names it, so a search finds it.
 
 Enters a package's folder; leaves the paths of modules that hold a word. Must not parse anything.
 """
@@ -34,6 +34,12 @@ class Texts:
             found = tuple(path for path, data in self._held.items() if sought in data)
             self._known[word] = found
         return found
+
+
+@lru_cache(maxsize=1024)
+def is_too_large(folder: str) -> bool:
+    """Do the modules below a folder hold too much to be searched, or are there none?"""
+    return not modules_below(folder)
 
 
 def read_texts(folder: str) -> Texts:

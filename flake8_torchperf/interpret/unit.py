@@ -89,10 +89,13 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names, heats
         pending=pending,
     )
     env = functions.entry(info, None, None, place)
-    if info.name.startswith("_") or UNKNOWN in env.values():
-        functions.fill_from_calls(env, machine, info.key)
+    private = info.name.startswith("_")
+    if info.key in machine.watched:
+        functions.fill_as_called(env, machine.given(info.key), private=private)
+    elif private or UNKNOWN in env.values():
+        functions.fill_from_calls(env, machine.given(info.key))
     else:
-        functions.fill_with_numbers(env, machine, info.key)
+        functions.fill_with_numbers(env, machine.given(info.key))
     heat = heats.own(info)
     place = _at(place, info, heat, names)
     place = _compiled(place, info, names)
@@ -134,20 +137,6 @@ def _by_calls(sites: list[Site], info: FunctionInfo, heats: Heats) -> list[Site]
     if not called.loops:
         return [replace(site, heat=called) for site in sites]
     return [_warmed(site, heat, called) for site in sites]
-
-
-def cooled(unit: Unit, cold: Heat) -> Unit:
-    """The same sites, of a function that only set-up code calls.
-
-    What is compiled stays as it is, and so do loops where the function has some over steps.
-    """
-    sites = [
-        site
-        if site.compiled or (cold.loops and site.heat.level is Level.LOOP)
-        else replace(site, heat=cold)
-        for site in unit.sites
-    ]
-    return Unit(unit.snippet, tuple(sites))
 
 
 def _of_program(site: Site, once: Heat) -> Site:
@@ -236,7 +225,7 @@ def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names
         place = _at(place, inner, heat, names)
     place = _compiled(place, inner, names)
     env: Env = {**item.env, **declared}
-    functions.fill_from_calls(env, machine, id(node))
+    functions.fill_from_calls(env, machine.given(id(node)))
     statements.block(node.body, env, place)
 
 

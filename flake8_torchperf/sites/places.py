@@ -27,6 +27,8 @@ COLD_PLACES = frozenset((
     "evaluators", "naive", "ref", "reference", "writer", "writers", "gui", "mock", "mocks",
     "tester", "testers", "lr_finder",
 ))  # fmt: skip
+# How the parts of a name begin that say of the functions called there: not what they are for.
+BESIDE = ("test", "conftest", "benchmark", "deprecated", "mock", "naive", "reference", "example")
 # Words of such a name, between underscores, that say the same, or that data is prepared for a model
 # there, or its results for people.
 COLD_WORDS = frozenset((
@@ -81,6 +83,11 @@ def place_heat(module: ModuleMap, *, compiled: bool = False) -> Heat | None:
         ):
             return Heat(Level.COLD, f"in {part}, which is no part of a step")
     return None
+
+
+def is_beside(module: ModuleMap) -> bool:
+    """Is it a test, a comparison or what is kept for old programs, which tell nothing of a step?"""
+    return any(part.lstrip("_").startswith(BESIDE) for part in module.name.split("."))
 
 
 def _between_packages(path: Path, depth: int) -> list[str]:

@@ -1,0 +1,151 @@
+"""The calls in a whole package that lead to a function, or may.
+
+Enters functions; leaves calls, each with the function it stands in. The package's modules are
+searched for the function's name, and those that hold it are parsed, never imported: so it is asked
+only where there is something to report. Must not know what a call says of the function.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.digest import read_file
+from flake8_torchperf.interpret.project import NO_PYTHON, decoded
+from flake8_torchperf.interpret.values import ClassValue, External, Function
+from flake8_torchperf.sites.callers import Calls, CallSite, calls_in
+from flake8_torchperf.sites.places import is_beside
+from flake8_torchperf.suspects.modulemap import read_module
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flake8_torchperf.interpret.heats import Heats
+    from flake8_torchperf.interpret.machine import Machine
+    from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
+
+# A name that more modules hold is anybody's: each of them would have to be parsed.
+MAX_MODULES = 32
+# Functions whose callers are looked for, for one linted file.
+MAX_ASKED = 60
+# Modules that are kept from file to file with their calls.
+KEPT_MODULES = 32
+CONSTRUCTOR = "__init__"
+
+
+class Incoming:
+    """Asked for functions of the linted module, and for those that call them."""
+
+    def __init__(self, machine: Machine, heats: Heats) -> None:
+        self._machine = machine
+        self._heats = heats
+        self._modules: dict[str, tuple[ModuleMap, Calls]] = {}
+        self._known: dict[str, list[CallSite]] = {}
+
+    def of(self, info: FunctionInfo) -> list[CallSite]:
+        """The calls that lead to a function; none where there may be others, or too many."""
+        found = self._known.get(info.key)
+        if found is None:
+            found = []
+            if len(self._known) < MAX_ASKED:
+                found = self._find(info)
+            self._known[info.key] = found
+        return found
+
+    def _find(self, info: FunctionInfo) -> list[CallSite]:
+        """A constructor is called by its class; other special methods by no name at all."""
+        constructs = info.name == CONSTRUCTOR and info.owner is not None
+        name = info.owner.name if constructs and info.owner is not None else info.name
+        if name.startswith("__") and name.endswith("__"):
+            return []
+        method = info.owner is not None and not constructs
+        paths = self._machine.project.modules_that_say(f".{name}" if method else name)
+        if len(paths) > MAX_MODULES:
+            return []
+        found: list[CallSite] = []
+        named = False
+        for module, calls in self._with_linted(paths):
+            own = module.name == info.module.name
+            if not own and is_beside(module):
+                continue
+            if own:
+                found += calls.of(info)
+            ways = calls.outward.get(name, ())
+            found += [site for called, site in ways if self._leads(called, info, module)]
+            if not constructs and _hands_on(info, module, calls):
+                return []
+            named = named or not own
+        return found if found or named else self._unused(info)
+
+    def _unused(self, info: FunctionInfo) -> list[CallSite]:
+        """A private function that nothing in its package names is as one that is seldom called."""
+        private = info.name.startswith("_") and info.owner is None
+        if not private or info.node.decorator_list:
+            return []
+        if not self._machine.project.is_searched_whole:
+            return []
+        return [CallSite(None, info.node.lineno, loop=False, seldom=True)]
+
+    def _with_linted(self, paths: tuple[str, ...]) -> Iterator[tuple[ModuleMap, Calls]]:
+        """The linted module, which need not be on disk as it is, and the others in these files."""
+        linted = self._machine.project.linted
+        yield linted, self._heats.calls(linted)
+        here = "" if linted.path is None else str(linted.path.resolve())
+        yield from (self._read(path) for path in paths if path != here)
+
+    def _read(self, path: str) -> tuple[ModuleMap, Calls]:
+        known = self._modules.get(path)
+        if known is None:
+            stat = os.stat(path)
+            known = self._modules[path] = _read(path, stat.st_mtime_ns, stat.st_size)
+        return known
+
+    def _leads(self, called: ast.expr, info: FunctionInfo, module: ModuleMap) -> bool:
+        """May what is called there be this function? Any object may have a method of its name."""
+        if info.owner is not None and info.name != CONSTRUCTOR:
+            return isinstance(called, ast.Attribute)
+        head = called
+        while isinstance(head, ast.Attribute):
+            head = head.value
+        if not isinstance(head, ast.Name):
+            return False
+        if head.id not in module.imports:
+            # What a function imports for itself, and what a star brings.
+            return isinstance(called, ast.Name)
+        match self._machine.external(module.qualify(called)):
+            case Function(info=found):
+                return found.key == info.key
+            case ClassValue(info=found_class):
+                owner = info.owner
+                return owner is not None and found_class.key == owner.key
+            case External(name=name):
+                return name.partition(".")[0] == self._machine.project.top
+        return False
+
+
+def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:
+    """Is the function, or something of its name, handed on as a value, to be called anywhere?"""
+    if info.owner is not None or module.name == info.module.name:
+        return info.name in calls.values
+    if info.name in module.functions or info.name in module.classes:
+        return False  # its own
+    names = [n for n, to in module.imports.items() if to.rpartition(".")[2] == info.name]
+    return any(name in calls.values for name in (*names, info.name))
+
+
+@lru_cache(maxsize=KEPT_MODULES)
+def _read(path: str, modified: int, size: int) -> tuple[ModuleMap, Calls]:
+    """A module, whole, with its calls; an empty one where the file is no Python."""
+    data, _ = read_file(path)
+    text = ""
+    tree = ast.Module([], [])
+    try:
+        text = decoded(data or b"")
+        tree = ast.parse(text)
+    except NO_PYTHON:
+        pass  # flake8 reports the file itself when it is linted
+    module = read_module(tree, (text,), Path(path))
+    return module, calls_in(module)

@@ -1,0 +1,147 @@
+"""What the calls in a whole package say of a function: set-up calls it alone, or gives no tensor.
+
+Enters a function with something to report; leaves those of its sites that stay, as hot as they are.
+Interprets the functions that call it, in whatever module, for what they give it. Must not know
+rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.interpret.functions import called_at
+from flake8_torchperf.interpret.heats import Heats
+from flake8_torchperf.interpret.incoming import CONSTRUCTOR, Incoming
+from flake8_torchperf.interpret.lineage import torch_kind
+from flake8_torchperf.interpret.unit import Unit, interpret_function
+from flake8_torchperf.interpret.values import join_all
+from flake8_torchperf.sites.called import ONCE, SELDOM, SET_UP
+from flake8_torchperf.sites.hotness import ends_evaluation, is_helper_of_anybody
+from flake8_torchperf.sites.leading import Every
+from flake8_torchperf.sites.model import Heat, Level
+from flake8_torchperf.sites.places import place_heat
+from flake8_torchperf.sites.steps import holds_program, steps_within
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.machine import Machine
+    from flake8_torchperf.interpret.unit import Names
+    from flake8_torchperf.interpret.values import Value
+    from flake8_torchperf.sites.callers import CallSite
+    from flake8_torchperf.suspects.modulemap import FunctionInfo
+
+# Callers of a function that are asked what they give it.
+MAX_CALLERS = 8
+
+
+class Review:
+    """Reviews the functions of one module."""
+
+    def __init__(self, machine: Machine, names: Names, heats: Heats) -> None:
+        self._machine = machine
+        self._names = names
+        self._heats = heats
+        self._incoming = Incoming(machine, heats)
+        self._set_up = Every(self._incoming.of, self._sets_up)
+
+    def reviewed(self, unit: Unit, info: FunctionInfo) -> Unit:
+        """The sites of a function that its callers leave, as hot as those make them."""
+        if not self._heats.settled(info):
+            if self._set_up.of(info):
+                loops = steps_within(info.node)
+                return _cooled(unit, Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=loops))
+            heat = self._heats.called(info)
+            if is_helper_of_anybody(heat) and not any(map(self._is_hot, self._incoming.of(info))):
+                return _cooled(unit, replace(heat, level=Level.COLD))
+        probe = self._machine.watching(info.key)
+        try:
+            if not self._watch(info, probe):
+                return unit
+            called = interpret_function(info, probe, self._names, self._heats)
+        finally:
+            probe.forget()
+        there = {(id(site.node), site.kind) for site in called.sites}
+        sites = [site for site in unit.sites if (id(site.node), site.kind) in there]
+        return Unit(unit.snippet, tuple(sites))
+
+    def _watch(self, info: FunctionInfo, probe: Machine) -> bool:
+        """Let a machine see what all calls in the package give that are not set-up.
+
+        False where there are none, or one of them is not understood.
+        """
+        warm = [site for site in self._incoming.of(info) if not self._is_cold(info, site)]
+        callers = {site.caller.key: site.caller for site in warm if site.caller is not None}
+        if not warm or len(callers) > MAX_CALLERS:
+            return False
+        heats = Heats(probe, self._names)
+        for caller in callers.values():
+            interpret_function(caller, probe, self._names, heats)
+        given: list[dict[str, Value]] = []
+        for site in warm:
+            module = info.module if site.caller is None else site.caller.module
+            seen = probe.observed.get(called_at(info, module, site.line))
+            if seen is None:
+                return False
+            given.append(seen)
+        names = set(given[0]).intersection(*given)
+        probe.observed[info.key] = {name: join_all([one[name] for one in given]) for name in names}
+        return True
+
+    def _is_cold(self, info: FunctionInfo, site: CallSite) -> bool:
+        """Is this one call set-up, by itself or by those that lead to its caller?"""
+        answer = self._sets_up(info, site)
+        if answer is None and site.caller is not None:
+            return self._set_up.of(site.caller)
+        return bool(answer)
+
+    def _is_hot(self, site: CallSite) -> bool:
+        """Does this one call stand in what runs every step?"""
+        caller = site.caller
+        if site.seldom or caller is None or place_heat(caller.module) is not None:
+            return False
+        return self._heats.called(caller).level >= Level.STEP
+
+    def _sets_up(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """Does a call stand where things are set up, saved or shown? None where its caller says it.
+
+        What a metric computes at the end its users also compute in each step, by its functions.
+        """
+        caller = site.caller
+        if site.seldom or (caller is not None and place_heat(caller.module) is not None):
+            return True
+        if caller is None or holds_program(caller):
+            return not site.loop
+        if ends_evaluation(caller):
+            return False
+        if caller.name == CONSTRUCTOR and self._made_by_others(caller):
+            return None
+        called = self._heats.called(caller)
+        if called.level >= Level.STEP:
+            return False
+        settled = self._heats.settled(caller) or called.because.endswith((ONCE, SELDOM))
+        if settled and called.level is Level.COLD:
+            return True
+        return False if site.loop else None
+
+    def _made_by_others(self, info: FunctionInfo) -> bool:
+        """Is it of a class of which the package makes objects, and that is no module?
+
+        A layer is made once; what a function makes for itself, it may make in each step.
+        """
+        if info.owner is None or torch_kind(info.owner, self._machine):
+            return False
+        return bool(self._incoming.of(info))
+
+
+def _cooled(unit: Unit, cold: Heat) -> Unit:
+    """The same sites, of a function that runs seldom.
+
+    What is compiled stays as it is, and so do loops where ``cold`` says that they count.
+    """
+    sites = [
+        site
+        if site.compiled or (cold.loops and site.heat.level is Level.LOOP)
+        else replace(site, heat=cold)
+        for site in unit.sites
+    ]
+    return Unit(unit.snippet, tuple(sites))
