@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
 
 # A name that more modules hold is anybody's: each of them would have to be parsed.
-MAX_MODULES = 32
+MAX_MODULES = 12
 # Functions whose callers are looked for, for one linted file.
 MAX_ASKED = 60
 # Modules that are kept from file to file with their calls.

@@ -5,7 +5,7 @@ Enters module maps; leaves what a name of a module stands for. Must not know sta
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from flake8_torchperf.interpret.types import builtin_name
@@ -92,9 +92,11 @@ class Machine:
         return self.observed.get(key, {})
 
     def watching(self, key: str) -> Machine:
-        """A machine of which nothing here depends on what it sees; it watches the calls of one."""
-        watched = frozenset((key,))
-        return Machine(self.table, self.project, self.constant, self.called, watched=watched)
+        """A machine that watches the calls of one function; what it sees, this one does not.
+
+        What a name means and what a function returns depends on no such thing, so they share it.
+        """
+        return replace(self, stack=Stack(), observed={}, watched=frozenset((key,)))
 
     def forget(self) -> None:
         """Let go of all that was found, so that it goes at once: what refers to it, it refers to.

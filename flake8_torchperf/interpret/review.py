@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
 # Callers of a function that are asked what they give it.
-MAX_CALLERS = 8
+MAX_CALLERS = 3
 
 
 class Review:
@@ -46,20 +46,18 @@ class Review:
 
     def reviewed(self, unit: Unit, info: FunctionInfo) -> Unit:
         """The sites of a function that its callers leave, as hot as those make them."""
-        if not self._heats.settled(info):
-            if self._set_up.of(info):
-                loops = steps_within(info.node)
-                return _cooled(unit, Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=loops))
-            heat = self._heats.called(info)
-            if is_helper_of_anybody(heat) and not any(map(self._is_hot, self._incoming.of(info))):
-                return _cooled(unit, replace(heat, level=Level.COLD))
+        if self._heats.settled(info):
+            return unit
+        if self._set_up.of(info):
+            loops = steps_within(info.node)
+            return _cooled(unit, Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=loops))
+        heat = self._heats.called(info)
+        if is_helper_of_anybody(heat) and not any(map(self._is_hot, self._incoming.of(info))):
+            return _cooled(unit, replace(heat, level=Level.COLD))
         probe = self._machine.watching(info.key)
-        try:
-            if not self._watch(info, probe):
-                return unit
-            called = interpret_function(info, probe, self._names, self._heats)
-        finally:
-            probe.forget()
+        if not self._watch(info, probe):
+            return unit
+        called = interpret_function(info, probe, self._names, self._heats)
         there = {(id(site.node), site.kind) for site in called.sites}
         sites = [site for site in unit.sites if (id(site.node), site.kind) in there]
         return Unit(unit.snippet, tuple(sites))
