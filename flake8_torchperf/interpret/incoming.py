@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.digest import read_file
+from flake8_torchperf.interpret.lineage import lineage
 from flake8_torchperf.interpret.project import NO_PYTHON, decoded
 from flake8_torchperf.interpret.values import ClassValue, External, Function
 from flake8_torchperf.sites.callers import Calls, CallSite, calls_in
+from flake8_torchperf.sites.hotness import REGISTERED
 from flake8_torchperf.sites.places import is_beside
 from flake8_torchperf.suspects.modulemap import read_module
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.interpret.heats import Heats
     from flake8_torchperf.interpret.machine import Machine
-    from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
+    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
 
 # A name that more modules hold is anybody's: each of them would have to be parsed.
 MAX_MODULES = 12
@@ -34,6 +36,8 @@ MAX_ASKED = 60
 # Modules that are kept from file to file with their calls.
 KEPT_MODULES = 32
 CONSTRUCTOR = "__init__"
+# Bases that call no private method of a name of one's own.
+PLAIN_BASES = frozenset(("object", "ABC", "Protocol", "Generic", "Module"))
 
 
 class Incoming:
@@ -62,8 +66,8 @@ class Incoming:
         if name.startswith("__") and name.endswith("__"):
             return []
         method = info.owner is not None and not constructs
-        paths = self._machine.project.modules_that_say(f".{name}" if method else name)
-        if len(paths) > MAX_MODULES:
+        paths = self._near(info, f".{name}" if method else name)
+        if paths is None:
             return []
         found: list[CallSite] = []
         named = False
@@ -77,17 +81,39 @@ class Incoming:
             found += [site for called, site in ways if self._leads(called, info, module)]
             if not constructs and _hands_on(info, module, calls):
                 return []
-            named = named or not own
+            named = named or bool(ways) or name in module.imports
         return found if found or named else self._unused(info)
 
+    def _near(self, info: FunctionInfo, word: str) -> tuple[str, ...] | None:
+        """The modules that hold a word, in the package or in as much around as is not too many.
+
+        None where there are too many beside the module itself.
+        """
+        paths = self._machine.project.modules_that_say(word)
+        path = info.module.path
+        around = [] if path is None else [str(folder) for folder in path.resolve().parents]
+        for folder in reversed(around):
+            if len(paths) <= MAX_MODULES:
+                return paths
+            paths = tuple(one for one in paths if one.startswith(os.path.join(folder, "")))
+        return paths if len(paths) <= MAX_MODULES else None
+
     def _unused(self, info: FunctionInfo) -> list[CallSite]:
-        """A private function that nothing in its package names is as one that is seldom called."""
-        private = info.name.startswith("_") and info.owner is None
-        if not private or info.node.decorator_list:
+        """A private function that nothing in its package names is as one that is seldom called.
+
+        Not so what a class elsewhere may call, from which this one is derived.
+        """
+        if not info.name.startswith("_") or not all(map(_is_plain, info.decorators)):
+            return []
+        if info.owner is not None and self._has_foreign_base(info.owner):
             return []
         if not self._machine.project.is_searched_whole:
             return []
         return [CallSite(None, info.node.lineno, loop=False, seldom=True)]
+
+    def _has_foreign_base(self, owner: ClassInfo) -> bool:
+        bases = [base for base in lineage(owner, self._machine) if isinstance(base, str)]
+        return any(base.rpartition(".")[2] not in PLAIN_BASES for base in bases)
 
     def _with_linted(self, paths: tuple[str, ...]) -> Iterator[tuple[ModuleMap, Calls]]:
         """The linted module, which need not be on disk as it is, and the others in these files."""
@@ -124,6 +150,13 @@ class Incoming:
             case External(name=name):
                 return name.partition(".")[0] == self._machine.project.top
         return False
+
+
+def _is_plain(decorator: str) -> bool:
+    """Does a decorator tell nobody of the function: ``@torch.no_grad()``, ``@staticmethod``?"""
+    if decorator in ("staticmethod", "classmethod"):
+        return True
+    return decorator.startswith("torch.") and not REGISTERED.match(decorator)
 
 
 def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:

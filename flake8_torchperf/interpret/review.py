@@ -119,7 +119,8 @@ class Review:
         settled = self._heats.settled(caller) or called.because.endswith((ONCE, SELDOM))
         if settled and called.level is Level.COLD:
             return True
-        return False if site.loop else None
+        # What is set-up as a whole, is so with its loops.
+        return False if site.steps else None
 
     def _made_by_others(self, info: FunctionInfo) -> bool:
         """Is it of a class of which the package makes objects, and that is no module?

@@ -46,7 +46,7 @@ COLD_NAMES = (
     "*snapshot*",
     "convert_*", "print_*", "_print_*", "log_*", "_log_*", "plot*", "_plot*",
     "visuali*", "draw_*", "show_*", "display*", "test_*", "test", "summary", "*_summary",
-    "describe", "describe_*", "debug_*", "*_debug", "warn_*", "_warn_*",
+    "describe", "describe_*", "debug_*", "*_debug", "dump_*", "warn_*", "_warn_*",
     "_test_*", "_run_test*", "assert_*", "assert[A-Z]*", "compare_*", "*offload*", "export*",
     "_reduce_*", "*_repr*",
     "*_str", "_str*", "*_str_*", "equal", "equals", "*_test",
@@ -190,7 +190,7 @@ RAW = frozenset(("text", "texts", "images", "audio", "audios", "videos", "raw_sp
 PREPARING = ("ImageProcessor", "VideoProcessor", "Collator", "Collater")
 HOST_CLASSES = (
     "Dataset", "Tokenizer", "BaseTransform", "ImageTransform", "SequenceFeatureExtractor",
-    "Checker",
+    "Checker", "Initializer", "Init",
     "Monitor", "Logger", "Profiler", "Writer", "Evaluator", "Tester",
     "BatchSampler", "DistributedSampler",
     "RandomSampler", "SequentialSampler", "NeighborSampler",
