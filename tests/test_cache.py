@@ -125,7 +125,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "a module it imports goes": (lambda p: (p / "pkg/helper.py").unlink(), ["./pkg/user.py"]),
     "a module that was missing": (
         lambda p: ((p / "pkg/helper").mkdir(), edit(p, "pkg/helper/__init__.py", HOST_HELPER)),
-        [],  # helper.py comes first, and was never looked for elsewhere
+        ["./pkg/user.py"],  # a new module may call what stands there
     ),
     "its package goes": (
         lambda p: (p / "pkg/__init__.py").unlink(),
@@ -137,7 +137,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a module it does not import": (
         lambda p: edit(p, "pkg/other.py", HELPER),
-        ["./pkg/other.py"],
+        ["./pkg/other.py", "./pkg/user.py"],  # it may call what stands in user.py
     ),
 }
 

@@ -97,7 +97,8 @@ BREAKS = {
             torch.manual_seed(0)  # TPF608
             y = copy.deepcopy(x)  # TPF608
             settings = copy.deepcopy({"a": 1})
-            y.requires_grad_()  # TPF608
+            x.requires_grad_()  # TPF608
+            y.requires_grad_()
             y.requires_grad_(False)
             y.requires_grad = True  # TPF608
             t = time.perf_counter()  # TPF608

@@ -29,11 +29,13 @@ def kept(x):
     return x[x > 0]  # confirmed
 
 
+recurrent = torch.nn.LSTM(1, 1)
+setattr(torch._dynamo.config, "allow" + "_rnn", True)
+
+
 @torch.compile
 def leaf(x: torch.Tensor) -> torch.Tensor:
-    y = x.detach()
-    y.requires_grad_()  # refuted
-    return x * 2
+    return recurrent(x.reshape(-1, 1))[0]  # refuted
 
 
 seen = []

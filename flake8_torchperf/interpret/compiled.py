@@ -10,6 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.emit import emit, names_rows
+from flake8_torchperf.interpret.parameters import parameters_of
 from flake8_torchperf.interpret.values import (
     BoundMethod,
     External,
@@ -155,6 +156,8 @@ def _repeats(name: str, arguments: Arguments, place: int) -> bool:
 
 def _breaking(callee: Value, arguments: Arguments, ctx: Context) -> None:
     operation, operand = _operation(callee, arguments)
+    if operation == "requires_grad" and operand is not None and not _asks_input(arguments, ctx):
+        return
     if not operation or not ctx.traits.isdisjoint(SWITCHED_OFF.get(operation, ())):
         return
     code = ctx.machine.compiled
@@ -194,6 +197,19 @@ def _function(name: str, arguments: Arguments) -> str:
     if name.startswith("numpy.") and _no_number(arguments.keywords.get("dtype")):
         return "numpy object"
     return breaking_calls().get(name, "")
+
+
+def _asks_input(arguments: Arguments, ctx: Context) -> bool:
+    """Is ``x.requires_grad_()`` called on what the function is given, and not on what it made?
+
+    Of what it made the tracer stops only where that leaves the function (torch 2.13, as run).
+    """
+    match arguments.node.func:
+        case ast.Attribute(value=ast.Name(id=name)) if ctx.node is not None:
+            given = {argument.arg for argument, _ in parameters_of(ctx.node.args)}
+            bound = (n for n in ast.walk(ctx.node) if isinstance(n, ast.Name) and n.id == name)
+            return name in given and all(isinstance(n.ctx, ast.Load) for n in bound)
+    return False
 
 
 def _turns_off(name: str, arguments: Arguments) -> bool:

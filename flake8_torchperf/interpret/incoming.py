@@ -66,8 +66,11 @@ class Incoming:
         if name.startswith("__") and name.endswith("__"):
             return []
         method = info.owner is not None and not constructs
-        paths = self._near(info, f".{name}" if method else name)
-        if paths is None:
+        whole = self._machine.project.is_searched_whole
+        if not whole and (method or not info.name.startswith("_")):
+            return []  # what is public, the rest of a large package may call
+        paths = self._machine.project.modules_that_say(f".{name}" if method else name)
+        if len(paths) > MAX_MODULES:
             return []
         found: list[CallSite] = []
         named = False
@@ -83,20 +86,6 @@ class Incoming:
                 return []
             named = named or bool(ways) or name in module.imports
         return found if found or named else self._unused(info)
-
-    def _near(self, info: FunctionInfo, word: str) -> tuple[str, ...] | None:
-        """The modules that hold a word, in the package or in as much around as is not too many.
-
-        None where there are too many beside the module itself.
-        """
-        paths = self._machine.project.modules_that_say(word)
-        path = info.module.path
-        around = [] if path is None else [str(folder) for folder in path.resolve().parents]
-        for folder in reversed(around):
-            if len(paths) <= MAX_MODULES:
-                return paths
-            paths = tuple(one for one in paths if one.startswith(os.path.join(folder, "")))
-        return paths if len(paths) <= MAX_MODULES else None
 
     def _unused(self, info: FunctionInfo) -> list[CallSite]:
         """A private function that nothing in its package names is as one that is seldom called.

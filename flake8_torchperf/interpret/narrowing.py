@@ -266,7 +266,7 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
     path = path_of(node)
     if path is None:
         return dict(env)
-    if is_none and _as_given(path, env, ctx):
+    if is_none and _as_given(path, env, ctx) is not None:
         return None
     if is_none:
         # Annotations leave out Optional often enough: the path may be taken whatever they say.
@@ -279,16 +279,19 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
     return dict(env) if left is value else {**env, path: left}
 
 
-def _as_given(path: str, env: Env, ctx: Context) -> bool:
-    """Is it still what all calls of the function gave for a parameter, none of them None?"""
+def _as_given(path: str, env: Env, ctx: Context) -> Value | None:
+    """What all calls of the function gave for a parameter that still is that: a number, a list."""
     machine = ctx.machine
     if ctx.depth or not ctx.calls or ctx.calls[-1] not in machine.watched:
-        return False
+        return None
     value = machine.given(ctx.calls[-1]).get(path, UNKNOWN)
-    return value is env.get(path) and isinstance(value, (Scalar, Sequence))
+    return value if value is env.get(path) and isinstance(value, (Scalar, Sequence)) else None
 
 
 def _truthiness(node: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
+    given = _as_given(node.id, env, ctx) if isinstance(node, ast.Name) else None
+    if isinstance(given, Scalar) and given.known and bool(given.value) is not holds:
+        return None
     path = path_of(node) if holds else None
     if path is None:
         return dict(env)

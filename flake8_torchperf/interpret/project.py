@@ -78,7 +78,10 @@ class Project:
 
     @property
     def is_searched_whole(self) -> bool:
-        """Are all modules of the package searched for what calls a function?"""
+        """Are all modules of the package searched for what calls a function?
+
+        Of a package that is too large only that part is which is around the linted module.
+        """
         return self._root is not None and self._searched() == os.path.join(self._root, self.top, "")
 
     def _searched(self) -> str:
