@@ -91,6 +91,16 @@ SILENT = {
             def equal(self, other: Tensor):
                 return set(self.rows.tolist()) == set(other.tolist())  # TPF102
         """,
+    "what is dumped, and what initialises": """
+        class Engine:
+            def dump_gradients(self, x: Tensor):
+                for row in x:  # TPF201
+                    print(row.sum().item())  # TPF101
+
+        class XavierInit:
+            def __call__(self, x: Tensor):
+                return x[x > 0]  # TPF402
+        """,
     "what is kept after the first call": """
         class Table(nn.Module):
             def length(self, x: Tensor):
@@ -284,6 +294,16 @@ def test_what_is_wanted_or_done_once(code: str) -> None:
 
 
 REPORTED = {
+    "a logarithm is no logging": """
+        class Normal:
+            def log_prob(self, x: Tensor):
+                if (x < 0).any():  # TPF301
+                    raise ValueError
+                return -x
+
+            def _log_likelihood_term(self, x: Tensor):
+                return x[x > 0].sum()  # TPF402
+        """,
     "an attribute that nothing here keeps": """
         class Table(nn.Module):
             def length(self, x: Tensor):

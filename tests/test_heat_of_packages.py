@@ -332,6 +332,43 @@ LOUD: dict[str, dict[str, str]] = {
                     return Table(x).inverse
             """,
     },
+    "a method that a base of another module calls": {
+        "base.py": """
+            class Base(nn.Module):
+                def _evaluate(self, x: Tensor):
+                    return x
+
+                def forward(self, x: Tensor):
+                    return self._evaluate(x)
+            """,
+        "layer.py": """
+            from .base import Base
+
+            class Layer(Base):
+                def _evaluate(self, x: Tensor):
+                    return x[x > 0]  # TPF402
+            """,
+    },
+    "in an entry point's loop over steps, in a method that runs before such a loop elsewhere": {
+        "rows.py": """
+            class Rows:
+                def compact(self, x: Tensor):
+                    return x[x > 0]  # TPF402
+            """,
+        "run.py": """
+            class Engine(nn.Module):
+                def generate(self, x: Tensor, rows):
+                    x = self._first(x, rows)
+                    for step in range(9):
+                        x = self(x)
+                    return x
+
+                def _first(self, x: Tensor, rows):
+                    for step in range(9):
+                        x = rows.compact(x)
+                    return x
+            """,
+    },
     "a compiled function": {
         "ops.py": """
             @torch.compile
@@ -429,6 +466,12 @@ def test_of_a_large_package_what_is_around_is_searched(tmp_path: Path) -> None:
     (big / "data.py").write_text(f"# {'x' * MAX_TREE}\n")
     inner.rename(big / "pkg")
     assert rows(big / "pkg" / "ops.py", HOT) == []
+    helpers = big / "pkg" / "helpers.py"
+    helpers.write_text((big / "pkg" / "public.py").read_text())
+    assert rows(helpers, HOT) == []
+    step = textwrap.dedent(LOUD["a helper of anybody's that a step calls"]["net.py"])
+    (big / "pkg" / "step.py").write_text(TORCH + step.replace(".utils", ".helpers"))
+    assert rows(helpers, HOT) == expected(helpers.read_text())
     public = big / "pkg" / "public.py"
     assert rows(public, HOT) == expected(public.read_text())  # others may call it
 

@@ -3,7 +3,8 @@
 Where a line belongs, from what everything shares to what sits on top:
 
 - What is known of an expression: `values`, `reasons`, `ranks`, `shapes`, `record`, `environment`.
-- What every evaluation shares: `machine`, `project` (other modules, with `folders`, `imports`).
+- What every evaluation shares: `machine`, `project` (other modules, with `folders`, `imports`,
+  `texts`).
 - What is stated: `annotations`, `docstrings`, `types`, `device_names`.
 - What use tells: `evidence`, `uses`, `telling`, `passed`, `parameters`.
 - Expressions: `expressions`, `attributes`, `subscripts`, `operators`, `comprehensions`,
@@ -15,5 +16,6 @@ Where a line belongs, from what everything shares to what sits on top:
 - What waits there: `emit` records sites; `contexts` says how seldom a branch runs; `moves`,
   `fresh`, `handed` follow copies; `accumulation`, `training` judge training loops; `compiled`
   graph breaks.
-- One suspect at a time: `reach` chooses them, `heats` says how often they run, `unit` interprets.
+- One suspect at a time: `reach` chooses them, `heats` says how often they run, `unit` interprets;
+  `review` asks the calls of the whole package, which `incoming` finds.
 """

@@ -100,7 +100,7 @@ class Review:
 
     def _made_hot(self, info: FunctionInfo) -> Heat:
         """The heat of a helper of anybody's: hot by the first call in what runs every step."""
-        for site in self._incoming.of(info):
+        for site in self._incoming.seen(info):
             caller = site.caller
             if site.seldom or caller is None or place_heat(caller.module) is not None:
                 continue
@@ -127,7 +127,9 @@ class Review:
         called = self._heats.called(caller)
         if called.level >= Level.STEP:
             return False
-        settled = self._heats.settled(caller) or called.because.endswith((ONCE, SELDOM))
+        if called.level is Level.COLD and called.because.endswith(ONCE):
+            return not site.loop
+        settled = self._heats.settled(caller) or called.because.endswith(SELDOM)
         if settled and called.level is Level.COLD:
             return True
         # What is set-up as a whole, is so with its loops.
