@@ -69,6 +69,10 @@ class Heats:
             self._calls[module.name] = calls_in(module)
         return self._calls[module.name]
 
+    def keep(self, module: ModuleMap, calls: Calls) -> None:
+        """Take the calls of a module that are known already."""
+        self._calls[module.name] = calls
+
     def called(self, info: FunctionInfo) -> Heat:
         """The heat of a function by itself and by the calls in its module."""
         name = info.module.name

@@ -8,7 +8,7 @@ only where there is something to report. Must not know what a call says of the f
 from __future__ import annotations
 
 import ast
-import os
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.digest import read_file
 from flake8_torchperf.interpret.lineage import lineage
 from flake8_torchperf.interpret.project import NO_PYTHON, decoded
+from flake8_torchperf.interpret.texts import stamp
 from flake8_torchperf.interpret.values import ClassValue, External, Function
 from flake8_torchperf.sites.callers import Calls, CallSite, calls_in
 from flake8_torchperf.sites.hotness import REGISTERED
@@ -98,7 +99,7 @@ class Incoming:
             own = _of_name(info, module, calls) if method else calls.of(info)
             found += own
             found += [site for called, site in ways if self._leads(called, info, module)]
-            named = named or bool(own) or bool(ways) or name in module.imports
+            named = named or _names(module, name, own=module.name == info.module.name)
             open_ = open_ or (not constructs and _hands_on(info, module, calls))
         if not named and not open_:
             found = self._unused(info)
@@ -134,8 +135,8 @@ class Incoming:
     def _read(self, path: str) -> tuple[ModuleMap, Calls]:
         known = self._modules.get(path)
         if known is None:
-            stat = os.stat(path)
-            known = self._modules[path] = _read(path, stat.st_mtime_ns, stat.st_size)
+            known = self._modules[path] = _read(path, *stamp(path))
+            self._heats.keep(*known)
         return known
 
     def _leads(self, called: ast.expr, info: FunctionInfo, module: ModuleMap) -> bool:
@@ -159,6 +160,11 @@ class Incoming:
             case External(name=name):
                 return name.partition(".")[0] == self._machine.project.top
         return False
+
+
+def _names(module: ModuleMap, name: str, *, own: bool) -> bool:
+    """Does a module say a name anywhere, in a string or a comment too, but where it is defined?"""
+    return len(re.findall(rf"\b{re.escape(name)}\b", "".join(module.lines))) > int(own)
 
 
 def _of_name(info: FunctionInfo, module: ModuleMap, calls: Calls) -> list[CallSite]:

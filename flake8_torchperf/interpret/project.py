@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf import digest
 from flake8_torchperf.interpret.folders import Folders
-from flake8_torchperf.interpret.texts import Texts, is_too_large, read_texts
+from flake8_torchperf.interpret.texts import Texts, is_too_large, read_texts, stamp
 from flake8_torchperf.suspects.outline import read_outline
 
 if TYPE_CHECKING:
-    from os import stat_result
-
     from flake8_torchperf.suspects.modulemap import ModuleMap
 
 # Modules read for one linted file.
@@ -107,10 +105,7 @@ def read_file(path: str) -> tuple[ModuleMap | None, str]:
 
     The map is None where the file cannot be read or is no Python.
     """
-    try:
-        return _read_file(path, _stamp(os.stat(path)))
-    except OSError:
-        return None, digest.NO_FILE
+    return _read_file(path, stamp(path))
 
 
 def files_read() -> int:
@@ -119,7 +114,7 @@ def files_read() -> int:
 
 
 @lru_cache(maxsize=512)
-def _read_file(path: str, stamp: tuple[int, int]) -> tuple[ModuleMap | None, str]:
+def _read_file(path: str, changed: tuple[int, int]) -> tuple[ModuleMap | None, str]:
     data, content = digest.read_file(path)
     if data is None:
         return None, content
@@ -142,10 +137,6 @@ def decoded(data: bytes) -> str:
 def split_lines(text: str) -> tuple[str, ...]:
     """Lines as Python counts them: form feeds and Unicode separators end none."""
     return tuple(io.StringIO(text, newline="").readlines())
-
-
-def _stamp(stat: stat_result) -> tuple[int, int]:
-    return stat.st_mtime_ns, stat.st_size
 
 
 def _root(module: ModuleMap) -> str | None:

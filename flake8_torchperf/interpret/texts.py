@@ -44,14 +44,16 @@ def is_too_large(folder: str) -> bool:
 
 def read_texts(folder: str) -> Texts:
     """The modules below a folder; read again only when one of them has changed."""
-    stamps = []
-    for path in modules_below(folder):
-        try:
-            stat = os.stat(path)
-        except OSError:
-            continue
-        stamps.append((path, stat.st_mtime_ns, stat.st_size))
-    return _read_texts(folder, tuple(stamps))
+    return _read_texts(folder, tuple((path, *stamp(path)) for path in modules_below(folder)))
+
+
+def stamp(path: str) -> tuple[int, int]:
+    """What changes when a file does: its time and size; of none that can be asked, zeros."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return 0, 0
+    return stat.st_mtime_ns, stat.st_size
 
 
 @lru_cache(maxsize=1)  # linting goes through one package after the other
