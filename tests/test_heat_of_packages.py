@@ -141,15 +141,6 @@ SILENT: dict[str, dict[str, str]] = {
                     return _solve(a, b)
             """,
     },
-    "a helper of anybody's that no step calls": {
-        "utils.py": RESAMPLE,
-        "other.py": """
-            from .utils import resample
-
-            def double(x: Tensor):
-                return resample(x) * 2
-            """,
-    },
     "made by a constructor that a layer's calls": {
         "ops.py": RESAMPLE,
         "table.py": """
@@ -290,16 +281,6 @@ LOUD: dict[str, dict[str, str]] = {
             class Net(nn.Module):
                 def forward(self, a: Tensor, b: Tensor):
                     return solve(a, b)
-            """,
-    },
-    "a helper of anybody's that a step calls": {
-        "utils.py": RESAMPLE,
-        "net.py": """
-            from .utils import resample
-
-            class Net(nn.Module):
-                def forward(self, x: Tensor):
-                    return resample(x)
             """,
     },
     "a private function that is registered, or that a class elsewhere may call": {
@@ -466,12 +447,6 @@ def test_of_a_large_package_what_is_around_is_searched(tmp_path: Path) -> None:
     (big / "data.py").write_text(f"# {'x' * MAX_TREE}\n")
     inner.rename(big / "pkg")
     assert rows(big / "pkg" / "ops.py", HOT) == []
-    helpers = big / "pkg" / "helpers.py"
-    helpers.write_text((big / "pkg" / "public.py").read_text())
-    assert rows(helpers, HOT) == []
-    step = textwrap.dedent(LOUD["a helper of anybody's that a step calls"]["net.py"])
-    (big / "pkg" / "step.py").write_text(TORCH + step.replace(".utils", ".helpers"))
-    assert rows(helpers, HOT) == expected(helpers.read_text())
     public = big / "pkg" / "public.py"
     assert rows(public, HOT) == expected(public.read_text())  # others may call it
 

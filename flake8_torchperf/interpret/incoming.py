@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,17 +37,6 @@ MAX_ASKED = 60
 # Modules that are kept from file to file with their calls.
 KEPT_MODULES = 32
 CONSTRUCTOR = "__init__"
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Calls of a function, and whether there are no others."""
-
-    sites: list[CallSite]
-    all: bool
-
-
-NOTHING = _Found([], all=False)
 # Bases that call no private method of a name of one's own.
 PLAIN_BASES = frozenset(("object", "ABC", "Protocol", "Generic", "Module"))
 
@@ -60,38 +48,33 @@ class Incoming:
         self._machine = machine
         self._heats = heats
         self._modules: dict[str, tuple[ModuleMap, Calls]] = {}
-        self._known: dict[str, _Found] = {}
+        self._known: dict[str, list[CallSite]] = {}
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
         """The calls that lead to a function; none where there may be others, or too many."""
-        found = self._found(info)
-        return found.sites if found.all else []
-
-    def seen(self, info: FunctionInfo) -> list[CallSite]:
-        """Calls that lead to a function, whether there are others or not."""
-        return self._found(info).sites
-
-    def _found(self, info: FunctionInfo) -> _Found:
         found = self._known.get(info.key)
         if found is None:
-            found = NOTHING
+            found = []
             if len(self._known) < MAX_ASKED:
                 found = self._find(info)
             self._known[info.key] = found
         return found
 
-    def _find(self, info: FunctionInfo) -> _Found:
+    def _find(self, info: FunctionInfo) -> list[CallSite]:
         """A constructor is called by its class; other special methods by no name at all."""
         constructs = info.name == CONSTRUCTOR and info.owner is not None
         name = info.owner.name if constructs and info.owner is not None else info.name
         if name.startswith("__") and name.endswith("__"):
-            return NOTHING
+            return []
         method = info.owner is not None and not constructs
+        whole = self._machine.project.is_searched_whole
+        if not whole and (method or not info.name.startswith("_")):
+            return []  # what is public, the rest of a large package may call
         paths = self._machine.project.modules_that_say(f".{name}" if method else name)
         if len(paths) > MAX_MODULES:
-            return NOTHING
+            return []
         found: list[CallSite] = []
-        named = open_ = False
+        named = False
         for module, calls in self._with_linted(paths):
             if module.name != info.module.name and is_beside(module):
                 continue
@@ -100,13 +83,9 @@ class Incoming:
             found += own
             found += [site for called, site in ways if self._leads(called, info, module)]
             named = named or _names(module, name, own=module.name == info.module.name)
-            open_ = open_ or (not constructs and _hands_on(info, module, calls))
-        if not named and not open_:
-            found = self._unused(info)
-        # What is public, the rest of a large package may call.
-        whole = self._machine.project.is_searched_whole
-        private = info.name.startswith("_") and not method
-        return _Found(found, all=not open_ and (whole or private))
+            if not constructs and _hands_on(info, module, calls):
+                return []
+        return found if named else self._unused(info)
 
     def _unused(self, info: FunctionInfo) -> list[CallSite]:
         """A private function that nothing in its package names is as one that is seldom called.

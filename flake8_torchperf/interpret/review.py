@@ -17,12 +17,7 @@ from flake8_torchperf.interpret.lineage import torch_kind
 from flake8_torchperf.interpret.unit import Unit, interpret_function
 from flake8_torchperf.interpret.values import join_all
 from flake8_torchperf.sites.called import ONCE, SELDOM, SET_UP
-from flake8_torchperf.sites.hotness import (
-    ANYBODYS,
-    ends_evaluation,
-    is_helper_of_anybody,
-    named_heat,
-)
+from flake8_torchperf.sites.hotness import ends_evaluation, named_heat
 from flake8_torchperf.sites.leading import Every
 from flake8_torchperf.sites.model import Heat, Level
 from flake8_torchperf.sites.places import place_heat
@@ -53,19 +48,15 @@ class Review:
         """The sites of a function that its callers leave, as hot as those make them."""
         if named_heat(info.name, self._names.hot, self._names.cold) is not None:
             return unit  # a step, whoever takes it
-        if not self._heats.settled(info):
-            if self._set_up.of(info):
-                loops = steps_within(info.node)
-                return _cooled(unit, Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=loops))
-            heat = self._heats.called(info)
-            if is_helper_of_anybody(heat):
-                unit = _with_heat(unit, heat, self._made_hot(info))
+        if not self._heats.settled(info) and self._set_up.of(info):
+            loops = steps_within(info.node)
+            return _cooled(unit, Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=loops))
         probe = self._machine.watching(info.key)
         if not self._watch(info, probe):
             return unit
         called = interpret_function(info, probe, self._names, self._heats)
-        there = {(id(site.node), site.kind) for site in called.sites}
-        sites = [site for site in unit.sites if (id(site.node), site.kind) in there]
+        there = {(id(site.node), site.kind) for site in unit.sites}
+        sites = [site for site in called.sites if (id(site.node), site.kind) in there]
         return Unit(unit.snippet, tuple(sites))
 
     def _watch(self, info: FunctionInfo, probe: Machine) -> bool:
@@ -97,18 +88,6 @@ class Review:
         if answer is None and site.caller is not None:
             return self._set_up.of(site.caller)
         return bool(answer)
-
-    def _made_hot(self, info: FunctionInfo) -> Heat:
-        """The heat of a helper of anybody's: hot by the first call in what runs every step."""
-        for site in self._incoming.seen(info):
-            caller = site.caller
-            if site.seldom or caller is None or place_heat(caller.module) is not None:
-                continue
-            called = self._heats.called(caller)
-            if called.level >= Level.STEP:
-                by = f"called from `{caller.name}` of {caller.module.name}"
-                return Heat(Level.STEP, f"in {info.name}, {by}", around=called.around)
-        return Heat(Level.COLD, f"in {info.name}, {ANYBODYS}", around=Level.HOT)
 
     def _sets_up(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """Does a call stand where things are set up, saved or shown? None where its caller says it.
@@ -143,12 +122,6 @@ class Review:
         if info.owner is None or torch_kind(info.owner, self._machine):
             return False
         return bool(self._incoming.of(info))
-
-
-def _with_heat(unit: Unit, before: Heat, heat: Heat) -> Unit:
-    """The same sites, those that were as hot as their function as hot as it is found to be."""
-    sites = [replace(one, heat=heat) if one.heat == before else one for one in unit.sites]
-    return Unit(unit.snippet, tuple(sites))
 
 
 def _cooled(unit: Unit, cold: Heat) -> Unit:

@@ -253,19 +253,11 @@ def function_heat(
         if not OFFLINE.isdisjoint(re.split(r"[._]", info.module.name)):
             return Heat(Level.COLD, f"in {info.name}, of a module that works on a model's weights")
         if _is_utility(info):
-            return Heat(Level.HOT, f"in {info.name}, {ANYBODYS}")
+            # Set-up calls such helpers as well as steps do.
+            return Heat(Level.COLD, f"in {info.name}, a helper of anybody's", around=Level.HOT)
         return Heat(Level.HOT, f"in {info.name}, which computes on the tensors it is given")
     loops = not shows_check(info) and not ends_evaluation(info)
     return Heat(Level.COLD, f"in {info.name}", loops=loops)
-
-
-# Set-up calls such helpers as well as steps do: hot are those that a step is seen to call.
-ANYBODYS = "a helper of anybody's"
-
-
-def is_helper_of_anybody(heat: Heat) -> bool:
-    """Does this heat hold only where something hot is seen to call the function?"""
-    return heat.level is Level.HOT and heat.because.endswith(ANYBODYS)
 
 
 def _is_called(info: FunctionInfo) -> bool:
