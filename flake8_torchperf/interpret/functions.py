@@ -266,12 +266,13 @@ def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx:
     Only of the linted module's own functions: no others are interpreted for themselves.
     """
     machine = ctx.machine
-    if info.module is not machine.project.linted:
+    watched = info.key in machine.watched
+    if info.module is not machine.project.linted and not watched:
         return
     given: Env = {}
     _bind(info, given, arguments, skip=bool(self_name(info)) and bound is not None)
     note_call(machine, info.key, given)
-    if info.key in machine.watched:
+    if watched:
         note_call(machine, called_at(info, ctx.module, arguments.node.lineno), given)
 
 

@@ -79,7 +79,7 @@ class Machine:
     # parameters as the calls seen so far gave them: function or closure -> name -> value
     observed: dict[object, dict[str, Value]] = field(default_factory=dict)
     # functions of which all calls that count are seen; of each line it is remembered what it gives
-    watched: frozenset[str] = frozenset()
+    watched: set[str] = field(default_factory=set)
 
     def kept(self, key: object, find: Callable[[], Known]) -> Known:
         """What ``find`` gives, found when first asked for under this key."""
@@ -91,12 +91,13 @@ class Machine:
         """The arguments that the calls seen so far gave."""
         return self.observed.get(key, {})
 
-    def watching(self, key: str) -> Machine:
-        """A machine that watches the calls of one function; what it sees, this one does not.
+    def watching(self) -> Machine:
+        """A machine that watches calls; what it sees, this one does not.
 
         What a name means and what a function returns depends on no such thing, so they share it.
         """
-        return replace(self, stack=Stack(), observed={}, watched=frozenset((key,)))
+        observed = {key: dict(given) for key, given in self.observed.items()}
+        return replace(self, stack=Stack(), observed=observed, watched=set())
 
     def forget(self) -> None:
         """Let go of all that was found, so that it goes at once: what refers to it, it refers to.

@@ -15,7 +15,7 @@ from flake8_torchperf.interpret.heats import Heats
 from flake8_torchperf.interpret.incoming import CONSTRUCTOR, Incoming
 from flake8_torchperf.interpret.lineage import torch_kind
 from flake8_torchperf.interpret.unit import Unit, interpret_function
-from flake8_torchperf.interpret.values import join_all
+from flake8_torchperf.interpret.values import UNKNOWN, join_all
 from flake8_torchperf.sites.called import ONCE, SELDOM, SET_UP
 from flake8_torchperf.sites.hotness import ends_evaluation, named_heat
 from flake8_torchperf.sites.leading import Every
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # Callers of a function that are asked what they give it.
 MAX_CALLERS = 3
+# Calls that are followed back from a function to where its arguments come from.
+MAX_DEPTH = 2
 
 
 class Review:
@@ -46,41 +48,50 @@ class Review:
 
     def reviewed(self, unit: Unit, info: FunctionInfo) -> Unit:
         """The sites of a function that its callers leave, as hot as those make them."""
-        if named_heat(info.name, self._names.hot, self._names.cold) is not None:
-            return unit  # a step, whoever takes it
+        if self._is_step(info):
+            return unit
         if not self._heats.settled(info) and self._set_up.of(info):
             loops = steps_within(info.node)
             return _cooled(unit, Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=loops))
-        probe = self._machine.watching(info.key)
-        if not self._watch(info, probe):
+        probe = self._machine.watching()
+        if not self._watch(info, probe, MAX_DEPTH):
             return unit
         called = interpret_function(info, probe, self._names, self._heats)
         there = {(id(site.node), site.kind) for site in unit.sites}
         sites = [site for site in called.sites if (id(site.node), site.kind) in there]
         return Unit(unit.snippet, tuple(sites))
 
-    def _watch(self, info: FunctionInfo, probe: Machine) -> bool:
+    def _watch(self, info: FunctionInfo, probe: Machine, depth: int) -> bool:
         """Let a machine see what all calls in the package give that are not set-up.
 
-        False where there are none, or one of them is not understood.
+        False where there are none, or one of them is not understood. What is given to those that
+        call it is seen first, as far as ``depth`` says.
         """
+        if info.key in probe.watched:
+            return False
         warm = [site for site in self._incoming.of(info) if not self._is_cold(info, site)]
         callers = {site.caller.key: site.caller for site in warm if site.caller is not None}
         if not warm or len(callers) > MAX_CALLERS:
             return False
         heats = Heats(probe, self._names)
         for caller in callers.values():
+            if depth > 1 and caller.key != info.key and not self._is_step(caller):
+                self._watch(caller, probe, depth - 1)
+        probe.watched.add(info.key)
+        for caller in callers.values():
             interpret_function(caller, probe, self._names, heats)
-        given: list[dict[str, Value]] = []
-        for site in warm:
-            module = info.module if site.caller is None else site.caller.module
-            seen = probe.observed.get(called_at(info, module, site.line))
-            if seen is None:
-                return False
-            given.append(seen)
-        names = set(given[0]).intersection(*given)
-        probe.observed[info.key] = {name: join_all([one[name] for one in given]) for name in names}
+        given = [_given(info, site, probe) for site in warm]
+        if None in given:
+            probe.watched.discard(info.key)
+            return False
+        known = [one for one in given if one is not None]
+        names = set(known[0]).intersection(*known)
+        probe.observed[info.key] = {name: _same([one[name] for one in known]) for name in names}
         return True
+
+    def _is_step(self, info: FunctionInfo) -> bool:
+        """Does its name say how often a function runs, whoever calls it with what?"""
+        return named_heat(info.name, self._names.hot, self._names.cold) is not None
 
     def _is_cold(self, info: FunctionInfo, site: CallSite) -> bool:
         """Is this one call set-up, by itself or by those that lead to its caller?"""
@@ -122,6 +133,17 @@ class Review:
         if info.owner is None or torch_kind(info.owner, self._machine):
             return False
         return bool(self._incoming.of(info))
+
+
+def _given(info: FunctionInfo, site: CallSite, probe: Machine) -> dict[str, Value] | None:
+    """What one call was seen to give; None where it was not seen."""
+    module = info.module if site.caller is None else site.caller.module
+    return probe.observed.get(called_at(info, module, site.line))
+
+
+def _same(values: list[Value]) -> Value:
+    """What all calls give alike; of one of which nothing is known, the others say nothing."""
+    return UNKNOWN if UNKNOWN in values else join_all(values)
 
 
 def _cooled(unit: Unit, cold: Heat) -> Unit:
