@@ -302,6 +302,17 @@ LOUD: dict[str, dict[str, str]] = {
                 return first(*inputs)
             """,
     },
+    "what calls show to be a tensor, though one of them is not understood": {
+        "walk.py": """
+            def _larger(x, y):
+                return y if x < y else x  # TPF301
+
+            class Walk:
+                def step(self, x: Tensor, more):
+                    x = _larger(x.sum(), x.mean())
+                    return _larger(x, *more)
+            """,
+    },
     "a public function's option": {
         "ops.py": """
             def solve(a: Tensor, b: Tensor, reverse=False):
@@ -466,6 +477,7 @@ def test_modules_that_cannot_be_read(tmp_path: Path) -> None:
     ops = tmp_path / "pkg" / "ops.py"
     (tmp_path / "pkg" / "bytes.py").write_bytes(b"# coding: nonsense\nresample\xff\x00")
     (tmp_path / "pkg" / "gone.py").symlink_to(tmp_path / "nowhere.py")
+    (tmp_path / "pkg" / "endless.py").symlink_to("/dev/zero")
     assert rows(ops, HOT) == expected(ops.read_text())
 
 

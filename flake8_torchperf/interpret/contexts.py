@@ -214,10 +214,11 @@ def always_given(name: str, ctx: Context) -> bool:
     """Is an optional parameter of a private function, or of a method, given in each call here?"""
     if ctx.node is None or ctx.depth or not ctx.calls:
         return False
-    seen = ctx.owner is not None or ctx.calls[-1] in ctx.machine.watched
-    if not seen and not ctx.node.name.startswith("_"):
+    agreed = ctx.machine.agreed.get(ctx.calls[-1])
+    if agreed is None and ctx.owner is None and not ctx.node.name.startswith("_"):
         return False  # it has a default for those who call it from elsewhere
-    given = ctx.machine.given(ctx.calls[-1]).get(name, UNKNOWN)
+    known = ctx.machine.given(ctx.calls[-1]) if agreed is None else agreed
+    given = known.get(name, UNKNOWN)
     options = given.options if isinstance(given, Union) else (given,)
     return not any(option is UNKNOWN or isinstance(option, NoneValue) for option in options)
 

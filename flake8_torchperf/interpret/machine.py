@@ -78,8 +78,10 @@ class Machine:
     summaries: dict[object, object] = field(default_factory=dict)
     # parameters as the calls seen so far gave them: function or closure -> name -> value
     observed: dict[object, dict[str, Value]] = field(default_factory=dict)
-    # functions of which all calls that count are seen; of each line it is remembered what it gives
+    # functions of which is remembered what the calls of each line give, and what all of those give
+    # that count, where each of them was understood
     watched: set[str] = field(default_factory=set)
+    agreed: dict[object, dict[str, Value]] = field(default_factory=dict)
 
     def kept(self, key: object, find: Callable[[], Known]) -> Known:
         """What ``find`` gives, found when first asked for under this key."""
@@ -97,7 +99,7 @@ class Machine:
         What a name means and what a function returns depends on no such thing, so they share it.
         """
         observed = {key: dict(given) for key, given in self.observed.items()}
-        return replace(self, stack=Stack(), observed=observed, watched=set())
+        return replace(self, stack=Stack(), observed=observed, watched=set(), agreed={})
 
     def forget(self) -> None:
         """Let go of all that was found, so that it goes at once: what refers to it, it refers to.

@@ -281,10 +281,10 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
 
 def _as_given(path: str, env: Env, ctx: Context) -> Value | None:
     """What all calls of the function gave for a parameter that still is that: a number, a list."""
-    machine = ctx.machine
-    if ctx.depth or not ctx.calls or ctx.calls[-1] not in machine.watched:
+    agreed = ctx.machine.agreed.get(ctx.calls[-1]) if ctx.calls and not ctx.depth else None
+    if agreed is None:
         return None
-    value = machine.given(ctx.calls[-1]).get(path, UNKNOWN)
+    value = agreed.get(path, UNKNOWN)
     return value if value is env.get(path) and isinstance(value, (Scalar, Sequence)) else None
 
 

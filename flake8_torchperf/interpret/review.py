@@ -82,11 +82,10 @@ class Review:
             interpret_function(caller, probe, self._names, heats)
         given = [_given(info, site, probe) for site in warm]
         if None in given:
-            probe.watched.discard(info.key)
             return False
         known = [one for one in given if one is not None]
         names = set(known[0]).intersection(*known)
-        probe.observed[info.key] = {name: _same([one[name] for one in known]) for name in names}
+        probe.agreed[info.key] = {name: _same([one[name] for one in known]) for name in names}
         return True
 
     def _is_step(self, info: FunctionInfo) -> bool:

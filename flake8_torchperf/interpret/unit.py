@@ -90,12 +90,12 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names, heats
     )
     env = functions.entry(info, None, None, place)
     private = info.name.startswith("_")
-    if info.key in machine.watched:
-        functions.fill_as_called(env, machine.given(info.key), private=private)
-    elif private or UNKNOWN in env.values():
+    if private or UNKNOWN in env.values():
         functions.fill_from_calls(env, machine.given(info.key))
     else:
         functions.fill_with_numbers(env, machine.given(info.key))
+    if info.key in machine.agreed:
+        functions.fill_as_called(env, machine.agreed[info.key], private=private)
     heat = heats.own(info)
     place = _at(place, info, heat, names)
     place = _compiled(place, info, names)
