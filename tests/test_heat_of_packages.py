@@ -111,22 +111,6 @@ SILENT: dict[str, dict[str, str]] = {
                     return walk(torch.zeros(3), torch.ones(3))
             """,
     },
-    "used with what lies on the host, two calls away": {
-        "frames.py": """
-            def first(x: Tensor, index: Tensor):
-                return second(x, index)
-
-            def second(x: Tensor, index: Tensor):
-                return torch.unique(index)  # TPF404
-            """,
-        "run.py": """
-            from .frames import first
-
-            def rank(model: nn.Module, x: Tensor, inputs):
-                x = model(torch.zeros(3), inputs)
-                return first(torch.ones(3), inputs["index"])
-            """,
-    },
     "given numbers": {
         "masks.py": """
             def mask(lengths: Tensor, most=None):
@@ -284,19 +268,16 @@ LOUD: dict[str, dict[str, str]] = {
                     return walk(a, b)
             """,
     },
-    "one of two calls two calls away is not understood": {
+    "one of two calls is not understood": {
         "frames.py": """
-            def first(x: Tensor, index: Tensor):
-                return second(x, index)
-
-            def second(x: Tensor, index: Tensor):
-                return torch.unique(index)  # TPF404
+            def first(x: Tensor):
+                return torch.unique(x)  # TPF404
             """,
         "run.py": """
             from .frames import first
 
-            def rank(inputs):
-                return first(torch.ones(3), inputs["index"])
+            def rank():
+                return first(torch.ones(3))
 
             def ranked(inputs):
                 return first(*inputs)

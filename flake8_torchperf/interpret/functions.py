@@ -318,30 +318,16 @@ def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
     value unless the function is ``private``.
     """
     fill_from_calls(env, given)
-    beside = any(map(_is_with_host, given.values()))
     for name, value in given.items():
-        if beside or _is_with_host(value):
-            env[name] = _beside_host(env.get(name, UNKNOWN))
+        own = env.get(name, UNKNOWN)
+        if isinstance(value, Tensor) and value.device == BESIDE_HOST and isinstance(own, Tensor):
+            env[name] = replace(own, device=BESIDE_HOST)
         if value is UNKNOWN or tensor_of(value) is not None:
             continue
-        own = env.get(name, UNKNOWN)
         literal = value is NONE or (isinstance(value, Scalar) and value.known)
         optional = isinstance(own, Union) and NONE in own.options
         if (own is UNKNOWN or optional or isinstance(own, Scalar)) and (private or not literal):
             env[name] = value
-
-
-def _is_with_host(value: Value) -> bool:
-    """Is it a tensor with dimensions that lies on the host, so that those used with it do too?"""
-    if not isinstance(value, Tensor):
-        return False
-    return value.device == BESIDE_HOST or (value.device == "host" and value.scalar is False)
-
-
-def _beside_host(value: Value) -> Value:
-    if isinstance(value, Tensor) and value.device == "unknown":
-        return replace(value, device=BESIDE_HOST)
-    return value
 
 
 def fill_with_numbers(env: Env, given: Env) -> None:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 # Callers of a function that are asked what they give it.
 MAX_CALLERS = 3
-# Calls that are followed back from a function to where its arguments come from.
-MAX_DEPTH = 2
 
 
 class Review:
@@ -54,29 +52,23 @@ class Review:
             loops = steps_within(info.node)
             return _cooled(unit, Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=loops))
         probe = self._machine.watching()
-        if not self._watch(info, probe, MAX_DEPTH):
+        if not self._watch(info, probe):
             return unit
         called = interpret_function(info, probe, self._names, self._heats)
         there = {(id(site.node), site.kind) for site in unit.sites}
         sites = [site for site in called.sites if (id(site.node), site.kind) in there]
         return Unit(unit.snippet, tuple(sites))
 
-    def _watch(self, info: FunctionInfo, probe: Machine, depth: int) -> bool:
+    def _watch(self, info: FunctionInfo, probe: Machine) -> bool:
         """Let a machine see what all calls in the package give that are not set-up.
 
-        False where there are none, or one of them is not understood. What is given to those that
-        call it is seen first, as far as ``depth`` says.
+        False where there are none, or one of them is not understood.
         """
-        if info.key in probe.watched:
-            return False
         warm = [site for site in self._incoming.of(info) if not self._is_cold(info, site)]
         callers = {site.caller.key: site.caller for site in warm if site.caller is not None}
         if not warm or len(callers) > MAX_CALLERS:
             return False
         heats = Heats(probe, self._names)
-        for caller in callers.values():
-            if depth > 1 and caller.key != info.key and not self._is_step(caller):
-                self._watch(caller, probe, depth - 1)
         probe.watched.add(info.key)
         for caller in callers.values():
             interpret_function(caller, probe, self._names, heats)
