@@ -14,6 +14,7 @@ import pytest
 from linting import ALL, HOT, expected
 
 from flake8_torchperf.digest import MAX_TREE
+from flake8_torchperf.interpret import texts
 from flake8_torchperf.options import Options
 from flake8_torchperf.pipeline import lint
 
@@ -443,7 +444,8 @@ def test_what_is_linted_need_not_be_on_disk(tmp_path: Path) -> None:
     assert lint(source, path, HOT) == []
 
 
-def test_a_change_elsewhere_is_seen(tmp_path: Path) -> None:
+def test_a_change_elsewhere_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(texts, "TRUSTED", 0.0)
     packed(tmp_path, SILENT["called by set-up code of other modules"])
     ops, net = tmp_path / "pkg" / "ops.py", tmp_path / "pkg" / "net.py"
     assert rows(ops, HOT) == []

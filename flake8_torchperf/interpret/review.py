@@ -10,10 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret.functions import called_at
-from flake8_torchperf.interpret.heats import Heats
+from flake8_torchperf.interpret.functions import called_at, fill_as_called
 from flake8_torchperf.interpret.incoming import CONSTRUCTOR, Incoming
 from flake8_torchperf.interpret.lineage import torch_kind
+from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.unit import Unit, interpret_function
 from flake8_torchperf.interpret.values import UNKNOWN, join_all
 from flake8_torchperf.sites.called import ONCE, SELDOM, SET_UP
@@ -24,14 +24,15 @@ from flake8_torchperf.sites.places import place_heat
 from flake8_torchperf.sites.steps import holds_program, steps_within
 
 if TYPE_CHECKING:
+    from flake8_torchperf.interpret.heats import Heats
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.interpret.unit import Names
     from flake8_torchperf.interpret.values import Value
     from flake8_torchperf.sites.callers import CallSite
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
-# Callers of a function that are asked what they give it.
-MAX_CALLERS = 3
+# Callers of a function that are asked what they give it: each has to be interpreted for that.
+MAX_CALLERS = 1
 
 
 class Review:
@@ -68,17 +69,24 @@ class Review:
         callers = {site.caller.key: site.caller for site in warm if site.caller is not None}
         if not warm or len(callers) > MAX_CALLERS:
             return False
-        heats = Heats(probe, self._names)
         probe.watched.add(info.key)
         for caller in callers.values():
-            interpret_function(caller, probe, self._names, heats)
+            interpret_function(caller, probe, self._names, self._heats)
         given = [_given(info, site, probe) for site in warm]
         if None in given:
             return False
         known = [one for one in given if one is not None]
         names = set(known[0]).intersection(*known)
-        probe.agreed[info.key] = {name: _same([one[name] for one in known]) for name in names}
-        return True
+        agreed = {name: _same([one[name] for one in known]) for name in names}
+        probe.agreed[info.key] = agreed
+        return self._tells(info, agreed)
+
+    def _tells(self, info: FunctionInfo, agreed: dict[str, Value]) -> bool:
+        """Do the calls say more of a parameter than it declares itself?"""
+        declared = declared_parameters(info, self._machine)
+        filled = dict(declared)
+        fill_as_called(filled, agreed, private=info.name.startswith("_"))
+        return filled != declared
 
     def _is_step(self, info: FunctionInfo) -> bool:
         """Does its name say how often a function runs, whoever calls it with what?"""

@@ -6,6 +6,7 @@ Enters a package's folder; leaves the paths of modules that hold a word. Must no
 from __future__ import annotations
 
 import os
+import time
 from functools import lru_cache
 
 from flake8_torchperf.digest import digest_of_tree, modules_below, read_file
@@ -43,8 +44,22 @@ def is_too_large(folder: str) -> bool:
 
 
 def read_texts(folder: str) -> Texts:
-    """The modules below a folder; read again only when one of them has changed."""
-    return _read_texts(folder, tuple((path, *stamp(path)) for path in modules_below(folder)))
+    """The modules below a folder; read again only when one of them has changed.
+
+    Linting goes through a package file after file: what was asked a moment ago is as it was.
+    """
+    now = time.monotonic()
+    if folder in _ASKED and now - _ASKED[folder][0] < TRUSTED:
+        return _ASKED[folder][1]
+    texts = _read_texts(folder, tuple((path, *stamp(path)) for path in modules_below(folder)))
+    _ASKED.clear()
+    _ASKED[folder] = time.monotonic(), texts
+    return texts
+
+
+# Seconds for which a package is taken not to change, and when it was last asked whether it did.
+TRUSTED = 2.0
+_ASKED: dict[str, tuple[float, Texts]] = {}
 
 
 def stamp(path: str) -> tuple[int, int]:
