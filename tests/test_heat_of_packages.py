@@ -200,6 +200,23 @@ LOUD: dict[str, dict[str, str]] = {
                     self.weight = resample(x)
             """,
     },
+    "exported under another name": {
+        "__init__.py": "from .ops import resample as again\n",
+        "ops.py": RESAMPLE,
+        "files.py": """
+            from .ops import resample
+
+            def load_weights(path):
+                return resample(torch.load(path))
+            """,
+        "net.py": """
+            from pkg import again
+
+            class Net(nn.Module):
+                def forward(self, x: Tensor):
+                    return again(x)
+            """,
+    },
     "another function of its name is called in set-up": {
         "ops.py": RESAMPLE,
         "net.py": """

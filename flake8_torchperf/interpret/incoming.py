@@ -168,6 +168,9 @@ def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:
     if info.name in module.functions or info.name in module.classes:
         return False  # its own
     names = [n for n, to in module.imports.items() if to.rpartition(".")[2] == info.name]
+    package = module.path is not None and module.path.stem == "__init__"
+    if package and any(name != info.name for name in names):
+        return True  # whoever takes it from there does not say its name
     return any(name in calls.values for name in (*names, info.name))
 
 
