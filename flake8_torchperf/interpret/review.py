@@ -18,7 +18,6 @@ from flake8_torchperf.interpret.unit import Unit, interpret_function
 from flake8_torchperf.interpret.values import UNKNOWN, join_all
 from flake8_torchperf.sites.called import ONCE, SELDOM, SET_UP
 from flake8_torchperf.sites.hotness import ends_evaluation, named_heat
-from flake8_torchperf.sites.leading import Every
 from flake8_torchperf.sites.model import Heat, Level
 from flake8_torchperf.sites.places import place_heat
 from flake8_torchperf.sites.steps import holds_program, steps_within
@@ -43,29 +42,53 @@ class Review:
         self._names = names
         self._heats = heats
         self._incoming = Incoming(machine, heats)
-        self._set_up = Every(self._incoming.of, self._sets_up)
 
     def reviewed(self, unit: Unit, info: FunctionInfo) -> Unit:
         """The sites of a function that its callers leave, as hot as those make them."""
         if self._is_step(info):
             return unit
-        if not self._heats.settled(info) and self._set_up.of(info):
+        calls = self._incoming.of(info)
+        answers = [self._sets_up(info, site) for site in calls]
+        if not self._heats.settled(info) and self._only_set_up(info):
             loops = steps_within(info.node)
             return _cooled(unit, Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=loops))
         probe = self._machine.watching()
-        if not self._watch(info, probe):
+        warm = [site for site, answer in zip(calls, answers, strict=True) if not answer]
+        if not self._watch(info, warm, probe):
             return unit
         called = interpret_function(info, probe, self._names, self._heats)
         there = {(id(site.node), site.kind) for site in unit.sites}
         sites = [site for site in called.sites if (id(site.node), site.kind) in there]
         return Unit(unit.snippet, tuple(sites))
 
-    def _watch(self, info: FunctionInfo, probe: Machine) -> bool:
-        """Let a machine see what all calls in the package give that are not set-up.
+    def _only_set_up(self, info: FunctionInfo) -> bool:
+        """Does every call that leads to a function, however far from it, stand in set-up code?
+
+        One that does not is enough, or a function that nothing calls: the rest is not looked for,
+        for each name has the whole package searched.
+        """
+        seen = {info.key}
+        waiting = [info]
+        found = False
+        while waiting:
+            called = waiting.pop()
+            sites = self._incoming.of(called)
+            answers = [self._sets_up(called, site) for site in sites]
+            if not sites or False in answers:
+                return False
+            found = found or True in answers
+            for site, answer in zip(sites, answers, strict=True):
+                caller = site.caller
+                if answer is None and caller is not None and caller.key not in seen:
+                    seen.add(caller.key)
+                    waiting.append(caller)
+        return found
+
+    def _watch(self, info: FunctionInfo, warm: list[CallSite], probe: Machine) -> bool:
+        """Let a machine see what these calls give, all of the package that are not set-up.
 
         False where there are none, or one of them is not understood.
         """
-        warm = [site for site in self._incoming.of(info) if not self._is_cold(info, site)]
         callers = {site.caller.key: site.caller for site in warm if site.caller is not None}
         if not warm or len(callers) > MAX_CALLERS:
             return False
@@ -91,13 +114,6 @@ class Review:
     def _is_step(self, info: FunctionInfo) -> bool:
         """Does its name say how often a function runs, whoever calls it with what?"""
         return named_heat(info.name, self._names.hot, self._names.cold) is not None
-
-    def _is_cold(self, info: FunctionInfo, site: CallSite) -> bool:
-        """Is this one call set-up, by itself or by those that lead to its caller?"""
-        answer = self._sets_up(info, site)
-        if answer is None and site.caller is not None:
-            return self._set_up.of(site.caller)
-        return bool(answer)
 
     def _sets_up(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """Does a call stand where things are set up, saved or shown? None where its caller says it.

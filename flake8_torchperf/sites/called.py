@@ -41,12 +41,12 @@ class CalledHeats:
         self._calls = calls
         self._own = own
         self._settled = settled
-        self._before_steps = Every(calls.of, partial(self._leads_from_entry, _holds_steps))
-        self._before_parts = Every(calls.of, partial(self._leads_from_entry, conducts))
-        self._before_program = Every(calls.of, partial(self._leads_from_entry, holds_program))
-        self._set_up = Every(calls.of, self._sets_up)
-        self._seldom = Every(calls.of, self._runs_seldom)
-        self._hot = Some(calls.of, self._makes_hot)
+        self._before_steps = Every(calls, partial(self._leads_from_entry, _holds_steps))
+        self._before_parts = Every(calls, partial(self._leads_from_entry, conducts))
+        self._before_program = Every(calls, partial(self._leads_from_entry, holds_program))
+        self._set_up = Every(calls, self._sets_up)
+        self._seldom = Every(calls, self._runs_seldom)
+        self._hot = Some(calls, self._makes_hot)
 
     def of(self, info: FunctionInfo) -> Heat:
         """How often a function runs, and why."""

@@ -1,8 +1,8 @@
 """Questions that are followed from call to call: of every call that leads to a function, or of one.
 
-Enters what gives the calls that lead to a function, and what a single call says by itself: yes, no,
-or what its caller says. Leaves the answer for functions; each is worked out once, however many ways
-lead to it. Must not know what is asked.
+Enters the calls of a module and what a single call says by itself: yes, no, or what its caller
+says. Leaves the answer for functions; each is worked out once, however many ways lead to it. Must
+not know what is asked.
 """
 
 from __future__ import annotations
@@ -12,11 +12,9 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from flake8_torchperf.sites.callers import CallSite
+    from flake8_torchperf.sites.callers import Calls, CallSite
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
-# The calls that lead to a function.
-CallsOf: TypeAlias = "Callable[[FunctionInfo], list[CallSite]]"
 # True and False are a call's own answer; with None its caller's answer is taken.
 Judge: TypeAlias = "Callable[[FunctionInfo, CallSite], bool | None]"
 
@@ -28,7 +26,7 @@ class _Ways:
     """
 
     def __init__(
-        self, start: FunctionInfo, calls: CallsOf, judge: Judge, known: Callable[[str], bool | None]
+        self, start: FunctionInfo, calls: Calls, judge: Judge, known: Callable[[str], bool | None]
     ) -> None:
         self.said: dict[str, list[bool]] = {start.key: []}
         # Who says yes by a call (None: module level), and to whom.
@@ -39,7 +37,7 @@ class _Ways:
         waiting = [start]
         while waiting:
             info = waiting.pop()
-            for site in calls(info):
+            for site in calls.of(info):
                 answer, caller = judge(info, site), site.caller
                 if caller is None or answer is not None:
                     if caller is None or caller.key != info.key:
@@ -83,7 +81,7 @@ class Every:
     Functions that call each other in a circle are what the calls into the circle say.
     """
 
-    def __init__(self, calls: CallsOf, judge: Judge) -> None:
+    def __init__(self, calls: Calls, judge: Judge) -> None:
         self._calls = calls
         self._judge = judge
         self._known: dict[str, bool] = {}
@@ -110,7 +108,7 @@ class Some:
     nor of what only it leads to then.
     """
 
-    def __init__(self, calls: CallsOf, judge: Judge) -> None:
+    def __init__(self, calls: Calls, judge: Judge) -> None:
         self._calls = calls
         self._judge = judge
         # How many calls away the one is that says yes; None where none does.
@@ -121,7 +119,7 @@ class Some:
         mine = self._away(info)
         if mine is None:
             return None
-        for site in self._calls(info):
+        for site in self._calls.of(info):
             answer, caller = self._judge(info, site), site.caller
             if caller is not None and caller.key == info.key:
                 continue
