@@ -35,7 +35,7 @@ MAX_MODULES = 12
 # Functions whose callers are looked for, for one linted file.
 MAX_ASKED = 60
 # Modules that are kept from file to file with their calls.
-KEPT_MODULES = 32
+KEPT_MODULES = 4
 CONSTRUCTOR = "__init__"
 # Bases that call no private method of a name of one's own.
 PLAIN_BASES = frozenset(("object", "ABC", "Protocol", "Generic", "Module"))
