@@ -81,9 +81,6 @@ def _size(path: str) -> int:
         return 0
 
 
-def digest_of_tree(folder: str, held: Callable[[str], str]) -> str:
-    """The digest of all modules below a folder; ``held`` gives that of one."""
-    parts: list[str] = []
-    for path in modules_below(folder):
-        parts += (path, held(path))
-    return digest_of(parts)
+def digest_of_files(paths: Iterable[str], held: Callable[[str], str]) -> str:
+    """The digest of several files with their paths; ``held`` gives that of one."""
+    return digest_of(part for path in paths for part in (path, held(path)))

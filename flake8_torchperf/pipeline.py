@@ -163,7 +163,8 @@ def _findings(
             unit = interpret_function(info, machine, names, heats)
             found = report(unit, catalogue, options)
             if found and options.scope is not Level.COLD:
-                found = report(review.reviewed(unit, info), catalogue, options)
+                kept = review.reviewed(unit, info)
+                found = found if kept is unit else report(kept, catalogue, options)
             findings.extend(found)
         if suspects.module_level and reach.module_level(options.scope):
             findings.extend(report(interpret_module(module, machine), catalogue, options))

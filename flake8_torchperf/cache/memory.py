@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flake8_torchperf.digest import digest_of, digest_of_tree, read_file
+from flake8_torchperf.digest import digest_of, digest_of_files, modules_below, read_file
 from flake8_torchperf.subject import MAX_PACKAGE_DEPTH
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class Memory:
         content = self._held.get(path)
         if content is None:
             below = path.endswith(os.sep)
-            content = digest_of_tree(path, self._now) if below else held(path)
+            content = digest_of_files(modules_below(path), self._now) if below else held(path)
             self._held[path] = content
         return content
 

@@ -266,7 +266,7 @@ def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx:
     Only of the linted module's own functions: no others are interpreted for themselves.
     """
     machine = ctx.machine
-    watched = info.key in machine.watched
+    watched = info.key == machine.watched
     if info.module is not machine.project.linted and not watched:
         return
     given: Env = {}

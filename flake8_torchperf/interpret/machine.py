@@ -78,9 +78,9 @@ class Machine:
     summaries: dict[object, object] = field(default_factory=dict)
     # parameters as the calls seen so far gave them: function or closure -> name -> value
     observed: dict[object, dict[str, Value]] = field(default_factory=dict)
-    # functions of which is remembered what the calls of each line give, and what all of those give
-    # that count, where each of them was understood
-    watched: set[str] = field(default_factory=set)
+    # the function of which is remembered what the calls of each line give, and what all of those
+    # that count give alike
+    watched: str = ""
     agreed: dict[object, dict[str, Value]] = field(default_factory=dict)
 
     def kept(self, key: object, find: Callable[[], Known]) -> Known:
@@ -93,13 +93,13 @@ class Machine:
         """The arguments that the calls seen so far gave."""
         return self.observed.get(key, {})
 
-    def watching(self) -> Machine:
-        """A machine that watches calls; what it sees, this one does not.
+    def watching(self, key: str) -> Machine:
+        """A machine that watches the calls of a function; what it sees, this one does not.
 
         What a name means and what a function returns depends on no such thing, so they share it.
         """
         observed = {key: dict(given) for key, given in self.observed.items()}
-        return replace(self, stack=Stack(), observed=observed, watched=set(), agreed={})
+        return replace(self, stack=Stack(), observed=observed, watched=key, agreed={})
 
     def forget(self) -> None:
         """Let go of all that was found, so that it goes at once: what refers to it, it refers to.

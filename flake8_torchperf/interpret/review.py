@@ -8,7 +8,7 @@ rules.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpret.functions import called_at, fill_as_called
 from flake8_torchperf.interpret.incoming import CONSTRUCTOR, Incoming
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.sites.callers import CallSite
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
+# A call, and whether it is set-up; None where its caller says it.
+_Judged: TypeAlias = "tuple[CallSite, bool | None]"
 # Callers of a function that are asked what they give it: each has to be interpreted for that.
 MAX_CALLERS = 1
 
@@ -42,19 +44,17 @@ class Review:
         self._names = names
         self._heats = heats
         self._incoming = Incoming(machine, heats)
+        self._known: dict[str, list[_Judged]] = {}
 
     def reviewed(self, unit: Unit, info: FunctionInfo) -> Unit:
         """The sites of a function that its callers leave, as hot as those make them."""
         if self._is_step(info):
             return unit
-        calls = self._incoming.of(info)
-        answers = [self._sets_up(info, site) for site in calls]
         if not self._heats.settled(info) and self._only_set_up(info):
             loops = steps_within(info.node)
             return _cooled(unit, Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=loops))
-        probe = self._machine.watching()
-        warm = [site for site, answer in zip(calls, answers, strict=True) if not answer]
-        if not self._watch(info, warm, probe):
+        probe = self._watch(info)
+        if probe is None:
             return unit
         called = interpret_function(info, probe, self._names, self._heats)
         there = {(id(site.node), site.kind) for site in unit.sites}
@@ -72,37 +72,46 @@ class Review:
         found = False
         while waiting:
             called = waiting.pop()
-            sites = self._incoming.of(called)
-            answers = [self._sets_up(called, site) for site in sites]
-            if not sites or False in answers:
+            judged = self._judged(called)
+            answers = [answer for _, answer in judged]
+            if not judged or False in answers:
                 return False
             found = found or True in answers
-            for site, answer in zip(sites, answers, strict=True):
+            for site, answer in judged:
                 caller = site.caller
                 if answer is None and caller is not None and caller.key not in seen:
                     seen.add(caller.key)
                     waiting.append(caller)
         return found
 
-    def _watch(self, info: FunctionInfo, warm: list[CallSite], probe: Machine) -> bool:
-        """Let a machine see what these calls give, all of the package that are not set-up.
+    def _judged(self, info: FunctionInfo) -> list[_Judged]:
+        """The calls of a function, each with whether it is set-up."""
+        found = self._known.get(info.key)
+        if found is None:
+            found = [(site, self._sets_up(site)) for site in self._incoming.of(info)]
+            self._known[info.key] = found
+        return found
 
-        False where there are none, or one of them is not understood.
+    def _watch(self, info: FunctionInfo) -> Machine | None:
+        """A machine that saw what all calls in the package give that are not set-up.
+
+        None where there are none, where one of them is not understood, or where they tell nothing.
         """
+        warm = [site for site, answer in self._judged(info) if not answer]
         callers = {site.caller.key: site.caller for site in warm if site.caller is not None}
         if not warm or len(callers) > MAX_CALLERS:
-            return False
-        probe.watched.add(info.key)
+            return None
+        probe = self._machine.watching(info.key)
         for caller in callers.values():
             interpret_function(caller, probe, self._names, self._heats)
         given = [_given(info, site, probe) for site in warm]
         if None in given:
-            return False
+            return None
         known = [one for one in given if one is not None]
         names = set(known[0]).intersection(*known)
         agreed = {name: _same([one[name] for one in known]) for name in names}
         probe.agreed[info.key] = agreed
-        return self._tells(info, agreed)
+        return probe if self._tells(info, agreed) else None
 
     def _tells(self, info: FunctionInfo, agreed: dict[str, Value]) -> bool:
         """Do the calls say more of a parameter than it declares itself?"""
@@ -115,7 +124,7 @@ class Review:
         """Does its name say how often a function runs, whoever calls it with what?"""
         return named_heat(info.name, self._names.hot, self._names.cold) is not None
 
-    def _sets_up(self, info: FunctionInfo, site: CallSite) -> bool | None:
+    def _sets_up(self, site: CallSite) -> bool | None:
         """Does a call stand where things are set up, saved or shown? None where its caller says it.
 
         What a metric computes at the end its users also compute in each step, by its functions.

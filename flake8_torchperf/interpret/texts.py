@@ -9,14 +9,13 @@ import os
 import time
 from functools import lru_cache
 
-from flake8_torchperf.digest import digest_of_tree, modules_below, read_file
+from flake8_torchperf.digest import digest_of_files, modules_below, read_file
 
 
 class Texts:
     """The modules below a folder as they were when they were read."""
 
-    def __init__(self, folder: str, paths: tuple[str, ...]) -> None:
-        self.folder = folder
+    def __init__(self, paths: tuple[str, ...]) -> None:
         self._held: dict[str, bytes] = {}
         digests: dict[str, str] = {}
         for path in paths:
@@ -24,7 +23,7 @@ class Texts:
             if data is not None:
                 self._held[path] = data
         # What a cache asks for again, to know whether anything here changed.
-        self.content = digest_of_tree(folder, lambda path: digests.get(path, ""))
+        self.content = digest_of_files(paths, digests.__getitem__)
         self._known: dict[str, tuple[str, ...]] = {}
 
     def that_say(self, word: str) -> tuple[str, ...]:
@@ -51,7 +50,7 @@ def read_texts(folder: str) -> Texts:
     now = time.monotonic()
     if folder in _ASKED and now - _ASKED[folder][0] < TRUSTED:
         return _ASKED[folder][1]
-    texts = _read_texts(folder, tuple((path, *stamp(path)) for path in modules_below(folder)))
+    texts = _read_texts(tuple((path, *stamp(path)) for path in modules_below(folder)))
     _ASKED.clear()
     _ASKED[folder] = time.monotonic(), texts
     return texts
@@ -72,5 +71,5 @@ def stamp(path: str) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1)  # linting goes through one package after the other
-def _read_texts(folder: str, stamps: tuple[tuple[str, int, int], ...]) -> Texts:
-    return Texts(folder, tuple(path for path, _, _ in stamps))
+def _read_texts(stamps: tuple[tuple[str, int, int], ...]) -> Texts:
+    return Texts(tuple(path for path, _, _ in stamps))

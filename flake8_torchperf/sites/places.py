@@ -53,7 +53,7 @@ COMPILERS = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=2)  # of the module linted: asked for each of its functions
+@lru_cache(maxsize=8)  # of the module linted, for each of its functions, and of those that call it
 def place_heat(module: ModuleMap, *, compiled: bool = False) -> Heat | None:
     """Tests and export code are cold, whatever their functions are called.
 
