@@ -30,12 +30,10 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
 
-# A name that more modules hold is anybody's: each of them would have to be parsed.
-MAX_MODULES = 12
 # Functions whose callers are looked for, for one linted file.
 MAX_ASKED = 60
 # Modules that are kept from file to file with their calls.
-KEPT_MODULES = 4
+KEPT_MODULES = 8
 CONSTRUCTOR = "__init__"
 # Bases that call no private method of a name of one's own.
 PLAIN_BASES = frozenset(("object", "ABC", "Protocol", "Generic", "Module"))
@@ -71,10 +69,10 @@ class Incoming:
         if not whole and (method or not info.name.startswith("_")):
             return []  # what is public, the rest of a large package may call
         paths = self._machine.project.modules_that_say(f".{name}" if method else name)
-        if len(paths) > MAX_MODULES:
+        if paths is None:
             return []
         found: list[CallSite] = []
-        named = False
+        read: list[ModuleMap] = []
         for module, calls in self._with_linted(paths):
             if module.name != info.module.name and is_beside(module):
                 continue
@@ -82,16 +80,19 @@ class Incoming:
             own = _of_name(info, module, calls) if method else calls.of(info)
             found += own
             found += [site for called, site in ways if self._leads(called, info, module)]
-            named = named or _names(module, name, own=module.name == info.module.name)
+            read.append(module)
             if not constructs and _hands_on(info, module, calls):
                 return []
-        return found if named else self._unused(info)
+        return found or self._unused(info, name, read)
 
-    def _unused(self, info: FunctionInfo) -> list[CallSite]:
+    def _unused(self, info: FunctionInfo, name: str, read: list[ModuleMap]) -> list[CallSite]:
         """A private function that nothing in its package names is as one that is seldom called.
 
         Not so what a class elsewhere may call, from which this one is derived.
         """
+        said = [_says(module, name, own=module.name == info.module.name) for module in read]
+        if True in said:
+            return []
         if not info.name.startswith("_") or not all(map(_is_plain, info.decorators)):
             return []
         if info.owner is not None and self._has_foreign_base(info.owner):
@@ -141,7 +142,7 @@ class Incoming:
         return False
 
 
-def _names(module: ModuleMap, name: str, *, own: bool) -> bool:
+def _says(module: ModuleMap, name: str, *, own: bool) -> bool:
     """Does a module say a name anywhere, in a string or a comment too, but where it is defined?"""
     return len(re.findall(rf"\b{re.escape(name)}\b", "".join(module.lines))) > int(own)
 

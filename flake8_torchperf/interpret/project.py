@@ -64,15 +64,19 @@ class Project:
                 return module, tuple(parts[end:])
         return None
 
-    def modules_that_say(self, word: str) -> tuple[str, ...]:
-        """The paths of the modules of the package, if it is one, whose text holds a word."""
+    def modules_that_say(self, word: str) -> tuple[str, ...] | None:
+        """The paths of the modules of the package, if it is one, whose text holds a word.
+
+        None where those are too many to be read.
+        """
         if self._texts is None:
             folder = self._searched()
             if not folder:
                 return ()
             self._texts = read_texts(folder)
             self._reads[folder] = self._texts.content
-        return self._texts.that_say(word)
+        near = os.path.join(self._root or "", *self.linted.package.split("."), "")
+        return self._texts.that_say(word, near)
 
     @property
     def is_searched_whole(self) -> bool:

@@ -44,16 +44,19 @@ class Review:
         self._names = names
         self._heats = heats
         self._incoming = Incoming(machine, heats)
-        self._known: dict[str, list[_Judged]] = {}
+        self._known: dict[CallSite, bool | None] = {}
 
     def reviewed(self, unit: Unit, info: FunctionInfo) -> Unit:
         """The sites of a function that its callers leave, as hot as those make them."""
         if self._is_step(info):
             return unit
-        if not self._heats.settled(info) and self._only_set_up(info):
+        nearby = self._judged(self._heats.calls(info.module).of(info))
+        often = any(answer is False for _, answer in nearby)
+        if not often and not self._heats.settled(info) and self._only_set_up(info):
             loops = steps_within(info.node)
             return _cooled(unit, Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=loops))
-        probe = self._watch(info)
+        # The rest of the package is searched only where its own module leaves the question open.
+        probe = self._watch(info) if len(_callers(nearby)) <= MAX_CALLERS else None
         if probe is None:
             return unit
         called = interpret_function(info, probe, self._names, self._heats)
@@ -72,7 +75,7 @@ class Review:
         found = False
         while waiting:
             called = waiting.pop()
-            judged = self._judged(called)
+            judged = self._judged(self._incoming.of(called))
             answers = [answer for _, answer in judged]
             if not judged or False in answers:
                 return False
@@ -84,21 +87,21 @@ class Review:
                     waiting.append(caller)
         return found
 
-    def _judged(self, info: FunctionInfo) -> list[_Judged]:
-        """The calls of a function, each with whether it is set-up."""
-        found = self._known.get(info.key)
-        if found is None:
-            found = [(site, self._sets_up(site)) for site in self._incoming.of(info)]
-            self._known[info.key] = found
-        return found
+    def _judged(self, calls: list[CallSite]) -> list[_Judged]:
+        """Calls, each with whether it is set-up."""
+        for site in calls:
+            if site not in self._known:
+                self._known[site] = self._sets_up(site)
+        return [(site, self._known[site]) for site in calls]
 
     def _watch(self, info: FunctionInfo) -> Machine | None:
         """A machine that saw what all calls in the package give that are not set-up.
 
         None where there are none, where one of them is not understood, or where they tell nothing.
         """
-        warm = [site for site, answer in self._judged(info) if not answer]
-        callers = {site.caller.key: site.caller for site in warm if site.caller is not None}
+        judged = self._judged(self._incoming.of(info))
+        warm = [site for site, answer in judged if not answer]
+        callers = _callers(judged)
         if not warm or len(callers) > MAX_CALLERS:
             return None
         probe = self._machine.watching(info.key)
@@ -157,6 +160,12 @@ class Review:
         if info.owner is None or torch_kind(info.owner, self._machine):
             return False
         return bool(self._incoming.of(info))
+
+
+def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:
+    """The functions in which calls stand that are no set-up, by their keys."""
+    warm = [site.caller for site, answer in judged if not answer]
+    return {caller.key: caller for caller in warm if caller is not None}
 
 
 def _given(info: FunctionInfo, site: CallSite, probe: Machine) -> dict[str, Value] | None:

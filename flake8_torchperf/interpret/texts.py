@@ -6,10 +6,14 @@ Enters a package's folder; leaves the paths of modules that hold a word. Must no
 from __future__ import annotations
 
 import os
+import re
 import time
 from functools import lru_cache
 
 from flake8_torchperf.digest import digest_of_files, modules_below, read_file
+
+# A name that more modules hold is anybody's: each of them would have to be parsed.
+MAX_MODULES = 12
 
 
 class Texts:
@@ -24,16 +28,27 @@ class Texts:
                 self._held[path] = data
         # What a cache asks for again, to know whether anything here changed.
         self.content = digest_of_files(paths, digests.__getitem__)
-        self._known: dict[str, tuple[str, ...]] = {}
+        self._known: dict[str, tuple[str, ...] | None] = {}
 
-    def that_say(self, word: str) -> tuple[str, ...]:
-        """The modules that hold a word, be it a part of a longer one."""
-        found = self._known.get(word)
-        if found is None:
-            sought = word.encode()
-            found = tuple(path for path, data in self._held.items() if sought in data)
-            self._known[word] = found
-        return found
+    def that_say(self, word: str, near: str) -> tuple[str, ...] | None:
+        """The modules that hold a word, in order; None where more than `MAX_MODULES` do.
+
+        Counted are those too in which it is a part of a longer one. The search begins in the folder
+        ``near``: what is everywhere is there too.
+        """
+        if word not in self._known:
+            self._known[word] = self._search(word.encode(), near)
+        return self._known[word]
+
+    def _search(self, word: bytes, near: str) -> tuple[str, ...] | None:
+        found: set[str] = set()
+        for path in sorted(self._held, key=lambda path: not path.startswith(near)):
+            if word in self._held[path]:
+                if len(found) == MAX_MODULES:
+                    return None
+                found.add(path)
+        whole = re.compile(rb"%b(?![A-Za-z0-9_])" % re.escape(word))
+        return tuple(p for p, data in self._held.items() if p in found and whole.search(data))
 
 
 @lru_cache(maxsize=1024)
