@@ -35,6 +35,20 @@ SILENT = {
                 q, k, v = qkv.permute(2, 0, 1)  # TPF201
                 return q @ k @ v
         """,
+    "taking one apart in each round is one unbind in each": """
+        def step(caches: list[Tensor], shape: Tensor):
+            kept = []
+            for cache in caches:
+                keys, values = cache.detach()  # TPF201
+                kept.append(keys @ values)
+            return kept
+        """,
+    "a number of the host and something unknown": """
+        class Crop(nn.Module):
+            def forward(self, image):
+                place = torch.rand(2)
+                return int((image.width - 3) * place[1])  # TPF101
+        """,
     "rows that are only put away are made by one unbind": """
         def parts(scores: Tensor, names):
             kept, told = [], []
@@ -294,6 +308,12 @@ def test_what_is_wanted_or_done_once(code: str) -> None:
 
 
 REPORTED = {
+    "what a number of the host is added to says where the sum lies": """
+        class Noise(nn.Module):
+            def forward(self, x: Tensor, image):
+                place = torch.rand(2)
+                return (x + image.width * place[1]).max().item()  # TPF101
+        """,
     "a logarithm is no logging": """
         class Normal:
             def log_prob(self, x: Tensor):

@@ -108,6 +108,34 @@ SILENT: dict[str, dict[str, str]] = {
                     return x[x > 0]  # TPF402
             """,
     },
+    "private, and only defined anew": {
+        "ops.py": """
+            class Layer(nn.Module):
+                def _unused(self, x: Tensor):
+                    return x[x > 0]  # TPF402
+
+            class Wider(Layer):
+                def _unused(self, x: Tensor):
+                    return x[x > 1]  # TPF402
+            """,
+        "other.py": """
+            class Other:
+                def _unused(self, x: Tensor):
+                    return x[x > 0]  # TPF402
+            """,
+    },
+    "of a transform that datasets call": {
+        "transforms/crop.py": """
+            class Crop(RandomTransform):
+                def __call__(self, image: Tensor):
+                    if image.min() < 0:  # TPF301
+                        return image
+                    return self.shrunk(image)
+
+                def shrunk(self, image: Tensor):
+                    return image[image > 0]  # TPF402
+            """,
+    },
     "given what lies on the host": {
         "walk.py": """
             def walk(a: Tensor, b: Tensor):
@@ -166,6 +194,34 @@ SILENT: dict[str, dict[str, str]] = {
 }
 
 LOUD: dict[str, dict[str, str]] = {
+    "a transform that is no dataset's": {
+        "transforms/crop.py": """
+            class Crop(nn.Module):
+                def forward(self, image: Tensor):
+                    if image.min() < 0:  # TPF301
+                        return image
+                    return image + 1
+            """,
+        "distributions/transforms.py": """
+            class Spline(Transform):
+                def __call__(self, x: Tensor):
+                    return x[x > 0]  # TPF402
+            """,
+    },
+    "what tests hold may be named by tests": {
+        "test_functions/base.py": """
+            class Problem(nn.Module):
+                def forward(self, x: Tensor):
+                    return self._value(x)
+            """,
+        "test_functions/branin.py": """
+            from .base import Problem
+
+            class Branin(Problem):
+                def _value(self, x: Tensor):
+                    return x[x > 0]  # TPF402
+            """,
+    },
     "called by set-up code and by a step": {
         "ops.py": RESAMPLE,
         "net.py": """
@@ -413,10 +469,13 @@ def packed(folder: Path, modules: dict[str, str]) -> list[Path]:
     """Write a package of these modules."""
     package = folder / "pkg"
     package.mkdir()
-    (package / "__init__.py").touch()
     for name, code in modules.items():
-        (package / name).write_text(TORCH + textwrap.dedent(code))
-    return sorted(package.glob("*.py"))
+        module = package / name
+        module.parent.mkdir(exist_ok=True)
+        module.write_text(TORCH + textwrap.dedent(code))
+        for above in (package, module.parent):
+            (above / "__init__.py").touch()
+    return sorted(package.rglob("*.py"))
 
 
 def rows(path: Path, options: Options) -> list[tuple[int, str]]:

@@ -401,12 +401,13 @@ NAMES = {
             float(n)
             return float(values[0])  # TPF101
         """,
-    "unpacking a tensor iterates it": """
+    "what is unpacked is made of rows": """
         def step(xs: list[Tensor]):
             for x in xs:
-                a, b = x.detach()  # TPF201
-                (c,) = x.clone()  # TPF201
-            return a + b + c
+                a, b = x.detach()
+                (c,) = x.view(1)
+                if c > 0:  # TPF301
+                    return a + b
         """,
     "unpacking what is only declared a tensor does not: it is a pair": """
         def step(x: Tensor, rotary: Tensor, f):

@@ -74,7 +74,7 @@ class Incoming:
         found: list[CallSite] = []
         read: list[ModuleMap] = []
         for module, calls in self._with_linted(paths):
-            if module.name != info.module.name and is_beside(module):
+            if is_beside(module) and not is_beside(info.module):
                 continue
             ways = calls.outward.get(name, ())
             own = _of_name(info, module, calls) if method else calls.of(info)
@@ -90,8 +90,7 @@ class Incoming:
 
         Not so what a class elsewhere may call, from which this one is derived.
         """
-        said = [_says(module, name, own=module.name == info.module.name) for module in read]
-        if True in said:
+        if any(_says(module, name) for module in read):
             return []
         if not info.name.startswith("_") or not all(map(_is_plain, info.decorators)):
             return []
@@ -142,9 +141,11 @@ class Incoming:
         return False
 
 
-def _says(module: ModuleMap, name: str, *, own: bool) -> bool:
+def _says(module: ModuleMap, name: str) -> bool:
     """Does a module say a name anywhere, in a string or a comment too, but where it is defined?"""
-    return len(re.findall(rf"\b{re.escape(name)}\b", "".join(module.lines))) > int(own)
+    return (
+        re.search(rf"(?<!def )(?<!class )\b{re.escape(name)}\b", "".join(module.lines)) is not None
+    )
 
 
 def _of_name(info: FunctionInfo, module: ModuleMap, calls: Calls) -> list[CallSite]:

@@ -171,7 +171,7 @@ def unpack_reads(
     declared = _never_tested(value) or _left_out(value, ctx) or _only_declared(value, ctx)
     if operation in WHOLE and declared:
         return
-    if not ctx.loops and (operation == "unpack" or (operation == "list" and not _row_of(value))):
+    if operation == "unpack" or (operation == "list" and not ctx.loops and not _row_of(value)):
         # torch/_tensor.py, `__iter__`: one `unbind`, whatever the number of names.
         ctx = ctx.demote(KEPT)
     if operation == "tuple" and _as_index(node, ctx):

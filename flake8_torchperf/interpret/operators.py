@@ -60,16 +60,18 @@ def combine_device(values: list[Tensor]) -> str:
 
     One tensor on the device puts the result there; a zero-dimensional tensor on the host may be
     combined with any (torch promotes it), so it does not decide. One with dimensions is combined
-    with those of its device alone: if the code is ever run, the others are on the host as well.
+    with those of its device alone: if the code is ever run, the others are on the host as well, and
+    so they are beside one that is likely there.
     """
     devices = {v.device for v in values}
     if "device" in devices:
         return "device"
     if devices == {"host"}:
         return "host"
-    if BESIDE_HOST in devices or any(v.device == "host" and v.scalar is False for v in values):
+    if devices <= {"host", BESIDE_HOST}:
         return BESIDE_HOST
-    return "unknown"
+    decides = {"host": (False,), BESIDE_HOST: (False, None)}
+    return BESIDE_HOST if any(v.scalar in decides.get(v.device, ()) for v in values) else "unknown"
 
 
 def combine_scalar(values: list[Tensor]) -> bool | None:
@@ -178,8 +180,10 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
     known = not any(isinstance(v, UnknownValue) for v in (left, right))
     if device == "host" and not known:
         # The other operand may be a tensor on the device, with which one on the host can only be
-        # combined where it has no dimensions (aten/src/ATen/TensorIterator.cpp, compute_types).
-        device = "host" if any(t.scalar is False for t in tensors) else "unknown"
+        # combined where it has no dimensions (aten/src/ATen/TensorIterator.cpp, compute_types). As
+        # much as is known of it, it is a number.
+        device = "host" if any(t.scalar is False for t in tensors) else BESIDE_HOST
+        scalar = combine_scalar(tensors)
     role = tensors[0].role if len(tensors) == 1 and tensors[0].role in ITEM_ROLES else ""
     made = Tensor(strongest.reason, dtype, device, scalar, chain, role)
     if not isinstance(operator, ast.MatMult):

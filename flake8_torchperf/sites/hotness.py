@@ -158,7 +158,9 @@ def stays_cold(info: FunctionInfo) -> bool:
         return True
     if info.owner is None:
         return False
-    return _works_on_host(info.owner) or (info.name == "store" and "restore" in info.owner.methods)
+    if info.name == "store" and "restore" in info.owner.methods:
+        return True
+    return _works_on_host(info.owner) or _transforms_data(info.owner, info.module)
 
 
 def _works_on_host(owner: ClassInfo) -> bool:
@@ -173,6 +175,16 @@ def _works_on_host(owner: ClassInfo) -> bool:
     return any(
         name.endswith(HOST_CLASSES) or any(part in name for part in PREPARING) for name in lineage
     )
+
+
+def _transforms_data(owner: ClassInfo, module: ModuleMap) -> bool:
+    """A transform of `<package>.transforms`: datasets call it, on what they have read.
+
+    Those further down belong to what is above them: `<package>.distributions.transforms`.
+    """
+    place = module.name.split(".")[1:2]
+    bases = (base.rpartition(".")[2] for base in owner.bases)
+    return place in (["transform"], ["transforms"]) and any(b.endswith("Transform") for b in bases)
 
 
 def _processes(owner: ClassInfo) -> bool:
