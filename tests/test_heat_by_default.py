@@ -43,6 +43,21 @@ SILENT = {
                 kept.append(keys @ values)
             return kept
         """,
+    "a list is made of it, so how long it is has to be known": """
+        class Table:
+            def rows(self, x: Tensor):
+                return x[x > 0].view(-1).tolist()  # TPF102, TPF402
+
+            def places(self, masks: list[Tensor]):
+                return [m.nonzero(as_tuple=True)[0].tolist() for m in masks]  # TPF102, TPF401
+        """,
+    "what numpy takes is made of what lies on the host": """
+        class Table:
+            def rows(self, x: Tensor):
+                ids, counts = x[:, 0].unique(return_counts=True)  # TPF404
+                first = ids.t()
+                return frame(first.contiguous().numpy(), counts)  # TPF102
+        """,
     "a number of the host and something unknown": """
         class Crop(nn.Module):
             def forward(self, image):
@@ -308,6 +323,19 @@ def test_what_is_wanted_or_done_once(code: str) -> None:
 
 
 REPORTED = {
+    "numpy takes a copy, or what something was put into": """
+        class Table:
+            def rows(self, x: Tensor):
+                ids = x.unique()  # TPF404
+                table = torch.zeros(9)
+                table[0] = ids[0]
+                return frame(ids.cpu().numpy(), table.numpy())
+        """,
+    "the length of a list in each step": """
+        class Layer(nn.Module):
+            def forward(self, x: Tensor):
+                return x.unique().tolist()  # TPF102, TPF404
+        """,
     "what a number of the host is added to says where the sum lies": """
         class Noise(nn.Module):
             def forward(self, x: Tensor, image):

@@ -390,7 +390,7 @@ NO_TENSORS = {
     "numbers where tensors are declared": """
         class Report:
             def make(self, x: Tensor):
-                labels = x.unique().cpu().tolist() if x.numel() else []  # TPF404
+                labels = x.unique().cpu().tolist() if x.numel() else []
                 return self._rows(labels, x.shape[0])
 
             def _rows(self, labels: list[Tensor], height: Tensor):

@@ -30,6 +30,7 @@ from flake8_torchperf.sites.reads import (
     AS_DECLARED,
     AS_NAMED,
     made_arrays,
+    made_lists,
     returned_lists,
 )
 from flake8_torchperf.sites.steps import (
@@ -54,6 +55,8 @@ READING = (
     SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE,
     SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX,
 )  # fmt: skip
+# What asks for a size that only the device knows.
+SIZED = (SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
 # What costs nothing where the tensor is on the host.
 FROM_DEVICE = (
     *READING, SiteKind.NUMBER_USE, SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS,
@@ -124,6 +127,14 @@ def _made_array(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
         ("made arrays", id(function)), lambda: made_arrays(module.nodes(function), module.qualify)
     )
     return id(node) in made
+
+
+def _made_list(ctx: Context, node: ast.AST) -> bool:
+    """Is a list made of it, which waits all the same? What each step does so is told of both."""
+    if ctx.node is None or ctx.base.level is Level.STEP:
+        return False
+    nodes = ctx.module.nodes(ctx.node)
+    return id(node) in ctx.machine.kept(("lists", id(ctx.node)), lambda: made_lists(nodes))
 
 
 def _either(function: FunctionNode, ctx: Context) -> Either:
@@ -222,6 +233,8 @@ def _wanted(
         return "in the function that is called as the operation"
     if isinstance(operand, Tensor) and operand.device == BESIDE_HOST:
         return "beside a tensor on the host"
+    if kind in SIZED and _made_list(ctx, node):
+        return "for the list that is made of it"
     if operation == "tolist" and _returns_flags(ctx, node, operand):
         return "for the flags that are asked for"
     placed = isinstance(operand, Tensor) and operand.device == "device"
@@ -297,7 +310,10 @@ def _given_to_host(function: FunctionNode, ctx: Context) -> frozenset[str]:
     """What of a function's names is given to the host's code; asked for each site, so kept."""
     key = ("given to the host", id(function))
     return ctx.machine.kept(
-        key, lambda: given_to_host(ctx.module.nodes(function), ctx.module.qualify)
+        key,
+        lambda: given_to_host(
+            ctx.module.nodes(function), ctx.module.qualify, ctx.machine.table.method_names()
+        ),
     )
 
 

@@ -15,6 +15,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from flake8_torchperf.suspects.walk import Nodes
 
 # Words of a name, between underscores, that say where the thing lies.
@@ -56,16 +58,19 @@ def _names_on_way(node: ast.AST | None) -> Iterator[str]:
 PACKING = "torch.nn.utils.rnn.pack_padded_sequence"
 
 
-def given_to_host(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[str]:
-    """The names of a function, bound no more than once, that are given to what takes the host's.
+def given_to_host(
+    nodes: Nodes, qualify: Callable[[ast.expr], str], methods: Collection[str]
+) -> frozenset[str]:
+    """The names of a function, bound once, that are given to what takes the host's.
 
-    That is numpy, and what packs sequences of such lengths.
+    That is numpy, and what packs sequences of such lengths. What they are made of by the
+    ``methods`` of tensors is there too.
     """
     found: set[str] = set()
     for call in nodes.of(ast.Call):
         match call:
-            case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="numpy"), keywords=[]):
-                found.add(name)
+            case ast.Call(func=ast.Attribute(value=made, attr="numpy"), keywords=[]):
+                found.update(_source(made, methods))
             case ast.Call(func=ast.Attribute() | ast.Name() as func, args=args):
                 called = qualify(func)
                 if called.startswith("numpy."):
@@ -77,7 +82,42 @@ def given_to_host(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset
         return frozenset()
     bound = Counter(name.id for name in nodes.of(ast.Name) if isinstance(name.ctx, ast.Store))
     bound.update(parameter.arg for parameter in nodes.of(ast.arg))
-    return frozenset(name for name in found if bound[name] <= 1)
+    _add_sources(nodes, bound, found, methods)
+    return frozenset(name for name in found if bound[name] == 1 and name not in ("self", "cls"))
+
+
+def _add_sources(
+    nodes: Nodes, bound: Counter[str], found: set[str], methods: Collection[str]
+) -> None:
+    """Add what the names found are made of: ``rows`` of ``ids, counts = rows[0].unique()``."""
+    before = -1
+    while len(found) > before:
+        before = len(found)
+        for made in nodes.of(ast.Assign):
+            target = made.targets[0]
+            parts = target.elts if isinstance(target, ast.Tuple) else [target]
+            names = [part.id for part in parts if isinstance(part, ast.Name)]
+            if any(name in found and bound[name] == 1 for name in names):
+                found.update(_source(made.value, methods))
+
+
+def _source(node: ast.expr, methods: Collection[str]) -> list[str]:
+    """``x`` of ``x[0].view(-1).sort()``, whose result lies where ``x`` does; no modules."""
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in methods:
+                if name in MOVING:
+                    return []
+                node = inner
+            case ast.Subscript(value=inner) | ast.Attribute(value=inner, attr="T" | "mT" | "data"):
+                node = inner
+            case _:
+                return []
+    return [node.id]
+
+
+# Methods whose result need not lie where the tensor does.
+MOVING = frozenset(("cpu", "to", "cuda", "type"))
 
 
 def moved_later(nodes: Nodes) -> dict[str, int]:

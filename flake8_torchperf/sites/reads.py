@@ -107,11 +107,24 @@ def made_arrays(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[i
     for node in nodes.of(ast.Call):
         match node:
             case ast.Call(func=ast.Attribute(attr="numpy")):
-                _note_calls(node, found)
+                _note_way(node, found)
             case ast.Call(func=ast.Attribute() as func, args=[made, *_]):
                 if qualify(func).startswith("numpy."):
                     found.add(id(node))
-                    _note_calls(made, found)
+                    _note_way(made, found)
+    return frozenset(found)
+
+
+def made_lists(nodes: Nodes) -> frozenset[int]:
+    """What a function makes lists of, by identity: the call in ``mask.nonzero().tolist()``.
+
+    How long they are the host has to know anyway.
+    """
+    found: set[int] = set()
+    for call in nodes.of(ast.Call):
+        match call:
+            case ast.Call(func=ast.Attribute(value=made, attr="tolist")):
+                _note_way(made, found)
     return frozenset(found)
 
 
@@ -134,13 +147,11 @@ def returned_lists(function: ast.AST) -> frozenset[int]:
     return frozenset(call for name in results for call in made.get(name, ()))
 
 
-def _note_calls(node: ast.AST, found: set[int]) -> None:
+def _note_way(node: ast.AST, found: set[int]) -> None:
+    """Note an expression and those that it takes its value from."""
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
-        if isinstance(node, ast.Call):
-            found.add(id(node))
-            node = node.func
-        else:
-            node = node.value
+        found.add(id(node))
+        node = node.func if isinstance(node, ast.Call) else node.value
 
 
 def _rows(loop: ast.AST, site: Site) -> bool:
