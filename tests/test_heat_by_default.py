@@ -43,6 +43,16 @@ SILENT = {
                 kept.append(keys @ values)
             return kept
         """,
+    "set up, whatever the function is called besides": """
+        def compute_class_weights(counts: Tensor):
+            return x if (counts < 0).any() else counts  # TPF301
+
+        def get_beta_schedule(times: Tensor):
+            return times[times > 0]  # TPF402
+
+        def _ensure_stft_setup(window: Tensor):
+            return window.max().item()  # TPF101
+        """,
     "a list is made of it, so how long it is has to be known": """
         class Table:
             def rows(self, x: Tensor):

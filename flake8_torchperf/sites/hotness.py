@@ -70,6 +70,7 @@ COLD_NAMES = (
     "_calibrate*", "*calibration_step", "*collator*", "verify_*", "_verify_*", "write_*",
     "_write_*", "serialize*", "_serialize*", "*_serialize", "deserialize*", "pickle*",
     "naive_*", "*_naive", "*_ref", "ref_*", "*_reference", "reference_*",
+    "*_setup", "*class_weights", "get_schedule", "get_*_schedule", "*artifact*",
 )  # fmt: skip
 # Cold names that say what a function makes, not when: a step that calls it makes it in each step.
 MAKING = re.compile(r"_?(?:build|create|make)_|calculate_qparams$")
