@@ -45,6 +45,7 @@ class Incoming:
     def __init__(self, machine: Machine, heats: Heats) -> None:
         self._machine = machine
         self._heats = heats
+        self._here: str | None = None
         self._modules: dict[str, tuple[ModuleMap, Calls]] = {}
         self._known: dict[str, list[CallSite]] = {}
 
@@ -108,8 +109,9 @@ class Incoming:
         """The linted module, which need not be on disk as it is, and the others in these files."""
         linted = self._machine.project.linted
         yield linted, self._heats.calls(linted)
-        here = "" if linted.path is None else str(linted.path.resolve())
-        yield from (self._read(path) for path in paths if path != here)
+        if self._here is None:
+            self._here = "" if linted.path is None else str(linted.path.resolve())
+        yield from (self._read(path) for path in paths if path != self._here)
 
     def _read(self, path: str) -> tuple[ModuleMap, Calls]:
         known = self._modules.get(path)

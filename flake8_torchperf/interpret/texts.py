@@ -6,7 +6,6 @@ Enters a package's folder; leaves the paths of modules that hold a word. Must no
 from __future__ import annotations
 
 import os
-import re
 import time
 from functools import lru_cache
 
@@ -47,8 +46,18 @@ class Texts:
                 if len(found) == MAX_MODULES:
                     return None
                 found.add(path)
-        whole = re.compile(rb"%b(?![A-Za-z0-9_])" % re.escape(word))
-        return tuple(p for p, data in self._held.items() if p in found and whole.search(data))
+        return tuple(p for p, data in self._held.items() if p in found and _ends(word, data))
+
+
+def _ends(word: bytes, data: bytes) -> bool:
+    """Does a text hold a word that is not the beginning of a longer one?"""
+    start = data.find(word)
+    while start >= 0:
+        end = start + len(word)
+        if not (data[end : end + 1].isalnum() or data[end : end + 1] == b"_"):
+            return True
+        start = data.find(word, end)
+    return False
 
 
 @lru_cache(maxsize=1024)
