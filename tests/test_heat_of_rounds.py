@@ -41,6 +41,15 @@ SILENT = {
                     total += loss.detach()
                 show(epoch, total.item())  # TPF101
         """,
+    "once an epoch, whose steps another function takes": """
+        def train(model: nn.Module, loader, last):
+            epoch, total = 0, torch.zeros((), device="cuda")
+            while epoch < last:
+                train_one_epoch(model, loader, total)
+                torch.distributed.barrier()  # TPF106
+                show(epoch, total.item())  # TPF101
+                epoch += 1
+        """,
     "fitted once": """
         class Analysis:
             def fit_base(self, x: Tensor, y: Tensor):

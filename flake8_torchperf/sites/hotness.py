@@ -70,7 +70,7 @@ COLD_NAMES = (
     "_calibrate*", "*calibration_step", "*collator*", "verify_*", "_verify_*", "write_*",
     "_write_*", "serialize*", "_serialize*", "*_serialize", "deserialize*", "pickle*",
     "naive_*", "*_naive", "*_ref", "ref_*", "*_reference", "reference_*",
-    "*_setup", "*class_weights", "get_schedule", "get_*_schedule", "*artifact*",
+    "*_setup", "*class_weights", "get_schedule", "get_*_schedule", "*artifact*", "wait_for_*",
 )  # fmt: skip
 # Cold names that say what a function makes, not when: a step that calls it makes it in each step.
 MAKING = re.compile(r"_?(?:build|create|make)_|calculate_qparams$")
@@ -276,7 +276,8 @@ def function_heat(
 def _is_called(info: FunctionInfo) -> bool:
     """What runs where an object is called, be it a module, a collator or a data transform."""
     if info.name == "forward" and info.owner is not None:
-        return any(base.rpartition(".")[2] == "BaseTransform" for base in info.owner.bases)
+        own = any(base.rpartition(".")[2] == "BaseTransform" for base in info.owner.bases)
+        return own or _transforms_data(info.owner, info.module)
     return info.name == "__call__"
 
 

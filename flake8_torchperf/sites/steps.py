@@ -193,15 +193,29 @@ def _over_data(loop: ast.For) -> bool:
 
 @once
 def over_epochs(loop: ast.AST) -> bool:
-    """Is it over epochs, with another loop in it over the steps of each?"""
-    if not isinstance(loop, ast.For) or not _speaks_of_epochs(loop):
+    """Is it over epochs, with the steps of each in another loop in it, or in what it calls?"""
+    if not isinstance(loop, (ast.For, ast.While)) or not _speaks_of_epochs(loop):
         return False
-    inside = [node for node in walk(loop.body) if isinstance(node, (ast.For, ast.While))]
-    return any(isinstance(node, ast.While) or _over_data(node) for node in inside)
+    return any(map(_takes_steps, walk(loop.body)))
 
 
-def _speaks_of_epochs(loop: ast.For) -> bool:
-    return any("epoch" in name.lower() for name in (*names_in(loop.target), *names_in(loop.iter)))
+def _takes_steps(node: ast.AST) -> bool:
+    """Is it a loop over the steps of an epoch, or a call that goes through them?"""
+    match node:
+        case ast.For():
+            return _over_data(node)
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return RUNS_EPOCH.match(name) is not None
+    return isinstance(node, ast.While)
+
+
+# Names of functions that go through the steps of an epoch: `train_one_epoch`, `_run_epoch`.
+RUNS_EPOCH = re.compile(r"_?(?:train|run|fit|do)\w*_epoch$")
+
+
+def _speaks_of_epochs(loop: ast.For | ast.While) -> bool:
+    heads = [loop.test] if isinstance(loop, ast.While) else [loop.target, loop.iter]
+    return any("epoch" in name.lower() for head in heads for name in names_in(head))
 
 
 def goes_through_data(loop: ast.AST) -> bool:
