@@ -91,9 +91,9 @@ class Incoming:
 
         Not so what a class elsewhere may call, from which this one is derived.
         """
-        if any(_says(module, name) for module in read):
-            return []
         if not info.name.startswith("_") or not all(map(_is_plain, info.decorators)):
+            return []
+        if any(_says(module, name) for module in read):
             return []
         if info.owner is not None and self._has_foreign_base(info.owner):
             return []

@@ -89,16 +89,16 @@ def given_to_host(
 def _add_sources(
     nodes: Nodes, bound: Counter[str], found: set[str], methods: Collection[str]
 ) -> None:
-    """Add what the names found are made of: ``rows`` of ``ids, counts = rows[0].unique()``."""
-    before = -1
-    while len(found) > before:
-        before = len(found)
-        for made in nodes.of(ast.Assign):
-            target = made.targets[0]
-            parts = target.elts if isinstance(target, ast.Tuple) else [target]
-            names = [part.id for part in parts if isinstance(part, ast.Name)]
-            if any(name in found and bound[name] == 1 for name in names):
-                found.update(_source(made.value, methods))
+    """Add what the names found are made of: ``rows`` of ``ids, counts = rows[0].unique()``.
+
+    From the last line up, once: what a name is made of stands above it.
+    """
+    for made in sorted(nodes.of(ast.Assign), key=lambda node: node.lineno, reverse=True):
+        target = made.targets[0]
+        parts = target.elts if isinstance(target, ast.Tuple) else [target]
+        names = [part.id for part in parts if isinstance(part, ast.Name)]
+        if any(name in found and bound[name] == 1 for name in names):
+            found.update(_source(made.value, methods))
 
 
 def _source(node: ast.expr, methods: Collection[str]) -> list[str]:
