@@ -159,7 +159,7 @@ ALONE = {
 
 @table(ALONE)
 def test_one_construct_is_enough(code: str) -> None:
-    check(code)
+    check(code, ALL)
 
 
 MODULE_LEVEL = {
