@@ -34,6 +34,23 @@ TABLE = """
             self.inverse = resample(x)
     """
 
+# A method that a base calls, which another module has.
+BASE = """
+    class Base(nn.Module):
+        def _evaluate(self, x: Tensor):
+            return x
+
+        def forward(self, x: Tensor):
+            return self._evaluate(x)
+    """
+LAYER = """
+    from .base import Base
+
+    class Layer(Base):
+        def _evaluate(self, x: Tensor):
+            return x[x > 0]  # TPF402
+    """
+
 SILENT: dict[str, dict[str, str]] = {
     "called by set-up code of other modules": {
         "ops.py": RESAMPLE,
@@ -213,18 +230,8 @@ LOUD: dict[str, dict[str, str]] = {
             """,
     },
     "what tests hold may be named by tests": {
-        "test_functions/base.py": """
-            class Problem(nn.Module):
-                def forward(self, x: Tensor):
-                    return self._value(x)
-            """,
-        "test_functions/branin.py": """
-            from .base import Problem
-
-            class Branin(Problem):
-                def _value(self, x: Tensor):
-                    return x[x > 0]  # TPF402
-            """,
+        "test_functions/base.py": BASE,
+        "test_functions/layer.py": LAYER,
     },
     "called by set-up code and by a step": {
         "ops.py": RESAMPLE,
@@ -415,21 +422,8 @@ LOUD: dict[str, dict[str, str]] = {
             """,
     },
     "a method that a base of another module calls": {
-        "base.py": """
-            class Base(nn.Module):
-                def _evaluate(self, x: Tensor):
-                    return x
-
-                def forward(self, x: Tensor):
-                    return self._evaluate(x)
-            """,
-        "layer.py": """
-            from .base import Base
-
-            class Layer(Base):
-                def _evaluate(self, x: Tensor):
-                    return x[x > 0]  # TPF402
-            """,
+        "base.py": BASE,
+        "layer.py": LAYER,
     },
     "in an entry point's loop over steps, in a method that runs before such a loop elsewhere": {
         "rows.py": """

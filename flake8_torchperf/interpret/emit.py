@@ -50,13 +50,12 @@ if TYPE_CHECKING:
 
 # What takes a tensor to the host, or apart, for someone else.
 HANDING_OVER = (SiteKind.TRANSFER, SiteKind.TENSOR_ITERATION)
-# What reads a value or a size by a call.
-READING = (
-    SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE,
-    SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX,
-)  # fmt: skip
 # What asks for a size that only the device knows.
 SIZED = (SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
+# What reads a value or a size by a call.
+READING = (
+    SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE, *SIZED,
+)  # fmt: skip
 # What costs nothing where the tensor is on the host.
 FROM_DEVICE = (
     *READING, SiteKind.NUMBER_USE, SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS,
@@ -64,7 +63,7 @@ FROM_DEVICE = (
     SiteKind.LIST_INDEX,
 )  # fmt: skip
 # What the host waits for, whatever stands in it.
-WAITING = (SiteKind.SYNCHRONIZE, SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
+WAITING = (SiteKind.SYNCHRONIZE, *SIZED)
 
 
 # Why a read is the caller's own choice.

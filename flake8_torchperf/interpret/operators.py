@@ -70,8 +70,11 @@ def combine_device(values: list[Tensor]) -> str:
         return "host"
     if devices <= {"host", BESIDE_HOST}:
         return BESIDE_HOST
-    decides = {"host": (False,), BESIDE_HOST: (False, None)}
-    return BESIDE_HOST if any(v.scalar in decides.get(v.device, ()) for v in values) else "unknown"
+    return BESIDE_HOST if any(v.scalar in DECIDING.get(v.device, ()) for v in values) else "unknown"
+
+
+# What ``scalar`` is of tensors on or beside the host that keep the result from a device.
+DECIDING: dict[str, tuple[bool | None, ...]] = {"host": (False,), BESIDE_HOST: (False, None)}
 
 
 def combine_scalar(values: list[Tensor]) -> bool | None:
@@ -172,18 +175,17 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
         dtype = "float"
     else:
         dtype = "int" if dtypes == {"int"} and not _is_float(left, right) else "unknown"
-    scalar = combine_scalar(tensors)
-    if len(tensors) == 1 and scalar and any(isinstance(v, UnknownValue) for v in (left, right)):
-        scalar = None
     chain = (*tensors[0].chain, OPERATIONS[type(operator)])[-CHAIN_LENGTH:]
     device = combine_device(tensors)
+    scalar = combine_scalar(tensors)
     known = not any(isinstance(v, UnknownValue) for v in (left, right))
     if device == "host" and not known:
         # The other operand may be a tensor on the device, with which one on the host can only be
         # combined where it has no dimensions (aten/src/ATen/TensorIterator.cpp, compute_types). As
         # much as is known of it, it is a number.
         device = "host" if any(t.scalar is False for t in tensors) else BESIDE_HOST
-        scalar = combine_scalar(tensors)
+    elif len(tensors) == 1 and scalar and not known:
+        scalar = None
     role = tensors[0].role if len(tensors) == 1 and tensors[0].role in ITEM_ROLES else ""
     made = Tensor(strongest.reason, dtype, device, scalar, chain, role)
     if not isinstance(operator, ast.MatMult):

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
-
     from flake8_torchperf.suspects.walk import Nodes
 
 # Words of a name, between underscores, that say where the thing lies.
@@ -105,9 +103,9 @@ def _source(node: ast.expr, methods: Collection[str]) -> list[str]:
     """``x`` of ``x[0].view(-1).sort()``, whose result lies where ``x`` does; no modules."""
     while not isinstance(node, ast.Name):
         match node:
-            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in methods:
-                if name in MOVING:
-                    return []
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if (
+                name in methods and name not in MOVING
+            ):
                 node = inner
             case ast.Subscript(value=inner) | ast.Attribute(value=inner, attr="T" | "mT" | "data"):
                 node = inner
