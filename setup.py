@@ -1,22 +1,25 @@
-"""What setup.cfg cannot say: a wheel whose interpreter is compiled with mypyc, where that is asked.
+"""What setup.cfg cannot say: a wheel's interpreter is compiled with mypyc, where that can be done.
 
-    FLAKE8_TORCHPERF_COMPILE=1 pip wheel .
+    FLAKE8_TORCHPERF_COMPILE=1 pip wheel .    compiled, or no wheel and one line that says why
+    FLAKE8_TORCHPERF_COMPILE=0 pip wheel .    plain Python
 
-Without the variable, and for everything but a wheel, nothing is compiled.
+Nothing but a wheel is compiled: neither a checkout installed with -e, whose sources are to be
+changed, nor an sdist.
 """
 
 import os
 import sys
-import sysconfig
-import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from setuptools import setup
+from setuptools.command.build_ext import build_ext
+from setuptools.errors import BaseError, CompileError, LinkError
 
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT / "tools"))
 
-from build_backend import ASKED, LEVEL, asked  # noqa: E402
+from compiling import ASKED, LEVEL, Wish, machine_problem, mypy_problem, wish  # noqa: E402
 from native import write  # noqa: E402
 
 # What most of the time goes to. The rest is imported for every file, or runs once.
@@ -29,16 +32,15 @@ CHECKED = ("arg-type", "attr-defined", "func-returns-value", "index", "union-att
 
 
 def extensions():
-    """The modules to compile; ends the build with one line where that cannot be."""
-    if not asked() or "bdist_wheel" not in sys.argv:
+    """The modules to compile; ends the build with one line where they must be and cannot."""
+    if wish() is Wish.NO or "bdist_wheel" not in sys.argv:
         return []
-    try:
-        from mypyc.build import mypycify
-    except ImportError as error:
-        sys.exit(f"{ASKED} asks for mypy: {error}")
-    problem = compiler_problem()
+    problem = machine_problem() or mypy_problem()
     if problem:
-        sys.exit(f"{ASKED} asks for a C compiler and Python's headers: {problem}")
+        give_up(problem)
+        return []
+    from mypyc.build import mypycify
+
     modules = write(ROOT, "flake8_torchperf", COMPILED, Path("build", "native"))
     made = mypycify(
         [*OPTIONS, *(f"--disable-error-code={code}" for code in CHECKED), *modules],
@@ -50,26 +52,44 @@ def extensions():
     if os.name == "posix":
         # What no other library may replace is called directly, and can be inlined.
         for extension in made:
-            extension.extra_compile_args.append("-fvisibility=hidden")
+            hidden = "-fvisibility=hidden"
+            extension.extra_compile_args = [*extension.extra_compile_args, hidden]
     return made
 
 
-def compiler_problem():
-    """Why nothing can be compiled here; "" where it can."""
-    from distutils.ccompiler import new_compiler
-    from distutils.errors import CCompilerError, DistutilsError
-    from distutils.sysconfig import customize_compiler
+def give_up(problem):
+    """Say why nothing is compiled; where it was asked for, end the build."""
+    if wish() is Wish.YES:
+        sys.exit(f"{ASKED} asks for what cannot be: {problem}")
+    print(f"flake8-torchperf stays plain Python: {problem}", file=sys.stderr)
 
-    compiler = new_compiler()
-    customize_compiler(compiler)
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "headers.c")
-        source.write_text("#include <Python.h>\n", encoding="utf-8")
+
+class CompileAtOnce(build_ext):
+    """As many sources at a time as there are processors, and none where one of them fails."""
+
+    def run(self):
+        """Compile all, or nothing: a module without what it is linked to cannot be imported."""
         try:
-            compiler.compile([str(source)], folder, include_dirs=[sysconfig.get_path("include")])
-        except (CCompilerError, DistutilsError, OSError) as error:
-            return str(error)
-    return ""
+            super().run()
+        except (BaseError, CompileError, LinkError) as error:
+            give_up(f"the C compiler failed: {' '.join(str(error).split())}")
+            for made in self.get_outputs():
+                Path(made).unlink(missing_ok=True)
+            self.extensions = []
+
+    def build_extensions(self):
+        """Compile and link."""
+        if os.name == "posix":
+            self.parallel = self.parallel or os.cpu_count()
+            one_by_one = self.compiler.compile
+
+            def at_once(sources, **options):
+                with ThreadPoolExecutor(os.cpu_count()) as pool:
+                    made = pool.map(lambda source: one_by_one([source], **options), sources)
+                    return [name for names in made for name in names]
+
+            self.compiler.compile = at_once
+        super().build_extensions()
 
 
-setup(ext_modules=extensions())
+setup(ext_modules=extensions(), cmdclass={"build_ext": CompileAtOnce})

@@ -16,11 +16,14 @@ ROOT = Path(__file__).parents[1]
 def clean_environment(python: Path | None = None) -> dict[str, str]:
     """This process's variables without what would let the checkout be imported.
 
+    What is built with them is plain Python, but where a test asks for more.
+
     With ``python``, an interpreter in a virtual environment, that environment's programs come
     first, as they do where a person has activated it.
     """
     left_out = {"PYTHONPATH", "TORCHPERF_DEBUG", "PYTEST_ADDOPTS", "VIRTUAL_ENV"}
     clean = {name: value for name, value in os.environ.items() if name not in left_out}
+    clean["FLAKE8_TORCHPERF_COMPILE"] = "0"
     if python is not None:
         clean["PATH"] = f"{python.parent}{os.pathsep}{clean['PATH']}"
         clean["VIRTUAL_ENV"] = str(python.parents[1])

@@ -6,40 +6,55 @@ import os
 import shutil
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 
 import pytest
+import tomli
+from compiling import PYTHONS
 from environments import ROOT, attempt, call, clean_environment, copy_checkout, environment
 from environments import share_packages as share
 
 pytestmark = pytest.mark.slow
 
-ASKED = {"FLAKE8_TORCHPERF_COMPILE": "1", "FLAKE8_TORCHPERF_COMPILE_LEVEL": "0"}
+VARIABLE = "FLAKE8_TORCHPERF_COMPILE"
 # The tests whose snippets go through the whole interpreter.
 SNIPPETS = ("test_interpreter_*.py", "test_heat*.py", "test_moves.py", "test_bounds.py")
 
 
-def build(folder: Path, **variables: str) -> tuple[Path, str]:
-    """Build a wheel of the checkout; where it lies, and what was said where it failed."""
-    source = copy_checkout(folder / "source")
+def build(folder: Path, wish: str | None = None, **variables: str) -> tuple[Path | None, str]:
+    """Build a wheel of the checkout as a user does who wishes nothing, or sets the variable.
+
+    Returns the wheel, None where there is none, and what was said.
+    """
+    environment = {**clean_environment(), f"{VARIABLE}_LEVEL": "0", **variables}
+    del environment[VARIABLE]
+    if wish is not None:
+        environment[VARIABLE] = wish
     wheels = folder / "wheels"
-    done = attempt(
-        *(sys.executable, "-m", "pip", "wheel", "--no-deps", "--wheel-dir", wheels, source),
-        env={**clean_environment(), **ASKED, **variables},
-    )
-    return wheels, "" if done.returncode == 0 else done.stdout + done.stderr
+    command = (sys.executable, "-m", "pip", "wheel", "-v", "--no-deps", "--wheel-dir", wheels)
+    done = attempt(*command, copy_checkout(folder / "source"), env=environment)
+    made = list(wheels.glob("*.whl"))
+    assert (done.returncode == 0) == (len(made) == 1), done.stdout + done.stderr
+    return made[0] if made else None, done.stdout + done.stderr
 
 
 @pytest.fixture(scope="module")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the compiled wheel."""
-    compiler = (sysconfig.get_config_var("CC") or "cc").split()[0]
-    if shutil.which(os.environ.get("CC", compiler)) is None:
-        pytest.skip(f"no C compiler: there is no {compiler}")
+def compiler() -> str:
+    """The C compiler that Python asks for."""
+    name = os.environ.get("CC") or (sysconfig.get_config_var("CC") or "cc").split()[0]
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"no C compiler: there is no {name}")
+    return found
+
+
+@pytest.fixture(scope="module")
+def compiled(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel that is built where nobody asks for anything."""
     folder = tmp_path_factory.mktemp("compiled")
-    wheels, problem = build(folder)
-    assert not problem, problem
-    (wheel,) = wheels.iterdir()
+    wheel, said = build(folder)
+    assert wheel is not None, said
     assert "none-any" not in wheel.name
     return environment(folder / "env", sys.executable, wheel).parents[1]
 
@@ -83,7 +98,48 @@ def test_snippets_give_what_python_gives(compiled: Path) -> None:
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr
 
 
-def test_without_a_compiler_it_says_so(tmp_path: Path) -> None:
-    _, said = build(tmp_path, CC=str(tmp_path / "cc"))
-    assert "FLAKE8_TORCHPERF_COMPILE asks for a C compiler" in said
+def lints(folder: Path, wheel: Path | None) -> None:
+    """Check that a wheel holds nothing compiled, and finds something."""
+    assert wheel is not None
+    assert not [name for name in zipfile.ZipFile(wheel).namelist() if not is_plain(name)]
+    python = environment(folder / "env", sys.executable, wheel)
+    source = ROOT / "fixtures" / "issue82206_sharded_grad_scaler" / "before.py"
+    done = attempt(*(python, "-m", "flake8", "--isolated", "--select", "TPF", source), cwd=folder)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "TPF101" in done.stdout
+
+
+def is_plain(name: str) -> bool:
+    """Is a wheel's file none that a compiler made?"""
+    return not name.endswith((".so", ".pyd", ".dylib"))
+
+
+def test_without_a_compiler_it_stays_python(tmp_path: Path) -> None:
+    wheel, said = build(tmp_path, CC=str(tmp_path / "cc"))
+    assert "flake8-torchperf stays plain Python: no C compiler that finds Python's" in said
+    assert wheel is not None
+    assert "none-any" in wheel.name
+    lints(tmp_path, wheel)
+
+
+def test_where_the_compiler_fails_it_stays_python(compiler: str, tmp_path: Path) -> None:
+    script = tmp_path / "cc"
+    script.write_text(
+        f'#!/bin/sh\ncase "$*" in *interpret___values.c*) exit 1;; esac\nexec {compiler} "$@"\n'
+    )
+    script.chmod(0o755)
+    wheel, said = build(tmp_path, CC=str(script))
+    assert "flake8-torchperf stays plain Python: the C compiler failed: " in said
+    lints(tmp_path, wheel)
+
+
+def test_asked_for_without_a_compiler_it_says_so(tmp_path: Path) -> None:
+    wheel, said = build(tmp_path, "1", CC=str(tmp_path / "cc"))
+    assert wheel is None
+    assert f"{VARIABLE} asks for what cannot be: no C compiler" in said
     assert "Traceback" not in said
+
+
+def test_published_wheels_are_of_the_pythons_that_are_compiled_for() -> None:
+    published = tomli.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]
+    assert published["build"].split() == [f"cp{major}{minor}-*" for major, minor in PYTHONS]

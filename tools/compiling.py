@@ -1,0 +1,82 @@
+"""Whether a wheel is compiled, and with what: asked for, forbidden, or as the machine allows.
+
+Enters the build's environment; leaves `Wish` and what stands in the way. Must not know what is
+compiled: `setup.py` does.
+"""
+
+from __future__ import annotations
+
+import enum
+import importlib.metadata
+import os
+import sys
+import sysconfig
+import tempfile
+from pathlib import Path
+
+# 1: the wheel is compiled, or there is none. 0: it is plain Python. Not set: it is compiled where
+# that can be done.
+ASKED = "FLAKE8_TORCHPERF_COMPILE"
+# How much the C compiler optimises, 0 to 3; less takes less time.
+LEVEL = f"{ASKED}_LEVEL"
+# mypyc is part of mypy. What it compiles may differ from release to release, so the one that was
+# tested is asked for; a compiled wheel needs nothing of it.
+MYPY = "2.4.1"
+# The Pythons whose compiled wheels have been compared with plain Python's findings. pyproject.toml
+# names them too. Others get plain Python where nobody asks.
+PYTHONS = ((3, 10), (3, 11), (3, 12), (3, 13))
+
+
+class Wish(enum.Enum):
+    """What the environment says of compiling."""
+
+    NO = "no"
+    WHERE_POSSIBLE = "where possible"
+    YES = "yes"
+
+
+def wish() -> Wish:
+    """Read the variable."""
+    value = os.environ.get(ASKED)
+    if value is None:
+        return Wish.WHERE_POSSIBLE
+    return Wish.NO if value in ("", "0") else Wish.YES
+
+
+def machine_problem() -> str:
+    """Why this machine cannot compile, mypy aside; "" where it can."""
+    if wish() is Wish.WHERE_POSSIBLE:
+        if sys.implementation.name != "cpython" or sys.version_info[:2] not in PYTHONS:
+            return f"compiled code is not tested with this Python ({sys.version.split()[0]})"
+        if sysconfig.get_config_var("Py_GIL_DISABLED"):
+            return "compiled code is not tested without the global interpreter lock"
+    problem = compiler_problem()
+    return f"no C compiler that finds Python's headers: {problem}" if problem else ""
+
+
+def mypy_problem() -> str:
+    """Why the mypy at hand will not do; "" where it does. pip fetches the right one by itself."""
+    try:
+        version = importlib.metadata.version("mypy")
+    except importlib.metadata.PackageNotFoundError:
+        return f"mypy {MYPY} is not installed where the wheel is built"
+    return "" if version == MYPY else f"mypy is {version} where the wheel is built, not {MYPY}"
+
+
+def compiler_problem() -> str:
+    """Why nothing written in C can be compiled; "" where it can."""
+    # distutils is part of setuptools from Python 3.12 on, and only then always the right one.
+    from setuptools._distutils.ccompiler import new_compiler
+    from setuptools._distutils.errors import CCompilerError, DistutilsError
+    from setuptools._distutils.sysconfig import customize_compiler
+
+    compiler = new_compiler()
+    customize_compiler(compiler)
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "headers.c")
+        source.write_text("#include <Python.h>\n", encoding="utf-8")
+        try:
+            compiler.compile([str(source)], folder, include_dirs=[sysconfig.get_path("include")])
+        except (CCompilerError, DistutilsError, OSError) as error:
+            return " ".join(str(error).split())
+    return ""
