@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.subject import MAX_PACKAGE_DEPTH
 from flake8_torchperf.suspects.host import HostNames
-from flake8_torchperf.suspects.records import made_record
+from flake8_torchperf.suspects.records import empty_class, made_record
 from flake8_torchperf.suspects.walk import Nodes
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ def _add_constant(name: str, value: ast.expr, node: ast.stmt, module: ModuleMap)
     module.constants.setdefault(name, []).append(value)
     record = made_record(value)
     if record is not None:
-        made = ast.ClassDef(name, [], [], [], [], lineno=node.lineno, col_offset=node.col_offset)
+        made = empty_class(name, node)
         info = ClassInfo(name, made, module, (record.base,), annotations=record.fields)
         module.classes.setdefault(name, info)
 

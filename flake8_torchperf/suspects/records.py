@@ -7,7 +7,8 @@ would declare them. Must not know what the annotations mean.
 from __future__ import annotations
 
 import ast
-from typing import NamedTuple
+import sys
+from typing import Any, NamedTuple
 
 
 class Record(NamedTuple):
@@ -30,6 +31,15 @@ def made_record(node: ast.expr) -> Record | None:
     if base is None or len(node.args) < 2:
         return None
     return Record(base, _fields(node.args[1]))
+
+
+def empty_class(name: str, at: ast.stmt) -> ast.ClassDef:
+    """A class statement with nothing in it, where another statement stands."""
+    return ast.copy_location(ast.ClassDef(name, [], [], [], [], **NO_TYPE_PARAMETERS), at)
+
+
+# A field that Python 3.12 asks for, and older ones do not know.
+NO_TYPE_PARAMETERS: dict[str, Any] = {"type_params": []} if sys.version_info >= (3, 12) else {}
 
 
 def _fields(node: ast.expr) -> dict[str, ast.expr]:
