@@ -167,11 +167,14 @@ OPAQUE = (Function, Closure, Instance, Returning, UnknownValue)
 
 def told_by_use(node: ast.Call, arguments: Arguments, env: Env, ctx: Context) -> None:
     """``loss.backward()`` and ``x.detach()``: from here on the name is known to be a tensor."""
-    match node.func:
-        case ast.Attribute(value=ast.Name(id="torch"), attr="tensor") if node.args:
+    if not isinstance(node.func, ast.Attribute):
+        return
+    name = node.func.attr
+    match node.func.value:
+        case ast.Name(id="torch") if name == "tensor" and node.args:
             _is_data(node.args[0], env)
-        case ast.Attribute(value=(ast.Name() | ast.Attribute()) as owner, attr=name):
-            if name not in TOLD_BY_CALL or arguments.positional or of_a_size(node.func):
+        case ast.Name() | ast.Attribute() as owner if name in TOLD_BY_CALL:
+            if arguments.positional or of_a_size(node.func):
                 return
             path = path_of(owner)
             if path is not None and env.get(path) is UNKNOWN and _told_here(owner, ctx):

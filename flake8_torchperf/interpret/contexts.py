@@ -132,33 +132,51 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
             return ASKED_CHECK, True
         case ast.Name() | ast.Attribute() if (found := _named(test, ctx)) is not None:
             return found
-        case ast.Compare(
-            left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]
-        ) if always_given(name, ctx):
-            return NEVER_LEFT_OUT, True
-        case ast.Compare(
-            left=(ast.Name() | ast.Attribute()) as option, comparators=[ast.Constant(value=int())]
-        ) if not WAITING.isdisjoint(dotted_name(option).rpartition(".")[2].split("_")):
-            return WAITING_ASKED, True
-        case ast.Compare() if (counted := counts_nothing(test)) is not None:
-            return "where there is nothing to compute with", counted[1]
-        case ast.Compare(left=ast.BinOp(op=ast.Mod()) as every, ops=[ast.Eq()]):
-            if _counts_steps(every):
-                return "once in several steps", True
-        case (
-            ast.Compare(left=ast.BinOp(op=ast.Mod(), left=count), ops=[ast.NotEq() | ast.Gt()])
-            | ast.BinOp(op=ast.Mod(), left=count)
-        ) if _names_step(count):
+        case ast.Compare():
+            found = _guard_of_comparison(test, ctx)
+            if found is not None:
+                return found
+        case ast.BinOp(op=ast.Mod(), left=count) if _names_step(count):
             return "once in several steps", False
-        case ast.Compare(left=left, ops=[ast.Eq()]) if _counted(left, ctx):
-            return "in one round of its loop", True
-        case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=int())]):
-            if _names_step(left):
-                return "in one step", True
-        case ast.Compare(ops=[ast.Eq()], comparators=[ast.Constant(value=str(form))]):
-            if form in HOST_WORDS and form != "cpu":
-                return ASKED, True
     return _on_host(test)
+
+
+def _guard_of_comparison(test: ast.Compare, ctx: Context) -> tuple[str, bool] | None:
+    """The guard that a comparison makes, but for those of devices."""
+    if len(test.ops) > 1:
+        return None
+    left, operator, right = test.left, test.ops[0], test.comparators[0]
+    number = isinstance(right, ast.Constant) and isinstance(right.value, int)
+    match left:
+        case ast.Name(id=name) if isinstance(operator, ast.Is) and _is_none(right):
+            if always_given(name, ctx):
+                return NEVER_LEFT_OUT, True
+        case ast.Name(id=name) | ast.Attribute(attr=name) if number:
+            if not WAITING.isdisjoint(name.split("_")):
+                return WAITING_ASKED, True
+    counted = counts_nothing(test)
+    if counted is not None:
+        return "where there is nothing to compute with", counted[1]
+    match left:
+        case ast.BinOp(op=ast.Mod(), left=count) as every:
+            if isinstance(operator, ast.Eq):
+                return ("once in several steps", True) if _counts_steps(every) else None
+            if isinstance(operator, (ast.NotEq, ast.Gt)) and _names_step(count):
+                return "once in several steps", False
+    if not isinstance(operator, ast.Eq):
+        return None
+    if _counted(left, ctx):
+        return "in one round of its loop", True
+    if number and _names_step(left):
+        return "in one step", True
+    match right:
+        case ast.Constant(value=str(form)) if form in HOST_WORDS and form != "cpu":
+            return ASKED, True
+    return None
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> tuple[str, bool] | None:

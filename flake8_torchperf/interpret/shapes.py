@@ -13,6 +13,8 @@ COUNTS = ("dim", "ndimension")
 
 def counts_nothing(test: ast.Compare) -> tuple[ast.expr, bool] | None:
     """The ``x`` of ``x.numel() == 0`` and ``len(x) > 0``, and the outcome for which it is empty."""
+    if not isinstance(test.left, ast.Call):
+        return None
     match test:
         case ast.Compare(
             left=(

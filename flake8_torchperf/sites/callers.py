@@ -8,7 +8,7 @@ function of that name one whose callers are not all known. Must not know values 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
@@ -33,6 +33,8 @@ TELLING = (
     ast.If, ast.ExceptHandler, ast.Raise,
 )  # fmt: skip
 ASKED = frozenset((ast.Call, *FUNCTIONS, *TELLING))
+# None of a node's children.
+NONE: frozenset[int] = frozenset()
 LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
@@ -137,20 +139,18 @@ def _wait(nodes: Sequence[ast.AST], place: _Place, waiting: _Waiting, calls: Cal
             waiting.append((node, place))
 
 
-def _parted(
-    node: ast.AST, place: _Place, related: dict[str, list[ClassInfo]]
-) -> Iterable[tuple[ast.AST, _Place]]:
+def _parted(node: ast.AST, place: _Place, related: dict[str, list[ClassInfo]]) -> _Waiting:
     """What stands in a node, each with how often it runs."""
     repeated, seldom = _parts(node)
     if isinstance(node, ast.If) and not seldom and _on_first_call(node, place, related):
         seldom = set(map(id, node.body))
     if not repeated and not seldom:
-        yield from ((child, place) for child in children(node))
-        return
+        return [(child, place) for child in children(node)]
     steps = bool(repeated) and makes_steps(node, batches=False)
-    for child in children(node):
-        loop, rare = id(child) in repeated, id(child) in seldom
-        yield child, place.inside(loop=loop, seldom=rare, steps=steps)
+    return [
+        (child, place.inside(loop=id(child) in repeated, seldom=id(child) in seldom, steps=steps))
+        for child in children(node)
+    ]
 
 
 def _prepares(node: ast.AST, info: FunctionInfo | None) -> bool:
@@ -166,26 +166,32 @@ def _prepares(node: ast.AST, info: FunctionInfo | None) -> bool:
 
 def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
     """The children of a node that run in rounds, and those that run seldom."""
+    if isinstance(node, ast.If):
+        return NONE, _seldom_branch(node)
     match node:
         case ast.For(body=body) | ast.AsyncFor(body=body):
-            return set(map(id, body)), set()
+            return set(map(id, body)), NONE
         case ast.While(test=test, body=body):
-            return {id(test), *map(id, body)}, set()
+            return {id(test), *map(id, body)}, NONE
         case ast.ListComp(elt=elt) | ast.SetComp(elt=elt) | ast.GeneratorExp(elt=elt):
-            return {id(elt)}, set()
+            return {id(elt)}, NONE
         case ast.DictComp(key=key, value=value):
-            return {id(key), id(value)}, set()
-        case ast.If(test=test, body=body) if _every_so_often(test) or made_once(node):
-            return set(), set(map(id, body))
-        case ast.If(test=test, body=body, orelse=orelse):
-            first = waits_for_first_call(test)
-            if first is not None:
-                return set(), set(map(id, body if first else orelse))
+            return {id(key), id(value)}, NONE
         case ast.ExceptHandler(body=body):
-            return set(), set(map(id, body))
+            return NONE, set(map(id, body))
         case ast.Raise():
-            return set(), set(map(id, ast.iter_child_nodes(node)))
-    return set(), set()
+            return NONE, set(map(id, children(node)))
+    return NONE, NONE
+
+
+def _seldom_branch(node: ast.If) -> AbstractSet[int]:
+    """The statements of the branch that is not taken in most rounds, or after the first call."""
+    if _every_so_often(node.test) or made_once(node):
+        return set(map(id, node.body))
+    first = waits_for_first_call(node.test)
+    if first is None:
+        return NONE
+    return set(map(id, node.body if first else node.orelse))
 
 
 def _on_first_call(node: ast.If, place: _Place, related: dict[str, list[ClassInfo]]) -> bool:

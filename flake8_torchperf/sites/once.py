@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.walk import once, walk
+from flake8_torchperf.suspects.walk import once, spelled, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,7 +25,7 @@ def turned_on(node: ast.If, function: ast.AST) -> bool:
     """``if not self.started:`` in a function that says ``self.started = True`` somewhere."""
     match node.test:
         case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute() as flag):
-            return ast.unparse(flag) in _made_true(function)
+            return spelled(flag) in _made_true(function)
     return False
 
 
@@ -33,7 +33,7 @@ def turned_on(node: ast.If, function: ast.AST) -> bool:
 def _made_true(function: ast.AST) -> frozenset[str]:
     """The attributes that a function assigns True."""
     return frozenset(
-        ast.unparse(target)
+        spelled(target)
         for node in walk([function])
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Constant)
@@ -55,18 +55,19 @@ def made_once(node: ast.If) -> bool:
     for statement in walk(node.body) if paths else ():
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            if any(_public(ast.unparse(target)) in paths for target in targets):
+            if any(_public(spelled(target)) in paths for target in targets):
                 return True
     return False
 
 
 def kept_in_table(node: ast.If, function: ast.AST) -> bool:
     """``if found is None:`` above ``table[key] = found``, where ``found = table.get(key)``."""
-    tables = _looked_up(function).get(_missing(node.test), frozenset())
+    missing = _missing(node.test)
+    tables = _looked_up(function).get(missing, frozenset()) if missing else ()
     for statement in walk(node.body) if tables else ():
         if isinstance(statement, ast.Assign):
             for target in statement.targets:
-                if isinstance(target, ast.Subscript) and ast.unparse(target.value) in tables:
+                if isinstance(target, ast.Subscript) and spelled(target.value) in tables:
                     return True
     return False
 
@@ -86,12 +87,14 @@ def _looked_up(function: ast.AST) -> dict[str, frozenset[str]]:
     """The tables that names of a function are looked up in: ``found = table.get(key)``."""
     found: dict[str, frozenset[str]] = {}
     for node in walk([function]):
+        if type(node) is not ast.Assign:
+            continue
         match node:
             case ast.Assign(
                 targets=[ast.Name(id=name)],
                 value=ast.Call(func=ast.Attribute(value=table, attr="get")),
             ):
-                found[name] = found.get(name, frozenset()) | {ast.unparse(table)}
+                found[name] = found.get(name, frozenset()) | {spelled(table)}
     return found
 
 
@@ -161,13 +164,13 @@ def _there(test: ast.expr) -> tuple[str, ...]:
             ops=[ast.IsNot()],
             comparators=[ast.Constant(value=None)],
         ):
-            return (ast.unparse(made),)
+            return (spelled(made),)
         case ast.Attribute():
-            return (ast.unparse(test),)
+            return (spelled(test),)
         case ast.Call(func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str(name))]):
-            return (f"{ast.unparse(owner)}.{name}",)
+            return (f"{spelled(owner)}.{name}",)
         case ast.Compare(ops=[ast.In()], comparators=[ast.Attribute() as table]):
-            return (ast.unparse(table),)
+            return (spelled(table),)
     return ()
 
 
@@ -192,7 +195,7 @@ def _attribute(node: ast.expr) -> str:
         node = node.value
     if isinstance(node, ast.Attribute) and node.attr == "data":
         node = node.value
-    return ast.unparse(node) if isinstance(node, ast.Attribute) else ""
+    return spelled(node) if isinstance(node, ast.Attribute) else ""
 
 
 @once
@@ -248,12 +251,12 @@ def _bound(node: ast.AST) -> list[str]:
 
 def _turned_off(node: ast.If) -> bool:
     """``if self.first:`` above ``self.first = False``: does the branch end what let it run?"""
-    flag = ast.unparse(node.test)
+    flag = spelled(node.test)
     return any(
         isinstance(statement, ast.Assign)
         and isinstance(statement.value, ast.Constant)
         and statement.value.value is False
-        and any(ast.unparse(target) == flag for target in statement.targets)
+        and any(spelled(target) == flag for target in statement.targets)
         for statement in node.body
     )
 
@@ -266,18 +269,18 @@ def _awaited(test: ast.expr) -> tuple[str, ...]:
             ops=[ast.Is()],
             comparators=[ast.Constant(value=None)],
         ):
-            return (ast.unparse(made),)
+            return (spelled(made),)
         case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute() as flag):
-            return (ast.unparse(flag),)
+            return (spelled(flag),)
         case ast.UnaryOp(
             op=ast.Not(),
             operand=ast.Call(
                 func=ast.Name(id="hasattr"), args=[owner, ast.Constant(value=str(name))]
             ),
         ):
-            return (f"{ast.unparse(owner)}.{name}",)
+            return (f"{spelled(owner)}.{name}",)
         case ast.Compare(left=key, ops=[ast.NotIn()], comparators=[ast.Attribute() as table]):
-            return (f"{ast.unparse(table)}[{ast.unparse(key)}]",)
+            return (f"{spelled(table)}[{spelled(key)}]",)
         case ast.BoolOp(op=ast.And(), values=values):
             return tuple(path for value in values for path in _awaited(value))
     return ()

@@ -11,7 +11,7 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator
+    from collections.abc import Container, Iterable
 
     from flake8_torchperf.suspects.walk import Nodes
 
@@ -211,7 +211,23 @@ def host_annotation(node: ast.expr) -> bool:
 
 def surely_host(node: ast.expr, names: Container[str]) -> bool:
     """Is the value of an expression on the host, and asking it for its truth free?"""
-    return all(_host_part(part, names) for part in _parts(node))
+    # The expressions of which each must be on the host for the whole to be, from the left. Not by
+    # recursion: a sum of thousands is nested as deep.
+    waiting = [node]
+    while waiting:
+        part = waiting.pop()
+        match part:
+            case ast.BinOp(left=left, right=right):
+                waiting += (right, left)
+            case ast.IfExp(body=body, orelse=orelse):
+                waiting += (orelse, body)
+            case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
+                waiting.append(inner)
+            case ast.BoolOp(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
+                waiting += reversed(values)
+            case _ if not _host_part(part, names):
+                return False
+    return True
 
 
 def _host_part(node: ast.expr, names: Container[str]) -> bool:
@@ -227,26 +243,6 @@ def _host_part(node: ast.expr, names: Container[str]) -> bool:
         case ast.Call(args=args):
             return _host_call(node, args, names)
     return False
-
-
-def _parts(node: ast.expr) -> Iterator[ast.expr]:
-    """The expressions of which each must be on the host for the whole to be, from the left.
-
-    Not by recursion: a sum of thousands is nested as deep.
-    """
-    waiting = [node]
-    while waiting:
-        match waiting.pop():
-            case ast.BinOp(left=left, right=right):
-                waiting += (right, left)
-            case ast.IfExp(body=body, orelse=orelse):
-                waiting += (orelse, body)
-            case ast.UnaryOp(operand=inner) | ast.Subscript(value=inner):
-                waiting.append(inner)
-            case ast.BoolOp(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
-                waiting += reversed(values)
-            case part:
-                yield part
 
 
 def _all(nodes: Iterable[ast.expr], names: Container[str]) -> bool:

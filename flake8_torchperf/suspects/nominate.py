@@ -333,12 +333,15 @@ def _may_name_device(node: ast.expr) -> bool:
 
 def for_training(node: ast.Call) -> bool:
     """A tensor of a legacy CUDA type, an option switched off, an optimizer for one parameter."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="cuda"), attr=name)):
-            return name.endswith("Tensor")
-        case ast.Call(args=[ast.List(elts=[ast.Name()])]):
+    func = node.func
+    if isinstance(func, ast.Attribute) and func.attr.endswith("Tensor"):
+        return isinstance(func.value, ast.Attribute) and func.value.attr == "cuda"
+    if not node.keywords:
+        return False
+    match node.args:
+        case [ast.List(elts=[ast.Name()])]:
             return any(keyword.arg == "lr" for keyword in node.keywords)
-    return bool(node.keywords) and any(
+    return any(
         keyword.arg in ("foreach", "fused")
         and isinstance(keyword.value, ast.Constant)
         and keyword.value.value is False
