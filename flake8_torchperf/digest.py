@@ -31,18 +31,24 @@ def digest(data: bytes) -> str:
 
 
 def read_file(path: str) -> tuple[bytes | None, str]:
-    """What a regular file holds, with its digest; None where it is missing or too long.
+    """What a regular file holds, with its digest; None where it is missing or too long."""
+    data = read_bytes(path)
+    return (data, digest(data)) if isinstance(data, bytes) else (None, data)
+
+
+def read_bytes(path: str) -> bytes | str:
+    """What a regular file holds; `NO_FILE` or `TOO_LONG` where that cannot be had.
 
     A link may lead to a device that never ends, or a pipe that nobody writes to.
     """
     try:
         if not os.path.isfile(path):
-            return None, NO_FILE
+            return NO_FILE
         with open(path, "rb") as file:
             data = file.read(MAX_BYTES + 1)
     except (OSError, ValueError):
-        return None, NO_FILE
-    return (None, TOO_LONG) if len(data) > MAX_BYTES else (data, digest(data))
+        return NO_FILE
+    return TOO_LONG if len(data) > MAX_BYTES else data
 
 
 def digest_of(parts: Iterable[str]) -> str:

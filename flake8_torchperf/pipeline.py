@@ -49,8 +49,8 @@ def lint_tree(
     """The findings in a module whose ast is already built, in the order of the file.
 
     Whether it concerns torch at all, `subject.concerns` has told before.
-    ``reads`` receives the path of every other module that was looked for, with the digest of what
-    it held.
+    ``reads`` receives the path of every other module that was looked for, and of packages that were
+    searched, with the digest of what they held.
     """
     path = Path(filename)
     with _collection_paused():
@@ -60,7 +60,7 @@ def lint_tree(
             suspects = with_compiled(nominate(module, _called(options)), module, compiled)
             if not suspects:
                 return []
-            return _findings(module, suspects, compiled, options, {} if reads is None else reads)
+            return _findings(module, suspects, compiled, options, reads)
         finally:
             module.forget()
 
@@ -132,7 +132,7 @@ def _findings(
     suspects: Suspects,
     compiled: CompiledCode | None,
     options: Options,
-    reads: dict[str, str],
+    reads: dict[str, str] | None,
 ) -> list[Finding]:
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.findings.report import report

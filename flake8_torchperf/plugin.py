@@ -43,8 +43,9 @@ class TorchPerfPlugin:
         self._tree = tree
         self._lines = lines
         self._filename = filename
-        # Path -> digest of the other files that were looked for: what the findings depend on.
-        self.reads: dict[str, str] = {}
+        # Path -> digest of the other files that were looked for, where somebody will remember them:
+        # what the findings depend on.
+        self.reads: dict[str, str] | None = None
 
     @classmethod
     def add_options(cls, parser: OptionManager) -> None:
@@ -90,6 +91,7 @@ class TorchPerfPlugin:
             if options.cache:
                 from flake8_torchperf.cache.findings import remembered
 
+                self.reads = {}
                 return remembered(self._lines, self._filename, options, self._analyse, self.reads)
             return self._analyse()
         except Exception as error:

@@ -553,7 +553,7 @@ def test_of_a_large_package_what_is_around_is_searched(tmp_path: Path) -> None:
 
 def test_a_name_that_is_everywhere_is_anybodys(tmp_path: Path) -> None:
     modules = dict(SILENT["called by set-up code of other modules"])
-    for number in range(texts.MAX_MODULES):
+    for number in range(texts.MOST_MODULES):
         modules[f"more{number}.py"] = modules["net.py"]
     ops = tmp_path / "pkg" / "ops.py"
     packed(tmp_path, modules)

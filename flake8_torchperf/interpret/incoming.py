@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.digest import read_file
+from flake8_torchperf.digest import read_bytes
 from flake8_torchperf.interpret.lineage import lineage
 from flake8_torchperf.interpret.project import NO_PYTHON, decoded
 from flake8_torchperf.interpret.texts import stamp
@@ -181,11 +181,11 @@ def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:
 @lru_cache(maxsize=KEPT_MODULES)
 def _read(path: str, modified: int, size: int) -> tuple[ModuleMap, Calls]:
     """A module, whole, with its calls; an empty one where the file is no Python."""
-    data, _ = read_file(path)
+    data = read_bytes(path)
     text = ""
     tree = ast.Module([], [])
     try:
-        text = decoded(data or b"")
+        text = decoded(data if isinstance(data, bytes) else b"")
         tree = ast.parse(text)
     except NO_PYTHON:
         pass  # flake8 reports the file itself when it is linted

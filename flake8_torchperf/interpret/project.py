@@ -29,7 +29,7 @@ class Project:
 
     def __init__(self, module: ModuleMap, reads: dict[str, str] | None = None) -> None:
         self.linted = module
-        self._reads = {} if reads is None else reads
+        self._reads = reads  # None where nobody asks what was read
         self._root = _root(module)
         self.top = module.name.partition(".")[0] if module.package else ""
         self._modules: dict[str, ModuleMap | None] = {module.name: module} if module.name else {}
@@ -48,10 +48,15 @@ class Project:
         for path in (f"{base}.py", os.path.join(base, "__init__.py")):
             if self._folders.holds(path):
                 self._read += 1
-                self._modules[name], self._reads[path] = read_file(path)
+                self._modules[name], content = read_file(path)
+                self._note(path, content)
                 break
-            self._reads[path] = digest.NO_FILE
+            self._note(path, digest.NO_FILE)
         return self._modules[name]
+
+    def _note(self, path: str, content: str) -> None:
+        if self._reads is not None:
+            self._reads[path] = content
 
     def find(self, qualified: str) -> tuple[ModuleMap, tuple[str, ...]] | None:
         """The longest prefix of a dotted name that is a module, and the names after it."""
@@ -74,7 +79,8 @@ class Project:
             if not folder:
                 return ()
             self._texts = read_texts(folder)
-            self._reads[folder] = self._texts.content
+            if self._reads is not None:
+                self._note(folder, self._texts.content)
         near = os.path.join(self._root or "", *self.linted.package.split("."), "")
         return self._texts.that_say(word, near)
 

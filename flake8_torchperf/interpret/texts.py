@@ -8,29 +8,36 @@ from __future__ import annotations
 import os
 import time
 from functools import lru_cache
+from typing import NamedTuple
 
-from flake8_torchperf.digest import digest_of_files, modules_below, read_file
+from flake8_torchperf.digest import digest, digest_of_files, modules_below, read_bytes
 
 # A name that more modules hold is anybody's: each of them would have to be parsed.
-MAX_MODULES = 24
+MOST_MODULES = 24
 
 
 class Texts:
     """The modules below a folder as they were when they were read."""
 
-    def __init__(self, paths: tuple[str, ...]) -> None:
-        self._held: dict[str, bytes] = {}
-        digests: dict[str, str] = {}
-        for path in paths:
-            data, digests[path] = read_file(path)
-            if data is not None:
-                self._held[path] = data
-        # What a cache asks for again, to know whether anything here changed.
-        self.content = digest_of_files(paths, digests.__getitem__)
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+        self._read = {path: read_bytes(path) for path in paths}
+        self._content: str | None = None
         self._known: dict[str, tuple[str, ...] | None] = {}
 
+    @property
+    def content(self) -> str:
+        """The digest of all, which a cache asks for again, to know whether anything changed."""
+        if self._content is None:
+            self._content = digest_of_files(self._read, self._digest)
+        return self._content
+
+    def _digest(self, path: str) -> str:
+        data = self._read[path]
+        return digest(data) if isinstance(data, bytes) else data
+
     def that_say(self, word: str, near: str) -> tuple[str, ...] | None:
-        """The modules that hold a word, in order; None where more than `MAX_MODULES` do.
+        """The modules that hold a word, in order; None where more than `MOST_MODULES` do.
 
         Counted are those too in which it is a part of a longer one. The search begins in the folder
         ``near``: what is everywhere is there too.
@@ -40,13 +47,15 @@ class Texts:
         return self._known[word]
 
     def _search(self, word: bytes, near: str) -> tuple[str, ...] | None:
-        found: set[str] = set()
-        for path in sorted(self._held, key=lambda path: not path.startswith(near)):
-            if word in self._held[path]:
-                if len(found) == MAX_MODULES:
+        around = [path for path in self._read if path.startswith(near)]
+        found: dict[str, bytes] = {}
+        for path in (*around, *self._read):
+            data = self._read[path]
+            if isinstance(data, bytes) and word in data and path not in found:
+                if len(found) == MOST_MODULES:
                     return None
-                found.add(path)
-        return tuple(p for p, data in self._held.items() if p in found and _ends(word, data))
+                found[path] = data
+        return tuple(path for path in self._read if path in found and _ends(word, found[path]))
 
 
 def _ends(word: bytes, data: bytes) -> bool:
@@ -66,23 +75,38 @@ def is_too_large(folder: str) -> bool:
     return not modules_below(folder)
 
 
+# Seconds for which a package is taken not to change.
+TRUSTED = 2.0
+
+
+class _Last(NamedTuple):
+    """The package that was searched last: linting goes through one after the other."""
+
+    folder: str
+    stamps: list[tuple[int, int]]
+    texts: Texts
+    asked: float
+
+
+_LAST: list[_Last] = []
+
+
 def read_texts(folder: str) -> Texts:
     """The modules below a folder; read again only when one of them has changed.
 
     Linting goes through a package file after file: what was asked a moment ago is as it was.
     """
-    now = time.monotonic()
-    if folder in _ASKED and now - _ASKED[folder][0] < TRUSTED:
-        return _ASKED[folder][1]
-    texts = _read_texts(tuple((path, *stamp(path)) for path in modules_below(folder)))
-    _ASKED.clear()
-    _ASKED[folder] = time.monotonic(), texts
+    last = _LAST[0] if _LAST and _LAST[0].folder == folder else None
+    if last is not None and time.monotonic() - last.asked < TRUSTED:
+        return last.texts
+    paths = modules_below(folder)
+    stamps = [stamp(path) for path in paths]
+    if last is not None and last.texts.paths == paths and last.stamps == stamps:
+        texts = last.texts
+    else:
+        texts = Texts(paths)
+    _LAST[:] = [_Last(folder, stamps, texts, time.monotonic())]
     return texts
-
-
-# Seconds for which a package is taken not to change, and when it was last asked whether it did.
-TRUSTED = 2.0
-_ASKED: dict[str, tuple[float, Texts]] = {}
 
 
 def stamp(path: str) -> tuple[int, int]:
@@ -92,8 +116,3 @@ def stamp(path: str) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return stat.st_mtime_ns, stat.st_size
-
-
-@lru_cache(maxsize=1)  # linting goes through one package after the other
-def _read_texts(stamps: tuple[tuple[str, int, int], ...]) -> Texts:
-    return Texts(tuple(path for path, _, _ in stamps))

@@ -87,6 +87,7 @@ class FileChecker(checker.FileChecker):
 
     def __init__(self, *, filename: str, work: Work) -> None:
         self._needs = work.needs
+        self._remembers = work.memory is not None
         self._statements = True
         self._made: TorchPerfPlugin | None = None
         super().__init__(filename=filename, plugins=work.plugins, options=work.options)
@@ -97,13 +98,14 @@ class FileChecker(checker.FileChecker):
     @property
     def reads(self) -> dict[str, str]:
         """The other files that were looked for, each with the digest of what it held."""
-        return {} if self._made is None else self._made.reads
+        return {} if self._made is None or self._made.reads is None else self._made.reads
 
     def run_check(self, plugin: LoadedPlugin, **arguments: Any) -> Any:
         """Run the check, and hold on to our plugin."""
         made = super().run_check(plugin, **arguments)
         if isinstance(made, TorchPerfPlugin):
             self._made = made
+            made.reads = {} if self._remembers else None
         return made
 
     def run_ast_checks(self) -> None:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.parse import text as texts
+from flake8_torchperf.suspects.walk import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -95,9 +96,9 @@ class Snippet:
             waiting = list(self.nodes)
             while waiting:
                 parent = waiting.pop()
-                for child in ast.iter_child_nodes(parent):
-                    parents[id(child)] = parent
-                    waiting.append(child)
+                inner = children(parent)
+                parents.update(dict.fromkeys(map(id, inner), parent))
+                waiting += inner
             self._parents = parents
         return self._parents
 

@@ -26,6 +26,7 @@ from flake8_torchperf.suspects.scopes import (
     Scopes,
     read_scopes,
 )
+from flake8_torchperf.suspects.walk import children
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -403,4 +404,4 @@ def traced(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
                 continue
         if isinstance(node, (ast.Raise, ast.ExceptHandler)):
             continue
-        waiting.extend(reversed(list(ast.iter_child_nodes(node))))
+        waiting.extend(reversed(children(node)))
