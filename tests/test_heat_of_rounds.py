@@ -70,6 +70,20 @@ SILENT = {
         def matches(a: Tensor, b: Tensor):
             return torch.equal(a, b)  # TPF105
         """,
+    "what is given twice, or what is kept, is mostly one tensor, which costs nothing to compare": """
+        class Attention(nn.Module):
+            def forward(self, query: Tensor, key: Tensor):
+                if torch.equal(query, key):  # TPF105
+                    return self.packed(query)
+                return self.packed(torch.cat([query, key]))
+
+            def transposed(self, index: Tensor):
+                if torch.equal(self.index, index):  # TPF105
+                    return self.made
+                self.made = index.mT
+                self.index = index
+                return self.made
+        """,
     "sizes that processes tell each other, looked at one after the other": """
         import torch.distributed as dist
 
@@ -146,9 +160,23 @@ REPORTED = {
                 return torch.equal(x, self.last)  # TPF105
 
         def merged(a: Tensor, b: Tensor):
-            if torch.equal(a, b):  # TPF105
+            if torch.equal(a, b.round()):  # TPF105
                 return a
             return a + b
+        """,
+    "what was computed, or is only close, is compared on the device": """
+        class Attention(nn.Module):
+            def forward(self, query: Tensor, key: Tensor):
+                key = key.round()
+                if torch.equal(query, key):  # TPF105
+                    return query
+                return query if torch.allclose(query, self.last) else key  # TPF105
+
+            def attend(self, query: Tensor, key: Tensor):
+                if torch.equal(query, self.index):  # TPF105
+                    return key
+                self.index = key
+                return key
         """,
     "what is called in place of its layers": """
         class Processor:

@@ -23,6 +23,7 @@ from flake8_torchperf.interpret.values import BESIDE_HOST, NDArray, Tensor, Valu
 from flake8_torchperf.sites.either import Either
 from flake8_torchperf.sites.exchanged import exchanged
 from flake8_torchperf.sites.hotness import waits_each_step
+from flake8_torchperf.sites.identity import often_the_same
 from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
 from flake8_torchperf.sites.names import given_to_host, moved_later, named_for_the_host, root
 from flake8_torchperf.sites.reads import (
@@ -245,6 +246,8 @@ def _wanted(
         return TAKEN_FOR_A_NUMBER
     if kind is SiteKind.HOST_COMPARISON and not ctx.loops and _answers(ctx, node):
         return "in the function that answers it"
+    if kind is SiteKind.HOST_COMPARISON and ctx.node and often_the_same(node, ctx.node):
+        return "where both are often one tensor, of which no device is asked"
     if HOST_ONLY in traits:
         return "where only a tensor on the host is taken"
     if kind is SiteKind.SYNCHRONIZE and WAITING_ASKED in ctx.traits:
