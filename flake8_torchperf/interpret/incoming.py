@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Functions whose callers are looked for, for one linted file.
 MAX_ASKED = 60
 # Modules that are kept from file to file with their calls.
-KEPT_MODULES = 8
+KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
 # Bases that call no private method of a name of one's own.
 PLAIN_BASES = frozenset(("object", "ABC", "Protocol", "Generic", "Module"))
