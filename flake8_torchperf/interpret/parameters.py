@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.annotations import annotated
@@ -69,7 +69,7 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
     spec = info.node.args
     method = info.owner is not None and "staticmethod" not in info.decorators
     docstring = _Docstring(info)
-    uses = cache(lambda: evidence_of(info.node, info.module, machine))
+    uses = partial(evidence_of, info.node, info.module, machine)
     for position, (parameter, default) in enumerate(parameters_of(spec)):
         if position == 0 and method:
             continue
