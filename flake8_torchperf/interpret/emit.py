@@ -246,7 +246,7 @@ def _wanted(
         return TAKEN_FOR_A_NUMBER
     if kind is SiteKind.HOST_COMPARISON and not ctx.loops and _answers(ctx, node):
         return "in the function that answers it"
-    if kind is SiteKind.HOST_COMPARISON and ctx.node and often_the_same(node, ctx.node):
+    if kind is SiteKind.HOST_COMPARISON and _of_one_tensor(ctx, node):
         return "where both are often one tensor, of which no device is asked"
     if HOST_ONLY in traits:
         return "where only a tensor on the host is taken"
@@ -255,6 +255,11 @@ def _wanted(
     if kind is SiteKind.SYNCHRONIZE and not waits_each_step(ctx.node, ctx.base):
         return "where waiting is the purpose"
     return ""
+
+
+def _of_one_tensor(ctx: Context, node: ast.AST) -> bool:
+    """Is a tensor often compared with itself? In compiled code the graph breaks all the same."""
+    return ctx.node is not None and not ctx.compiled and often_the_same(node, ctx.node)
 
 
 def _returns_flags(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
