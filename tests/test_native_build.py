@@ -27,13 +27,13 @@ def build(folder: Path, wish: str | None = None, **variables: str) -> tuple[Path
 
     Returns the wheel, None where there is none, and what was said.
     """
-    environment = {**clean_environment(), f"{VARIABLE}_LEVEL": "0", **variables}
-    del environment[VARIABLE]
+    settings = {**clean_environment(), f"{VARIABLE}_LEVEL": "0", **variables}
+    del settings[VARIABLE]
     if wish is not None:
-        environment[VARIABLE] = wish
+        settings[VARIABLE] = wish
     wheels = folder / "wheels"
     command = (sys.executable, "-m", "pip", "wheel", "-v", "--no-deps", "--wheel-dir", wheels)
-    done = attempt(*command, copy_checkout(folder / "source"), env=environment)
+    done = attempt(*command, copy_checkout(folder / "source"), env=settings)
     made = list(wheels.glob("*.whl"))
     assert (done.returncode == 0) == (len(made) == 1), done.stdout + done.stderr
     return made[0] if made else None, done.stdout + done.stderr

@@ -29,6 +29,7 @@ from flake8_torchperf.interpret.values import (
     union,
 )
 from flake8_torchperf.parse.snippet import UnreadableError, parse_expression_text
+from flake8_torchperf.suspects.spelling import dotted_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -88,20 +89,6 @@ def _type_arguments(node: ast.Subscript) -> list[ast.expr]:
         for one in several
         if not isinstance(one, ast.Slice)
     ]
-
-
-def dotted_name(node: ast.expr) -> str:
-    """``a.b.c`` for a name or attribute chain, "" for anything else."""
-    if isinstance(node, ast.Name):
-        return node.id
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
 
 
 def resolve_dotted(name: str, module: ModuleMap, machine: Machine) -> Value:

@@ -9,13 +9,13 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret.annotations import dotted_name
 from flake8_torchperf.interpret.environment import outcome
 from flake8_torchperf.interpret.parameters import literal_default
-from flake8_torchperf.interpret.shapes import counts_nothing
+from flake8_torchperf.interpret.shapes import counts_nothing, is_none
 from flake8_torchperf.interpret.values import UNKNOWN, NoneValue, Told, Union
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.sites.once import returns_kept, waits_for_first_call
+from flake8_torchperf.suspects.spelling import dotted_name
 from flake8_torchperf.suspects.walk import round_counters, walk
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> tuple[str, bool] | 
     left, operator, right = test.left, test.ops[0], test.comparators[0]
     number = isinstance(right, ast.Constant) and isinstance(right.value, int)
     match left:
-        case ast.Name(id=name) if isinstance(operator, ast.Is) and _is_none(right):
+        case ast.Name(id=name) if isinstance(operator, ast.Is) and is_none(right):
             if always_given(name, ctx):
                 return NEVER_LEFT_OUT, True
         case ast.Name(id=name) | ast.Attribute(attr=name) if number:
@@ -173,10 +173,6 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> tuple[str, bool] | 
         case ast.Constant(value=str(form)) if form in HOST_WORDS and form != "cpu":
             return ASKED, True
     return None
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> tuple[str, bool] | None:

@@ -30,6 +30,7 @@ from flake8_torchperf.interpret.telling import (
 from flake8_torchperf.interpret.uses import Use, value_of
 from flake8_torchperf.interpret.values import NONE, UNKNOWN, Value, union
 from flake8_torchperf.knowledge.returns import TensorReturn
+from flake8_torchperf.suspects.spelling import named_parameters
 from flake8_torchperf.suspects.walk import PLAIN, children, put_children
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def used_as(
     if not every and not may_tell(module.nodes(node), module):
         return NOTHING
     spec = node.args
-    names = [a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    names = [a.arg for a in named_parameters(spec)]
     if spec.vararg is not None:
         names.append(spec.vararg.arg)
     uses = {name: Use() for name in names if name not in SHARED_OWNERS}

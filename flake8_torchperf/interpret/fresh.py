@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.sites.steps import bound_by, goes_through_data, plain_names
+from flake8_torchperf.suspects.spelling import named_parameters
 from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Fresh:
     def __init__(self, node: FunctionNode, nodes: Nodes, module: ModuleMap, own: str) -> None:
         spec = node.args
         rest = [parameter for parameter in (spec.vararg, spec.kwarg) if parameter is not None]
-        given = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs, *rest]
+        given = [*named_parameters(spec), *rest]
         self._parameters = {one.arg for one in given} - {own}
         self._given = {one.arg for one in given if not _number(one.annotation)} - {own}
         self._given -= _kept_by_callers(node, module, skipped=1 if own else 0)

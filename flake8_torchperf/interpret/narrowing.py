@@ -11,11 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.interpret import expressions
-from flake8_torchperf.interpret.annotations import dotted_name, resolve_dotted
+from flake8_torchperf.interpret.annotations import resolve_dotted
 from flake8_torchperf.interpret.environment import ASKED_FOR, Env, merge, outcome, path_of
 from flake8_torchperf.interpret.lineage import is_tensor_class, lineage
 from flake8_torchperf.interpret.ranks import ranked
-from flake8_torchperf.interpret.shapes import counts_nothing, dimensions_of
+from flake8_torchperf.interpret.shapes import counts_nothing, dimensions_of, is_none
 from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
     NONE,
@@ -41,6 +41,7 @@ from flake8_torchperf.interpret.values import (
     without,
 )
 from flake8_torchperf.interpret.verdicts import is_one_of, number_but
+from flake8_torchperf.suspects.spelling import dotted_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -170,9 +171,9 @@ def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env |
         return dict(env)
     left, right = test.left, test.comparators[0]
     same = isinstance(test.ops[0], (ast.Is, ast.Eq)) == holds
-    if _is_none(right):
+    if is_none(right):
         return _none(left, env, ctx, same)
-    if _is_none(left):
+    if is_none(left):
         return _none(right, env, ctx, same)
     if isinstance(left, ast.Call) and dotted_name(left.func) == "type" and left.args:
         return _instance(left.args[0], right, env, ctx, True) if same else dict(env)
@@ -212,10 +213,6 @@ def _compared_with_text(test: ast.Compare) -> ast.expr | None:
         ) if elts and all(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in elts):
             return left
     return None
-
-
-def _is_none(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _asked_for_device(node: ast.expr) -> ast.expr | None:

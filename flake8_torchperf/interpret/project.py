@@ -80,7 +80,7 @@ class Project:
                 return ()
             self._texts = read_texts(folder)
             if self._reads is not None:
-                self._note(folder, self._texts.content)
+                self._reads[folder] = self._texts.content
         near = os.path.join(self._root or "", *self.linted.package.split("."), "")
         return self._texts.that_say(word, near)
 

@@ -13,8 +13,6 @@ COUNTS = ("dim", "ndimension")
 
 def counts_nothing(test: ast.Compare) -> tuple[ast.expr, bool] | None:
     """The ``x`` of ``x.numel() == 0`` and ``len(x) > 0``, and the outcome for which it is empty."""
-    if not isinstance(test.left, ast.Call):
-        return None
     match test:
         case ast.Compare(
             left=(
@@ -27,6 +25,11 @@ def counts_nothing(test: ast.Compare) -> tuple[ast.expr, bool] | None:
             if isinstance(op, (ast.Eq, ast.Gt, ast.NotEq)):
                 return counted, isinstance(op, ast.Eq)
     return None
+
+
+def is_none(side: ast.expr) -> bool:
+    """Is a side of a comparison ``None``?"""
+    return isinstance(side, ast.Constant) and side.value is None
 
 
 def dimensions_of(left: ast.expr, right: ast.expr) -> tuple[ast.expr, int] | None:

@@ -48,10 +48,11 @@ class Texts:
 
     def _search(self, word: bytes, near: str) -> tuple[str, ...] | None:
         around = [path for path in self._read if path.startswith(near)]
+        beyond = [path for path in self._read if not path.startswith(near)]
         found: dict[str, bytes] = {}
-        for path in (*around, *self._read):
+        for path in (*around, *beyond):
             data = self._read[path]
-            if isinstance(data, bytes) and word in data and path not in found:
+            if isinstance(data, bytes) and word in data:
                 if len(found) == MOST_MODULES:
                     return None
                 found[path] = data

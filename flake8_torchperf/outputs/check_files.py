@@ -98,14 +98,15 @@ class FileChecker(checker.FileChecker):
     @property
     def reads(self) -> dict[str, str]:
         """The other files that were looked for, each with the digest of what it held."""
-        return {} if self._made is None or self._made.reads is None else self._made.reads
+        return (self._made and self._made.reads) or {}
 
     def run_check(self, plugin: LoadedPlugin, **arguments: Any) -> Any:
         """Run the check, and hold on to our plugin."""
         made = super().run_check(plugin, **arguments)
         if isinstance(made, TorchPerfPlugin):
             self._made = made
-            made.reads = {} if self._remembers else None
+            if self._remembers:
+                made.reads = {}
         return made
 
     def run_ast_checks(self) -> None:

@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.walk import bound_in, once, spelled, walk
+from flake8_torchperf.suspects.spelling import named_parameters, spelled
+from flake8_torchperf.suspects.walk import bound_in, once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionNode
@@ -40,8 +41,7 @@ def often_the_same(node: ast.AST, function: FunctionNode) -> bool:
 @once
 def _given(function: FunctionNode) -> frozenset[str]:
     """The parameters that nothing else is assigned to."""
-    spec = function.args
-    names = {argument.arg for argument in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
+    names = {parameter.arg for parameter in named_parameters(function.args)}
     return frozenset(names - bound_in(function))
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.walk import once, spelled, walk
+from flake8_torchperf.suspects.spelling import spelled
+from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -87,8 +88,6 @@ def _looked_up(function: ast.AST) -> dict[str, frozenset[str]]:
     """The tables that names of a function are looked up in: ``found = table.get(key)``."""
     found: dict[str, frozenset[str]] = {}
     for node in walk([function]):
-        if type(node) is not ast.Assign:
-            continue
         match node:
             case ast.Assign(
                 targets=[ast.Name(id=name)],

@@ -9,6 +9,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.suspects.spelling import named_parameters
 from flake8_torchperf.suspects.walk import children, once, put_children, walk
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def runs_what_it_is_given(info: FunctionInfo) -> bool:
     beside that loop is done once for all of its rounds.
     """
     arguments = info.node.args
-    given = {a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    given = {a.arg for a in named_parameters(arguments)}
     calls = {
         id(call): call
         for call in info.nodes.of(ast.Call)

@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.suspects.spelling import named_parameters
+
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
 
@@ -90,7 +92,7 @@ def host_names(args: ast.arguments | None, nodes: Nodes) -> frozenset[str]:
     """
     bound: dict[str, list[ast.expr | None]] = {}
     own = set()
-    for argument in () if args is None else (*args.posonlyargs, *args.args, *args.kwonlyargs):
+    for argument in () if args is None else named_parameters(args):
         stated = argument.annotation is not None and host_annotation(argument.annotation)
         bound[argument.arg] = [ast.Constant(0)] if stated else [None]
         own.add(id(argument))

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.suspects.reaching import seen_by
+from flake8_torchperf.suspects.spelling import named_parameters
 from flake8_torchperf.suspects.walk import children, walk
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def _kw_defaults(args: ast.arguments) -> list[ast.expr]:
 
 def _function_scope(node: Callable_, outer: Scope, klass: ClassInfo | None) -> Scope:
     args = node.args
-    named = [*args.posonlyargs, *args.args, *args.kwonlyargs]
+    named = named_parameters(args)
     named.extend(x for x in (args.vararg, args.kwarg) if x is not None)
     first = [*args.posonlyargs, *args.args]
     static = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and any(

@@ -81,19 +81,6 @@ def put_children(node: ast.AST, found: list[ast.AST]) -> None:
             found.extend(inner)
 
 
-def spelled(node: ast.expr) -> str:
-    """The text of an expression: what `ast.unparse` gives, sooner for ``self.x.y``."""
-    parts: list[str] = []
-    part = node
-    while isinstance(part, ast.Attribute):
-        parts.append(part.attr)
-        part = part.value
-    if not isinstance(part, ast.Name):
-        return ast.unparse(node)
-    parts.append(part.id)
-    return ".".join(reversed(parts))
-
-
 class Nodes:
     """The nodes of one piece of code by their type; walked when first asked."""
 

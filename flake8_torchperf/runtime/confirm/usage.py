@@ -10,6 +10,8 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.suspects.spelling import named_parameters
+
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionNode
 
@@ -36,7 +38,7 @@ class Use:
 def uses(node: FunctionNode) -> dict[str, Use]:
     """The use of every parameter of ``node``, nested functions included."""
     spec = node.args
-    arguments = [*spec.posonlyargs, *spec.args, *spec.kwonlyargs]
+    arguments = named_parameters(spec)
     found = {one.arg: Use() for one in arguments}
     for one in (spec.vararg, spec.kwarg):
         if one is not None:

@@ -1,0 +1,33 @@
+"""What is spelled in the code: chains of names, the text of expressions, parameters.
+
+Enters ast nodes; leaves their text or the nodes that name something. Must not know what any of
+them means.
+"""
+
+from __future__ import annotations
+
+import ast
+
+
+def dotted_name(node: ast.expr) -> str:
+    """``a.b.c`` for a name or attribute chain, "" for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    parts.append(node.id)
+    return ".".join(reversed(parts))
+
+
+def spelled(node: ast.expr) -> str:
+    """The text of an expression: what `ast.unparse` gives, sooner for ``self.x.y``."""
+    return dotted_name(node) or ast.unparse(node)
+
+
+def named_parameters(args: ast.arguments) -> list[ast.arg]:
+    """The parameters that take one argument each, in order."""
+    return [*args.posonlyargs, *args.args, *args.kwonlyargs]
