@@ -18,7 +18,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from cold import lines_of_python, python_files
+from cold import all_analysed, lines_of_python, python_files
 
 # flake8's own exit statuses for "nothing found" and "something found".
 _FINE = (0, 1)
@@ -42,6 +42,7 @@ def timed(command: list[str]) -> Timed:
     seconds, processor = time.perf_counter() - start, processor_time() - used
     if done.returncode not in _FINE or b"Traceback" in done.stderr:
         raise RuntimeError(f"{' '.join(command)}\n{done.stderr.decode()}")
+    all_analysed(done.stdout, " ".join(command))
     return Timed(seconds, processor, done.stdout)
 
 

@@ -1,9 +1,11 @@
 """Times flake8 with and without the plugin: one core, a new process each, in turn.
 
-    python benchmarks/cold.py PATH... [--rounds 5] [--against torchfix] [--stdin]
+    python benchmarks/cold.py PATH... [--rounds 5] [--against torchfix] [--before ENV] [--stdin]
 
-Run it with the Python of an environment in which flake8-torchperf is installed. Figures are user
-CPU time, which other work on the machine hardly changes, and wall-clock time beside it.
+Run it with the Python of an environment in which flake8-torchperf is installed; ``--before`` names
+another one, with the version to compare with. Figures are the processor's time, which other work on
+the machine changes little, and wall-clock time beside it. A run in which a file was not analysed
+(TPF900) is no measurement and ends the script.
 """
 
 from __future__ import annotations
@@ -35,6 +37,8 @@ sys.exit(main())
 OURS, THEIRS = "flake8-torchperf", "torchfix"
 # flake8's own exit statuses for "nothing found" and "something found".
 _FINE = (0, 1)
+# What stands in the output where a plugin gave up: it took next to no time, and found nothing.
+GAVE_UP = b" TPF900 "
 # Of a few thousand files flake8 is given so many at once: a command line has an end.
 _MOST_ARGUMENTS = 2000
 
@@ -48,12 +52,20 @@ class Run:
     results: int
 
 
+def all_analysed(output: bytes, name: str) -> None:
+    """Raise RuntimeError, with the first line that says so, where a file was not analysed."""
+    for line in output.splitlines():
+        if GAVE_UP in line:
+            raise RuntimeError(f"{name} did not analyse every file:\n{line.decode()}")
+
+
 @dataclass(frozen=True)
 class Way:
-    """One way of running flake8: with these plugins hidden."""
+    """One way of running flake8: this Python's, with these plugins hidden."""
 
     name: str
     hidden: tuple[str, ...]
+    python: str = sys.executable
 
     def run(self, paths: Sequence[Path], *, stdin: bool) -> Run:
         """Lint once in a new process."""
@@ -64,7 +76,7 @@ class Way:
             options += [f"--stdin-display-name={paths[0]}", "-"]
         else:
             options += map(str, paths)
-        command = [sys.executable, "-c", _WITHOUT, hidden, *options]
+        command = [self.python, "-c", _WITHOUT, hidden, *options]
         text = paths[0].read_bytes() if stdin else b""
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         start = time.perf_counter()
@@ -74,6 +86,7 @@ class Way:
         if done.returncode not in _FINE or done.stderr:
             told = (done.stdout + done.stderr).decode(errors="replace")
             raise RuntimeError(f"flake8 failed, {self.name}:\n{told}")
+        all_analysed(done.stdout, self.name)
         cpu = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
         return Run(cpu, wall, len(done.stdout.splitlines()))
 
@@ -129,13 +142,16 @@ def report(taken: dict[Way, list[Run]], *, stdin: bool) -> None:
             f"{way.name:24}{cpu[way]:8.2f}{min(seconds):8.2f}{max(seconds):8.2f}{told[0]}"
             f"{wall[way]:9.2f}{told[1]}{runs[0].results:9d}"
         )
-    if len(cpu) > 2:
-        ours, theirs = (cpu[way] - cpu[first] for way in list(cpu)[1:3])
-        print(f"{THEIRS} adds {theirs / ours:.1f} times the CPU time that torchperf adds")
+    ours, *others = list(cpu)[1:]
+    added_by_ours = cpu[ours] - cpu[first]
+    for way in others:
+        if added_by_ours > 0:
+            times = (cpu[way] - cpu[first]) / added_by_ours
+            print(f"{way.name} adds {times:.1f} times the CPU time that torchperf adds")
 
 
-def main() -> int:
-    """Measure and print."""
+def read_arguments() -> argparse.Namespace:
+    """What is to be timed; ends the script with one line where that cannot be."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("paths", type=Path, nargs="+", help="files or trees")
     parser.add_argument("--rounds", type=int, default=5, help="runs of each (default: 5)")
@@ -144,6 +160,9 @@ def main() -> int:
         "--stdin", action="store_true", help="one file on standard input, as editors do"
     )
     parser.add_argument("--against", choices=[THEIRS], help="time this plugin too")
+    parser.add_argument(
+        "--before", type=Path, metavar="ENV", help="time the torchperf of this environment too"
+    )
     arguments = parser.parse_args()
     for path in arguments.paths:
         if not path.exists():
@@ -152,16 +171,31 @@ def main() -> int:
         parser.error("--rounds and --every must be at least 1")
     if arguments.stdin and (len(arguments.paths) > 1 or not arguments.paths[0].is_file()):
         parser.error("--stdin takes one file")
+    if arguments.against and importlib.util.find_spec(THEIRS) is None:
+        parser.error(f"{THEIRS} is not installed here: pip install {THEIRS}")
+    if arguments.before and not python_of(arguments.before).exists():
+        parser.error(f"{arguments.before} is no virtual environment with a bin/python")
+    return arguments
+
+
+def python_of(environment: Path) -> Path:
+    """The Python of a virtual environment."""
+    return environment.absolute() / "bin" / "python"
+
+
+def main() -> int:
+    """Measure and print."""
+    arguments = read_arguments()
     ways = [Way("flake8", (OURS, THEIRS)), Way("flake8 + torchperf", (THEIRS,))]
     if arguments.against:
-        if importlib.util.find_spec(THEIRS) is None:
-            parser.error(f"{THEIRS} is not installed here: pip install {THEIRS}")
         ways.append(Way(f"flake8 + {THEIRS}", (OURS,)))
+    if arguments.before:
+        ways.append(Way("flake8 + the one before", (THEIRS,), str(python_of(arguments.before))))
     one_core()
     files = python_files(arguments.paths, arguments.every)
     paths = files if arguments.every > 1 else arguments.paths
     if len(paths) > _MOST_ARGUMENTS:
-        parser.error(f"{len(paths)} files are too many for one command: use a larger --every")
+        sys.exit(f"{len(paths)} files are too many for one command: use a larger --every")
     print(
         f"{', '.join(map(str, arguments.paths))}: {len(files)} files, "
         f"{lines_of_python(files)} lines, {arguments.rounds} runs each, one core, in turn"

@@ -18,6 +18,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from cold import all_analysed
+
 SCOPES = ("all", "hot")
 _CHECK = "from flake8_torchperf.outputs.cli import main; raise SystemExit(main())"
 
@@ -84,6 +86,7 @@ class Version:
         done = self.call("-c", _CHECK, *options, str(path.absolute()))
         if done.returncode != 0 or "Traceback" in done.stderr:
             raise RuntimeError(f"check failed in {self.python}:\n{done.stdout}{done.stderr}")
+        all_analysed(done.stdout.encode(), f"check in {self.python}")
         return done.stdout.splitlines(keepends=True)
 
 

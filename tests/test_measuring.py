@@ -1,8 +1,9 @@
-"""`benchmarks/ecosystem.py` and `benchmarks/growth.py` measure what they say, tried on little."""
+"""The benchmarks' scripts measure what they say, tried on little."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import zipfile
@@ -15,13 +16,15 @@ READ = "import torch\n\n\ndef step(x: torch.Tensor):\n    return x.item()\n"
 STORED = json.loads((ROOT / "benchmarks" / "ecosystem.json").read_text())
 
 
-def run(script: str, *arguments: str | Path, status: int = 0) -> str:
+def run(script: str, *arguments: str | Path, status: int = 0, before: Path | None = None) -> str:
+    """What a script printed; ``before`` is a folder that Python imports from before all others."""
+    env = dict(os.environ) if before is None else {**os.environ, "PYTHONPATH": str(before)}
     done = subprocess.run(
         [sys.executable, str(ROOT / "benchmarks" / script), *map(str, arguments)],
-        capture_output=True, text=True, timeout=240, check=False,
+        capture_output=True, text=True, timeout=240, check=False, env=env,
     )  # fmt: skip
     assert done.returncode == status, done.stdout + done.stderr
-    return done.stdout
+    return done.stdout + done.stderr
 
 
 def wheel(folder: Path, name: str, files: dict[str, str]) -> None:
@@ -68,3 +71,27 @@ def test_growth_is_measured(shape: str) -> None:
     (head, row) = run("growth.py", "--lines", "2000", "--only", shape, "--no-memory").splitlines()
     assert head.split()[:4] == ["shape", "size", "lines", "seconds"]
     assert row.startswith(shape)
+
+
+def test_each_way_of_running_flake8_is_timed(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(READ)
+    environment = Path(sys.executable).parent.parent
+    table = run("cold.py", tmp_path, "--rounds", "1", "--before", environment).splitlines()
+    results = {row[:24].strip(): row.split()[-1] for row in table[2:5]}
+    assert results == {"flake8": "0", "flake8 + torchperf": "1", "flake8 + the one before": "1"}
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [("cold.py", ["--rounds", "1"]), ("check.py", ["--rounds", "1", "--jobs", "1"])],
+)
+def test_what_gives_up_is_not_timed(script: str, arguments: list[str], tmp_path: Path) -> None:
+    """A plugin that fails on each file is the fastest of all."""
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    spoilt = "import sys\nsys.modules['flake8_torchperf.pipeline'] = None\n"
+    (broken / "sitecustomize.py").write_text(spoilt)
+    (tmp_path / "a.py").write_text(READ)
+    told = run(script, tmp_path / "a.py", *arguments, status=1, before=broken)
+    assert "did not analyse every file" in told
+    assert "TPF900" in told
