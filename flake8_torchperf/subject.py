@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 # `Tensor` may come from a module beside it.
 WORDS = ("torch", "Tensor")
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)(?P<source>[\w.]*)[ \t]+import[ \t]+(?P<names>[^\n#]+)"
-    r"|import[ \t]+(?P<module>[\w.]+))",
+    r"^[ \t]*(?:from[ \t]+(?P<dots>\.*)(?P<source>[\w.]*)[ \t]+import[ \t]*"
+    r"(?P<names>\((?:[^)#]|#[^\n]*)*|[^\n#(]+)|import[ \t]+(?P<modules>[^\n#]+))",
     re.MULTILINE,
 )
+_NAME = re.compile(r"\w+")
+# The first word of each of several: `import a.b as c, d`.
+_MODULE = re.compile(r"(?:^|,)\s*([\w.]+)")
 # Libraries whose tensors have the same methods; who imports one and never says torch uses theirs.
 _ELSEWHERE = re.compile(
     r"^[ \t]*(?:import|from)[ \t]+(?:paddle|tensorflow|mindspore|jittor|mxnet|oneflow|jax)\b",
@@ -50,21 +53,28 @@ def _imports_it(text: str, filename: str) -> bool:
 def _imported(text: str, path: str) -> Iterator[tuple[str, tuple[int, int]]]:
     """The files of the same package, or beside the script, that a text imports from."""
     folder = os.path.dirname(path)
+    for target in _targets(text, folder):
+        for candidate in (f"{target}.py", os.path.join(target, "__init__.py")):
+            stamp = _stamp(candidate)
+            if stamp is not None:
+                yield candidate, stamp
+
+
+def _targets(text: str, folder: str) -> Iterator[str]:
+    """Where modules lie that a text imports, without their ending; a name may be one or not."""
     for found in _IMPORT.finditer(text):
-        dots, dotted = found["dots"] or "", found["source"] or found["module"] or ""
+        dots = found["dots"] or ""
         base = folder
         for _ in dots[1:]:
             base = os.path.dirname(base)
-        base = base if dots else _root(folder, dotted.partition(".")[0])
-        if not base:
-            continue
-        target = os.path.join(base, *filter(None, dotted.split(".")))
-        names = re.findall(r"\w+", found["names"] or "") if not dotted else ()
-        for place in (target, *(os.path.join(target, name) for name in names)):
-            for candidate in (f"{place}.py", os.path.join(place, "__init__.py")):
-                stamp = _stamp(candidate)
-                if stamp is not None:
-                    yield candidate, stamp
+        for dotted in _MODULE.findall(found["modules"] or found["source"] or "") or [""]:
+            root = base if dots else _root(folder, dotted.partition(".")[0])
+            if not root:
+                continue
+            target = os.path.join(root, *filter(None, dotted.split(".")))
+            yield target
+            for name in _NAME.findall(found["names"] or ""):
+                yield os.path.join(target, name)
 
 
 def _root(folder: str, head: str) -> str:

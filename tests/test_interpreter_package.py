@@ -166,6 +166,37 @@ def test_a_file_that_imports_nothing_of_the_kind_is_left_alone(tmp_path: Path) -
     assert lint(code, str(tmp_path / "alone.py"), ALL) != []
 
 
+OPS = "import torch\n\n\ndef total():\n    return torch.ones((), device='cuda')\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from pkg import ops",
+        "from pkg.sub import ops",
+        "from .sub import ops",
+        "from . import (\n    other,  # (of this package)\n    ops,\n)",
+        "from pkg import (ops,)",
+        "import os, pkg.ops as ops",
+        "import pkg.sub.ops as ops",
+        "import pkg.ops; ops = pkg.ops",
+    ],
+)
+def test_every_way_of_naming_a_module_that_speaks_of_tensors(tmp_path: Path, line: str) -> None:
+    package = tmp_path / "pkg"
+    (package / "sub").mkdir(parents=True)
+    for folder in (package, package / "sub"):
+        (folder / "__init__.py").write_text("")
+        (folder / "ops.py").write_text(OPS)
+    (package / "other.py").write_text("")
+    code = f"{line}\n\n\ndef step():\n    return ops.total().item()\n"
+    user = package / "user.py"
+    user.write_text(code)
+    told = lint(f"{code}# torch\n", str(user), ALL)
+    assert [one.code for one in told] == ["TPF101"]
+    assert [one.code for one in lint(code, str(user), ALL)] == ["TPF101"]
+
+
 def test_a_module_that_comes_and_goes_between_two_files(tmp_path: Path) -> None:
     code = "import torch\nfrom beside import total\n\ndef step(x):\n    return total(x).item()\n"
     script, beside = tmp_path / "script.py", tmp_path / "beside.py"
