@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from flake8_torchperf.runtime import BudgetExceeded, dispatch_budget  # noqa: E402
+from flake8_torchperf.runtime import BudgetExceeded, dispatch_budget, pytest_plugin  # noqa: E402
 from flake8_torchperf.runtime.noqa import allowed_lines  # noqa: E402
 
 pytest_plugins = ["pytester"]
@@ -206,6 +206,13 @@ def test_marker(pytester):
     result.assert_outcomes(passed=3, failed=2)
     result.stdout.fnmatch_lines(["*1 host reads, 0 allowed:", "*test_marker.py:9: 1 in test_over"])
     result.stdout.fnmatch_lines(["*KeyError: 'mine'"])
+
+
+def test_the_plugin_loads_where_pluggy_knows_no_new_style_wrappers():
+    """It is loaded into every pytest of its environment: nothing may ask for pluggy 1.2."""
+    asked = pytest_plugin.pytest_pyfunc_call.pytest_impl
+    assert asked["hookwrapper"]
+    assert not asked.get("wrapper")
 
 
 @pytest.mark.usefixtures("without_accelerator")

@@ -6,7 +6,7 @@ Loaded into every pytest run of an environment, so torch is imported only by a t
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -24,19 +24,27 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER)
 
 
-@pytest.hookimpl(wrapper=True, trylast=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, object, object]:
+# The older style: `wrapper=True` needs pluggy 1.2, and every pytest of the environment loads this.
+@pytest.hookimpl(hookwrapper=True, trylast=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, None]:
     """Run a marked test's body under its budget; fixtures spend outside of it."""
     marker = pyfuncitem.get_closest_marker("torchperf")
     if marker is None:
-        return (yield)
-    from flake8_torchperf.runtime import dispatch_budget
+        yield
+        return
+    from flake8_torchperf.runtime import BudgetExceeded, dispatch_budget
 
     budget = dispatch_budget(*marker.args, **marker.kwargs)
     with budget.counting() as counter:
         outcome = yield
-    budget.check(counter.evidence)
-    return outcome
+    if outcome.excinfo is not None:
+        return  # What the body raised itself is what the test says.
+    try:
+        budget.check(counter.evidence)
+    except BudgetExceeded as error:
+        if not hasattr(outcome, "force_exception"):
+            raise  # pluggy before 1.1
+        outcome.force_exception(error)
 
 
 @pytest.fixture
