@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from flake8_torchperf.runtime.workload.judge import judge
 from flake8_torchperf.runtime.workload.lines import ExecutedLines
 from flake8_torchperf.runtime.workload.owners import OwnerError, owner_of, owner_paths
+from flake8_torchperf.runtime.workload.plan import Observed
 from flake8_torchperf.runtime.workload.statements import Statements
 
 pytest.importorskip("torch")
@@ -359,6 +361,22 @@ class TestParts:
         }  # fmt: skip
         assert statements.conditional(9, 12)
         assert not statements.conditional(8, 8)
+
+    def test_a_file_that_never_says_torch_is_linted_as_flake8_lints_it(self, tmp_path):
+        (tmp_path / "library.py").write_text(
+            "import torch\n\n\ndef loss(x: torch.Tensor) -> torch.Tensor:\n    return x.sum()\n"
+        )
+        script = tmp_path / "s.py"
+        script.write_text(
+            "from library import loss\n\n\ndef step(xs):\n    return [loss(x).item() for x in xs]\n"
+        )
+        (file,) = judge(
+            Observed(
+                torch="", device="cpu", level="full", seconds=0.0, totals={}, lines=(),
+                executed={str(script): frozenset({1, 4, 5})}, syncs=(), metrics="", ended="",
+            )
+        )  # fmt: skip
+        assert [(one.finding.code, one.verdict) for one in file.judged] == [("TPF101", "refuted")]
 
     def test_owners_are_paths_or_packages_and_installed_ones_do_not_count_by_default(
         self, tmp_path
