@@ -78,7 +78,7 @@ def torchperf(folder: Path, *arguments: str, **options: Any) -> subprocess.Compl
     return subprocess.run(
         command,
         cwd=folder,
-        env=environment(),
+        env=options.pop("env", None) or environment(),
         capture_output=True,
         text=True,
         timeout=120,
@@ -235,6 +235,20 @@ class TestPassingThrough:
         files = json.loads((tmp_path / "run.json").read_text())["files"]
         # The script itself only imported: nothing in it was called and nothing dispatched.
         assert [one["path"] for one in files] == ["sub/helper.py"]
+
+    @pytest.mark.skipif(sys.version_info < (3, 11), reason="PYTHONSAFEPATH came with Python 3.11")
+    @pytest.mark.parametrize("workload", [["s.py"], ["-m", "module"]])
+    def test_imports_are_looked_for_where_python_would_under_safe_path(self, tmp_path, workload):
+        (tmp_path / "first").mkdir()
+        (tmp_path / "lib").mkdir()
+        for name in ("s.py", "lib/module.py"):
+            (tmp_path / name).write_text("import sys\nprint(sys.path)\n")
+        folders = [str(tmp_path / "first"), str(tmp_path / "lib"), environment()["PYTHONPATH"]]
+        safe = {**environment(), "PYTHONSAFEPATH": "1", "PYTHONPATH": os.pathsep.join(folders)}
+        alone = subprocess.run(
+            [sys.executable, *workload], cwd=tmp_path, env=safe, capture_output=True, text=True
+        )
+        assert torchperf(tmp_path, *workload, env=safe).stdout == alone.stdout != ""
 
     def test_compiled_code_stays_compiled(self, tmp_path):
         script = """\

@@ -1,14 +1,15 @@
 """What the child process starts with: `python bootstrap.py PLAN FOLDER`.
 
 FOLDER is where the package is installed. Started by path, so the first entry of `sys.path` is this
-folder, whose modules must not stand in the way of the workload's imports.
+folder, but under PYTHONSAFEPATH; its modules must not stand in the way of the workload's imports.
 """
 
 import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    del sys.path[0]
+    if not getattr(sys.flags, "safe_path", False):  # Python 3.10 knows no such flag.
+        del sys.path[0]
     _, _plan, _folder = sys.argv
     if _folder not in sys.path:
         sys.path.append(_folder)

@@ -149,9 +149,15 @@ def _report_on_termination(session: Session) -> None:
         signal.signal(signal.SIGTERM, terminated)
 
 
+def _search_first(folder: str) -> None:
+    """Let imports look there first, as Python does but under PYTHONSAFEPATH (from 3.11 on)."""
+    if not getattr(sys.flags, "safe_path", False):
+        sys.path.insert(0, folder)
+
+
 def _script(plan: Plan) -> Callable[[], None]:
     sys.argv = [plan.script, *plan.arguments]
-    sys.path.insert(0, os.path.dirname(os.path.realpath(plan.script)))
+    _search_first(os.path.dirname(os.path.realpath(plan.script)))
     module = types.ModuleType("__main__")
     vars(module).update(__file__=plan.script, __builtins__=builtins, __spec__=None)
     sys.modules["__main__"] = module
@@ -168,7 +174,7 @@ def _script(plan: Plan) -> Callable[[], None]:
 
 def _module(plan: Plan) -> Callable[[], None]:
     sys.argv = [plan.script, *plan.arguments]
-    sys.path.insert(0, os.getcwd())
+    _search_first(os.getcwd())
 
     def run() -> None:
         name = plan.script
