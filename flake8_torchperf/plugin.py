@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from flake8.options.manager import OptionManager
 
+    from flake8_torchperf.cache.memory import Memory
     from flake8_torchperf.options import Options
 
 REPORT_TO = "the flake8-torchperf issue tracker"
@@ -38,6 +39,8 @@ class TorchPerfPlugin:
     version = __version__
     # Set once per process by parse_options: flake8 makes a new instance for every file.
     _options: Options | None = None
+    # What is remembered, from the first file of a run on; a process may run flake8 more than once.
+    _memory: Memory | None = None
 
     def __init__(self, tree: ast.Module, lines: Sequence[str], filename: str) -> None:
         self._tree = tree
@@ -70,6 +73,7 @@ class TorchPerfPlugin:
     def use(cls, options: Options) -> None:
         """Take checked options for every file from here on."""
         cls._options = options
+        cls._memory = None
 
     @classmethod
     def options(cls) -> Options:
@@ -89,10 +93,12 @@ class TorchPerfPlugin:
         try:
             options = self.options()
             if options.cache:
-                from flake8_torchperf.cache.findings import remembered
+                from flake8_torchperf.cache.findings import memory_of, remembered
 
+                memory = TorchPerfPlugin._memory or memory_of(options)
+                TorchPerfPlugin._memory = memory
                 self.reads = {}
-                return remembered(self._lines, self._filename, options, self._analyse, self.reads)
+                return remembered(self._lines, self._filename, memory, self._analyse, self.reads)
             return self._analyse()
         except Exception as error:
             # A bug of ours must neither end the user's run nor go unseen: it becomes a finding

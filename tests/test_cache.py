@@ -409,6 +409,34 @@ def test_the_plugin_remembers_where_it_is_told_to(project: Path, cache: Path) ->
     assert flake8(*options, cwd=project).output == ""
 
 
+def test_each_run_in_one_process_looks_again(project: Path, cache: Path) -> None:
+    """A server may call flake8 again and again."""
+    options = ["--isolated", "-j1", "--select=TPF", "--torchperf-cache", "pkg"]
+    options.append(f"--torchperf-cache-dir={cache}")
+    program = (
+        "from pathlib import Path\n"
+        "from flake8.main.cli import main\n"
+        f"runs = [main({options!r}), main({options!r})]\n"
+        f"Path('pkg/helper.py').write_text({HOST_HELPER!r})\n"
+        f"print(*runs, main({options!r}))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.splitlines()[-1] == "1 1 0"
+
+
+def test_a_folder_that_becomes_a_package_further_up(tmp_path: Path, cache: Path) -> None:
+    """What lies in folders without `__init__.py` belongs to the package above them."""
+    module = tmp_path / "pkg" / "profiling" / "sub" / "user.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("import torch\n\n\ndef step(x: torch.Tensor):\n    return x.item()\n")
+    assert len(analysed(tmp_path, cache)) == 1
+    assert analysed(tmp_path, cache) == []
+    (tmp_path / "pkg" / "__init__.py").write_text("")
+    assert len(analysed(tmp_path, cache)) == 1
+
+
 def test_the_plugin_remembers_an_editors_buffer(project: Path, cache: Path) -> None:
     options = ("--torchperf-cache", f"--torchperf-cache-dir={cache}", "--select=TPF")
     name = "--stdin-display-name=pkg/user.py"

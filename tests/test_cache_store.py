@@ -57,6 +57,48 @@ def test_a_store_sweeps_no_more_often_than_asked(store: Store) -> None:
     assert store.usage().entries < 40
 
 
+def test_only_a_folder_that_we_made_is_hidden_from_git(tmp_path: Path) -> None:
+    made, found = tmp_path / "made", tmp_path / "project"
+    found.mkdir()
+    for folder in (made, made, found, found):
+        Store(folder).prepare()
+    assert {path.name for path in made.iterdir()} == {".gitignore", "CACHEDIR.TAG", "entries"}
+    assert [path.name for path in found.iterdir()] == ["entries"]
+    assert (found / "entries" / ".gitignore").read_text() == "*\n"
+    assert not any((made / "entries").iterdir())
+    assert Store(found).usage().entries == 0
+
+
+def test_a_store_leaves_what_another_process_has_open(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows neither replaces nor removes an open file."""
+    for number in (1, 2, 3):
+        store.put(numbered(number), number)
+    held_open = store._path(numbered(2))
+    remove, replace = os.remove, os.replace
+
+    def removed(path: str) -> None:
+        if path == held_open:
+            raise PermissionError(13, "in use", path)
+        remove(path)
+
+    def replaced(source: str, target: str) -> None:
+        raise PermissionError(13, "in use", target)
+
+    monkeypatch.setattr(os, "remove", removed)
+    monkeypatch.setattr(os, "replace", replaced)
+    store.put(numbered(2), 2)
+    with pytest.raises(PermissionError):
+        store.put(numbered(4), 4)
+    with pytest.raises(PermissionError, match="in use, or not yours"):
+        store.clear()
+    monkeypatch.setattr(os, "replace", replace)
+    assert store.get(numbered(2)) == 2
+    assert store.usage().entries == 1
+    assert not list(store.folder.rglob("*.tmp"))
+
+
 def test_a_store_removes_what_a_dead_process_left_half_written(store: Store) -> None:
     store.put(numbered(1), "x")
     shelf = Path(store._path(numbered(1))).parent

@@ -6,7 +6,6 @@ For ``--torchperf-cache`` under flake8 itself, where each editor's keystroke may
 from __future__ import annotations
 
 import logging
-from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.cache.key import conditions
@@ -29,7 +28,7 @@ LOG = logging.getLogger("flake8.torchperf")
 def remembered(
     lines: Sequence[str],
     filename: str,
-    options: Options,
+    memory: Memory,
     analyse: Callable[[], list[Finding]],
     reads: dict[str, str],
 ) -> list[Finding]:
@@ -37,7 +36,6 @@ def remembered(
 
     A cache that can't be written is no reason not to lint: the log says so.
     """
-    memory = _memory(options)
     key = memory.key(filename, digest("".join(lines).encode("utf-8", "surrogatepass")))
     known = _findings(memory, key)
     if known is not None:
@@ -52,8 +50,8 @@ def remembered(
     return found
 
 
-@lru_cache(maxsize=1)
-def _memory(options: Options) -> Memory:
+def memory_of(options: Options) -> Memory:
+    """What is remembered where the options say so; made anew for each run, in which it trusts."""
     return Memory(Store(cache_folder(options.cache_folder)), conditions(options, ("findings",)))
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from flake8_torchperf.digest import digest_of, digest_of_files, modules_below, read_file
-from flake8_torchperf.subject import MAX_PACKAGE_DEPTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -35,7 +34,7 @@ class Memory:
     store: Store
     conditions: str
     _held: dict[str, str] = field(default_factory=dict)
-    _packages: dict[str, int] = field(default_factory=dict)
+    _packages: dict[str, str] = field(default_factory=dict)
     _real: dict[str, str] = field(default_factory=dict)
 
     def key(self, given: str, content: str) -> str:
@@ -101,26 +100,24 @@ class Memory:
         return real
 
     def _packages_above(self, path: str) -> str:
-        """How many folders around a file are packages: with its path, this is its dotted name."""
+        """Which folders around a file are packages, nearest first: "110" for two in a plain one.
+
+        With the path this is the file's dotted name, and that of the package it lies in where
+        folders between are none.
+        """
         folder = os.path.dirname(path)
-        depth = self._packages.get(folder)
-        if depth is None:
-            depth = self._packages[folder] = packages(folder)
-        return str(depth)
+        if folder == path:
+            return ""
+        known = self._packages.get(folder)
+        if known is None:
+            own = "1" if os.path.isfile(os.path.join(folder, "__init__.py")) else "0"
+            known = self._packages[folder] = own + self._packages_above(folder)
+        return known
 
 
 def held(path: str) -> str:
     """The digest of what a file holds; NO_FILE where there is none, or none that can be read."""
     return read_file(path)[1]
-
-
-def packages(folder: str) -> int:
-    """How many folders from this one upwards are packages."""
-    depth = 0
-    while depth < MAX_PACKAGE_DEPTH and os.path.isfile(os.path.join(folder, "__init__.py")):
-        depth += 1
-        folder = os.path.dirname(folder)
-    return depth
 
 
 def _is_entry(entry: Any) -> bool:

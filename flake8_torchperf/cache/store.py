@@ -13,8 +13,10 @@ import os
 import re
 import time
 from dataclasses import dataclass
+from errno import EACCES
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from flake8_torchperf.digest import digest
 
@@ -35,7 +37,7 @@ _ABANDONED = 3600
 _ENTRIES = "entries"
 _SWEPT = "swept"
 _ENTRY = re.compile(r"[0-9a-f]{32}")
-_HALF_WRITTEN = re.compile(r"[0-9a-f]{32}\.\d+\.tmp")
+_HALF_WRITTEN = re.compile(r"[0-9a-f]{32}\.\w+\.tmp")
 # https://bford.info/cachedir/: tells backup programs to leave the folder out.
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by flake8-torchperf.\n"
 
@@ -63,10 +65,20 @@ class Store:
     limit: int = LIMIT_BYTES
 
     def prepare(self) -> None:
-        """Make the folder. Raises OSError where it cannot be made or written to."""
-        (self.folder / _ENTRIES).mkdir(parents=True, exist_ok=True)
+        """Make the folder. Raises OSError where it cannot be made or written to.
+
+        A folder that was there before may hold other things, which git and backups are to see: in
+        it, only the one for our entries is marked.
+        """
+        marked, inside = self.folder, self.folder / _ENTRIES
+        try:
+            marked.mkdir(parents=True)
+        except FileExistsError:
+            if not (marked / "CACHEDIR.TAG").exists():
+                marked = inside
+        inside.mkdir(exist_ok=True)
         for name, text in (("CACHEDIR.TAG", _TAG), (".gitignore", "*\n")):
-            path = self.folder / name
+            path = marked / name
             if not path.exists():
                 path.write_text(text, encoding="utf-8")
 
@@ -94,7 +106,8 @@ class Store:
         """Keep ``value``. Raises OSError where it cannot be written."""
         body = json.dumps(value, separators=(",", ":")).encode()
         path = self._path(key)
-        half = f"{path}.{os.getpid()}.tmp"
+        # Processes of two containers may share a folder, and have one number.
+        half = f"{path}.{uuid4().hex}.tmp"
         try:
             with open(half, "wb") as file:
                 file.write(digest(body).encode() + b"\n" + body)
@@ -102,7 +115,13 @@ class Store:
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(half, "wb") as file:
                 file.write(digest(body).encode() + b"\n" + body)
-        os.replace(half, path)
+        try:
+            os.replace(half, path)
+        except PermissionError:
+            # Windows keeps what another process has open, which found the same; else there is none.
+            os.remove(half)
+            if not os.path.exists(path):
+                raise
 
     def usage(self) -> Usage:
         """What the folder holds now."""
@@ -127,17 +146,20 @@ class Store:
         for file in files:
             if total <= self.limit * _KEPT_SHARE:
                 break
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(file.path)
-            total -= file.bytes
+            if _remove(file.path):
+                total -= file.bytes
 
     def clear(self) -> Usage:
-        """Remove every entry, and nothing that is not ours; returns what was removed."""
+        """Remove every entry, and nothing that is not ours; returns what was removed.
+
+        Raises PermissionError for the first that cannot be, once all others are gone.
+        """
         files = list(self._files(abandoned_before=time.time()))
-        for file in files:
-            with contextlib.suppress(FileNotFoundError):
-                os.remove(file.path)
-        return Usage(len(files), sum(file.bytes for file in files))
+        removed = [file for file in files if _remove(file.path)]
+        if len(removed) < len(files):
+            left = next(file for file in files if file not in removed)
+            raise PermissionError(EACCES, "in use, or not yours to remove", left.path)
+        return Usage(len(removed), sum(file.bytes for file in removed))
 
     def _path(self, key: str) -> str:
         return os.path.join(self.folder, _ENTRIES, key[:2], key)
@@ -159,8 +181,20 @@ class Store:
                 if _ENTRY.fullmatch(entry.name):
                     yield _File(entry.path, stat.st_size, stat.st_mtime)
                 elif stat.st_mtime <= abandoned_before and _HALF_WRITTEN.fullmatch(entry.name):
-                    with contextlib.suppress(FileNotFoundError):
-                        os.remove(entry.path)
+                    _remove(entry.path)
+
+
+def _remove(path: str) -> bool:
+    """Remove a file; False where another process has it open (Windows), or it is not ours.
+
+    Another process may have removed it already.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        try:
+            os.remove(path)
+        except PermissionError:
+            return False
+    return True
 
 
 def in_words(error: OSError) -> str:
