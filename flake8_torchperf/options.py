@@ -5,7 +5,6 @@ Must not know how anything is analysed. Imported at every start of flake8, so ke
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,15 +14,13 @@ from flake8_torchperf.sites.model import Level
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterable
+    from typing import Any
 
-    from flake8.options.manager import OptionManager
+    from flake8.options.manager import Option, OptionManager
 
 SCOPES = {"loop": Level.LOOP, "hot": Level.HOT, "all": Level.COLD}
 # How sure a reason must be, the surest first; `interpret.values.Strength` has the same names.
 CONFIDENCES = ("stated", "inferred", "assumed")
-
-# A glob over dotted names: what fnmatch understands and a Python name can hold.
-_NAME_GLOB = re.compile(r"[\w.*?\[\]!-]+")
 
 # The words configparser's getboolean takes, which is what flake8's own switches accept.
 _YES = frozenset({"1", "yes", "true", "on"})
@@ -101,6 +98,27 @@ def add_options(parser: OptionManager) -> None:
         help="folders with rule pages of your own, e.g. ./perf-rules",
     )
     _add_cache_options(parser)
+    for name in _PATHS:
+        _normalise_only_text(parser.config_options_dict[name])
+
+
+# The options whose values flake8 takes as relative to the configuration file.
+_PATHS = ("torchperf_rules", "torchperf_cache_dir")
+
+
+def _normalise_only_text(option: Option) -> None:
+    """Let flake8 make paths of texts alone, for numbers and tables end it with a traceback.
+
+    pyproject.toml holds such; they come to `from_namespace` as they are, which objects to them.
+    """
+    normalize = option.normalize
+
+    def normalise(value: Any, *folder: str) -> Any:
+        if isinstance(value, str) or _texts(value) is not None:
+            return normalize(value, *folder)
+        return value
+
+    option.normalize = normalise  # type: ignore[method-assign]
 
 
 def _add_function_options(parser: OptionManager) -> None:
@@ -195,18 +213,37 @@ def _word(option: str, value: object, known: Iterable[str]) -> str:
     return text.strip()
 
 
-def _globs(option: str, patterns: Iterable[str]) -> tuple[str, ...]:
-    for pattern in patterns:
-        if not _NAME_GLOB.fullmatch(pattern):
-            raise OptionError(
-                f"{option}: {pattern!r} is not a function name or glob; "
-                "write for example execute_model or Engine.*"
-            )
-    return tuple(patterns)
+def _texts(value: object) -> tuple[str, ...] | None:
+    """The items of a list of texts; None where it is something else, as pyproject.toml can hold."""
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return tuple(value)
+    return None
 
 
-def _switch(option: str, value: str) -> bool:
-    word = value.strip().lower()
+def _listed(option: str, value: object, example: str) -> tuple[str, ...]:
+    """The texts that an option lists."""
+    texts = _texts(value)
+    if texts is None:
+        raise OptionError(f"{option}: {value!r} is no list of texts; write for example {example}")
+    return texts
+
+
+def _globs(option: str, value: object) -> tuple[str, ...]:
+    patterns = _listed(option, value, '["execute_model", "Engine.*"]')
+    if patterns:
+        from flake8_torchperf.findings.globs import is_name_glob  # few people name any
+
+        for pattern in patterns:
+            if not is_name_glob(pattern):
+                raise OptionError(
+                    f"{option}: {pattern!r} is not a function name or glob; "
+                    "write for example execute_model or Engine.*"
+                )
+    return patterns
+
+
+def _switch(option: str, value: object) -> bool:
+    word = str(value).strip().lower()
     if word in _YES:
         return True
     if word in _NO:
@@ -214,26 +251,43 @@ def _switch(option: str, value: str) -> bool:
     raise OptionError(f"{option}: {value!r} is neither true nor false")
 
 
-def _cache(value: str) -> bool | None:
+def _cache(value: object) -> bool | None:
     return None if value == UNSET else _switch("--torchperf-cache", value)
 
 
-def _cache_folder(name: str) -> Path | None:
+def _cache_folder(name: object) -> Path | None:
+    option = "--torchperf-cache-dir"
+    if not isinstance(name, str):
+        raise OptionError(f"{option}: {name!r} is no path; write for example './remembered'")
     if not name:
         return None
-    folder = Path(name).absolute()
+    folder = _path(option, name)
     if folder.exists() and not folder.is_dir():
-        raise OptionError(f"--torchperf-cache-dir: {folder} is a file; name a folder")
+        raise OptionError(f"{option}: {folder} is a file; name a folder")
     return folder
 
 
-def _folders(names: Iterable[str]) -> tuple[Path, ...]:
-    folders = tuple(Path(name).resolve() for name in names)
+def _path(option: str, name: str) -> Path:
+    """The absolute path of a file or folder that there may be."""
+    try:
+        path = Path(name).resolve()
+        path.exists()
+    except (OSError, RuntimeError, ValueError) as error:
+        # Too long, a link that leads to itself, a null byte.
+        reason = getattr(error, "strerror", None) or error
+        raise OptionError(f"{option}: {name!r} can be no path: {reason}") from None
+    return path
+
+
+def _folders(value: object) -> tuple[Path, ...]:
+    option = "--torchperf-rules"
+    names = _listed(option, value, '["./perf-rules"]')
+    folders = tuple(_path(option, name) for name in names)
     for folder in folders:
         if not folder.exists():
-            raise OptionError(f"--torchperf-rules: there is no folder {folder}")
+            raise OptionError(f"{option}: there is no folder {folder}")
         if not folder.is_dir():
-            raise OptionError(f"--torchperf-rules: {folder} is a file; name the folder it is in")
+            raise OptionError(f"{option}: {folder} is a file; name the folder it is in")
     if folders:
         _check_pages(folders)
     return folders

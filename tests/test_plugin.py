@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import ast
+import configparser
+import datetime
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from flake8.options.config import parse_config
+from flake8.options.manager import OptionManager
 from flake8_run import flake8
 
+from flake8_torchperf.options import OptionError, add_options, from_namespace
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 READS_IN_A_LOOP = """\
@@ -202,6 +208,9 @@ BAD_OPTIONS = [
     ("torchperf-rules = ./empty", "empty"),
     ("torchperf-rules = ./broken", "TPF955-broken.md"),
     ("torchperf-hot = step\ntorchperf-cold = step", "both name 'step'"),
+    ("torchperf-hot = 3", "'3' is not a function name or glob"),
+    ("torchperf-hot = Engine.[", "'Engine.[' is not a function name or glob"),
+    ("torchperf-cold = True", "'True' is not a function name or glob"),
 ]
 
 
@@ -227,6 +236,51 @@ def test_a_bad_option_on_the_command_line_is_one_line(file: Path) -> None:
     assert run.errors == (
         "flake8: error: --torchperf-scope: 'al' is not one of loop, hot, all, did you mean 'all'?\n"
     )
+
+
+# What pyproject.toml can hold where a text belongs.
+NO_TEXTS: list[tuple[str, object, str]] = [
+    ("torchperf-cache", [], "--torchperf-cache: [] is neither true nor false"),
+    ("torchperf-explain", ["true"], "--torchperf-explain: ['true'] is neither true nor false"),
+    ("torchperf-explain", {}, "--torchperf-explain: {} is neither true nor false"),
+    ("torchperf-scope", ["hot"], "is not one of loop, hot, all"),
+    ("torchperf-hot", [1], "--torchperf-hot: [1] is no list of texts; write for example ["),
+    ("torchperf-hot", {"a": 1}, "--torchperf-hot: {'a': 1} is no list of texts"),
+    ("torchperf-cold", datetime.date(2024, 1, 1), "is no list of texts"),
+    ("torchperf-rules", [3], '[3] is no list of texts; write for example ["./perf-rules"]'),
+    ("torchperf-rules", {"a": 1}, "--torchperf-rules: {'a': 1} is no list of texts"),
+    ("torchperf-rules", ["./a\0b"], "can be no path: "),
+    ("torchperf-cache-dir", ["x"], "is no path; write for example './remembered'"),
+    ("torchperf-cache-dir", {}, "--torchperf-cache-dir: {} is no path"),
+    ("torchperf-cache-dir", "./a\0b", "can be no path: "),
+    ("torchperf-cache-dir", "./" + "a" * 5000, "can be no path: "),
+]
+
+
+def options_of(setting: str, value: object) -> argparse.Namespace:
+    """What flake8 makes of a configuration, set as Flake8-pyproject sets it."""
+    manager = OptionManager(version="7", plugin_versions="", parents=[], formatter_names=[])
+    add_options(manager)
+    config = configparser.RawConfigParser()
+    config.read_dict({"flake8": {}})
+    config.set("flake8", setting, value)  # type: ignore[arg-type]
+    manager.parser.set_defaults(**parse_config(manager, config, "/"))
+    return manager.parser.parse_args([])
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"), NO_TEXTS, ids=[f"{s} {v!r}"[:40] for s, v, _ in NO_TEXTS]
+)
+def test_a_value_of_another_type_is_one_line(setting: str, value: object, message: str) -> None:
+    with pytest.raises(OptionError) as raised:
+        from_namespace(options_of(setting, value))
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("glob", ["*", "execute_*", "Engine.[a-c]*", "[!_]?.run", "__call__"])
+def test_globs_that_names_can_match(glob: str) -> None:
+    assert from_namespace(options_of("torchperf-hot", [glob])).hot == (glob,)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,21 @@
+"""Globs over function names: a text in, whether one could ever match out.
+
+What fnmatch understands and a qualified name can hold. Must not know where the glob was written.
+"""
+
+from __future__ import annotations
+
+import re
+from keyword import iskeyword
+
+_CHARACTERS = r"[\w.*?\[\]!-]+"
+# Each of them can stand for a letter: one of several, any one, any number.
+_WILD = r"\[!?\]?[^\]]*\]|[*?]"
+
+
+def is_name_glob(pattern: str) -> bool:
+    """Can a dotted name match? A number can not, nor can a bracket that nothing closes."""
+    if not re.fullmatch(_CHARACTERS, pattern):
+        return False
+    parts = re.sub(_WILD, "x", pattern).split(".")
+    return all(part.isidentifier() and not iskeyword(part) for part in parts)
