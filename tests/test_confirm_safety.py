@@ -218,6 +218,9 @@ def test_a_parameter_that_cannot_be_made_is_named(tmp_path):
         (["one.py", "--sizes", "4,8"], "--sizes: '4,8' has fewer than three sizes"),
         (["one.py", "--timeout", "0"], "--timeout: 0 is too small"),
         (["one.py", "--memory", "1"], "--memory: 1 is too small"),
+        (["one.py", "--sizes", "1,2,²"], "--sizes: '1,2,²' is not a list of sizes"),
+        (["one.py", "--sizes", f"1,2,1{18 * '0'}"], f"--sizes: '1,2,1{18 * '0'}' is not a list"),
+        (["one.py:²"], "'²' is not a line number: write one.py:12"),
         (["one.py", "--inputs", "x="], "--inputs: 'x=' is not of the form"),
         (["one.py", "--inputs", "torch.ones(3)"], "--inputs: 'torch.ones(3)' is not of the form"),
         (

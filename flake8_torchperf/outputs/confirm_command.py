@@ -157,10 +157,12 @@ def parse_sizes(text: str) -> tuple[int, ...]:
     """``16,64,256`` as ascending numbers. Raises OptionError."""
     if not text:
         return DEFAULT_SIZES
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdigit() and int(part) > 0 for part in parts):
+    from flake8_torchperf.runtime.confirm.plan import positive
+
+    numbers = {positive(part.strip()) for part in text.split(",")}
+    if 0 in numbers:
         raise OptionError(f"--sizes: {text!r} is not a list of sizes; write for example 16,64,256")
-    sizes = tuple(sorted({int(part) for part in parts}))
+    sizes = tuple(sorted(numbers))
     if len(sizes) < 3:
         raise OptionError(f"--sizes: {text!r} has fewer than three sizes, too few to see a law")
     return sizes

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 # What is flagged is a way of looping: the loop's body is what it costs.
 LOOP_KINDS = {SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS}
-MODULE = "<module>"
+# What a number on the command line may have: more than any line or size that there is.
+MOST_DIGITS = 18
 
 
 class PlanError(Exception):
@@ -84,13 +85,21 @@ def parse_request(text: str) -> Request:
     if path.exists():
         return Request(path)
     name, colon, number = text.rpartition(":")
-    if colon and number.isdigit() and int(number) > 0 and Path(name).is_file():
-        return Request(Path(name), int(number))
+    if colon and positive(number) and Path(name).is_file():
+        return Request(Path(name), positive(number))
     if colon and Path(name).is_dir():
         raise PlanError(f"{name} is a folder, which has no line {number}: name a file")
     if colon and Path(name).is_file():
         raise PlanError(f"{number!r} is not a line number: write {name}:12")
     raise PlanError(f"there is no file or folder {text}")
+
+
+def positive(text: str) -> int:
+    """The number above 0 that a person wrote in plain digits; 0 for any other text.
+
+    There are digits that `int` refuses (²), and it refuses thousands of them.
+    """
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else 0
 
 
 def plan(
