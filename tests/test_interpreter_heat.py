@@ -1,5 +1,8 @@
 """Where code stands: hot, in a loop or cold, what guards it, and one finding for one cause."""
 
+import textwrap
+from pathlib import Path
+
 import pytest
 from linting import ALL, HOT, LOOP, check, program, table
 
@@ -376,6 +379,44 @@ def test_names_that_the_user_calls_hot_or_cold() -> None:
             return x.item()
         """
     check(forward, Options(cold=("forward",)))
+
+
+METHODS = """
+    class Engine:
+        def decode_one(self):
+            def inner():
+                return torch.ones(3, device="cuda").item()  # TPF101
+            return torch.ones(3, device="cuda").item()  # TPF101
+
+    class Other:
+        def decode_one(self):
+            return torch.ones(3, device="cuda").item()
+
+    def decode_one():
+        return torch.ones(3, device="cuda").item()
+
+    class Trainer:
+        def train_step(self, x: Tensor):
+            return x.item()
+
+    class Tuner:
+        def train_step(self, x: Tensor):
+            return x.item()  # TPF101
+    """
+
+
+@pytest.mark.parametrize("glob", ["Engine.decode_*", "Engine.decode_one", "Eng*.d*_one"])
+def test_methods_that_the_user_names_with_their_class(glob: str) -> None:
+    check(METHODS, Options(hot=(glob,), cold=("Trainer.*",)))
+
+
+def test_a_class_that_the_user_calls_hot_in_a_cold_module(tmp_path: Path) -> None:
+    path = tmp_path / "test_engine.py"
+    code = f"import torch\nfrom torch import Tensor\n{textwrap.dedent(METHODS)}"
+    path.write_text(code)
+    assert not lint(code, str(path), Options())
+    (found,) = lint(code, str(path), Options(hot=("Tuner.*",)))
+    assert code.splitlines()[found.line - 1].endswith("return x.item()  # TPF101")
 
 
 @pytest.mark.parametrize(

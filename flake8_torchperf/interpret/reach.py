@@ -9,7 +9,6 @@ the code evaluates to.
 from __future__ import annotations
 
 import ast
-from fnmatch import fnmatchcase
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from flake8_torchperf.interpret.compiled import OWN_TRAITS
 from flake8_torchperf.interpret.heats import nested_heat, nested_info
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import UNKNOWN, Tensor
-from flake8_torchperf.sites.hotness import makes, named_heat
+from flake8_torchperf.sites.hotness import makes, named_heat, named_in
 from flake8_torchperf.sites.model import Level, SiteKind
 from flake8_torchperf.sites.places import place_heat
 from flake8_torchperf.suspects.host import HostNames
@@ -107,16 +106,16 @@ class Reach:
         if self._is_compiled(info.nodes):
             return True
         nested = len(info.nodes.of_any(ast.FunctionDef, ast.AsyncFunctionDef)) > 1
-        named_hot = any(fnmatchcase(info.name, glob) for glob in self._names.hot)
+        named_hot = named_in(info, self._names.hot)
         if place_heat(info.module) is not None and not named_hot:
             return nested and bool(self._names.hot)
         if nested and self._nested_may_be_hot(info):
             return True
-        named = named_heat(info.name, self._names.hot, self._names.cold)
+        named = named_heat(info, self._names.hot, self._names.cold)
         if (
             named is not None
             and named.level is Level.COLD
-            and not makes(info.name, self._names.cold)
+            and not makes(info, self._names.cold)
         ):
             return False
         if scope is not Level.LOOP and self._heats.own(info).level >= Level.HOT:

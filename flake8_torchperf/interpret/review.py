@@ -125,7 +125,7 @@ class Review:
 
     def _is_step(self, info: FunctionInfo) -> bool:
         """Does its name say how often a function runs, whoever calls it with what?"""
-        return named_heat(info.name, self._names.hot, self._names.cold) is not None
+        return named_heat(info, self._names.hot, self._names.cold) is not None
 
     def _sets_up(self, site: CallSite) -> bool | None:
         """Does a call stand where things are set up, saved or shown? None where its caller says it.

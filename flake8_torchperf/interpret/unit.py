@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import compiled, expressions, functions, statements
@@ -30,6 +29,7 @@ from flake8_torchperf.sites.hotness import (
     is_kernel,
     makes,
     named_heat,
+    named_in,
     stays_cold,
 )
 from flake8_torchperf.sites.model import Level, Site
@@ -105,7 +105,7 @@ def interpret_function(info: FunctionInfo, machine: Machine, names: Names, heats
     except RecursionError:
         # Blocks nested deeper than Python's own stack: nothing is known of such a function.
         sites.clear()
-    if sites and place.base is heat and (not place.base_stays_cold or makes(info.name, names.cold)):
+    if sites and place.base is heat and (not place.base_stays_cold or makes(info, names.cold)):
         sites = _by_calls(sites, info, heats)
     return Unit(snippet, tuple(map(in_steps, map(asked_for, sites))))
 
@@ -167,9 +167,9 @@ def _warmed(site: Site, heat: Heat, called: Heat) -> Site:
 def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context:
     """The place at the start of a function; where name or file say cold, its loops are cold too."""
     elsewhere = place_heat(info.module)
-    if elsewhere is not None and not any(fnmatchcase(info.name, glob) for glob in names.hot):
+    if elsewhere is not None and not named_in(info, names.hot):
         return place.but(base=elsewhere, base_stays_cold=True)
-    named = named_heat(info.name, names.hot, names.cold)
+    named = named_heat(info, names.hot, names.cold)
     if named is None or (named.level is not Level.COLD and heat.level is Level.COLD):
         return place.but(base=heat, base_stays_cold=heat.level is Level.COLD and stays_cold(info))
     return place.but(base=heat, base_stays_cold=named.level is Level.COLD)
@@ -177,7 +177,7 @@ def _at(place: Context, info: FunctionInfo, heat: Heat, names: Names) -> Context
 
 def _compiled(place: Context, info: FunctionInfo, names: Names) -> Context:
     """The place at the start of a function that may be compiled; what is named cold stays cold."""
-    named = any(fnmatchcase(info.name, glob) for glob in names.cold)
+    named = named_in(info, names.cold)
     code = place.machine.compiled
     traced = code is not None and id(info.node) in code.functions
     elsewhere = place_heat(info.module, compiled=traced)
@@ -217,7 +217,7 @@ def _run_nested(item: Pending, module: ModuleMap, machine: Machine, names: Names
         me = functions.self_name(inner)
         place = place.but(owner=inner.owner, self_name=me)
         declared = functions.entry(inner, None, None, place)
-    named = named_heat(inner.name, names.hot, names.cold)
+    named = named_heat(inner, names.hot, names.cold)
     own = named is not None or stays_cold(inner)
     if not own and (heat.level is Level.COLD or _never_hot(outer, node)):
         place = place.but(base=outer.base, base_stays_cold=outer.base_stays_cold)

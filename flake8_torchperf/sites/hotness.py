@@ -215,15 +215,25 @@ def _any_of(globs: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(map(translate, globs)))
 
 
-@lru_cache(maxsize=8192)
-def named_heat(name: str, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat | None:
+def named_in(info: FunctionInfo, globs: tuple[str, ...]) -> bool:
+    """Is a function among those that the settings name: ``execute_model``, ``Engine.decode_*``?
+
+    A glob with a dot is of the qualified name: that of the class, a dot, that of the method.
+    """
+    return any(fnmatchcase(info.qualname if "." in glob else info.name, glob) for glob in globs)
+
+
+def named_heat(info: FunctionInfo, hot: tuple[str, ...], cold: tuple[str, ...]) -> Heat | None:
     """The heat that a function's name alone decides; what the user names goes first."""
-    for glob in hot:
-        if fnmatchcase(name, glob):
-            return Heat(Level.STEP, f"in {name}, which your settings name", around=Level.STEP)
-    for glob in cold:
-        if fnmatchcase(name, glob):
-            return Heat(Level.COLD, f"in {name}, which your settings name")
+    if named_in(info, hot):
+        return Heat(Level.STEP, f"in {info.name}, which your settings name", around=Level.STEP)
+    if named_in(info, cold):
+        return Heat(Level.COLD, f"in {info.name}, which your settings name")
+    return _heat_by_convention(info.name)
+
+
+@lru_cache(maxsize=8192)
+def _heat_by_convention(name: str) -> Heat | None:
     plain = name if name.startswith("__") else name.lstrip("_")
     colds = _any_of(COLD_NAMES)
     cold_name = (colds.match(name) or colds.match(plain)) and not _LOGARITHM.match(plain)
@@ -244,12 +254,12 @@ def function_heat(
 
     Whether it is given tensors is asked last: it takes a look at all that its parameters say.
     """
-    if is_entry_point(info) and not any(fnmatchcase(info.name, glob) for glob in hot):
+    if is_entry_point(info) and not named_in(info, hot):
         outside = OF_PIPELINE if of_pipeline(info) else OUTSIDE
         return Heat(Level.COLD, f"in {info.name}, {outside}")
     if any(d.rpartition(".")[2].startswith(SEEKING) for d in info.decorators):
         return Heat(Level.COLD, f"in {info.name}, which is tried until it fits")
-    named = named_heat(info.name, hot, cold)
+    named = named_heat(info, hot, cold)
     if named is not None and not (_is_called(info) and stays_cold(info)):
         return named
     if _keeps_result(info):
@@ -328,7 +338,7 @@ def decided(info: FunctionInfo, hot: tuple[str, ...], cold: tuple[str, ...]) -> 
     """Does a function's name, decorator or kind say how often it runs, whoever calls it?"""
     return (
         is_entry_point(info)
-        or (named_heat(info.name, hot, cold) is not None and not makes(info.name, cold))
+        or (named_heat(info, hot, cold) is not None and not makes(info, cold))
         or _runs_seldom(info)
         or any(d in ("torch.compile", "torch.jit.script") for d in info.decorators)
     )
@@ -337,6 +347,6 @@ def decided(info: FunctionInfo, hot: tuple[str, ...], cold: tuple[str, ...]) -> 
 MODULE_HEAT = Heat(Level.COLD, "at module level")
 
 
-def makes(name: str, cold: tuple[str, ...]) -> bool:
+def makes(info: FunctionInfo, cold: tuple[str, ...]) -> bool:
     """Is a function cold by its name only until it is seen who calls it?"""
-    return bool(MAKING.match(name)) and not any(fnmatchcase(name, glob) for glob in cold)
+    return bool(MAKING.match(info.name)) and not named_in(info, cold)
