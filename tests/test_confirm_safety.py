@@ -1,5 +1,6 @@
 """Snippets that misbehave: each ends with its reason, in time, and leaves the user's files alone."""
 
+import contextlib
 import json
 import os
 import socket
@@ -21,6 +22,7 @@ from flake8_torchperf.runtime.confirm.verdict import judge
 TIMEOUT, AMPLE = 3.0, 30.0
 HANGING = ("hangs", "hangs_and_swallows", "fine")
 READ = "    return x.sum().item()\n"
+DEEP = 20_000 * "-" + "1"
 BODIES = {
     "hangs": "    while True:\n        time.sleep(0.01)\n",
     "hangs_and_swallows": (
@@ -221,6 +223,11 @@ def test_a_parameter_that_cannot_be_made_is_named(tmp_path):
         (["one.py", "--sizes", "1,2,²"], "--sizes: '1,2,²' is not a list of sizes"),
         (["one.py", "--sizes", f"1,2,1{18 * '0'}"], f"--sizes: '1,2,1{18 * '0'}' is not a list"),
         (["one.py:²"], "'²' is not a line number: write one.py:12"),
+        (["one.py", "--timeout", "nan"], "--timeout: nan is too small"),
+        (["one.py", "--timeout", "inf"], "--timeout: inf is too large, give 86400 or less"),
+        (["one.py", "--timeout", "1e10"], "--timeout: 1e+10 is too large, give 86400 or less"),
+        (["one.py", "--memory", str(10**14)], f"--memory: {10**14} is too large, give 16777216 or"),
+        (["one.py", "--project", str(10**19)], f"--project: {10**19} is too large, give 1000000"),
         (["one.py", "--inputs", "x="], "--inputs: 'x=' is not of the form"),
         (["one.py", "--inputs", "torch.ones(3)"], "--inputs: 'torch.ones(3)' is not of the form"),
         (
@@ -230,6 +237,8 @@ def test_a_parameter_that_cannot_be_made_is_named(tmp_path):
         (["one.py", "--harness", "gone.py"], "--harness: gone.py cannot be read"),
         (["one.py", "--harness", "one.py"], "--harness: one.py defines no function inputs(n)"),
         (["one.py", "--harness", "broken.py"], "--harness: broken.py:1 cannot be parsed: invalid"),
+        (["deep.py"], "deep.py cannot be parsed: it is nested too deeply for Python's parser"),
+        (["one.py", "--harness", "deep.py"], "--harness: deep.py cannot be parsed: it is nested"),
         (["one.py", "--html", "no/such/page.html"], "--html: there is no folder"),
         (["one.py", "--html", "."], "--html: . is a folder; name a file"),
         (["one.py", "--rules", "no"], "--rules: there is no folder"),
@@ -247,11 +256,23 @@ def test_usage_errors_are_one_line(tmp_path, monkeypatch, capsys, arguments, pro
     (tmp_path / "one.py").write_text(f"import torch\n\n\ndef f(x: torch.Tensor) -> float:\n{READ}")
     (tmp_path / "broken.py").write_text("def f(:\n")
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "deep.py").write_text(f"import torch\nx = {DEEP}\n")
     assert main(["confirm", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith(f"torchperf: {problem}")
     assert captured.err.count("\n") == 1
+
+
+def test_inputs_nested_too_deeply_are_one_line():
+    from flake8_torchperf.options import OptionError
+    from flake8_torchperf.outputs.confirm_command import parse_inputs
+
+    for depth in range(500, 1200, 100):  # some of these can be parsed, but not written again
+        with contextlib.suppress(OptionError):
+            parse_inputs(f"x=a{depth * '.b'}")
+    with pytest.raises(OptionError, match="--inputs: the text is nested too deeply"):
+        parse_inputs(f"x={DEEP}")
 
 
 def test_a_file_that_cannot_be_linted_costs_none_of_its_folder(tmp_path, monkeypatch, capsys):

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.runtime.confirm.report import Judged, Session
 
 DEFAULT_SIZES = (16, 64, 256)
+# The least and the most that may be asked for: a day, and more memory than machines have. Beyond,
+# the system's own calls overflow, and so do numbers that are told.
+BOUNDS = {"timeout": (1, 86_400), "memory": (64, 2**24), "project": (1, 10**18)}
 # A probe this much larger than the largest is what the reasons extrapolate to.
 PROJECTION = 1000
 # What a shell reports for a command ended by Ctrl-C.
@@ -122,10 +125,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     """The arguments checked. Raises OptionError with one line."""
     from flake8_torchperf.runtime.confirm.plan import Settings
 
-    for name, least in (("timeout", 1), ("memory", 64), ("project", 1)):
-        given = getattr(arguments, name)
-        if given is not None and not given >= least:
-            raise OptionError(f"--{name}: {given:g} is too small, give {least} or more")
+    _check_bounds(arguments)
     if arguments.html is not None and (problem := unwritable(arguments.html)):
         raise OptionError(f"--html: {problem}")
     rules = tuple(folder.resolve() for folder in arguments.rules)
@@ -145,6 +145,18 @@ def _settings(arguments: argparse.Namespace) -> Settings:
             scope=SCOPES[arguments.scope], rules=rules, assume_compiled=arguments.assume_compiled
         ),
     )
+
+
+def _check_bounds(arguments: argparse.Namespace) -> None:
+    for name, (least, most) in BOUNDS.items():
+        given = getattr(arguments, name)
+        if given is None:
+            continue
+        shown = f"{given:g}" if isinstance(given, float) else given
+        if not given >= least:  # nor is what is no number, nan
+            raise OptionError(f"--{name}: {shown} is too small, give {least} or more")
+        if given > most:
+            raise OptionError(f"--{name}: {shown} is too large, give {most} or less")
 
 
 def _has_cuda() -> bool:
@@ -174,21 +186,23 @@ def parse_inputs(text: str) -> dict[str, str]:
         return {}
     try:
         call = ast.parse(f"f({text}\n)", mode="eval").body
+        if isinstance(call, ast.Call) and not call.args and all(k.arg for k in call.keywords):
+            return {str(one.arg): ast.unparse(one.value) for one in call.keywords}
     except (SyntaxError, ValueError):
-        call = ast.Constant(text)  # no call: what follows says so
-    if not isinstance(call, ast.Call) or call.args or not all(k.arg for k in call.keywords):
-        raise OptionError(f'--inputs: {text!r} is not of the form "name=expression, ..."')
-    return {str(one.arg): ast.unparse(one.value) for one in call.keywords}
+        pass  # what follows says so
+    except (RecursionError, MemoryError) as error:
+        raise OptionError("--inputs: the text is nested too deeply for Python's parser") from error
+    raise OptionError(f'--inputs: {text!r} is not of the form "name=expression, ..."')
 
 
 def _check_harness(path: Path) -> None:
-    from flake8_torchperf.runtime.confirm.plan import unparsable
+    from flake8_torchperf.runtime.confirm.plan import UNPARSABLE, unparsable
 
     try:
         tree = ast.parse(path.read_bytes())
     except OSError as error:
         raise OptionError(f"--harness: {path} cannot be read: {error.strerror}") from error
-    except (SyntaxError, ValueError) as error:
+    except UNPARSABLE as error:
         raise OptionError(f"--harness: {unparsable(path, error)}") from error
     if not any(isinstance(one, ast.FunctionDef) and one.name == "inputs" for one in tree.body):
         raise OptionError(f"--harness: {path} defines no function inputs(n)")

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # What is flagged is a way of looping: the loop's body is what it costs.
 LOOP_KINDS = {SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS}
+# What Python's parser raises; the last two for ten thousand signs or attributes in a row.
+UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 # What a number on the command line may have: more than any line or size that there is.
 MOST_DIGITS = 18
 
@@ -170,7 +172,7 @@ def _findings(path: Path, source: str, line: int, settings: Settings) -> list[Fi
         options = replace(options, scope=Level.COLD)
     try:
         found = lint(source, str(path), options)
-    except (SyntaxError, ValueError) as error:
+    except UNPARSABLE as error:
         raise PlanError(unparsable(path, error)) from error
     if not line:
         passed_over = allowed_lines(str(path))
@@ -183,8 +185,10 @@ def _findings(path: Path, source: str, line: int, settings: Settings) -> list[Fi
     return chosen
 
 
-def unparsable(path: Path, error: SyntaxError | ValueError) -> str:
-    """One line that says where Python's parser stopped and why."""
+def unparsable(path: Path, error: Exception) -> str:
+    """One line that says where Python's parser stopped and why; ``error`` is of UNPARSABLE."""
+    if isinstance(error, (RecursionError, MemoryError)):
+        return f"{path} cannot be parsed: it is nested too deeply for Python's parser"
     if isinstance(error, SyntaxError) and error.lineno:
         return f"{path}:{error.lineno} cannot be parsed: {error.msg}"
     return f"{path} cannot be parsed: {error}"
