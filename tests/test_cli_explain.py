@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -180,6 +181,16 @@ def test_a_reader_that_stops_early_sees_no_traceback() -> None:
     assert process.wait(timeout=60) == 0
     assert process.stderr.read() == b""
     process.stderr.close()
+
+
+def test_what_a_terminal_has_no_character_for_is_escaped() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "flake8_torchperf.outputs.cli", "explain", "TPF205"],
+        env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"n\\xb2" in done.stdout
 
 
 def test_explaining_needs_neither_torch_nor_the_interpreter() -> None:

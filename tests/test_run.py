@@ -303,6 +303,18 @@ class TestMistakes:
         assert report[-1].startswith("torchperf run: 0 confirmed, ")
         assert json.loads((tmp_path / "r.json").read_text())["exit_status"] == 0
 
+    @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a path is UTF-8")
+    def test_a_path_that_is_not_utf_8_is_escaped_in_every_report(self, tmp_path):
+        script = os.fsdecode(b"caf\xe9.py")
+        (tmp_path / script).write_text(
+            "import torch\n\n\ndef f(x: torch.Tensor):\n    return x.sum().item()\n\n\n"
+            "f(torch.ones(3))\n"
+        )
+        done = torchperf(tmp_path, "--html", "run.html", "--output", "run.txt", script)
+        assert (done.returncode, done.stderr) == (0, "")
+        for report in ("run.html", "run.txt"):
+            assert "caf\\udce9.py" in (tmp_path / report).read_text(encoding="utf-8")
+
     @pytest.mark.parametrize(
         ("arguments", "problem"),
         [

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -41,6 +42,7 @@ examples:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit status; a user's mistake is one line on stderr."""
     _fill_standard_streams()
+    _escape_what_cannot_be_encoded()
     words = list(sys.argv[1:] if argv is None else argv)
     try:
         status = _run(words)
@@ -68,6 +70,13 @@ def _fill_standard_streams() -> None:
             opened = os.open(os.devnull, os.O_RDWR)  # the lowest free number, this one
             os.set_inheritable(opened, True)
             setattr(sys, name, os.fdopen(opened, "w" if number else "r"))
+
+
+def _escape_what_cannot_be_encoded() -> None:
+    """Let a terminal that has no such character show its number: pages and sources hold any."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _run(words: list[str]) -> int:
@@ -124,6 +133,18 @@ def fail(problem: str) -> int:
     """Say in one line what cannot be done; returns the exit status for it."""
     print(f"torchperf: {' '.join(problem.split())}", file=sys.stderr)
     return USAGE_ERROR
+
+
+def save(option: str, path: Path, text: str) -> int:
+    """Write a report to the file that an option names; returns the exit status.
+
+    What UTF-8 has no bytes for, above all a path that is not UTF-8 itself, is written escaped.
+    """
+    try:
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        return fail(f"{option}: {path} cannot be written: {error.strerror}")
+    return 0
 
 
 def unwritable(path: Path) -> str:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.options import SCOPES, OptionError, Options
-from flake8_torchperf.outputs.cli import add_parser, fail, unwritable
+from flake8_torchperf.outputs.cli import add_parser, fail, save, unwritable
 
 if TYPE_CHECKING:
     from flake8_torchperf.runtime.confirm.plan import Group, Settings
@@ -280,9 +280,7 @@ def _report(judged: list[Judged], session: Session, arguments: argparse.Namespac
     if arguments.html is not None:
         from flake8_torchperf.runtime.confirm.page import render
 
-        try:
-            arguments.html.write_text(render(judged, session), encoding="utf-8")
-        except OSError as error:
-            return fail(f"--html: {arguments.html} cannot be written: {error.strerror}")
+        if status := save("--html", arguments.html, render(judged, session)):
+            return status
     failing = arguments.fail_on is not None
     return int(failing and any(one.verdict.status == arguments.fail_on for one in judged))

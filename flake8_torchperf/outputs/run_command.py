@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.outputs.cli import add_parser, fail, unwritable
+from flake8_torchperf.outputs.cli import add_parser, fail, save, unwritable
 
 if TYPE_CHECKING:
     from flake8_torchperf.runtime.workload.launch import Outcome
@@ -94,27 +94,19 @@ def run(arguments: argparse.Namespace) -> int:
     files = judge(outcome.observed)
     data = as_data(_command_line(arguments, command), outcome.returncode, outcome.observed, files)
     metrics = not arguments.no_metrics
+    texts: dict[str, Callable[[], str]] = {
+        "json": lambda: json.dumps(data, indent=1) + "\n",
+        "html": lambda: page(data, files),
+        "output": lambda: as_text(data, metrics=metrics),
+    }
+    # The workload may have run for hours: what cannot be written costs none of the other reports.
     saved = [
-        _save("--json", arguments.json, lambda: json.dumps(data, indent=1) + "\n"),
-        _save("--html", arguments.html, lambda: page(data, files)),
-        _save("--output", arguments.output, lambda: as_text(data, metrics=metrics)),
+        save(f"run: --{option}", Path(name), text()) if (name := getattr(arguments, option)) else 0
+        for option, text in texts.items()
     ]
     if not arguments.output or saved[-1]:
         print_report(data, sys.stderr, metrics=metrics)
     return leave_like(outcome.returncode) or max(saved)
-
-
-def _save(option: str, name: str | None, text: Callable[[], str]) -> int:
-    """Write a report where an option names a file for it; returns the exit status.
-
-    The workload may have run for hours: what cannot be written costs none of the other reports.
-    """
-    if name:
-        try:
-            Path(name).write_text(text(), encoding="utf-8")
-        except OSError as error:
-            return fail(f"run: {option}: {name} cannot be written: {error.strerror}")
-    return 0
 
 
 def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
