@@ -268,7 +268,7 @@ def test_message_is_one_line_with_every_placeholder() -> None:
         loops=(Loop(3, "for", "grads"), Loop(4, "for", "grad")),
     )
     assert format_message(written, read, file) == (
-        "torch.isinf( grad ).any().item() by item of grad in f, the loop at line 4 over grad, "
+        "torch.isinf(grad).any().item() by item of grad in f, the loop at line 4 over grad, "
         "in the loop at line 3 over grads: use grad"
     )
     assert written.advice("math.sqrt") == "torch"
@@ -286,6 +286,23 @@ def test_braces_of_the_source_are_not_placeholders() -> None:
     assert message == 'f"{loss} {where}" in forward, which runs every step: do better'
 
 
+@pytest.mark.parametrize(
+    ("code", "told"),
+    [
+        ('x["a , b"].item()', 'x["a , b"].item()'),
+        ("x[i + 1 :].item()", "x[i + 1 :].item()"),
+        ("f(n := x.item())", "f(n := x.item())"),
+        ("f(\n    x\n    .item()\n)", "f(x.item())"),
+        ("losses.argmax(\n    dim=0,\n    keepdim=True,\n).item()",
+         "losses.argmax(dim=0, keepdim=True,).item()"),
+    ],
+)  # fmt: skip
+def test_the_code_in_a_message_stands_as_it_was_written(code: str, told: str) -> None:
+    file = snippet(code)
+    message = format_message(rule("TPF101", READ), site(node=file.nodes[0], heat=COLD), file)
+    assert message == f"{told}: do better"
+
+
 def test_long_expressions_are_cut_in_the_middle() -> None:
     cut = shorten("a" * 40 + "b" * 40)
     assert len(cut) == 60
@@ -297,7 +314,7 @@ def test_long_expressions_are_cut_in_the_middle() -> None:
 
 def test_comments_inside_an_expression_are_left_out() -> None:
     file = snippet("f(  # why\n    # more\n    a,\n)")
-    assert file.code(file.nodes[0]) == "f( a, )"
+    assert file.code(file.nodes[0]) == "f(a,)"
 
 
 def test_reason_is_appended() -> None:

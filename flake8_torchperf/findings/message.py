@@ -28,8 +28,8 @@ def format_message(rule: Rule, site: Site, snippet: Snippet) -> str:
         "function": site.function,
         "compiled": site.compiled,
     }
-    fields["instead"] = rule.advice(site.operation, site.traits).format_map(fields)
-    return printable(_tidy(rule.message.format_map(fields)))
+    fields["instead"] = _filled(rule.advice(site.operation, site.traits), fields)
+    return printable(" ".join(_filled(rule.message, fields).split()))
 
 
 def with_reason(message: str, reason: str) -> str:
@@ -62,6 +62,9 @@ def _loop(site: Site) -> str:
     return f"the loop at line {loop.line}{over}"
 
 
-def _tidy(message: str) -> str:
-    """One line; an empty placeholder (nothing makes cold code hot) leaves no hole."""
-    return " ".join(message.split()).replace(" :", ":").replace(" ,", ",")
+def _filled(template: str, fields: dict[str, str]) -> str:
+    """The template with its fields; an empty one (nothing makes cold code hot) leaves no hole."""
+    for name, text in fields.items():
+        if not text:
+            template = template.replace(f" {{{name}}}", "")
+    return template.format_map(fields)

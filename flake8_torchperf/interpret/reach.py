@@ -112,11 +112,7 @@ class Reach:
         if nested and self._nested_may_be_hot(info):
             return True
         named = named_heat(info, self._names.hot, self._names.cold)
-        if (
-            named is not None
-            and named.level is Level.COLD
-            and not makes(info, self._names.cold)
-        ):
+        if named is not None and named.level is Level.COLD and not makes(info, self._names.cold):
             return False
         if scope is not Level.LOOP and self._heats.own(info).level >= Level.HOT:
             return True

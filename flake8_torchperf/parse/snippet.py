@@ -8,6 +8,7 @@ what the code means.
 from __future__ import annotations
 
 import ast
+import re
 import warnings
 from bisect import bisect_left, bisect_right
 from functools import lru_cache
@@ -23,6 +24,8 @@ Point: TypeAlias = "tuple[int, int]"
 Place: TypeAlias = "tuple[int, int, int, int]"
 
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# The end of a line after an opening bracket, and before a closing one or a dot.
+_WITHIN_BRACKETS = re.compile(r"(?<=[(\[{])\s*\n\s*|\s*\n\s*(?=[)\]}.])")
 
 
 class UnreadableError(Exception):
@@ -70,7 +73,7 @@ class Snippet:
     def code(self, node: ast.AST) -> str:
         """The node's source on one line, the brackets around it included, comments left out.
 
-        Runs of white space become one space.
+        Runs of white space become one space, and none where a line ends inside brackets.
         """
         if id(node) not in self._family():
             return self._code(node)
@@ -87,7 +90,7 @@ class Snippet:
                 text = text[1:-1]
             before, after = texts.own_brackets(*self._around(node))
             text = before + text + after
-        return " ".join(text.split())
+        return " ".join(_WITHIN_BRACKETS.sub("", text).split())
 
     def _family(self) -> dict[int, ast.AST | None]:
         """The node around each node of the snippet, by identity."""
