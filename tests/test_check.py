@@ -97,7 +97,8 @@ def same(
 def without_notes(errors: str) -> str:
     """Standard error without what check says of files that flake8 passes over in silence."""
     lines = errors.splitlines(keepends=True)
-    return "".join(line for line in lines if ": not analysed: " not in line)
+    notes = (": not analysed: ", ": taken for Latin-1, ", ": there is no Python file in it ")
+    return "".join(line for line in lines if not any(note in line for note in notes))
 
 
 # What each shows -> the options and paths; True where there is something to print.
@@ -272,6 +273,63 @@ def test_what_cannot_be_analysed_is_said_once(tree: Path, tmp_path: Path) -> Non
         assert gone.startswith(f"torchperf: check: {tmp_path}/gone.py: not analysed: FileNotFound")
 
 
+def test_what_python_cannot_read_is_said_though_flake8_takes_it_for_latin_1(
+    tree: Path, tmp_path: Path
+) -> None:
+    for _ in range(2):
+        files = ("mojibake.py", "unknown_codec.py", "latin.py", "seven.py", "bom.py")
+        run = check(*files, cwd=tree, cache=tmp_path)
+        assert len(run.results) == len(files)
+        said = "taken for Latin-1, for Python can't read it:"
+        mojibake, unknown = sorted(run.errors.splitlines())
+        assert mojibake.startswith(f"torchperf: check: mojibake.py: {said} 'utf-8' codec can't ")
+        assert unknown.startswith(f"torchperf: check: unknown_codec.py: {said} unknown encoding: ")
+
+
+def test_an_encoding_that_is_none_of_text_does_not_end_the_run(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "hex.py").write_text("# coding: hex\nimport torch\n", encoding="utf-8")
+    run = check(tmp_path / "hex.py", tree / "reads.py")
+    assert (run.status, run.codes) == (1, ["TPF101"])
+    assert run.errors.startswith(f"torchperf: check: {tmp_path}/hex.py: not analysed: LookupError")
+    assert run.errors.count("\n") == 1
+    assert check("--select=E9", tmp_path / "hex.py").output.count("E902") == 1
+
+
+def test_a_folder_that_cannot_be_listed_is_said(tmp_path: Path) -> None:
+    """As where its permissions forbid it, which mean nothing to root."""
+    for name in ("closed", "pkg/closed", "pkg/open"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "a.py").write_text(READS, encoding="utf-8")
+    program = (
+        "import os, sys\n"
+        "scandir = os.scandir\n"
+        "def listed(path):\n"
+        "    if os.path.basename(path) == 'closed':\n"
+        "        raise PermissionError(13, 'Permission denied', path)\n"
+        "    return scandir(path)\n"
+        "os.scandir = listed\n"
+        "from flake8_torchperf.outputs.cli import main\n"
+        "sys.exit(main())\n"
+    )
+    arguments = ("check", "--isolated", "--no-cache", "closed", "pkg")
+    run = torchperf(*arguments, cwd=tmp_path, program=(sys.executable, "-c", program))
+    assert [result.path for result in run.results] == ["pkg/open/a.py"]
+    assert sorted(run.errors.splitlines()) == [
+        f"torchperf: check: {name}: not looked into: Permission denied"
+        for name in ("closed", "pkg/closed")
+    ]
+
+
+def test_a_folder_without_python_files_is_said(tree: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text(READS, encoding="utf-8")
+    said = "there is no Python file in it that is not excluded"
+    run = check(tmp_path, tree / "pkg")
+    assert (run.status, run.errors) == (1, f"torchperf: check: {tmp_path}: {said}\n")
+    run = check(cwd=tmp_path)
+    assert (run.status, run.output) == (0, "")
+    assert run.errors == f"torchperf: check: .: {said}\n"
+
+
 def test_standard_input_that_is_no_text_is_one_line() -> None:
     run = check("-", stdin=b"import torch\nx = '\xff'\n")
     assert (run.status, run.output) == (2, "")
@@ -331,6 +389,13 @@ def test_what_the_parser_cannot_hold_is_said_and_the_rest_linted(tmp_path: Path)
         assert [line[:14] for line in run.output.splitlines()] == ["./plain.py:5:1"]
         assert run.errors.startswith("torchperf: check: ./deep.py:1: not analysed: SyntaxError")
         assert run.errors.count("\n") == 1
+
+
+def test_why_the_parser_gave_up_is_said(tmp_path: Path) -> None:
+    (tmp_path / "deep.py").write_text(f"x = {'-' * 20_000}1  # torch\n", encoding="utf-8")
+    run = check("deep.py", cwd=tmp_path)
+    assert run.errors.startswith("torchperf: check: deep.py:1: not analysed: SyntaxError")
+    assert not run.errors.endswith(": \n")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others refuse to remove a current folder")

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import errno
 import gc
+import io
 import itertools
 import multiprocessing
 import signal
+import tokenize
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -122,7 +124,8 @@ class FileChecker(checker.FileChecker):
                 raise SyntaxError(str(error)) from error
             except (RecursionError, MemoryError) as error:
                 # Ten thousand attributes in a row; elsewhere this would end the whole run.
-                raise SyntaxError(f"more than Python's parser can hold: {error}") from error
+                reason = str(error) or type(error).__name__
+                raise SyntaxError(f"more than Python's parser can hold: {reason}") from error
 
     def process_tokens(self) -> None:
         """Go through the tokens only where their errors or their number count."""
@@ -160,7 +163,25 @@ def cannot_have_findings(data: bytes, filename: str) -> bool:
     """Does this text surely not say what we look for, whatever its encoding?"""
     if concerns((data.decode("latin-1"),), filename):
         return False
-    return not any(b"coding" in line for line in data.split(b"\n", 2)[:2])
+    return not _may_declare(data)
+
+
+def why_no_text(data: bytes) -> str:
+    """Why Python can't read this text, "" where it can; flake8 takes it for Latin-1 then."""
+    if data.isascii() and not _may_declare(data):
+        return ""
+    try:
+        data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
+    except (SyntaxError, UnicodeError) as error:
+        return str(error)
+    except LookupError:
+        pass  # flake8 can't read it either, and says so
+    return ""
+
+
+def _may_declare(data: bytes) -> bool:
+    """Can one of the first two lines name an encoding?"""
+    return any(b"coding" in line for line in data.split(b"\n", 2)[:2])
 
 
 def display_name(filename: str, options: argparse.Namespace) -> str:
@@ -231,7 +252,12 @@ def _gather(linted: Iterator[tuple[Result, str]]) -> tuple[list[Result], str]:
 def lint(filename: str, work: Work) -> tuple[Result, str]:
     """Lint one file and remember its rows; also tells why they could not be remembered."""
     before = None if work.memory is None else content_of(filename)
-    file = FileChecker(filename=filename, work=work)
+    try:
+        file = FileChecker(filename=filename, work=work)
+    except LookupError as error:
+        # The file names an encoding of bytes, as hex; elsewhere this would end the whole run.
+        row = ("E902", 0, 0, f"LookupError: {error}", "")
+        return (filename, [row], dict.fromkeys(defaults.STATISTIC_NAMES, 0)), ""
     result = file.run_checks()
     rows = result[1]
     if work.memory is None or before is None or content_of(filename) != before:

@@ -18,6 +18,7 @@ import os
 import stat
 import sys
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import flake8
@@ -42,6 +43,7 @@ from flake8_torchperf.outputs.check_files import (
     lint_all,
     recall,
     selected,
+    why_no_text,
 )
 from flake8_torchperf.outputs.check_options import parse
 from flake8_torchperf.outputs.cli import fail
@@ -49,7 +51,7 @@ from flake8_torchperf.plugin import TorchPerfPlugin
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from flake8_torchperf.options import Options
 
@@ -58,6 +60,19 @@ class Manager(checker.Manager):
     """flake8's, linting only the files whose findings nobody remembers."""
 
     work: Work
+
+    def start(self) -> None:
+        """Find the files, and say of which folders there are none."""
+        self.notes: list[str] = []
+        failed = _walking_aloud(super().start)
+        self.notes += [f"{one.filename}: not looked into: {one.strerror}" for one in failed]
+        unread = {str(one.filename) for one in failed}
+        for path in self.options.filenames or ["."]:
+            inside = os.path.join(path, "")
+            if path in unread or not os.path.isdir(path):
+                continue
+            if not any(name.startswith(inside) for name in self.filenames):
+                self.notes.append(f"{path}: there is no Python file in it that is not excluded")
 
     def run(self) -> None:
         """Recall what is known, and lint the rest, in parallel where that is more than one."""
@@ -96,6 +111,9 @@ class Manager(checker.Manager):
             data, display_name(filename, self.options)
         ):
             return []
+        problem = "" if filename == STDIN else why_no_text(data)
+        if problem:
+            self.notes.append(f"{filename}: taken for Latin-1, for Python can't read it: {problem}")
         if work.memory is None:
             return None
         if filename != STDIN:
@@ -156,16 +174,31 @@ class CheckApplication(Application):
         """
         super().report()
         assert self.options is not None
-        assert self.file_checker_manager is not None
+        assert isinstance(self.file_checker_manager, Manager)
         silent = set(UNREADABLE).difference(selected(self.options, UNREADABLE))
-        said = {
-            f"torchperf: check: {f'{name}:{line}' if line else name}: not analysed: {text}": None
+        said = [
+            f"{f'{name}:{line}' if line else name}: not analysed: {text}"
             for name, rows, _ in self.file_checker_manager.results
             for code, line, _, text, _ in rows
             if code in silent
-        }
-        for words in said:
-            print(words, file=sys.stderr)
+        ]
+        for words in dict.fromkeys((*self.file_checker_manager.notes, *said)):
+            print(f"torchperf: check: {words}", file=sys.stderr)
+
+
+def _walking_aloud(find_files: Callable[[], None]) -> list[OSError]:
+    """Let flake8 find its files; returns which folders it could not list.
+
+    It leaves ``os.walk`` without an ``onerror``, so that such a folder is as good as empty.
+    """
+    failed: list[OSError] = []
+    walk = os.walk
+    os.walk = partial(walk, onerror=failed.append)
+    try:
+        find_files()
+    finally:
+        os.walk = walk
+    return failed
 
 
 def _check_here() -> None:
