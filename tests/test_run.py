@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -11,10 +12,12 @@ import time
 from html.parser import HTMLParser
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from flake8_torchperf.runtime.workload import launch
 from flake8_torchperf.runtime.workload.judge import judge
 from flake8_torchperf.runtime.workload.lines import ExecutedLines
 from flake8_torchperf.runtime.workload.owners import OwnerError, owner_of, owner_paths
@@ -403,6 +406,24 @@ class TestParts:
             )
         )  # fmt: skip
         assert [(one.finding.code, one.verdict) for one in file.judged] == [("TPF101", "refuted")]
+
+    @pytest.mark.parametrize(("system", "sent"), [("posix", [signal.SIGINT]), ("nt", [])])
+    def test_ctrl_c_is_left_to_the_console_of_windows(self, monkeypatch, system, sent):
+        signals = []
+
+        class Child:
+            def __init__(self, command: list[str]) -> None:
+                self.send_signal = signals.append
+
+            def wait(self) -> int:
+                signal.raise_signal(signal.SIGINT)
+                return 0
+
+        monkeypatch.setattr(launch, "subprocess", SimpleNamespace(Popen=Child))
+        monkeypatch.setattr(launch, "os", SimpleNamespace(name=system))
+        monkeypatch.setattr(sys, "stdin", io.StringIO())
+        assert launch._wait_with_handlers(["python"]) == 0
+        assert signals == sent
 
     def test_owners_are_paths_or_packages_and_installed_ones_do_not_count_by_default(
         self, tmp_path

@@ -104,11 +104,15 @@ def _wait_for_signals(command: Sequence[str]) -> int:
 
 
 def _wait_with_handlers(command: Sequence[str]) -> int:
-    """Elsewhere: Ctrl-C is the terminal's where there is one, and then the child has it already."""
+    """Elsewhere: Ctrl-C is the terminal's where there is one, and then the child has it already.
+
+    So it has on Windows, whose console tells all of its processes, and where none can be sent.
+    """
     child: list[subprocess.Popen[bytes]] = []
 
     def pass_on(number: int, frame: Any) -> None:
-        if child and not (number == signal.SIGINT and sys.stdin.isatty()):
+        by_terminal = os.name != "posix" or sys.stdin.isatty()
+        if child and not (number == signal.SIGINT and by_terminal):
             child[0].send_signal(number)
 
     with _handlers(pass_on):
