@@ -40,7 +40,8 @@ Cell = list[Any]
 """[dispatches, nanoseconds, call, keep the duration, look at the arguments or None, func, name]"""
 
 _HERE = "here"  # Every known code object's table has this key, so that none of them is falsy.
-_ITERATION = torch.Tensor.__iter__.__code__
+ITERATION = torch.Tensor.__iter__.__code__
+"""What runs where Python iterates a tensor: torch unbinds it there."""
 
 
 class Recorder:
@@ -304,7 +305,7 @@ def _look_iteration(
 ) -> None:
     while frame is not None and frame.f_code.co_filename == _MODES:
         frame = frame.f_back  # Another counter's mode, opened inside this one.
-    if frame is not None and frame.f_code is _ITERATION:
+    if frame is not None and frame.f_code is ITERATION:
         recorder.event(frame, "iterations", "Tensor.__iter__")
 
 

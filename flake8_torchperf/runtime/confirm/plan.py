@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.findings.documentation import EvidenceSpec, read_documentation
 from flake8_torchperf.options import Options
 from flake8_torchperf.pipeline import lint
+from flake8_torchperf.runtime.claims import evidence_of
 from flake8_torchperf.runtime.confirm.inputs import candidates
 from flake8_torchperf.runtime.confirm.recipes import Recipe
 from flake8_torchperf.runtime.noqa import allowed_lines
@@ -22,8 +22,8 @@ from flake8_torchperf.sites.model import Level, SiteKind
 from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap, read_module
 
 if TYPE_CHECKING:
+    from flake8_torchperf.findings.documentation import EvidenceSpec
     from flake8_torchperf.findings.model import Finding
-    from flake8_torchperf.findings.rule import Rule
     from flake8_torchperf.interpret.machine import Machine
 
 # What is flagged is a way of looping: the loop's body is what it costs.
@@ -216,7 +216,7 @@ def _group(
 ) -> Group:
     info = _function(module, name.partition(".<locals>")[0])
     targets = tuple(
-        Target(str(i), one, _evidence(one.rule), _regions(one, module.tree))
+        Target(str(i), one, evidence_of(one.rule), _regions(one, module.tree))
         for i, one in enumerate(findings)
     )
     first, last = _span(info, module)
@@ -280,10 +280,6 @@ def _candidates(
     info: FunctionInfo | None, machine: Machine
 ) -> tuple[dict[str, list[Recipe]], tuple[str, ...]]:
     return ({}, ()) if info is None else candidates(info, machine)
-
-
-def _evidence(rule: Rule) -> EvidenceSpec | None:
-    return read_documentation(rule).evidence
 
 
 def _regions(finding: Finding, tree: ast.Module) -> tuple[tuple[int, int], ...]:

@@ -10,14 +10,14 @@ import ast
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
-from flake8_torchperf.findings.documentation import EvidenceSpec, read_documentation
+from flake8_torchperf.findings.documentation import EvidenceSpec
 from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.options import Options
 from flake8_torchperf.pipeline import lint
 from flake8_torchperf.plugin import internal_error
+from flake8_torchperf.runtime.claims import evidence_of
 from flake8_torchperf.runtime.evidence import Counts, total
 from flake8_torchperf.runtime.noqa import allowed_lines
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
@@ -185,7 +185,7 @@ class _FileView:
 
     def judge(self, finding: Finding) -> Judged:
         span = self.statements.span(finding.line)
-        spec = _evidence_of(finding)
+        spec = evidence_of(finding.rule)
         spent = self.spent(self._region(span, finding.line, spec))
         counter = spec.counter if spec else ""
         count = int(getattr(spent, counter, 0)) if counter else 0
@@ -212,10 +212,6 @@ class _FileView:
             if isinstance(node, (ast.For, ast.While)):
                 return span[0], node.end_lineno or span[1]
         return span
-
-
-def _evidence_of(finding: Finding) -> EvidenceSpec | None:
-    return _page_evidence(finding.rule)
 
 
 def _missed(
@@ -258,8 +254,3 @@ def _missed(
         for span, ways, within in sorted(rows, key=lambda row: row[0])
         if span not in found and not is_allowed(span[0])
     )
-
-
-@cache
-def _page_evidence(rule: Any) -> EvidenceSpec | None:
-    return read_documentation(rule).evidence

@@ -18,7 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from flake8_torchperf.runtime import modes
 from flake8_torchperf.runtime.places import lines_of
-from flake8_torchperf.runtime.recorder import Recorder
+from flake8_torchperf.runtime.recorder import ITERATION, Recorder
 from flake8_torchperf.runtime.workload.kinds import DIRECT, KERNEL_KINDS, MASK_FILL, waiting_kind
 from flake8_torchperf.runtime.workload.origins import FACTORIES, Origins, tensors_in
 from flake8_torchperf.runtime.workload.plan import SyncRow
@@ -41,7 +41,6 @@ _PASSING = tuple(
     )
 )
 _autograd: Any = torch.autograd
-_ITERATION = torch.Tensor.__iter__.__code__
 _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
@@ -123,7 +122,7 @@ class Witness(TorchFunctionMode):
         self.scalars.clear()
         out = func(*args, **kwargs)
         kind = waiting_kind(name, args, kwargs)
-        if name == "unbind" and sys._getframe(1).f_code is _ITERATION:
+        if name == "unbind" and sys._getframe(1).f_code is ITERATION:
             kind = "iter"
         if kind or self.scalars or name in FACTORIES:
             frame = self._frame(sys._getframe(1))
