@@ -137,7 +137,7 @@ class Assembler:
             ):
                 continue
             function = getattr(torch.Tensor, name)
-            signatures = self._method_signatures(name, function, stubbed.get(name, []))
+            signatures = self._method_signatures(function, stubbed.get(name, []))
             if signatures:
                 operators = (
                     [name]
@@ -147,9 +147,7 @@ class Assembler:
                 found[name] = self.builder.build(name, function, signatures, operators, bound=True)
         return found
 
-    def _method_signatures(
-        self, name: str, function: Any, stub: list[ast.FunctionDef]
-    ) -> list[Signature]:
+    def _method_signatures(self, function: Any, stub: list[ast.FunctionDef]) -> list[Signature]:
         tensor = TensorReturn()
         if inspect.isfunction(function) and not (stub and hasattr(function, "__wrapped__")):
             signature = self.reader.from_object(function, tensor)

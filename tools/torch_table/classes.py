@@ -84,16 +84,14 @@ class ClassReader:
             result["b"] = bases
         if kind == "tensor":
             return result
-        methods, attributes = self._members(cls, qualified, kind)
+        methods, attributes = self._members(cls, kind)
         if methods:
             result["m"] = dict(sorted(methods.items()))
         if attributes:
             result["a"] = dict(sorted(attributes.items()))
         return result
 
-    def _members(
-        self, cls: type, qualified: str, kind: str
-    ) -> tuple[dict[str, Any], dict[str, str]]:
+    def _members(self, cls: type, kind: str) -> tuple[dict[str, Any], dict[str, str]]:
         methods: dict[str, Any] = {}
         attributes: dict[str, str] = {}
         self_return = InstanceReturn("Self")
@@ -109,7 +107,7 @@ class ClassReader:
                     "cached_property",
                     "lazy_property",
                 }:
-                    found = self._property(value, kind)
+                    found = self._property(value)
                     if found != UNKNOWN:
                         attributes[name] = render_return(found)
                     continue
@@ -151,7 +149,7 @@ class ClassReader:
                 if not node.target.id.startswith("_") and value != UNKNOWN:
                     out[node.target.id] = render_return(value)
 
-    def _property(self, value: Any, kind: str) -> Return:
+    def _property(self, value: Any) -> Return:
         getter = (
             getattr(value, "fget", None)
             or getattr(value, "func", None)

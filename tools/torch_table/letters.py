@@ -5,7 +5,7 @@ Pure: enters what `probe` observed and what the annotation says, leaves one `Ret
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from flake8_torchperf.knowledge.returns import (
     UNKNOWN,
@@ -20,7 +20,6 @@ from flake8_torchperf.knowledge.returns import (
 from torch_table.probe import Observation
 
 _ORDER = "bifc"
-_Pick = Callable[[Return], Return]
 
 
 def settle(annotated: Return, observations: Sequence[Observation]) -> Return:

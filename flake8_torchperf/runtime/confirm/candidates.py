@@ -19,7 +19,6 @@ from flake8_torchperf.runtime.confirm import recipes
 from flake8_torchperf.runtime.confirm.names import by_name, pool
 from flake8_torchperf.runtime.confirm.recipes import Recipe, listing, simple, tensor
 
-_POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 LISTS = (list, collections.abc.Sequence, collections.abc.MutableSequence)
 ITERABLES = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Generator)
 
@@ -150,12 +149,3 @@ def _of_type(hint: Any) -> list[Recipe]:
     if hint.__module__ == "builtins":
         return []
     return [recipes.instance(f"{hint.__module__}.{hint.__qualname__}")]
-
-
-def positional(function: Callable[..., Any]) -> tuple[str, ...]:
-    """The parameters that must be handed over by position."""
-    return tuple(
-        name
-        for name, parameter in inspect.signature(function).parameters.items()
-        if parameter.kind is inspect.Parameter.POSITIONAL_ONLY
-    )

@@ -74,7 +74,7 @@ def _judge(subject: Subject, job: dict[str, Any], seconds: float) -> dict[str, A
         }
         if reached:
             if assignment not in probed:
-                probed[assignment] = probe_all(subject, job, trials.call(assignment), end)
+                probed[assignment] = probe_all(job, trials.call(assignment), end)
             entry["probes"] = probed[assignment]
         targets[target["id"]] = entry
     return {
@@ -167,7 +167,6 @@ class Trials:
 
 
 def probe_all(
-    subject: Subject,
     job: dict[str, Any],
     calls: Callable[[int], Callable[[], None]],
     end: float,
@@ -179,7 +178,7 @@ def probe_all(
         left = end - time.monotonic()
         if left <= 0:
             break
-        made = _probe(subject, job, calls, int(n), left)
+        made = _probe(job, calls, int(n), left)
         if made is not None:
             for target, kinds in broken.items():
                 if made["counted"]:
@@ -214,7 +213,6 @@ def _broken(
 
 
 def _probe(
-    subject: Subject,
     job: dict[str, Any],
     calls: Callable[[int], Callable[[], None]],
     n: int,

@@ -46,11 +46,11 @@ def render(all_judged: Sequence[Judged], session: Session) -> str:
         session=session,
         notes=isolation_notes(session),
         summary=summary(all_judged),
-        functions=[_function(few, session) for few in groups.values()],
+        functions=[_function(few) for few in groups.values()],
     )
 
 
-def _function(judged: list[Judged], session: Session) -> dict[str, Any]:
+def _function(judged: list[Judged]) -> dict[str, Any]:
     group = judged[0].group
     shown = next((one.verdict for one in judged if one.verdict.probes), judged[0].verdict)
     return {

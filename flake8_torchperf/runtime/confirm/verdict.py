@@ -65,7 +65,7 @@ def _judge(group: Group, target: Target, result: dict[str, Any], size: int, devi
     probes = [one for one in entry.get("probes", ()) if one["counted"] is True]
     ran = [one for one in probes if _number(one["executions"][target.id]) > 0]
     if not ran:
-        return Verdict("inconclusive", _no_probe(entry, result), inputs=inputs)
+        return Verdict("inconclusive", _no_probe(entry), inputs=inputs)
     laws = {name: _law(ran, name) for name in SHOWN}
     status, words = _decide(target, ran, device)
     reason = f"{words}; {_whole(laws, size)}" if status == "confirmed" else words
@@ -125,7 +125,7 @@ def _not_reached(group: Group, entry: dict[str, Any], result: dict[str, Any]) ->
     return "not reached: the call came to its end without running this line"
 
 
-def _no_probe(entry: dict[str, Any], result: dict[str, Any]) -> str:
+def _no_probe(entry: dict[str, Any]) -> str:
     errors = [str(one["error"]) for one in entry.get("probes", ()) if one.get("error")]
     if errors:
         return f"not reached while counting: {errors[0]}"
