@@ -357,6 +357,31 @@ def test_the_configuration_can_say_no_and_where(project: Path, cache: Path, tmp_
     assert (project / "remembered" / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d")
 
 
+def test_the_cache_command_looks_where_the_configuration_says(project: Path, cache: Path) -> None:
+    folder = project / "remembered"
+    (project / "setup.cfg").write_text("[flake8]\ntorchperf-cache-dir = ./remembered\n")
+    check("pkg", cwd=project, cache=cache, isolated=False)
+    for place in (project, project / "pkg"):
+        shown = torchperf("cache", cwd=place, cache=cache)
+        assert shown.output.startswith(f"{folder}: 2 entries, ")
+        assert " KiB, at most 256.0 MiB" in shown.output
+    for option in ("--dir", "--cache-dir"):
+        named = torchperf("cache", option, folder, cwd=project.parent, cache=cache)
+        assert named.output.startswith(f"{folder}: 2 entries, ")
+    cleared = torchperf("cache", "--clear", cwd=project, cache=cache)
+    assert cleared.output.startswith(f"{folder}: removed 2 entries, ")
+    assert entries(folder) == []
+
+
+@pytest.mark.parametrize("setting", ["torchperf-cache-dir = ./setup.cfg", "ignore = not-a-code!"])
+def test_the_cache_command_with_a_wrong_configuration_is_one_line(
+    project: Path, cache: Path, setting: str
+) -> None:
+    (project / "setup.cfg").write_text(f"[flake8]\n{setting}\n")
+    run = torchperf("cache", "--clear", cwd=project, cache=cache)
+    assert (run.status, run.output, run.errors.count("\n")) == (2, "", 1)
+
+
 def test_internal_errors_are_not_remembered(project: Path, cache: Path) -> None:
     program = (
         "import sys\n"
@@ -479,7 +504,7 @@ def test_the_plugin_lints_where_nothing_can_be_written(project: Path, tmp_path: 
 
 
 def test_the_cache_command(project: Path, cache: Path) -> None:
-    assert torchperf("cache", cache=cache).output.startswith(f"{cache}: 0 entries, 0.0 MiB")
+    assert torchperf("cache", cache=cache).output.startswith(f"{cache}: 0 entries, 0.0 KiB, ")
     check(cwd=project, cache=cache)
     assert torchperf("cache", cache=cache).output.startswith(f"{cache}: 2 entries, ")
     assert torchperf("cache", "--dir", cache).output.startswith(f"{cache}: 2 entries, ")

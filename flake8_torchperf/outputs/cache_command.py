@@ -24,10 +24,11 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.add_argument("--clear", action="store_true", help="remove what is remembered")
     parser.add_argument(
         "--dir",
+        "--cache-dir",
         type=Path,
         metavar="DIR",
-        help="the folder, where --torchperf-cache-dir names another than the platform's "
-        "(TORCHPERF_CACHE_DIR is looked at as well)",
+        help="the folder (else the one that torchperf-cache-dir in flake8's configuration names, "
+        "or TORCHPERF_CACHE_DIR, or the platform's)",
     )
     parser.set_defaults(run=run)
 
@@ -37,9 +38,9 @@ def run(arguments: argparse.Namespace) -> int:
     from flake8_torchperf.cache.place import cache_folder
     from flake8_torchperf.cache.store import Store, in_words
 
-    store = Store(cache_folder(arguments.dir))
     if arguments.dir is not None and not arguments.dir.is_dir():
         return fail(f"cache: there is no folder {arguments.dir}")
+    store = Store(cache_folder(arguments.dir or configured()))
     try:
         if arguments.clear:
             print(f"{store.folder}: removed {_words(store.clear())}")
@@ -50,10 +51,24 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def configured() -> Path | None:
+    """The folder that flake8's configuration names for the current folder, as `check` reads it.
+
+    A configuration that can't be used ends the process with one line.
+    """
+    from flake8_torchperf.outputs.check_command import read_configuration
+    from flake8_torchperf.plugin import TorchPerfPlugin
+
+    read_configuration()
+    return TorchPerfPlugin.options().cache_folder
+
+
 def _words(usage: Usage) -> str:
     plural = "entry" if usage.entries == 1 else "entries"
     return f"{usage.entries} {plural}, {_size(usage.bytes)}"
 
 
 def _size(number: int) -> str:
+    if number < 1024 * 1024:
+        return f"{number / 1024:.1f} KiB"
     return f"{number / 1024 / 1024:.1f} MiB"

@@ -43,6 +43,20 @@ def check(arguments: Sequence[str]) -> int:
     return application.exit_code()
 
 
+def read_configuration() -> None:
+    """Let the plugin take its options from flake8's configuration alone, as for a run."""
+    import flake8
+
+    if flake8.__version_info__ < OLDEST_BUILT_ON:
+        from flake8.main.application import Application
+
+        Application().initialize([])
+    else:
+        from flake8_torchperf.outputs.check_run import read_options
+
+        read_options([], "cache", lambda options: None)
+
+
 def _in_full(arguments: Sequence[str]) -> list[str]:
     end = arguments.index("--") if "--" in arguments else len(arguments)
     return [*map(_spelt, arguments[:end]), *arguments[end:]]

@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Sequence
 
+    from flake8.plugins.finder import Plugins
+
     from flake8_torchperf.options import Options
 
 
@@ -126,15 +128,7 @@ class CheckApplication(Application):
 
     def initialize(self, argv: Sequence[str]) -> None:
         """Parse the command line and the configuration, and make the parts."""
-        try:
-            _check_here()
-            self.plugins, self.options = parse(argv)
-            _check_places(self.options)
-        except (ValueError, OSError, configparser.Error, exceptions.Flake8Exception) as error:
-            # Where flake8 itself ends with a traceback or two lines: a code in ``ignore`` that
-            # can't be one, a configuration file or a report that can't be opened.
-            words = in_words(error) if isinstance(error, OSError) else str(error)
-            raise SystemExit(fail(f"check: {words}")) from error
+        self.plugins, self.options = read_options(argv, "check", _check_places)
         if self.options.bug_report:
             information = debug.information(flake8.__version__, self.plugins)
             print(json.dumps(information, indent=2, sort_keys=True))
@@ -184,6 +178,25 @@ class CheckApplication(Application):
         ]
         for words in dict.fromkeys((*self.file_checker_manager.notes, *said)):
             print(f"torchperf: check: {words}", file=sys.stderr)
+
+
+def read_options(
+    argv: Sequence[str], command: str, look_at: Callable[[argparse.Namespace], None]
+) -> tuple[Plugins, argparse.Namespace]:
+    """The plugins and options of a command line and the configuration; or the end, in one line.
+
+    ``look_at`` may object to the options with any of the exceptions that are told here.
+    """
+    try:
+        _check_here()
+        plugins, options = parse(argv)
+        look_at(options)
+    except (ValueError, OSError, configparser.Error, exceptions.Flake8Exception) as error:
+        # Where flake8 itself ends with a traceback or two lines: a code in ``ignore`` that
+        # can't be one, a configuration file or a report that can't be opened.
+        words = in_words(error) if isinstance(error, OSError) else str(error)
+        raise SystemExit(fail(f"{command}: {words}")) from error
+    return plugins, options
 
 
 def _walking_aloud(find_files: Callable[[], None]) -> list[OSError]:
