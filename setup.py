@@ -11,8 +11,9 @@ import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
-from setuptools import setup
+from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import BaseError, CompileError, LinkError
 
@@ -35,7 +36,7 @@ CHECKED = ("arg-type", "attr-defined", "func-returns-value", "index", "union-att
 AT_ONCE = min(8, os.cpu_count() or 1)
 
 
-def extensions():
+def extensions() -> list[Extension]:
     """The modules to compile; ends the build with one line where they must be and cannot."""
     if wish() is Wish.NO or "bdist_wheel" not in sys.argv:
         return []
@@ -45,8 +46,8 @@ def extensions():
         return []
     from mypyc.build import mypycify
 
-    modules = write(ROOT, "flake8_torchperf", COMPILED, Path("build", "native"))
     try:
+        modules = write(ROOT, "flake8_torchperf", COMPILED, Path("build", "native"))
         made = mypycify(
             [*OPTIONS, *(f"--disable-error-code={code}" for code in CHECKED), *modules],
             opt_level=os.environ.get(LEVEL, "3"),
@@ -57,6 +58,9 @@ def extensions():
     except SystemExit:  # it has said why
         give_up("mypyc does not take the sources")
         return []
+    except Exception as error:  # a mistake of mypyc's, or of ours: plain Python does as well
+        give_up(f"mypyc failed: {type(error).__name__}: {' '.join(str(error).split())}")
+        return []
     if os.name == "posix":
         # What no other library may replace is called directly, and can be inlined.
         for extension in made:
@@ -65,7 +69,7 @@ def extensions():
     return made
 
 
-def give_up(problem):
+def give_up(problem: str) -> None:
     """Say why nothing is compiled; where it was asked for, end the build."""
     if wish() is Wish.YES:
         sys.exit(f"{ASKED} asks for what cannot be: {problem}")
@@ -75,7 +79,7 @@ def give_up(problem):
 class CompileAtOnce(build_ext):
     """Several sources at a time, and none where one of them fails."""
 
-    def run(self):
+    def run(self) -> None:
         """Compile all, or nothing: a module without what it is linked to cannot be imported."""
         try:
             super().run()
@@ -85,13 +89,13 @@ class CompileAtOnce(build_ext):
                 Path(made).unlink(missing_ok=True)
             self.extensions = []
 
-    def build_extensions(self):
+    def build_extensions(self) -> None:
         """Compile and link."""
         if os.name == "posix":
             self.parallel = self.parallel or AT_ONCE
             one_by_one = self.compiler.compile
 
-            def at_once(sources, **options):
+            def at_once(sources: list[str], **options: Any) -> list[str]:
                 with ThreadPoolExecutor(AT_ONCE) as pool:
                     made = pool.map(lambda source: one_by_one([source], **options), sources)
                     return [name for names in made for name in names]

@@ -107,8 +107,9 @@ def _collection_paused() -> Iterator[None]:
 
     Environments are copied where paths part, and each generation that fills makes the collector
     walk everything flake8 holds. What one file leaves behind is collected after it. A full
-    collection also walks all that is kept from file to file, which is no garbage: one of them goes
-    a longer way, and what the smaller collections leave until then is a few megabytes.
+    collection also walks all that is kept from file to file, which is no garbage: in this process
+    they are rarer from here on, as most would come between two files, and what the smaller ones
+    leave until then is a few megabytes.
     """
     _end_quickly()
     running = gc.isenabled()

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import compiling
 import pytest
 from native import CHANGED, LEFT_OUT, NotPlainError, native
 
@@ -178,3 +179,15 @@ def last_lines(text: str) -> list[tuple[str, int]]:
         and node.lineno < node.body[-1].lineno
         and node.name != CHANGED
     )
+
+
+def test_a_wish_for_a_compiled_build_that_nobody_understands(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = {"0": "NO", "": "NO", "1": "YES"}
+    for value, wish in known.items():
+        monkeypatch.setenv(compiling.ASKED, value)
+        assert compiling.wish().name == wish
+    monkeypatch.setenv(compiling.ASKED, "false")
+    with pytest.raises(SystemExit, match="is 'false': write 1 to compile, 0 for plain Python"):
+        compiling.wish()

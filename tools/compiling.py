@@ -36,11 +36,13 @@ class Wish(enum.Enum):
 
 
 def wish() -> Wish:
-    """Read the variable."""
+    """Read the variable; ends the build with one line where it says neither."""
     value = os.environ.get(ASKED)
     if value is None:
         return Wish.WHERE_POSSIBLE
-    return Wish.NO if value in ("", "0") else Wish.YES
+    if value not in ("", "0", "1"):
+        sys.exit(f"{ASKED} is {value!r}: write 1 to compile, 0 for plain Python")
+    return Wish.YES if value == "1" else Wish.NO
 
 
 def machine_problem() -> str:

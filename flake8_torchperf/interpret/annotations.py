@@ -53,7 +53,6 @@ WRAPPERS = {
     "Annotated", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "Awaitable",
     "Coroutine", "InitVar", "Unpack",
 }  # fmt: skip
-HOST_HOLDERS = {"numpy.typing.NDArray", "numpy.typing.ArrayLike"}
 
 # Nested generics beyond this depth carry nothing the interpreter uses.
 MAX_DEPTH = 12

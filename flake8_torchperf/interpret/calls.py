@@ -238,8 +238,6 @@ def _method(
         case NDArray():
             looked_at(owner, name, arguments.node, ctx)
             return container_calls.ndarray_method(name)
-        case Function() if name == "apply":
-            return UNKNOWN
     return UNKNOWN
 
 

@@ -72,7 +72,7 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
     """``owner.name``."""
     machine = ctx.machine
     if owner.info is None:
-        return _torch_attribute(owner, owner.name, name, ctx)
+        return _torch_attribute(owner.name, name, ctx)
     method = find_method(owner.info, name, machine)
     if method is not None:
         return _bound(method, owner, ctx)
@@ -81,7 +81,7 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
         return found
     for base in lineage(owner.info, machine):
         if isinstance(base, str):
-            inherited = _torch_attribute(owner, base, name, ctx)
+            inherited = _torch_attribute(base, name, ctx)
             if inherited is not UNKNOWN:
                 return inherited
     # A mixin of modules: nothing else has methods of these names.
@@ -91,7 +91,7 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
 PROPERTIES = ("property", "cached_property", "lazy_property", "lazyproperty")
 
 
-def _torch_attribute(owner: Instance, torch_class: str, name: str, ctx: Context) -> Value:
+def _torch_attribute(torch_class: str, name: str, ctx: Context) -> Value:
     found = ctx.machine.table.klass(torch_class)
     kind = "" if found is None else found.kind
     if kind == "module" and name == "training":
@@ -489,8 +489,6 @@ def container_item(owner: Instance, ctx: Context) -> Value:
         method = find_method(owner.info, "__getitem__", ctx.machine)
         if method is not None:
             return functions.call_bound(replace(method, bound=owner), ctx)
-        if any(b.rpartition(".")[2] == "TypedDict" for b in owner.info.bases):
-            return UNKNOWN
     return UNKNOWN
 
 

@@ -27,6 +27,7 @@ from flake8_torchperf.interpret.values import (
     join,
     join_all,
 )
+from flake8_torchperf.suspects.walk import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.arguments import Arguments
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Context
-
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ from flake8_torchperf.interpret.uses import Use, value_of
 from flake8_torchperf.interpret.values import NONE, UNKNOWN, Value, union
 from flake8_torchperf.knowledge.returns import TensorReturn
 from flake8_torchperf.suspects.spelling import named_parameters
-from flake8_torchperf.suspects.walk import PLAIN, children, put_children
+from flake8_torchperf.suspects.walk import DEFINITIONS, PLAIN, children, put_children
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Machine
@@ -43,7 +43,6 @@ HINTING = {"device", "dtype", "data", "shape", "ndim"}
 SHARED_OWNERS = {"self", "cls"}
 # Methods that dicts, lists and strings have as well.
 OF_CONTAINERS = frozenset(name for kind in (dict, list, set, str) for name in dir(kind))
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 ERRORS_OF_TYPE = {"AttributeError", "TypeError", "Exception"}
 
 
@@ -131,7 +130,7 @@ def evidence_of(node: FunctionNode, module: ModuleMap, machine: Machine) -> Evid
 
 def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
     for statement in body:
-        if isinstance(statement, FUNCTIONS):
+        if isinstance(statement, DEFINITIONS):
             continue
         nodes = _expressions(statement)
         asked = asked_for_type(nodes)
@@ -336,25 +335,8 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
             pass
         case ast.Attribute(value=ast.Name(id=name)) if name not in aliases:
             pass
-        case ast.Attribute(ctx=ast.Load(), value=base, attr=attr):
-            if foreign(attr, known.table):
-                for use in (*_use_of(base, aliases), *_made_of(base, aliases, known)):
-                    use.foreign = True
-                return
-            cast = told_by_cast(node, known.table)
-            if cast is not None:
-                _tell(_use_of(cast[0], aliases), cast[1])
-            for use in _use_of(base, aliases):
-                if told_by_attribute(attr, known.module) and not of_a_size(node):
-                    _tell((use,), f"`.{attr}` is asked for")
-                elif attr in HINTING:
-                    use.hints.add(attr)
-                elif (
-                    not use.method
-                    and attr not in OF_CONTAINERS
-                    and known.table.method(attr) is not None
-                ):
-                    use.method = attr
+        case ast.Attribute(ctx=ast.Load()):
+            _look_at_attribute(node, aliases, known)
         case ast.Starred(value=value):
             for use in _use_of(value, aliases):
                 use.starred = True
@@ -368,6 +350,24 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
             told = told_by_index(node, known.module) if uses else ""
             if told:
                 _tell(uses, told)
+
+
+def _look_at_attribute(node: ast.Attribute, aliases: Aliases, known: Knowledge) -> None:
+    base, attr = node.value, node.attr
+    if foreign(attr, known.table):
+        for use in (*_use_of(base, aliases), *_made_of(base, aliases, known)):
+            use.foreign = True
+        return
+    cast = told_by_cast(node, known.table)
+    if cast is not None:
+        _tell(_use_of(cast[0], aliases), cast[1])
+    for use in _use_of(base, aliases):
+        if told_by_attribute(attr, known.module) and not of_a_size(node):
+            _tell((use,), f"`.{attr}` is asked for")
+        elif attr in HINTING:
+            use.hints.add(attr)
+        elif not use.method and attr not in OF_CONTAINERS and known.table.method(attr) is not None:
+            use.method = attr
 
 
 def _scaled_loss(func: ast.Attribute) -> ast.expr | None:

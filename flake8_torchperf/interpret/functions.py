@@ -52,7 +52,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # A function longer than this is interpreted where it stands, but not for its callers.
 MAX_SUMMARY_LINES = 250
 
@@ -136,7 +135,7 @@ def summarise(
     if isinstance(cached, Summary):
         return cached
     summary = _interpret(info, env, asked, ctx)
-    value = reconcile(info, summary.value, stated)
+    value = reconcile(summary.value, stated)
     if stated is None and value in (UNKNOWN, NONE):
         value = documented(info, ctx.machine) or value
     summary = Summary(value, summary.writes)

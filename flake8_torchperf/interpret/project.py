@@ -118,11 +118,6 @@ def read_file(path: str) -> tuple[ModuleMap | None, str]:
     return _read_file(path, stamp(path))
 
 
-def files_read() -> int:
-    """How many files this process has read so far."""
-    return _read_file.cache_info().misses
-
-
 @lru_cache(maxsize=512)
 def _read_file(path: str, changed: tuple[int, int]) -> tuple[ModuleMap | None, str]:
     data, content = digest.read_file(path)

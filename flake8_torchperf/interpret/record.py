@@ -6,6 +6,7 @@ them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import dataclass_transform
 else:
 
-    def dataclass_transform(**_options):
+    def dataclass_transform(**_options: object) -> Callable[[T], T]:
         """Only type checkers ask."""
         return lambda decorator: decorator
 

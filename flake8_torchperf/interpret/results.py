@@ -112,7 +112,7 @@ def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
                 yield name
 
 
-def reconcile(info: FunctionInfo, found: Value, stated: Value | None) -> Value:
+def reconcile(found: Value, stated: Value | None) -> Value:
     """Where the annotation and the body disagree, the annotation is believed."""
     if stated is None or stated is UNKNOWN or isinstance(found, NDArray):
         return found

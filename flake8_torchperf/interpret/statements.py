@@ -69,6 +69,7 @@ from flake8_torchperf.interpret.values import (
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.sites.once import first_only
 from flake8_torchperf.suspects.modulemap import ClassInfo, local_class
+from flake8_torchperf.suspects.walk import DEFINITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -426,6 +427,7 @@ def _function(node: FunctionNode, env: Env, ctx: Context) -> Flow:
 
 def _class(node: ast.ClassDef, env: Env, ctx: Context) -> Flow:
     if ctx.function == "<module>":
+        # What a class body defines is interpreted by itself.
         block([s for s in node.body if not isinstance(s, DEFINITIONS)], dict(env), ctx)
         return Flow(env)
     key = ("local class", id(node))
@@ -466,8 +468,6 @@ def _while(node: ast.While, env: Env, ctx: Context) -> Flow:
     return loops.run_while(node, env, ctx)
 
 
-# What a class body may define; each is interpreted by itself.
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 SIMPLE: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
     ast.Expr: _expression,
     ast.Assign: _assign,

@@ -136,7 +136,7 @@ def must_be_tensors(op: Op, name: str, arguments: Arguments) -> list[Tensor]:
         return []
     first = arguments.positional[0].value
     array = isinstance(first, NDArray)  # so it was declared; an array is not taken there
-    if not (array or first in (UNKNOWN, COMPARED)) or _types_at(op, 0, first) != {"T"}:
+    if not (array or first in (UNKNOWN, COMPARED)) or _types_at(op, 0) != {"T"}:
         return []
     reason = Reason(f"passed to `{name}`", arguments.node, None, Strength.INFERRED)
     return [Tensor(reason, "bool" if first is COMPARED else "unknown")]
@@ -374,7 +374,7 @@ def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
     for position, argument in enumerate(arguments.positional):
         held = _held(argument.value)
         if held is not None:
-            types = _types_at(op, position, argument.value) - NO_TENSOR
+            types = _types_at(op, position) - NO_TENSOR
             if types and types <= NUMBER_TYPES:
                 emit_read(
                     ctx,
@@ -409,7 +409,7 @@ def _held(value: Value) -> Tensor | None:
     return None
 
 
-def _types_at(op: Op, position: int, value: Value) -> set[str]:
+def _types_at(op: Op, position: int) -> set[str]:
     types: set[str] = set()
     for overload in op.overloads:
         slots = [p for p in overload.params if p.form in ("positional", "variadic")]

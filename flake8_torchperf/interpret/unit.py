@@ -38,6 +38,7 @@ from flake8_torchperf.sites.reads import asked_for
 from flake8_torchperf.sites.rounds import in_steps
 from flake8_torchperf.sites.steps import PREAMBLES, goes_through_data, makes_steps
 from flake8_torchperf.suspects.modulemap import FunctionInfo, FunctionNode
+from flake8_torchperf.suspects.walk import FUNCTIONS
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.environment import Env
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.sites.model import Heat
     from flake8_torchperf.suspects.modulemap import ModuleMap
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Nested functions interpreted for one outer function.
 MAX_NESTED = 60
 

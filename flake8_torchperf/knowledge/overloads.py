@@ -18,8 +18,6 @@ from functools import cache
 
 from flake8_torchperf.knowledge.returns import Return, TensorReturn, common_return, parse_return
 
-KEYWORD_KINDS = frozenset({"T", "Tl", "i", "b", "1", "0", "-", "f", "n", "s", "Y", "D", "Z", "x"})
-
 # How well an argument's kind suits a parameter's type: 3 exact, 2 by a conversion that torch makes,
 # 1 because one of the two is unknown. What is absent does not fit.
 _FITS: dict[tuple[str, str], int] = {

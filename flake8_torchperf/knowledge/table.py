@@ -133,21 +133,6 @@ class Op:
         return self.own_flags.union(*(overload.flags for overload in self.overloads))
 
     @property
-    def reads_host(self) -> bool:
-        """It reads the tensor's elements on the host."""
-        return "h" in self.flags
-
-    @property
-    def data_dependent(self) -> bool:
-        """torch.Tag.data_dependent_output."""
-        return "d" in self.flags
-
-    @property
-    def dynamic_shape(self) -> bool:
-        """torch.Tag.dynamic_output_shape: the shape of the result depends on the data."""
-        return "y" in self.flags
-
-    @property
     def pointwise(self) -> bool:
         """torch.Tag.pointwise."""
         return "p" in self.flags
@@ -176,11 +161,6 @@ class Op:
     def in_place(self) -> bool:
         """It changes its first tensor."""
         return "m" in self.flags
-
-    @property
-    def syncs_cuda(self) -> bool:
-        """It waits for the device, as the documentation or the supplement says; see `source`."""
-        return "s" in self.flags
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.parse import text as texts
-from flake8_torchperf.suspects.walk import children
+from flake8_torchperf.suspects.walk import FUNCTIONS, children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 Point: TypeAlias = "tuple[int, int]"
 Place: TypeAlias = "tuple[int, int, int, int]"
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # The end of a line after an opening bracket, and before a closing one or a dot.
 _WITHIN_BRACKETS = re.compile(r"(?<=[(\[{])\s*\n\s*|\s*\n\s*(?=[)\]}.])")
 

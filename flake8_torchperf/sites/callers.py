@@ -21,12 +21,11 @@ from flake8_torchperf.sites.steps import (
     of_pipeline,
     prepares,
 )
-from flake8_torchperf.suspects.walk import children, walk
+from flake8_torchperf.suspects.walk import FUNCTIONS, children, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 # Nodes of which a part runs more or less often than the whole.
 TELLING = (
     ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp,

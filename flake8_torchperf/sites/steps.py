@@ -9,13 +9,13 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.spelling import named_parameters
+from flake8_torchperf.suspects.spelling import is_name, named_parameters
 from flake8_torchperf.suspects.walk import children, once, put_children, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
-FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 # Functions that hold a whole program, and methods that hold the loop over steps.
 PREAMBLES = ("main", "_main", "cli")
 ENTRIES = ("__call__", "generate")
@@ -78,7 +78,7 @@ def _goes_backward(call: ast.Call) -> bool:
     """``loss.backward()``, ``scaler.scale(loss).backward()``, ``self.manual_backward(loss)``."""
     match call.func:
         case ast.Attribute(value=owner, attr="backward" | "manual_backward"):
-            inherited = isinstance(owner, ast.Call) and _names(owner.func, "super")
+            inherited = isinstance(owner, ast.Call) and is_name(owner.func, "super")
             return not inherited
     return False
 
@@ -89,7 +89,7 @@ def _runs_itself(info: FunctionInfo) -> bool:
     if info.owner is None or not arguments or info.name in EACH_STEP or shows_check(info):
         return False
     me = arguments[0].arg
-    calls = {id(call) for call in info.nodes.of(ast.Call) if _names(call.func, me)}
+    calls = {id(call) for call in info.nodes.of(ast.Call) if is_name(call.func, me)}
     return bool(calls) and any(
         id(inner) in calls
         for loop in info.nodes.of_any(ast.For, ast.While)
@@ -141,10 +141,6 @@ def shows_check(info: FunctionInfo) -> bool:
         isinstance(call.func, ast.Name) and call.func.id == "print"
         for call in info.nodes.of(ast.Call)
     )
-
-
-def _names(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def conducts(info: FunctionInfo) -> bool:
@@ -259,7 +255,7 @@ def _trains_within(loop: ast.For | ast.AsyncFor) -> bool:
         node = waiting.pop()
         if isinstance(node, ast.Attribute) and node.attr in TRAINING:
             return True
-        if not isinstance(node, (*FUNCTIONS, ast.For, ast.AsyncFor, ast.While)):
+        if not isinstance(node, (*SCOPES, ast.For, ast.AsyncFor, ast.While)):
             put_children(node, waiting)
     return False
 
@@ -314,7 +310,7 @@ def _hands_on(loop: ast.For) -> bool:
             if not bound.isdisjoint(given) and isinstance(node.value, MADE):
                 return True
             made |= bound
-        elif isinstance(node, ast.stmt) and not isinstance(node, FUNCTIONS):
+        elif isinstance(node, ast.stmt) and not isinstance(node, SCOPES):
             waiting.extend(reversed(children(node)))
     return False
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from flake8_torchperf.subject import MAX_PACKAGE_DEPTH
 from flake8_torchperf.suspects.host import HostNames
 from flake8_torchperf.suspects.records import empty_class, made_record
+from flake8_torchperf.suspects.spelling import is_name
 from flake8_torchperf.suspects.walk import Nodes
 
 if TYPE_CHECKING:
@@ -274,11 +275,6 @@ def record_import(
     return bound, stars
 
 
-def is_static(node: FunctionNode) -> bool:
-    """Is it a static method?"""
-    return any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
-
-
 def read_block(body: list[ast.stmt], module: ModuleMap) -> None:
     """Add to a module's map what statements at its top level define."""
     for statement in body:
@@ -389,20 +385,16 @@ def _record_writes(method: FunctionInfo, writers: Writers, setters: Writers) -> 
     me = arguments[0].arg
     nodes = method.nodes
     for attribute in nodes.of(ast.Attribute):
-        if isinstance(attribute.ctx, ast.Store) and _is_name(attribute.value, me):
+        if isinstance(attribute.ctx, ast.Store) and is_name(attribute.value, me):
             _note(writers, attribute.attr, method)
     for item in nodes.of(ast.Subscript):
         held = item.value
         if not isinstance(item.ctx, ast.Store) or not isinstance(held, ast.Attribute):
             continue
-        if _is_name(held.value, me):
+        if is_name(held.value, me):
             _note(writers, held.attr, method)
     for call in nodes.of(ast.Call):
         _record_call(call, me, method, writers, setters)
-
-
-def _is_name(node: ast.expr, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
 
 
 def _record_call(
@@ -413,16 +405,16 @@ def _record_call(
     if isinstance(func, ast.Attribute):
         owner = func.value
         held = _held(owner) if func.attr in FILLING else owner
-        if isinstance(held, ast.Attribute) and _is_name(held.value, me):
+        if isinstance(held, ast.Attribute) and is_name(held.value, me):
             if func.attr in FILLING:
                 _note(writers, held.attr, method)
-        elif _is_name(owner, me):
+        elif is_name(owner, me):
             attr = _text(call.args[0]) if call.args else ""
             if not attr and call.keywords and call.keywords[0].arg == "name":
                 attr = _text(call.keywords[0].value)
             if attr or func.attr in REGISTERING:
                 _note(setters, attr or ANY, method)
-    elif _is_name(func, "setattr") and len(call.args) > 1 and _is_name(call.args[0], me):
+    elif is_name(func, "setattr") and len(call.args) > 1 and is_name(call.args[0], me):
         _note(setters, _text(call.args[1]) or ANY, method)
 
 

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.suspects.host import GOING_THROUGH, HostNames, holder, surely_host
-from flake8_torchperf.suspects.walk import Nodes
+from flake8_torchperf.suspects.walk import DEFINITIONS, Nodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
@@ -153,9 +153,6 @@ def module_level(module: ModuleMap) -> Nodes:
         inner = statement.body if isinstance(statement, ast.ClassDef) else [statement]
         statements.extend(s for s in inner if not isinstance(s, DEFINITIONS))
     return Nodes(statements)
-
-
-DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:

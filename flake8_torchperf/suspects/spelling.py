@@ -23,6 +23,11 @@ def dotted_name(node: ast.expr) -> str:
     return ".".join(reversed(parts))
 
 
+def is_name(node: ast.expr, name: str) -> bool:
+    """Is it this name and nothing else?"""
+    return isinstance(node, ast.Name) and node.id == name
+
+
 def spelled(node: ast.expr) -> str:
     """The text of an expression: what `ast.unparse` gives, sooner for ``self.x.y``."""
     return dotted_name(node) or ast.unparse(node)

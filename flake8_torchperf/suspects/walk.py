@@ -22,6 +22,8 @@ LEAVES = frozenset((
     "returns", "type_params", "conversion", "is_async", "level", "module", "simple", "rest",
     "kwd_attrs", "str", "tag", "type_ignores", "asname",
 ))  # fmt: skip
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 # Types without any node below that is evaluated.
 PLAIN = frozenset((ast.Constant, ast.Name, ast.Global, ast.Nonlocal, ast.MatchSingleton))
 _FIELDS: dict[type[ast.AST], tuple[str, ...]] = dict.fromkeys(PLAIN, ())
@@ -48,17 +50,6 @@ def walk(roots: Sequence[ast.AST]) -> list[ast.AST]:
     for node in found:  # grows while it is read
         if type(node) not in PLAIN:
             put_children(node, found)
-    return found
-
-
-def walk_backwards(roots: Sequence[ast.AST]) -> list[ast.AST]:
-    """The same nodes, depth first, the last one of each level first."""
-    found: list[ast.AST] = []
-    waiting = list(roots)
-    while waiting:
-        node = waiting.pop()
-        found.append(node)
-        put_children(node, waiting)
     return found
 
 
