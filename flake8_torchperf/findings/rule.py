@@ -46,7 +46,8 @@ class Match:
 class Rule:
     """The part of a page that linting needs.
 
-    ``instead`` maps an operation, a trait, a glob of operations or "default" to the advice.
+    ``instead`` maps an operation with a trait ("max+bounded"), an operation, a trait, a glob of
+    operations or "default" to the advice.
     """
 
     code: str
@@ -63,6 +64,10 @@ class Rule:
 
     def advice(self, operation: str, traits: Collection[str] = ()) -> str:
         """What to write instead of ``operation``; the order of ``instead`` decides among traits."""
+        for key, advice in self.instead.items():
+            head, plus, trait = key.partition("+")
+            if plus and head == operation and trait in traits:
+                return advice
         exact = self.instead.get(operation)
         if exact is not None:
             return exact

@@ -7,7 +7,6 @@ its own. Must not know statements.
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret import (
@@ -17,10 +16,11 @@ from flake8_torchperf.interpret import (
     containers,
     einops_calls,
     operators,
+    reductions,
 )
-from flake8_torchperf.interpret.arguments import Argument, Arguments
+from flake8_torchperf.interpret.arguments import Arguments
 from flake8_torchperf.interpret.contexts import HOST_ONLY
-from flake8_torchperf.interpret.emit import TAKEN_FOR_A_NUMBER, emit, emit_read, looked_at
+from flake8_torchperf.interpret.emit import TAKEN_FOR_A_NUMBER, emit_read, looked_at
 from flake8_torchperf.interpret.iteration import KEPT, element_of, paired, unpack_reads
 from flake8_torchperf.interpret.operators import formatted, held_tensor
 from flake8_torchperf.interpret.values import (
@@ -63,7 +63,6 @@ CONVERSIONS = {
     "float": "float", "int": "int", "bool": "bool", "complex": "complex", "round": "number",
     "index": "int",
 }  # fmt: skip
-REDUCTIONS = {"max", "min", "sum", "any", "all", "sorted"}
 LOG_CALLS = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
 
 
@@ -71,8 +70,8 @@ def call_builtin(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
     """Call one of Python's built-in functions or types."""
     if name in CONVERSIONS and name != "index":
         return _number(name, arguments, ctx)
-    if name in REDUCTIONS:
-        return _reduction(name, arguments, env, ctx)
+    if name in reductions.REDUCTIONS:
+        return reductions.reduction(name, arguments, env, ctx)
     handler = BUILTINS.get(name)
     if handler is not None:
         return handler(arguments, env, ctx)
@@ -110,68 +109,6 @@ def _meant(value: Value, name: str) -> Value:
     tensors = [o for o in value.options if isinstance(o, Tensor)]
     same = all(isinstance(o, Scalar) and o.kind == CONVERSIONS[name] for o in others)
     return weaken(tensors[0]) if tensors and same else value
-
-
-def _reduction(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """``max(a, b)`` compares with ``<`` and asks for truth; ``sum`` alone stays on the device."""
-    values = [a.value for a in arguments.positional]
-    if len(values) == 1:
-        return _reduce_one(name, values[0], arguments, env, ctx)
-    if name in ("max", "min") and len(values) > 1:
-        held = [t for t in map(tensor_of, values) if t is not None]
-        reads = [t for t in held if t.device != "host"]
-        if reads:
-            first = next(
-                a
-                for a in arguments.positional
-                if tensor_of(a.value) is reads[0] or tensor_of(a.value) == reads[0]
-            )
-            emit(
-                ctx,
-                SiteKind.HOST_REDUCTION,
-                name,
-                arguments.node,
-                reads[0],
-                operand_node=first.node,
-            )
-        return join_all(values)
-    if name == "sum" and values:
-        return containers.summed(values[0], values[1])
-    return join_all(values) if name in ("max", "min") else UNKNOWN
-
-
-def _reduce_one(name: str, value: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    node = arguments.positional[0].node
-    over = tensor_of(value)
-    element = element_of(value)
-    held = over or tensor_of(element)
-    key = arguments.keywords.get("key")
-    if key is not None:
-        # What is compared is what the key function returns.
-        held = tensor_of(calls.apply(key.value, containers.single(arguments, element), env, ctx))
-    if name == "sum" and over is None:
-        return containers.summed(value, NUMBER)
-    if held is not None and held.device != "host" and not _single(value):
-        emit(ctx, SiteKind.HOST_REDUCTION, name, arguments.node, held, operand_node=node)
-    match name:
-        case "any" | "all":
-            return BOOL
-        case "sorted":
-            return Sequence("list", element)
-    return element
-
-
-def ordered(
-    owner: Sequence, node: ast.expr | None, arguments: Arguments, env: Env, ctx: Context
-) -> None:
-    """``values.sort()`` compares as ``sorted(values)`` does."""
-    if node is not None:
-        given = replace(arguments, positional=(Argument(node, owner),))
-        _reduce_one("sorted", owner, given, env, ctx)
-
-
-def _single(value: Value) -> bool:
-    return isinstance(value, Sequence) and value.items is not None and len(value.items) == 1
 
 
 def _text(operation: str) -> Callable[[Arguments, Env, Context], Value]:

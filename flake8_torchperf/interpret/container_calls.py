@@ -10,7 +10,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import builtin_calls, classes, expressions, subscripts, targets
+from flake8_torchperf.interpret import classes, expressions, reductions, subscripts, targets
 from flake8_torchperf.interpret.environment import Env, path_of
 from flake8_torchperf.interpret.iteration import element_of
 from flake8_torchperf.interpret.operators import formatted, sought
@@ -111,7 +111,7 @@ def _sequence(
         case "items":
             return UNKNOWN
         case "sort":
-            builtin_calls.ordered(owner, node, arguments, env, ctx)
+            reductions.ordered(owner, node, arguments, env, ctx)
             return NONE
         case "clear" | "reverse":
             return NONE

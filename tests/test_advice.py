@@ -1,0 +1,37 @@
+"""What a message offers instead has to fit the place: it works there, and means the same."""
+
+from __future__ import annotations
+
+import pytest
+from linting import ALL, findings, program
+
+
+def advice(line: str, given: str = "x: Tensor, ts: list[Tensor], n: int, eps") -> list[str]:
+    """The messages of one line, cut to what comes after why it is hot."""
+    source = program(f"def f({given}):\n    {line}\n")
+    return [found.partition(": ")[2].rpartition(" given: ")[2] for found in findings(source, ALL)]
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("return max(x.abs().max(), eps)", "t.clamp(min=bound)"),
+        ("return max(x.sum(), 1)", "t.clamp(min=bound)"),
+        ("return max(n, x.sum(), x.mean())", "t.clamp(min=bound)"),
+        ("return max([x.mean(), 1.0])", "t.clamp(min=bound)"),
+        ("return min(1.0, x.norm())", "t.clamp(max=bound)"),
+        ("return max(x.mean(), x.sum())", "torch.stack(...).max()"),
+        ("return min(ts)", "torch.stack(...).min()"),
+        ("return max(ts, key=None)", "torch.stack(...).max()"),
+        ("return max(ts, key=lambda t: t.norm())", "torch.stack(keys).argmax()"),
+        ("return min(ts, key=torch.sum)", "torch.stack(keys).argmin()"),
+        ("return max(x, ts[0], key=lambda t: t.norm())", "torch.stack(keys).argmax()"),
+        ("return sorted(ts, key=lambda t: t.mean())", "torch.stack(keys).argsort()"),
+        ("ts.sort(key=lambda t: t.mean())", "torch.stack(keys).argsort()"),
+        ("return sorted(ts)", "torch.stack(...).sort()"),
+    ],
+)
+def test_reductions(line: str, offered: str) -> None:
+    """``torch.stack`` takes no numbers, and of keys the largest is not what was asked for."""
+    (found,) = advice(line)
+    assert offered in found
