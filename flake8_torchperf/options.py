@@ -231,14 +231,10 @@ def _listed(option: str, value: object, example: str) -> tuple[str, ...]:
 def _globs(option: str, value: object) -> tuple[str, ...]:
     patterns = _listed(option, value, '["execute_model", "Engine.*"]')
     if patterns:
-        from flake8_torchperf.findings.globs import is_name_glob  # few people name any
+        from flake8_torchperf.findings.globs import problem_with  # few people name any
 
-        for pattern in patterns:
-            if not is_name_glob(pattern):
-                raise OptionError(
-                    f"{option}: {pattern!r} is not a function name or glob; "
-                    "write for example execute_model or Engine.*"
-                )
+        for problem in filter(None, map(problem_with, patterns)):
+            raise OptionError(f"{option}: {problem}")
     return patterns
 
 

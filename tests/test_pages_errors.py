@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from linting import ALL
 
 from flake8_torchperf.findings import catalogue as catalogue_module
+from flake8_torchperf.findings import vocabulary
 from flake8_torchperf.findings.catalogue import (
     CatalogueError,
     PageError,
@@ -16,6 +20,10 @@ from flake8_torchperf.findings.catalogue import (
     pages_folder,
 )
 from flake8_torchperf.findings.documentation import expected_findings
+from flake8_torchperf.findings.page import PageText, read_text
+from flake8_torchperf.findings.vocabulary import check_words
+from flake8_torchperf.interpret.unit import Unit
+from flake8_torchperf.pipeline import lint
 from flake8_torchperf.sites.model import SiteKind
 
 PAGE = """\
@@ -112,7 +120,11 @@ def test_a_rule_that_only_declares_hot_functions(folder: Path) -> None:
 MISTAKES = [
     ('code = "TPF701"', 'code = "ABC701"', "2: 'ABC701' is no code; write TPF and three digits"),
     ('code = "TPF701"', 'code = "TPF7"', "2: 'TPF7' is no code; write TPF and three digits"),
-    ('code = "TPF701"', 'code = "TPF101"', "2: TPF101 is kept for the plugin's own rules; take"),
+    (
+        'code = "TPF701"',
+        'code = "TPF101"',
+        "2: TPF101 is kept for the plugin's own rules; take TPF700-TPF899 or TPF901-TPF999",
+    ),
     ('code = "TPF701"', 'code = "TPF900"', "2: TPF900 is reserved for files that cannot be"),
     ('code = "TPF701"', "code = 701", "2: 'code' must be text in quotes"),
     ('code = "TPF701"', 'code = "TPF702"', "1: rename the file to TPF702-house-rule.md"),
@@ -129,6 +141,15 @@ MISTAKES = [
     ("{where}", "{where", "7: 'message': "),
     ("{where}", "{expression.node}", "7: unknown placeholder {expression.node} in 'message'"),
     ('hot = ["execute_model", "Engine.*"]', 'hot = "f"', "8: 'hot' must be a list of texts, such"),
+    ('"Engine.*"]', '"a b("]', "8: 'a b(' is not a function name or glob; write for example"),
+    ('"Engine.*"]', '"Engine.["]', "8: 'Engine.[' is not a function name or glob; write for"),
+    (
+        'operations = ["item"]',
+        'traits = ["to-devise"]',
+        "16: unknown trait 'to-devise'; did you mean 'to-device'?",
+    ),
+    ('operations = ["item"]', 'not_traits = ["zzz"]', "16: unknown trait 'zzz'; known are "),
+    ('heat = "loop"', 'traits = ["zzz"]', "20: unknown trait 'zzz'; known are "),
     ('default = "use the cache"\n', "", "10: [instead] needs the key 'default'"),
     ("keep {operand}", "keep {instead}", "12: unknown placeholder {instead} in 'item|float'"),
     ('kind = "HostRead"', 'kind = "HostReads"', "15: unknown kind 'HostReads'; did you mean 'Hos"),
@@ -187,6 +208,98 @@ def test_a_name_that_is_taken(folder: Path) -> None:
     assert load(folder, text, f"TPF701-{taken.name}.md") == (
         f"3: name {taken.name!r} is taken by {taken.path.name}; choose another"
     )
+
+
+def test_a_folder_given_twice_counts_once(folder: Path) -> None:
+    (folder / "TPF701-house-rule.md").write_text(PAGE, encoding="utf-8")
+    (folder / "link").symlink_to(folder)
+    twice = load_catalogue((folder, folder / "link"))
+    assert twice.rules == load_catalogue((folder,)).rules
+
+
+def test_our_own_pages_use_words_that_there_are() -> None:
+    for rule in load_catalogue().rules:
+        check_words(PageText(rule.path, read_text(rule.path)), rule)
+
+
+def traits_in(source: str) -> Iterator[ast.expr]:
+    """What the source of a module makes traits of: texts, and names of texts."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="mark"), args=[ast.expr() as value]):
+                yield value
+            case ast.Call(func=ast.Attribute(attr="add", value=ast.Name("traits")), args=[value]):
+                yield value
+            case ast.keyword(arg="traits", value=value):
+                yield value
+            case ast.Assign(targets=[ast.Name("traits")], value=value):
+                yield value
+            case ast.AugAssign(target=ast.Name("traits"), value=value):
+                yield value
+            case ast.Compare(ops=[ast.In() | ast.NotIn()], comparators=[asked]):
+                if ast.unparse(asked).rpartition(".")[2] == "traits":
+                    yield node.left
+            case ast.Call(func=ast.Name("Mark"), args=[ast.expr() as value, _]):
+                yield value
+
+
+def texts_of(value: ast.AST, named: dict[str, str]) -> Iterator[str]:
+    """The texts in an expression, those with names too, but not what it chooses by."""
+    match value:
+        case ast.Constant(value=str(text)):
+            yield text
+        case ast.Name(name) | ast.Attribute(attr=name) if name in named:
+            yield named[name]
+        case ast.IfExp():
+            yield from texts_of(value.body, named)
+            yield from texts_of(value.orelse, named)
+        case ast.Compare():
+            pass
+        case _:
+            for part in ast.iter_child_nodes(value):
+                yield from texts_of(part, named)
+
+
+def test_no_trait_that_the_interpreter_gives_is_missing() -> None:
+    package = Path(vocabulary.__file__).parents[1]
+    folders = ("interpret", "sites", "suspects")
+    sources = [
+        path.read_text("utf-8") for name in folders for path in (package / name).glob("*.py")
+    ]
+    named = {
+        target.id: node.value.value
+        for source in sources
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)
+        for target in node.targets
+        if isinstance(target, ast.Name) and isinstance(node.value.value, str)
+    }
+    given = {
+        text
+        for source in sources
+        for value in traits_in(source)
+        for text in texts_of(value, named)
+        if not text.endswith("-")  # "from-" is continued
+    }
+    assert {"to-device", "compiled", "opaque-body", "except-block", "over-compiled"} <= given
+    assert given <= vocabulary.TRAITS
+
+
+def test_no_trait_that_a_site_has_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some traits come from functions, which the test above does not follow."""
+    found: set[str] = set()
+
+    def report(unit: Unit, catalogue: object, options: object) -> list[object]:
+        found.update(trait for site in unit.sites for trait in site.traits)
+        return []
+
+    monkeypatch.setattr("flake8_torchperf.findings.report.report", report)
+    for rule in load_catalogue().rules:
+        lint(PageText(rule.path, read_text(rule.path)).body.split("```")[1][6:], "a.py", ALL)
+    for path in Path(__file__).parents[1].glob("fixtures/*/before.py"):
+        lint(path.read_text(encoding="utf-8"), "a.py", ALL)
+    assert {"compiled", "from-python", "non-blocking", "to-host"} <= found
+    assert found <= vocabulary.TRAITS
 
 
 def test_not_utf8(folder: Path) -> None:

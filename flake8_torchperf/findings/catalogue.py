@@ -61,7 +61,8 @@ def load_catalogue(extra_dirs: tuple[Path, ...] = ()) -> Catalogue:
     end, so that a mistake is told when the linter starts and not when somebody asks for help.
     """
     rules = [read_rule(text, own=True) for text in _texts(pages_folder())]
-    rules += [rule for folder in extra_dirs for rule in _repository_rules(folder)]
+    folders = {folder.resolve(): folder for folder in reversed(extra_dirs)}  # one given twice
+    rules += [rule for folder in folders.values() for rule in _repository_rules(folder)]
     rules.sort(key=lambda rule: rule.code)
     _check_unique(rules)
     return index(rules)
@@ -69,10 +70,12 @@ def load_catalogue(extra_dirs: tuple[Path, ...] = ()) -> Catalogue:
 
 def _repository_rules(folder: Path) -> list[Rule]:
     from flake8_torchperf.findings.documentation import parse_documentation
+    from flake8_torchperf.findings.vocabulary import check_words
 
     rules = []
     for text in _texts(folder):
         rule = read_rule(text, own=False)
+        check_words(text, rule)
         parse_documentation(text, rule)
         rules.append(rule)
     return rules

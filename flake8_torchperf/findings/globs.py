@@ -1,4 +1,4 @@
-"""Globs over function names: a text in, whether one could ever match out.
+"""Globs over function names: a text in, what is wrong with it out.
 
 What fnmatch understands and a qualified name can hold. Must not know where the glob was written.
 """
@@ -13,7 +13,15 @@ _CHARACTERS = r"[\w.*?\[\]!-]+"
 _WILD = r"\[!?\]?[^\]]*\]|[*?]"
 
 
-def is_name_glob(pattern: str) -> bool:
+def problem_with(pattern: str) -> str:
+    """What to tell the person who wrote the glob; "" where a function's name can match."""
+    if _can_match(pattern):
+        return ""
+    advice = "write for example execute_model or Engine.*"
+    return f"{pattern!r} is not a function name or glob; {advice}"
+
+
+def _can_match(pattern: str) -> bool:
     """Can a dotted name match? A number can not, nor can a bracket that nothing closes."""
     if not re.fullmatch(_CHARACTERS, pattern):
         return False

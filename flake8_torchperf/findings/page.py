@@ -161,7 +161,7 @@ def read_text(path: Path) -> str:
 def read_rule(text: PageText, own: bool) -> Rule:
     """Check the head of a page and make its `Rule`. Raises `PageError`.
 
-    ``own`` is False for a page of the user's repository: its code must then be in TPF700-TPF999.
+    ``own`` is False for a page of the user's repository: its code must then be TPF700 or above.
     """
     data = text.toml(text.head, 2)
     check_keys(text, data, HEAD_KEYS)
@@ -246,7 +246,7 @@ def _code(text: PageText, own: bool, code: str) -> str:
         problem = f"{RESERVED} is reserved for files that cannot be analysed; take another"
         raise text.error(problem, "code")
     if not own and code[3] not in "789":
-        problem = f"{code} is kept for the plugin's own rules; take one of TPF700 to TPF999"
+        problem = f"{code} is kept for the plugin's own rules; take TPF700-TPF899 or TPF901-TPF999"
         raise text.error(problem, "code")
     return code
 

@@ -1,0 +1,43 @@
+"""The words that a rule page may use of sites, beside the keys that `page` checks.
+
+Enters a page with its `Rule`; leaves a `PageError` at the first word that no site will ever have.
+Operations are left alone: most are names of torch's, and of the rest there is no list.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.globs import problem_with
+from flake8_torchperf.findings.page import PageText, nearest
+from flake8_torchperf.suspects.compiled import SWITCHES
+
+if TYPE_CHECKING:
+    from flake8_torchperf.findings.rule import Rule
+
+# Every trait that the interpreter gives a site; tests/test_pages_errors.py looks through it.
+_OF_COPIES = ("to-device", "to-host", "non-blocking", "pinned", "pageable", "kept", "scalar",
+              "varying", "from-factory", "from-numpy", "from-python", "host-only")  # fmt: skip
+_OF_CODE = ("compiled", "fullgraph", "vmap", *SWITCHES)
+_OF_COMPILING = ("compiled-inside", "over-compiled", "row-by-row", "loop", "step", "number",
+                 "append", "counter", "global", "leak")  # fmt: skip
+_OF_TRAINING = ("no-pin", "no-workers", "option")
+# Where it stands, and how its tensor is known.
+_OF_PLACES = ("as-array", "as-declared", "as-named", "bounded", "compiling-guard", "default-device",
+              "error-message", "except-block", "fallback", "given-away", "lambda", "made-text",
+              "message", "no-gradients", "opaque-body", "syncs", "traced", "waited-for",
+              "where waiting is asked for")  # fmt: skip
+TRAITS = frozenset((*_OF_COPIES, *_OF_CODE, *_OF_COMPILING, *_OF_TRAINING, *_OF_PLACES))
+
+
+def check_words(text: PageText, rule: Rule) -> None:
+    """Object to a trait that there is not, and to a glob that no function's name can match."""
+    for glob in rule.hot:
+        problem = problem_with(glob)
+        if problem:
+            raise text.error(problem, "hot")
+    for index, match in enumerate(rule.matches):
+        for key, traits in (("traits", match.traits), ("not_traits", match.not_traits)):
+            for trait in sorted(traits - TRAITS):
+                problem = f"unknown trait {trait!r}{nearest(trait, sorted(TRAITS))}"
+                raise text.error(problem, key, "match", index)
