@@ -7,8 +7,8 @@
 
 The packages are the wheels of the versions in ecosystem.json, fetched by pip and unpacked, not
 installed. Every file is linted at the default scope as flake8 would; an error of the plugin ends
-the run with its traceback. Files that do not say "torch" are analysed all the same, past the gate
-that spares them in daily use, and must have no findings.
+the run with its traceback. Files that say nothing of torch, as the plugin asks it of them, are
+analysed all the same, past the gate that spares them in daily use, and must have no findings.
 """
 
 from __future__ import annotations
@@ -132,6 +132,7 @@ def _lint_all(sources: Iterator[tuple[str, bytes]], jobs: int) -> list[File]:
 def lint_file(source: tuple[str, bytes]) -> File:
     """Lint one file as flake8 hands it over."""
     from flake8_torchperf.plugin import TorchPerfPlugin
+    from flake8_torchperf.subject import concerns
 
     os.environ["TORCHPERF_DEBUG"] = "1"  # errors are raised instead of reported
     name, content = source
@@ -144,7 +145,7 @@ def lint_file(source: tuple[str, bytes]) -> File:
     except (SyntaxError, ValueError, RecursionError, LookupError):
         return File(name, parsed=False)
     lines = list(io.StringIO(text))
-    has_torch = any("torch" in line for line in lines)
+    has_torch = concerns(lines, name)
     try:
         if has_torch:
             rows = [row[:3] for row in TorchPerfPlugin(tree, lines, name).run()]
@@ -157,7 +158,7 @@ def lint_file(source: tuple[str, bytes]) -> File:
 
 
 def _past_the_gate(tree: ast.Module, lines: Sequence[str], name: str) -> Rows:
-    """Analyse what the plugin leaves out at once, since it never says "torch"."""
+    """Analyse what the plugin leaves out at once, since it says nothing of torch."""
     from flake8_torchperf.options import Options
     from flake8_torchperf.pipeline import lint_tree
 

@@ -13,12 +13,15 @@ import ast
 import importlib
 import sys
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+# CPU seconds by stage.
+Spent: TypeAlias = "defaultdict[str, float]"
 
 # The functions that a stage starts in, by module.
 STAGES = {
@@ -57,7 +60,7 @@ REST = "rest"
 class Clock:
     """CPU seconds per stage; the innermost stage that runs gets the time."""
 
-    spent: Counter[str] = field(default_factory=Counter)
+    spent: Spent = field(default_factory=lambda: defaultdict(float))
     running: list[str] = field(default_factory=lambda: [REST])
     since: float = field(default_factory=time.process_time)
 
@@ -100,15 +103,16 @@ def python_files(paths: Sequence[Path], every: int) -> Iterator[Path]:
     yield from found[::every]
 
 
-def run(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path, Counter[str]], int]:
+def run(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path, Spent], int]:
     """Lint every file; the time per file and stage, and the number of findings."""
     from flake8_torchperf import pipeline
     from flake8_torchperf.interpret.project import split_lines
     from flake8_torchperf.options import SCOPES, Options
+    from flake8_torchperf.subject import concerns
 
     install(clock)
     options = Options(scope=SCOPES[scope])
-    taken: dict[Path, Counter[str]] = {}
+    taken: dict[Path, Spent] = {}
     findings = 0
     for file in files:
         text = file.read_bytes().decode("utf-8-sig", errors="replace")
@@ -117,31 +121,30 @@ def run(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path, Cou
             tree = ast.parse(text)
         except (SyntaxError, ValueError):
             continue
-        clock.spent, clock.since = Counter(), time.process_time()
-        if any("torch" in line for line in lines):
+        clock.spent, clock.since = defaultdict(float), time.process_time()
+        if concerns(lines, str(file)):
             findings += len(pipeline.lint_tree(tree, lines, str(file), options))
         clock.turn()
         taken[file] = clock.spent
     return taken, findings
 
 
-def report(taken: dict[Path, Counter[str]], findings: int, shown: int) -> None:
+def report(taken: dict[Path, Spent], findings: int, shown: int) -> None:
     """Print a line per stage, and one for each of the dearest files."""
-    total: Counter[str] = Counter()
-    for spent in taken.values():
-        total.update(spent)
+    stages = (*STAGES, REST)
+    total = {stage: sum(spent[stage] for spent in taken.values()) for stage in stages}
     whole = sum(total.values())
     lines = sum(file.read_bytes().count(b"\n") for file in taken)
     print(f"{len(taken)} files, {lines} lines, {findings} findings, {whole:.2f} CPU s")
-    for stage in (*STAGES, REST):
+    for stage in stages:
         share, each = total[stage] / whole, 1e6 * total[stage] / max(1, lines)
         print(f"  {stage:12}{total[stage]:8.3f} s {share:6.1%} {each:8.1f} us a line")
     print(f"the {shown} dearest files, CPU ms:")
     dearest = sorted(taken, key=lambda file: -sum(taken[file].values()))[:shown]
-    print("  " + "".join(f"{stage:>11}" for stage in ("all", *STAGES, REST)))
+    print("  " + "".join(f"{stage:>11}" for stage in ("all", *stages)))
     for file in dearest:
         spent = taken[file]
-        cells = (sum(spent.values()), *(spent[stage] for stage in (*STAGES, REST)))
+        cells = (sum(spent.values()), *(spent[stage] for stage in stages))
         print("  " + "".join(f"{1000 * cell:11.1f}" for cell in cells), f" {file}")
 
 
