@@ -337,7 +337,7 @@ def test_a_library_that_is_chosen_by_what_it_is_given() -> None:
     )
 
 
-def test_what_is_loaded_to_the_host_lies_there():
+def test_what_is_loaded_to_the_host_lies_there() -> None:
     check(
         """
         def f(path, device):
@@ -348,6 +348,60 @@ def test_what_is_loaded_to_the_host_lies_there():
             scale = torch.load(path, map_location=device)
             scale = scale.detach().item()  # TPF101
             return mean, there.detach().item(), scale
+        """,
+        ALL,
+    )
+
+
+def test_what_a_checkpoint_on_the_host_holds_lies_there_until_it_is_moved() -> None:
+    check(
+        """
+        def compared(p, q, device):
+            x = torch.load(p, map_location="cpu")
+            y = torch.load(q, map_location=torch.device("cpu"), weights_only=True)
+            for k, v in x.items():
+                if torch.isnan(v).any():
+                    print(k, v)
+                print((x[k] - y[k]).abs().max().item(), torch.allclose(x[k], y[k]))
+            for k in x:
+                if (x[k] != y.get(k)).any():
+                    print(k)
+            model = x["model"]
+            for v in model.values():
+                if isinstance(v, Tensor) and v.sum() > 3:
+                    raise ValueError(f"{v}")
+            for name in model.keys():
+                if model[name]["mean"].sum() > 3 or len(model[name]) > 2:
+                    print(name)
+            first, second = x["pair"]
+            if first.any() or second:
+                print(float(first))
+            moved = x["weight"].to("cuda")
+            if moved.any():  # TPF301
+                print(model["bias"].cuda().sum().item())  # TPF101
+        """,
+        ALL,
+    )
+
+
+def test_distributions_of_numbers_and_of_what_lies_on_the_host() -> None:
+    check(
+        """
+        from torch.distributions import Beta, Categorical, Dirichlet, Independent, Normal
+
+        def train_step(batch: Tensor, alpha: float):
+            lam = torch.distributions.Beta(alpha, alpha, validate_args=False).sample().item()
+            half = Normal(torch.zeros(3), 1.0)
+            if half.sample((2,)).max() > 1 or half.mean.any() or half.expand((4, 3)).sample().any():
+                lam = 0.0
+            if Independent(half, 1).rsample()[0] > 1 or Dirichlet(torch.ones(3)).sample()[0] > 0.5:
+                lam = float(half.entropy().sum())
+            return batch * lam, (batch * Beta(2, 3).sample().to(batch.device)).sum().item()  # TPF101
+
+        def chosen(logits: Tensor, scale: float):
+            if Categorical(logits=logits).sample().sum() > 3:  # TPF301
+                return Normal(0.0, logits).sample().sum().item()  # TPF101
+            return Normal(logits.mean(), scale).mean.item()  # TPF101
         """,
         ALL,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import classes, expressions
+from flake8_torchperf.interpret import classes, expressions, loaded
 from flake8_torchperf.interpret.environment import Env, path_of
 from flake8_torchperf.interpret.lineage import find_method
 from flake8_torchperf.interpret.moves import EMPTY
@@ -17,6 +17,7 @@ from flake8_torchperf.interpret.types import DTYPES
 from flake8_torchperf.interpret.values import (
     BATCH,
     BOOL,
+    LOADED_TENSOR,
     NONE,
     SHAPE,
     STR,
@@ -93,6 +94,8 @@ def attribute_of(owner: Value, name: str, node: ast.Attribute | None, ctx: Conte
             return Scalar("str") if name == "type" else UNKNOWN
         case Opaque(what="host batch"):
             return UNKNOWN if name in MOVES else host_batch_item(node)
+        case Opaque(what="loaded on the host"):
+            return loaded.member(name, tensor_attribute(LOADED_TENSOR, name, node, ctx))
         case Function():
             return BoundMethod(owner, name)
     if name == "saved_tensors":

@@ -21,6 +21,7 @@ from flake8_torchperf.interpret import (
     expressions,
     functions,
     handed,
+    loaded,
     moves,
     tensor_calls,
     torch_calls,
@@ -235,6 +236,8 @@ def _method(
             return container_calls.call_method(owner, callee.node, name, arguments, env, ctx)
         case Instance():
             return classes.call_torch_method(owner, name, arguments, ctx)
+        case Opaque(what="loaded on the host"):
+            return loaded.call_method(name)
         case NDArray():
             looked_at(owner, name, arguments.node, ctx)
             return container_calls.ndarray_method(name)

@@ -10,11 +10,10 @@ from dataclasses import replace
 from inspect import cleandoc
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import attributes, expressions, functions, training
+from flake8_torchperf.interpret import attributes, expressions, functions, holders, training
 from flake8_torchperf.interpret.annotations import annotated, record_fields, record_kind
 from flake8_torchperf.interpret.arguments import Arguments, kinds
 from flake8_torchperf.interpret.docstrings import documented
-from flake8_torchperf.interpret.holders import HOLDERS, module_holder
 from flake8_torchperf.interpret.lineage import (
     find_method,
     kind_of_instance,
@@ -72,7 +71,7 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
     """``owner.name``."""
     machine = ctx.machine
     if owner.info is None:
-        return _torch_attribute(owner.name, name, ctx)
+        return holders.given_by(owner, _torch_attribute(owner.name, name, ctx))
     method = find_method(owner.info, name, machine)
     if method is not None:
         return _bound(method, owner, ctx)
@@ -324,13 +323,15 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     reason = Reason(f"`{name}` makes it", arguments.node)
     if found.kind in ("tensor", "parameter"):
         return instance_of(found.qualified, reason)
-    if found.qualified in HOLDERS:
-        return module_holder(found.qualified, arguments)
+    if found.qualified in holders.HOLDERS:
+        return holders.module_holder(found.qualified, arguments)
     made = instance_of(found.qualified, reason)
     if found.qualified == training.LOADER and isinstance(made, Instance):
         data = arguments.value(0, "dataset")
         kind = kind_of_instance(data, ctx.machine) if isinstance(data, Instance) else ""
         return training.loader(made, arguments, ctx, kind)
+    if found.kind == "distribution":
+        return holders.distribution(made, arguments)
     if found.kind == "optimizer":
         training.optimizer(arguments, ctx)
     if isinstance(made, Instance) and _is_asked(arguments, "return_indices"):
@@ -438,7 +439,7 @@ def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Con
     value = value_of_return(op.resolve(positional, keywords), reason, arguments.tensors())
     if isinstance(value, Instance) and value.name == owner.name:
         return owner
-    return value
+    return holders.given_by(owner, value)
 
 
 def module_iteration(name: str, node: ast.AST) -> Value:

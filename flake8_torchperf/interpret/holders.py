@@ -1,21 +1,26 @@
-"""What holds modules and parameters: torch's lists, dicts and rows of them.
+"""What holds modules and parameters: torch's lists, dicts, rows of them, and distributions.
 
-Enters the name of a container of torch's and what it was given; leaves the value of one. Must not
-know calls or statements.
+Enters the name of a class of torch's and what it was given; leaves the value of one. Must not know
+calls or statements.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.interpret.iteration import element_of, paired
 from flake8_torchperf.interpret.types import MODULE_HOLDERS
 from flake8_torchperf.interpret.values import (
+    NUMBER_KINDS,
     STR,
     UNKNOWN,
+    BoundMethod,
     Instance,
     Mapping_,
+    Scalar,
     Sequence,
+    Tensor,
     Value,
     join_all,
 )
@@ -53,3 +58,41 @@ def _row(arguments: Arguments, given: Value) -> Sequence | None:
     if not modules or UNKNOWN in modules:
         return None
     return Sequence("list", join_all(modules), None if arguments.open else tuple(modules))
+
+
+# The fact of a distribution whose parameters lie on the host, and so does all that it gives.
+_ON_HOST = "of the host"
+
+
+def distribution(made: Value, arguments: Arguments) -> Value:
+    """``Beta(0.2, 0.2)``, ``Normal(torch.zeros(3), 1)``: of numbers it makes tensors on the host.
+
+    So does `torch.distributions.utils.broadcast_all`; tensors stay where they are.
+    """
+    given = [a.value for a in arguments.positional]
+    given += [a.value for name, a in arguments.keywords.items() if name != "validate_args"]
+    if not isinstance(made, Instance) or arguments.open or not given:
+        return made
+    if not all(map(_lies_on_host, given)):
+        return made
+    return replace(made, facts=made.facts | {_ON_HOST})
+
+
+def _lies_on_host(value: Value) -> bool:
+    match value:
+        case Scalar(kind=kind):
+            return kind in NUMBER_KINDS
+        case Tensor(device=device):
+            return device == "host"
+        case Instance(facts=facts):
+            return _ON_HOST in facts
+    return False
+
+
+def given_by(owner: Instance, value: Value) -> Value:
+    """What one of torch's objects gives: on the host where all that it is made of is."""
+    if isinstance(value, BoundMethod):
+        return replace(value, owner=owner)
+    if isinstance(value, Tensor) and _ON_HOST in owner.facts:
+        return replace(value, device="host")
+    return value

@@ -15,6 +15,7 @@ from flake8_torchperf.interpret.parameters import parameters_of
 from flake8_torchperf.interpret.ranks import ranked
 from flake8_torchperf.interpret.values import (
     BATCH,
+    LOADED,
     NDARRAY,
     STR,
     UNKNOWN,
@@ -24,6 +25,7 @@ from flake8_torchperf.interpret.values import (
     Mapping_,
     NDArray,
     NoneValue,
+    Opaque,
     Reason,
     Scalar,
     Sequence,
@@ -54,6 +56,8 @@ def element_of(value: Value) -> Value:
             return key
         case NDArray():
             return NDARRAY
+        case Opaque(what="loaded on the host"):
+            return LOADED
         case Scalar(kind="str"):
             return STR
         case Instance(name=name) if name in PARAMETER_HOLDERS:

@@ -18,6 +18,7 @@ from flake8_torchperf.interpret.ranks import ranked
 from flake8_torchperf.interpret.shapes import counts_nothing, dimensions_of, is_none
 from flake8_torchperf.interpret.types import TENSOR_CLASSES, instance_of
 from flake8_torchperf.interpret.values import (
+    LOADED,
     NONE,
     STR,
     UNKNOWN,
@@ -41,6 +42,7 @@ from flake8_torchperf.interpret.values import (
     without,
 )
 from flake8_torchperf.interpret.verdicts import is_one_of, number_but
+from flake8_torchperf.suspects.guards import GUARDS
 from flake8_torchperf.suspects.spelling import dotted_name
 
 if TYPE_CHECKING:
@@ -130,10 +132,11 @@ def note_outcome(target: ast.expr, test: ast.expr, env: Env) -> None:
 
 
 def _tells(test: ast.expr) -> bool:
-    """Does an expression test types, devices or None, and nothing but that?"""
+    """Does an expression test types, devices, None or who runs it, and nothing but that?"""
     match test:
         case ast.Call(func=func):
-            return dotted_name(func).rpartition(".")[2] in ("isinstance", "is_tensor")
+            asked = dotted_name(func).rpartition(".")[2]
+            return asked in ("isinstance", "is_tensor") or asked in GUARDS
         case ast.Compare(ops=[ast.Is() | ast.IsNot()], comparators=[ast.Constant(value=None)]):
             return True
         case ast.Compare(ops=[ast.Eq() | ast.NotEq()], comparators=[ast.Constant(value=str())]):
@@ -402,6 +405,8 @@ def _narrow_to(
     if path is None:
         return dict(env)
     value = expressions.evaluate(node, env, ctx.silent())
+    if value is LOADED:
+        return dict(env)  # of what kind it is, nothing follows from: it lies on the host
     if not classes or any(isinstance(c, type(UNKNOWN)) for c in classes):
         return dict(env)
     reason = Reason(f"{ASKED_FOR} `{path}`", node)

@@ -19,6 +19,7 @@ from flake8_torchperf.interpret.telling import knows_arrays, told_by_index
 from flake8_torchperf.interpret.values import (
     CHAIN_LENGTH,
     COMPARED,
+    LOADED,
     NDARRAY,
     STR,
     UNKNOWN,
@@ -88,6 +89,8 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
             return NDARRAY
         case Opaque(what="host batch"):
             return attributes.host_batch_item(node)
+        case Opaque(what="loaded on the host"):
+            return LOADED
         case Scalar(kind="str") if not _of_no_sequence(indices):
             return STR
         case Instance(parts=Sequence() as parts):

@@ -21,6 +21,7 @@ from flake8_torchperf.interpret.returned import value_of_return
 from flake8_torchperf.interpret.values import (
     BOOL,
     COMPARED,
+    LOADED,
     NONE,
     SHAPE,
     UNKNOWN,
@@ -29,7 +30,6 @@ from flake8_torchperf.interpret.values import (
     Function,
     Instance,
     NDArray,
-    Opaque,
     Reason,
     Returning,
     Scalar,
@@ -257,9 +257,9 @@ def _unknown(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _load(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``torch.load(file, map_location="cpu")``: whatever it is, it lies on the host."""
+    """``torch.load(file, map_location="cpu")``: all that it holds lies on the host."""
     where = torch_calls.device_of(arguments.value(1, "map_location"))
-    return Opaque("loaded on the host") if where == "host" else UNKNOWN
+    return LOADED if where == "host" else UNKNOWN
 
 
 def _size(name: str, arguments: Arguments, ctx: Context) -> Value:

@@ -280,14 +280,14 @@ FLOAT = Scalar("float")
 STR = Scalar("str")
 NUMBER = Scalar("number")
 SHAPE = Sequence("tuple", INT)
-
 # Named host tensors, as a tokenizer returns them: attributes and items are tensors on the host.
 HOST_BATCH = Opaque("host batch")
+# What was read from a file onto the host: tensors, or dicts and lists that hold such.
+LOADED = Opaque("loaded on the host")
+LOADED_TENSOR = Tensor(Reason("read from a file"), device="host")
 
 NUMBER_KINDS = {"int", "float", "bool", "complex", "number"}
-# Why a batch of a loader, or any part of one, is taken for a tensor.
-BATCH = "batch of a DataLoader"
-
+BATCH = "batch of a DataLoader"  # why that, or any part of one, is taken for a tensor
 # Beyond this many alternatives a union says nothing useful.
 MAX_OPTIONS = 6
 
@@ -410,7 +410,7 @@ def tensor_of(value: Value) -> Tensor | None:
     if isinstance(value, Tensor):
         return value
     if not isinstance(value, Union):
-        return None
+        return LOADED_TENSOR if value is LOADED else None
     tensor: Tensor | None = None
     certain = True
     for option in value.options:
