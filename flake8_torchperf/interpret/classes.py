@@ -431,7 +431,7 @@ def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Con
         return _torch_forward(owner, arguments, ctx)
     op = None if found is None else found.method(name)
     if op is None:
-        return UNKNOWN
+        return owner if name == "expand" else UNKNOWN  # a distribution's, of another shape
     reason = Reason(f"`{owner.name}.{name}` returns it", arguments.node)
     if owner.name == "torch.Generator" and name == "get_state":
         return Tensor(reason, "int", "host", False)  # a ByteTensor, for any generator's device
