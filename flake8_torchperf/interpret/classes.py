@@ -410,7 +410,7 @@ CONTAINERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
 
 MODULE_ITERATIONS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
 # Methods answered here, whatever the table says of what they return.
-KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize"}
+KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize", "expand"}
 
 
 def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> Value:
