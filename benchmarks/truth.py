@@ -48,6 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(agreement(load_labels(Path(arguments.compare)), labels))
         return 0
     folder = Path(arguments.rest[0]) if arguments.rest else package_folder(labels.package)
+    if not folder.is_dir():
+        raise SystemExit(f"truth: there is no folder {folder}; name the package's")
     report = _report(folder, sorted(labels.executed), arguments)
     result = score(labels, read_flags(report, folder, arguments.codes.split(",")))
     if arguments.json:
@@ -81,6 +83,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _record(package: str, path: Path, workload: Sequence[str]) -> int:
+    if not path.absolute().parent.is_dir():
+        raise SystemExit(f"truth: there is no folder {path.parent} to write {path.name} to")
     labels, status = record(package, workload)
     labels.save(path)
     kinds = {name: sum(map(len, rows.values())) for name, rows in labels.categories.items()}
@@ -91,7 +95,10 @@ def _record(package: str, path: Path, workload: Sequence[str]) -> int:
 def _report(folder: Path, files: Sequence[str], arguments: argparse.Namespace) -> list[str]:
     # Only files with statements that ran can score; what they import is read all the same.
     if arguments.report:
-        return Path(arguments.report).read_text(encoding="utf-8").splitlines()
+        try:
+            return Path(arguments.report).read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise SystemExit(f"truth: {arguments.report}: {error.strerror}") from None
     command = [sys.executable, "-m", "flake8", "--isolated", "--disable-noqa", "--select", "TPF"]
     # flake8 leaves with 1 where it finds something; more is a failure of its own.
     options = ["--torchperf-scope=all", f"--torchperf-confidence={arguments.confidence}"]

@@ -78,21 +78,31 @@ def _by_file(data: Mapping[str, Any]) -> str:
 
 
 def load_labels(path: Path) -> Labels:
-    """Read a labels file."""
-    data = json.loads(path.read_text(encoding="utf-8"))
-    executed = {
-        file: [(one[0], one[1]) if isinstance(one, list) else (one, one) for one in spans]
-        for file, spans in data["executed"].items()
-    }
-    categories = {name: data.get(name, {}) for name in CATEGORIES}
-    return Labels(data["package"], data["version"], executed, categories)
+    """Read a labels file. Ends the program in one line where there is none."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        executed = {
+            file: [(one[0], one[1]) if isinstance(one, list) else (one, one) for one in spans]
+            for file, spans in data["executed"].items()
+        }
+        categories = {name: data.get(name, {}) for name in CATEGORIES}
+        return Labels(data["package"], data["version"], executed, categories)
+    except OSError as error:
+        problem = f"{error.strerror}; name a file that --record has written"
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError):
+        problem = "these are no labels; name a file that --record has written"
+    raise SystemExit(f"truth: {path}: {problem}")
 
 
 def package_folder(package: str) -> Path:
     """Where a package is installed. Ends the program in one line where it is not."""
-    spec = find_spec(package)
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        spec = None
     if spec is None or not spec.submodule_search_locations:
-        raise SystemExit(f"truth: there is no package {package} here; name its folder")
+        advice = "install it, or to score name its folder"
+        raise SystemExit(f"truth: no package {package} can be imported here; {advice}")
     return Path(next(iter(spec.submodule_search_locations)))
 
 
@@ -101,15 +111,17 @@ def record(package: str, workload: Sequence[str]) -> tuple[Labels, int]:
 
     The lighter level counts no dispatches; the ways in which statements wait are seen all the same.
     """
+    folder, version = package_folder(package), _version(package)  # or the end, before it has run
     is_module = workload[0] == "-m"
     script, *arguments = workload[1:] if is_module else workload
     outcome = run_workload(script, arguments, is_module=is_module, owners=[package], level="reads")
     if outcome.observed is None:
         raise SystemExit(f"truth: the workload ended with {outcome.returncode} and no results")
-    return labels_of(package, package_folder(package), outcome.observed), outcome.returncode
+    executed, categories = labelled(folder, outcome.observed)
+    return Labels(package, version, executed, categories), outcome.returncode
 
 
-def labels_of(package: str, folder: Path, observed: Observed) -> Labels:
+def labelled(folder: Path, observed: Observed) -> tuple[dict[str, list[Span]], dict[str, Rows]]:
     """What a run observed, by statement. Only statements in functions count: the others run at
     import, once."""
     root = folder.resolve()
@@ -129,7 +141,7 @@ def labels_of(package: str, folder: Path, observed: Observed) -> Labels:
         categories[category].setdefault(file, []).append(_row((first, last), rows))
         if (first, last) not in executed.setdefault(file, []):
             executed[file] = sorted([*executed[file], (first, last)])
-    return Labels(package, _version(package), executed, categories)
+    return executed, categories
 
 
 def _in_functions(view: Statements, lines: Iterable[int]) -> list[Span]:
@@ -164,7 +176,11 @@ def _row(span: Span, rows: Sequence[SyncRow]) -> dict[str, Any]:
 
 def _version(package: str) -> str:
     names = importlib.metadata.packages_distributions().get(package, [package])
-    return importlib.metadata.version(names[0])
+    try:
+        return importlib.metadata.version(names[0])
+    except importlib.metadata.PackageNotFoundError:
+        advice = "install it, for labels hold for one version, e.g. with pip install -e"
+        raise SystemExit(f"truth: package {package} is not installed; {advice}") from None
 
 
 def agreement(theirs: Labels, ours: Labels) -> str:

@@ -55,13 +55,17 @@ fills(torch.ones(2, 2), 0.5)
 """
 
 
-def truth(folder: Path, *arguments: str) -> str:
+def started(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     script = str(ROOT / "benchmarks" / "truth.py")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), str(folder)))}
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, script, *arguments],
         cwd=folder, env=environment, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
+
+
+def truth(folder: Path, *arguments: str) -> str:
+    done = started(folder, *arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -161,6 +165,33 @@ def test_a_recording_agrees_with_itself(recorded):
     text = truth(recorded[0], "--compare", "labels.json", "labels.json")
     assert "sync: 4 and 4, 4 in both (1.00 of either), 4 with the same kinds" in text
     assert "only" not in text
+
+
+MISTAKES = {
+    "no package": (["--record", "nowhere", "a.json", "--", "use.py"], "no package nowhere can be"),
+    "no module": (["--record", "no.where", "a.json", "--", "use.py"], "no package no.where can be"),
+    "not installed": (["--record", "loose", "a.json", "--", "use.py"], "package loose is not inst"),
+    "no place": (["--record", "loose", "x/a.json", "--", "use.py"], "there is no folder x to writ"),
+    "no labels": (["gone.json"], "gone.json: No such file or directory; name a file that --record"),
+    "other JSON": (["other.json"], "other.json: these are no labels; name a file that --record"),
+    "no other": (["--compare", "gone.json", "labels.json"], "gone.json: No such file"),
+    "no folder": (["labels.json", "nowhere"], "there is no folder nowhere; name the package's"),
+    "no report": (["labels.json", ".", "--report", "gone.txt"], "gone.txt: No such file"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "message"), MISTAKES.values(), ids=list(MISTAKES))
+def test_a_mistake_is_one_line_before_anything_runs(tmp_path, arguments, message):
+    (tmp_path / "loose").mkdir()
+    (tmp_path / "loose" / "__init__.py").touch()
+    (tmp_path / "use.py").write_text("open('ran', 'w')\n")
+    (tmp_path / "other.json").write_text("[1]")
+    labels = {"package": "loose", "version": "1", "executed": {}}
+    (tmp_path / "labels.json").write_text(json.dumps(labels))
+    done = started(tmp_path, *arguments)
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert done.stderr.startswith(f"truth: {message}")
+    assert not (tmp_path / "ran").exists()
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "benchmarks" / "labels").glob("*.json")))
