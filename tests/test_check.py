@@ -427,6 +427,9 @@ def test_help_shows_examples_and_flake8s_options() -> None:
     assert run.status == 0
     assert run.output.startswith("usage: torchperf check ")
     assert "torchperf check src" in run.output
+    assert "\n  PATH" in run.output  # the word that the usage has
+    assert "filename\n" not in run.output
+    assert "any module of its package" in " ".join(run.output.split())
     for option in ("--per-file-ignores", "--torchperf-scope", "--no-cache", "--stdin-display-name"):
         assert option in run.output
 

@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     from flake8.plugins.finder import Plugin, Plugins
 
 PROGRAM = "torchperf check"
+PATHS = "PATH"
 _REPORT = "flake8.report"
 _OURS = "flake8_torchperf."
 DESCRIPTION = """\
 Find where Python makes the accelerator wait: what `flake8 --select TPF` prints, with flake8's
 options and configuration, but without the time of its other checkers, and with a memory: a file is
-linted again only when it, or a module it imports, has changed. `--no-cache` and `--cache-dir` are
-short for the --torchperf ones below; `torchperf cache` shows the folder and clears it."""
+linted again only when it has changed; a module that was read or looked for on its behalf; where it
+has something to report, any module of its package; or the options, the rule pages, the linter or
+Python. `--no-cache` and `--cache-dir` are short for the --torchperf ones below; `torchperf cache`
+shows the folder and clears it."""
 EXAMPLES = """\
 example:
   torchperf check src
@@ -104,11 +107,14 @@ def _manager(plugins: Plugins, early: argparse.ArgumentParser) -> OptionManager:
     )
     parser = manager.parser
     parser.prog = PROGRAM
-    parser.usage = f"{PROGRAM} [options] [PATH ...]"
+    parser.usage = f"{PROGRAM} [options] [{PATHS} ...]"
     parser.description = DESCRIPTION
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.error = partial(complain, parser)  # one line, without the usage
+    for action in parser._actions:
+        if action.dest == "filenames":
+            action.metavar = PATHS  # as the usage calls them
     flake8_options.register_default_options(manager)
     manager.register_plugins(plugins)
     return manager
