@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.interpret.contexts import OWN_TRAITS
 from flake8_torchperf.interpret.emit import emit, names_rows
 from flake8_torchperf.interpret.parameters import parameters_of
 from flake8_torchperf.interpret.values import (
@@ -23,14 +24,11 @@ from flake8_torchperf.interpret.values import (
 from flake8_torchperf.knowledge.batching import ROW_BY_ROW, ROW_BY_ROW_METHODS
 from flake8_torchperf.knowledge.graph_breaks import breaking_calls
 from flake8_torchperf.sites.model import Heat, Level, SiteKind
-from flake8_torchperf.suspects.guards import guarded
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.arguments import Arguments
     from flake8_torchperf.interpret.machine import Context
 
-# The traits that say how a site's function comes to be run; a nested function has its own.
-OWN_TRAITS = frozenset(("compiled", "fullgraph", "vmap"))
 # Switches of torch._dynamo.config with which an operation breaks nothing.
 SWITCHED_OFF = {
     "print": ("reorderable_logging_functions", "ignore_logging_functions"),
@@ -86,13 +84,6 @@ def entered(place: Context, node: ast.AST, *, keep_cold: bool = False) -> Contex
     name = getattr(node, "name", "a lambda")
     heat = Heat(Level.STEP, f"in {name}, which is compiled", around=Level.STEP)
     return place.but(base=heat, base_stays_cold=False)
-
-
-def after(value: ast.expr, ctx: Context, *, conjunction: bool) -> Context:
-    """The place after ``value`` in ``value and ...``: compiled code may never come there."""
-    if not ctx.compiled or guarded(value) is not (not conjunction):
-        return ctx
-    return ctx.but(compiled="", traits=ctx.traits - OWN_TRAITS)
 
 
 def note_call(callee: Value, arguments: Arguments, ctx: Context) -> None:

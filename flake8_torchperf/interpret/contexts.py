@@ -15,11 +15,12 @@ from flake8_torchperf.interpret.shapes import counts_nothing, is_none
 from flake8_torchperf.interpret.values import UNKNOWN, NoneValue, Told, Union
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.sites.once import returns_kept, waits_for_first_call
+from flake8_torchperf.suspects.guards import guarded, leaves
 from flake8_torchperf.suspects.spelling import dotted_name
 from flake8_torchperf.suspects.walk import round_counters, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from flake8_torchperf.interpret.environment import Env
     from flake8_torchperf.interpret.machine import Context
@@ -328,6 +329,37 @@ def _counts_steps(every: ast.BinOp) -> bool:
     )
 
 
+# The traits that say how a site's function comes to be run; a nested function has its own.
+OWN_TRAITS = frozenset(("compiled", "fullgraph", "vmap"))
+
+
+def sides(test: ast.expr, env: Env, ctx: Context) -> tuple[Context, Context]:
+    """The places where a test holds and where it fails: compiled code may never come to one."""
+    if not ctx.compiled:
+        return ctx, ctx
+    taken = guarded(test, _answers(env))
+    if taken is None:
+        return ctx, ctx
+    never = uncompiled(ctx)
+    return (ctx, never) if taken else (never, ctx)
+
+
+def uncompiled(ctx: Context) -> Context:
+    """The place in a compiled function where only a run of Python comes, and that seldom."""
+    traits = ctx.traits - {"compiled", "fullgraph"}
+    return ctx.but(compiled="", traits=traits).demote(TRACING_ONLY)
+
+
+def _answers(env: Env) -> Callable[[str], bool | None]:
+    """Of names that hold the outcome of a test: what it is in compiled code."""
+
+    def answer(name: str) -> bool | None:
+        told = env.get(outcome(name))
+        return guarded(told.test) if isinstance(told, Told) else None
+
+    return answer
+
+
 def branch_context(
     ctx: Context, guard: tuple[str, bool] | None, body: Sequence[ast.stmt] | None, *, holds: bool
 ) -> Context:
@@ -373,6 +405,8 @@ MADE_ONCE = "once: what is made is kept"
 
 def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
     """The context after ``if not should_log: return``: as in an ``else`` of that ``if``."""
+    if ctx.compiled and leaves(node, _answers(env)):
+        return uncompiled(ctx)
     if node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
         return ctx
     if ctx.sink is not None and ctx.node is not None and returns_kept(node, ctx.node):

@@ -25,6 +25,7 @@ from flake8_torchperf.interpret.contexts import (
     after_test,
     branch_context,
     guard_of,
+    sides,
 )
 from flake8_torchperf.interpret.emit import emit_read
 from flake8_torchperf.interpret.environment import Env, bind, path_of
@@ -129,7 +130,7 @@ def _truths(node: ast.BoolOp, env: Env, ctx: Context, operation: str) -> None:
         after = narrow(before, inner, ctx, conjunction)
         if after is None:
             return
-        ctx = compiled.after(before, ctx, conjunction=conjunction)
+        ctx = sides(before, inner, ctx)[0 if conjunction else 1]
         truth(value, after, ctx, operation)
         _keep_walrus(after, env)
         inner = after
@@ -233,11 +234,12 @@ def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
     guard = guard_of(node.test, env, ctx)
     traced = guard[1] if guard is not None and guard[0] == TRACING_ONLY else None
     found: list[Value] = []
-    for branch, holds in ((node.body, True), (node.orelse, False)):
+    yes, no = sides(node.test, env, ctx)
+    for branch, place, holds in ((node.body, yes, True), (node.orelse, no, False)):
         after = narrow(node.test, env, ctx, holds)
         if after is None:
             continue
-        value = evaluate(branch, after, branch_context(ctx, guard, None, holds=holds))
+        value = evaluate(branch, after, branch_context(place, guard, None, holds=holds))
         if traced is not holds or ctx.compiled:
             found.append(value)  # what only a traced run makes, no other code meets
     return found
@@ -254,6 +256,7 @@ def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
         after = narrow(before, inner, ctx, operation == "and")
         if after is None or (operation == "or" and _always_true(value)):
             break
+        ctx = sides(before, inner, ctx)[0 if operation == "and" else 1]
         value = evaluate(value_node, after, ctx)
         result = _either(operation, result, value)
         before, inner = value_node, after

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.interpret import expressions, statements, targets, training
-from flake8_torchperf.interpret.contexts import offers_foreach
+from flake8_torchperf.interpret.contexts import offers_foreach, sides
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.environment import Env, merge, path_of
 from flake8_torchperf.interpret.iteration import KEPT, element_of, unpack_reads
@@ -153,7 +153,7 @@ def run_while(node: ast.While, env: Env, ctx: Context) -> Flow:
         entered = narrow(node.test, start, inner, True)
         if entered is None:
             return statements.Flow(None)
-        return statements.block(node.body, entered, inner)
+        return statements.block(node.body, entered, sides(node.test, start, inner)[0])
 
     flow = _fixed_point(body, env, place)
     forever = isinstance(node.test, ast.Constant) and node.test.value is True

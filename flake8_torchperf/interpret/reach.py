@@ -12,7 +12,7 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret.compiled import OWN_TRAITS
+from flake8_torchperf.interpret.contexts import OWN_TRAITS
 from flake8_torchperf.interpret.heats import nested_heat, nested_info
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import UNKNOWN, Tensor

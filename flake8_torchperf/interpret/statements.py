@@ -36,6 +36,7 @@ from flake8_torchperf.interpret.contexts import (
     ends_in_raise,
     gradients_off,
     guard_of,
+    sides,
     told_to_a_person,
 )
 from flake8_torchperf.interpret.emit import emit
@@ -51,6 +52,7 @@ from flake8_torchperf.interpret.environment import (
 from flake8_torchperf.interpret.machine import Pending
 from flake8_torchperf.interpret.narrowing import narrow, note_outcome
 from flake8_torchperf.interpret.record import record
+from flake8_torchperf.interpret.results import for_better_reason
 from flake8_torchperf.interpret.values import (
     NONE,
     UNKNOWN,
@@ -236,7 +238,7 @@ def _ann_assign(node: ast.AnnAssign, env: Env, ctx: Context) -> None:
         return
     value = expressions.evaluate(node.value, env, ctx)
     chosen = stated if value is UNKNOWN or _says_less(value, stated) else value
-    targets.assign(node.target, chosen, env, ctx)
+    targets.assign(node.target, for_better_reason(chosen, stated), env, ctx)
 
 
 def _says_less(value: Value, stated: Value) -> bool:
@@ -310,15 +312,16 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
     guard = guard_of(node.test, env, ctx) or _first(node, ctx)
     yes = narrow(node.test, env, ctx, True)
     no = narrow(node.test, env, ctx, False)
+    here, there = sides(node.test, env, ctx)
     taken = Flow(None)
     if yes is not None:
-        taken = block(node.body, yes, branch_context(ctx, guard, node.body, holds=True))
+        taken = block(node.body, yes, branch_context(here, guard, node.body, holds=True))
     other = Flow(no)
     elif_ = _elif_of(node)
     if no is not None and elif_ is not None:
-        other = _branch(elif_, no, branch_context(ctx, guard, None, holds=False), "elif")
+        other = _branch(elif_, no, branch_context(there, guard, None, holds=False), "elif")
     elif no is not None and node.orelse:
-        other = block(node.orelse, no, branch_context(ctx, guard, node.orelse, holds=False))
+        other = block(node.orelse, no, branch_context(there, guard, node.orelse, holds=False))
     return _after(node.test, guard, taken, other, env, ctx)
 
 

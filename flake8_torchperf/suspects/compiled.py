@@ -11,10 +11,10 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.suspects.compiling import Settings, Ways, stated
-from flake8_torchperf.suspects.guards import WORDS, guarded
+from flake8_torchperf.suspects.guards import WORDS, guarded, leaves
 from flake8_torchperf.suspects.mapped import Mapped
 from flake8_torchperf.suspects.recompiles import Mark, find_marks
 from flake8_torchperf.suspects.scopes import (
@@ -26,10 +26,10 @@ from flake8_torchperf.suspects.scopes import (
     Scopes,
     read_scopes,
 )
-from flake8_torchperf.suspects.walk import children
+from flake8_torchperf.suspects.walk import children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from flake8_torchperf.suspects.modulemap import ModuleMap
     from flake8_torchperf.suspects.walk import Nodes
@@ -389,7 +389,9 @@ def traced(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
     Nested functions and lambdas are met, their bodies are not.
     """
-    waiting = list(nodes)
+    first = list(nodes)
+    answer = _answers(first).get
+    waiting = _met(first, answer)
     waiting.reverse()
     while waiting:
         node = waiting.pop()
@@ -397,11 +399,50 @@ def traced(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
             continue
         if isinstance(node, (ast.If, ast.IfExp)):
-            side = guarded(node.test)
+            side = guarded(node.test, answer)
             if side is not None:
                 kept = node.body if side else node.orelse
-                waiting.extend(reversed(kept if isinstance(kept, list) else [kept]))
+                waiting.extend(reversed(_met(kept, answer) if isinstance(kept, list) else [kept]))
                 continue
         if isinstance(node, (ast.Raise, ast.ExceptHandler)):
             continue
-        waiting.extend(reversed(children(node)))
+        waiting.extend(reversed(_below(node, answer)))
+
+
+def _below(node: ast.AST, answer: Callable[[str], bool | None]) -> list[ast.AST]:
+    """The nodes right below one, without what its blocks hold that is not met."""
+    found = children(node)
+    for block in (getattr(node, part, None) for part in BLOCKS):
+        if isinstance(block, list):
+            met = set(map(id, _met(block, answer)))
+            left = {id(statement) for statement in block if id(statement) not in met}
+            found = [one for one in found if id(one) not in left] if left else found
+    return found
+
+
+BLOCKS = ("body", "orelse", "finalbody")
+
+
+def _met(block: list[Any], answer: Callable[[str], bool | None]) -> list[ast.AST]:
+    """The statements of a block without those below ``if is_compiling(): return``."""
+    for place, statement in enumerate(block):
+        if isinstance(statement, ast.If) and leaves(statement, answer):
+            return block[: place + 1]
+    return block
+
+
+def _answers(nodes: list[ast.AST]) -> dict[str, bool]:
+    """``c = is_compiling()``: of names that are bound but once, what they are in compiled code."""
+    bound: set[str] = set()
+    found: dict[str, bool] = {}
+    for node in walk(nodes):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                side = guarded(value)
+                if side is not None:
+                    found[name] = side
+            case ast.Name(id=name, ctx=ast.Store()):
+                if name in bound:
+                    found.pop(name, None)
+                bound.add(name)
+    return found

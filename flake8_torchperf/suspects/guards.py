@@ -7,12 +7,14 @@ with suspects, so kept light. Must not know anything else.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-GUARDS = frozenset((
-    "is_compiling", "is_dynamo_compiling", "is_exporting", "is_torchdynamo_compiling",
-    "is_fx_symbolic_tracing", "is_scripting", "is_tracing",
+# The answers that torch.compile's tracer has for them (torch 2.13, as run).
+COMPILING = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"))
+OTHERWISE = frozenset((
+    "is_exporting", "is_fx_symbolic_tracing", "is_scripting", "is_tracing", "is_in_onnx_export",
 ))  # fmt: skip
+GUARDS = COMPILING | OTHERWISE
 # A module that has none of these words compiles and transforms nothing.
 WORDS = ("compile", "vmap", "functorch", "torch.func", "_dynamo")
 
@@ -23,18 +25,36 @@ def speaks_of_compiling(lines: Iterable[str]) -> bool:
     return any(word in text for word in WORDS)
 
 
-def guarded(test: ast.expr) -> bool | None:
-    """For a test that asks whether code is being compiled: which outcome compiled code takes."""
+def guarded(test: ast.expr, named: Callable[[str], bool | None] | None = None) -> bool | None:
+    """For a test that asks whether code is being compiled: which outcome compiled code takes.
+
+    ``named`` says the same of a name that holds the outcome of such a test.
+    """
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
-            side = guarded(inner)
+            side = guarded(inner, named)
             return None if side is None else not side
         case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name)):
-            if name in GUARDS:
-                return name not in ("is_scripting", "is_tracing", "is_fx_symbolic_tracing")
+            return name in COMPILING if name in GUARDS else None
+        case ast.Name(id=name) if named is not None:
+            return named(name)
         case ast.BoolOp(op=op, values=values):
             # `a and not is_compiling()` never holds; `is_compiling() or a` always does.
             decisive = isinstance(op, ast.Or)
-            if any(guarded(value) is decisive for value in values):
+            sides = [guarded(value, named) for value in values]
+            if decisive in sides:
                 return decisive
+            return None if None in sides else not decisive
     return None
+
+
+def leaves(node: ast.If, named: Callable[[str], bool | None] | None = None) -> bool:
+    """Does compiled code never come to what stands below this ``if``?"""
+    side = guarded(node.test, named)
+    if side is None:
+        return False
+    taken = node.body if side else node.orelse
+    return bool(taken) and isinstance(taken[-1], LEAVING)
+
+
+LEAVING = (ast.Return, ast.Raise, ast.Continue, ast.Break)
