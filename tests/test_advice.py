@@ -35,3 +35,25 @@ def test_reductions(line: str, offered: str) -> None:
     """``torch.stack`` takes no numbers, and of keys the largest is not what was asked for."""
     (found,) = advice(line)
     assert offered in found
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("return not (x > 0).sum()", "write a == 0"),
+        ("return not (x > 0).any()", "write ~a, or"),
+        ("return not x", "~a of a bool tensor, a == 0 of another"),
+        ("return x.mean() or 1.0", "write torch.where(a != 0, a, b)"),
+        ("return x.mean() and 1.0", "write torch.where(a != 0, b, a)"),
+        ("return (x > 0).any() or (x < 1).all()", "write a | b, or"),
+        ("return (x > 0).any() and n > 3", "write a & b, or"),
+        ("return (x > 0).any() and n", "write torch.where(a != 0, b, a)"),
+        ("return (x > 0).any() or x.mean()", "write torch.where(a != 0, a, b)"),
+        ("return x or eps", "a | b where both are bool tensors, else torch.where(a != 0, a, b)"),
+        ("return (x > 0).any() and eps", "a & b where both are bool tensors, else torch.where"),
+    ],
+)
+def test_operators(line: str, offered: str) -> None:
+    """``&``, ``|`` and ``~`` work on bits: of numbers they give something else, or fail."""
+    (found,) = advice(line)
+    assert offered in found

@@ -252,8 +252,19 @@ def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
     before = node.values[0]
     value = result = evaluate(before, env, ctx)
     for value_node in node.values[1:]:
-        emit_read(ctx, SiteKind.BRANCH, operation, before, value, operand_node=before)
         after = narrow(before, inner, ctx, operation == "and")
+        other = value
+        if after is not None and ctx.sink is not None and isinstance(value, Tensor):
+            other = evaluate(value_node, dict(after), ctx.silent())
+        emit_read(
+            ctx,
+            SiteKind.BRANCH,
+            operation,
+            before,
+            value,
+            operand_node=before,
+            traits=_truth_of(value, other),
+        )
         if after is None or (operation == "or" and _always_true(value)):
             break
         ctx = sides(before, inner, ctx)[0 if operation == "and" else 1]
@@ -261,6 +272,32 @@ def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
         result = _either(operation, result, value)
         before, inner = value_node, after
     return result
+
+
+# The traits of what `&`, `|` and `~` answer for, and of what they do not.
+OF_BOOLS = "of-bools"
+OF_NUMBERS = "of-numbers"
+
+
+def _truth_of(*values: Value) -> tuple[str, ...]:
+    """Whether the operators of bits mean the same of these values; () where that is not known."""
+    kinds = set(map(_kind, values))
+    if kinds == {"bool"}:
+        return (OF_BOOLS,)
+    return () if kinds.isdisjoint(("int", "float", "complex", "number")) else (OF_NUMBERS,)
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, Tensor):
+        counted = value.dtype == "unknown" and bool(value.chain) and value.chain[-1] in COUNTED
+        return "number" if counted else value.dtype
+    return value.kind if isinstance(value, Scalar) else "unknown"
+
+
+# Operations that give no bools, whatever they are given.
+COUNTED = frozenset((
+    "sum", "mean", "prod", "norm", "std", "var", "argmax", "argmin", "abs", "count_nonzero",
+))  # fmt: skip
 
 
 def _always_true(value: Value) -> bool:
@@ -336,7 +373,9 @@ def _binary(node: ast.BinOp, env: Env, ctx: Context) -> Value:
 def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
     value = evaluate(node.operand, env, ctx)
     if isinstance(node.op, ast.Not):
-        emit_read(ctx, SiteKind.BRANCH, "not", node.operand, value, operand_node=node.operand)
+        asked = node.operand
+        traits = _truth_of(value)
+        emit_read(ctx, SiteKind.BRANCH, "not", asked, value, operand_node=asked, traits=traits)
         return BOOL
     tensor = tensor_of(value)
     if tensor is not None:
