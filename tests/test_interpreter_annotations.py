@@ -7,6 +7,16 @@ ANNOTATIONS = {
         def step(x: torch.Tensor, y: Tensor, p: nn.Parameter):
             return x.item(), y.item(), p.item()  # TPF101, TPF101, TPF101
         """,
+    "a variable that says what a module of any kind gave": """
+        def step(model: nn.Module, batches: list[Tensor]):
+            for batch in batches:
+                out: Tensor = model(batch)
+                if out > 3:  # TPF301
+                    return out.cpu()  # TPF102
+                other = model(batch)
+                if other > 3:
+                    return other
+        """,
     "Optional": """
         from typing import Optional
 

@@ -425,6 +425,41 @@ NO_TENSORS = {
                 for s in device_state_steps:
                     print(s.item())
         """,
+    "a moved batch that is used as a dict or as an object of its own": """
+        from torch.utils.data import DataLoader
+
+        def train(data, collate, model, device):
+            loader = DataLoader(data, collate_fn=collate, num_workers=4, pin_memory=True)
+            for batch in loader:
+                batch = batch.to(device, non_blocking=True)
+                if not batch:
+                    continue
+                for name in batch:
+                    print(name, batch[name].shape)
+                loss = model(**batch).loss
+
+        def graphs(data, model, device):
+            for graph in DataLoader(data, num_workers=4, pin_memory=True):
+                graph = graph.to(device, non_blocking=True)
+                print(f"{graph}", model(graph.x, graph.edge_index))
+        """,
+    "data frames and their columns, beside tensors": """
+        import pandas as pd
+
+        def train_step(df, model):
+            s = df["w"]
+            if s.sum() > 3:
+                print(s)
+
+        def each(table):
+            for _, row in table.iterrows():
+                if row["x"].sum() > 2:
+                    print(row)
+
+        def missing(column):
+            values = column.to_numpy()
+            return values.max() > 3 and column.isna().any() and float(column.mean())
+        """,
 }
 
 

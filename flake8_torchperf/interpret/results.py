@@ -112,6 +112,14 @@ def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
                 yield name
 
 
+def for_better_reason(found: Value, stated: Value) -> Value:
+    """A tensor that is declared to be one, for the stronger of the two reasons."""
+    if not isinstance(found, Tensor) or not isinstance(stated, Tensor):
+        return found
+    weaker = found.reason.strength < stated.reason.strength
+    return replace(found, reason=stated.reason) if weaker else found
+
+
 def reconcile(found: Value, stated: Value | None) -> Value:
     """Where the annotation and the body disagree, the annotation is believed."""
     if stated is None or stated is UNKNOWN or isinstance(found, NDArray):
@@ -123,10 +131,7 @@ def reconcile(found: Value, stated: Value | None) -> Value:
         told = isinstance(found, Tensor) and found.reason.strength >= Strength.INFERRED
         return found if told else stated
     if isinstance(stated, Tensor):
-        if tensor is None:
-            return stated
-        weaker = tensor.reason.strength < stated.reason.strength
-        return replace(tensor, reason=stated.reason) if weaker else tensor
+        return stated if tensor is None else for_better_reason(tensor, stated)
     if isinstance(stated, Sequence) and isinstance(found, Sequence):
         understood = found.element is not UNKNOWN or found.items is not None
         return found if understood else stated

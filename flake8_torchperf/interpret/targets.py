@@ -18,6 +18,7 @@ from flake8_torchperf.interpret.parameters import step_counters
 from flake8_torchperf.interpret.values import (
     BATCH,
     COMPARED,
+    STR,
     UNKNOWN,
     Mapping_,
     Scalar,
@@ -28,9 +29,11 @@ from flake8_torchperf.interpret.values import (
     join,
     tensor_of,
 )
+from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context
+    from flake8_torchperf.suspects.modulemap import FunctionNode
 
 
 def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
@@ -41,6 +44,8 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
             value = _believed(value, used)
         if "state_steps" in target.id:
             value = step_counters(value)
+        if isinstance(value, Tensor) and value.reason.fact == BATCH and ctx.node is not None:
+            value = _as_used(target.id, value, ctx.node, ctx)
         bind(env, target.id, value)
     elif isinstance(target, ast.Attribute):
         _attribute(target, value, env, ctx)
@@ -50,6 +55,42 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
         _item(target, value, env, ctx)
     elif isinstance(target, ast.Starred):
         assign(target.value, Sequence("list", value), env, ctx)
+
+
+def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> Value:
+    """A batch that was moved: a tensor, a dict of tensors or some other object, as its use tells.
+
+    One that still lies where it was loaded waits for nothing, whatever it is.
+    """
+    if batch.device == "host" or batch.chain:
+        return batch
+    uses = _uses_by_name(function).get(name, frozenset())
+    if not uses.isdisjoint(OF_DICTS):
+        return Mapping_(STR, batch)
+    table = ctx.machine.table
+    if any(table.attribute(use) is None and table.method(use) is None for use in uses):
+        return UNKNOWN
+    return batch
+
+
+# `batch["x"]` and `f(**batch)` count as asking for an item.
+OF_DICTS = frozenset(("__getitem__", "items", "keys", "get", "pop", "update"))
+
+
+@once
+def _uses_by_name(function: FunctionNode) -> dict[str, frozenset[str]]:
+    """The attributes and methods that a function asks its names for."""
+    found: dict[str, set[str]] = {}
+    for node in walk([function]):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr):
+                found.setdefault(name, set()).add(attr)
+            case (
+                ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str()))
+                | ast.keyword(arg=None, value=ast.Name(id=name))
+            ):
+                found.setdefault(name, set()).add("__getitem__")
+    return {name: frozenset(uses) for name, uses in found.items()}
 
 
 def _is_doubtful(value: Value) -> bool:

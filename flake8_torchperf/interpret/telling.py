@@ -55,6 +55,11 @@ ARRAYS = {
     "rasterio", "cv2", "skimage", "geopandas", "nibabel", "SimpleITK", "h5py", "zarr", "netCDF4",
     "librosa", "soundfile", "tifffile", "imageio", "astropy", "rdkit", "ase", "networkx",
 }  # fmt: skip
+# What only data frames and their columns have, and the name that most people give one.
+OF_FRAMES = frozenset((
+    "df", "iterrows", "itertuples", "iter_rows", "to_numpy", "isna", "notna", "dropna", "fillna",
+    "iloc", "groupby", "group_by", "value_counts", "to_pandas", "reset_index", "sort_values",
+))  # fmt: skip
 CASTS = {"float", "double", "half", "bfloat16", "cpu", "cuda"}
 MODULE_METHODS = {
     "to", "cpu", "cuda", "type", "apply", "requires_grad_", "eval", "train", "float", "double",
@@ -245,12 +250,16 @@ HOLDING = frozenset((
 def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> bool:
     """Does a module import a library whose arrays answer as tensors do, or torch not at all?
 
-    Asked of a function: does it, or the class it is a method of, name such a library?
+    Asked of a function: does it, or the class it is a method of, name such a library, or does it
+    work on a data frame?
     """
     names = _array_names(module)
     if not names:
         return names is None
-    if function is None or not names.isdisjoint(module.nodes(function).words()):
+    if function is None:
+        return True
+    words = module.nodes(function).words()
+    if not (names.isdisjoint(words) and OF_FRAMES.isdisjoint(words)):
         return True
     owner = _owners(module).get(id(function))
     if owner is not None and not names.isdisjoint(module.nodes(owner).words()):
