@@ -405,3 +405,28 @@ def test_distributions_of_numbers_and_of_what_lies_on_the_host() -> None:
         """,
         ALL,
     )
+
+
+def test_what_reads_files_and_buffers_reads_them_to_the_host() -> None:
+    check(
+        """
+        import torchaudio
+        import torchvision.transforms.functional as TF
+        from safetensors.torch import load_file
+        from torchvision.io import read_image
+
+        def train_step(path, image, n: int):
+            wave, rate = torchaudio.load(path)
+            if wave.abs().max() > 1 or rate > 3 or read_image(path).any() or TF.to_tensor(image).any():
+                return torch.frombuffer(image, dtype=torch.int8).tolist()
+            if torch.signal.windows.hann(n).any():
+                return {k: v.item() for k, v in load_file(path).items()}
+            state = torch.load(path, map_location=lambda storage, location: storage)
+            for name, weight in state.items():
+                if not torch.isfinite(weight).all():
+                    return name
+            if torch.signal.windows.hann(n, device="cuda").any():  # TPF301
+                return wave.to("cuda").sum().item()  # TPF101
+        """,
+        ALL,
+    )

@@ -12,7 +12,7 @@ Where a line belongs, from what everything shares to what sits on top:
 - Statements: `statements`, `targets`, `loops`, `narrowing`, `verdicts`, `patterns`.
 - Calls: `calls` decides who answers: `arguments`, `functions`, `closures`, `classes`, `lineage`,
   `effects`, `results`, `returned`; of torch `torch_calls`, `torch_special`, `tensor_calls`,
-  `holders`; of others `builtin_calls`, `reductions`, `container_calls`, `containers`,
+  `holders`, `loaded`; of others `builtin_calls`, `reductions`, `container_calls`, `containers`,
   `einops_calls`.
 - What waits there: `emit` records sites; `contexts` says how seldom a branch runs; `moves`,
   `fresh`, `handed` follow copies; `accumulation`, `training` judge training loops; `compiled`

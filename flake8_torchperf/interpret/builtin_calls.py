@@ -27,6 +27,8 @@ from flake8_torchperf.interpret.values import (
     BOOL,
     FLOAT,
     INT,
+    LOADED,
+    LOADED_TENSOR,
     NDARRAY,
     NONE,
     NUMBER,
@@ -314,6 +316,9 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
             return einops_calls.call_einops(rest.removeprefix("einops."), arguments)
         case "torchvision" if rest.startswith("datasets."):
             return Instance(name)
+        case "safetensors" if rest.endswith(".load_file"):
+            where = arguments.get(1, "device")  # "cpu" where it is not named
+            return Mapping_(STR, LOADED_TENSOR) if where is None else UNKNOWN
     return LIBRARY_RESULTS.get(name, UNKNOWN)
 
 
@@ -346,6 +351,12 @@ LIBRARY_RESULTS: dict[str, Value] = {
     "weakref.finalize": Opaque("finalizer"), "io.TextIOWrapper": Opaque("stream"),
     "io.BufferedReader": Opaque("stream"), "io.BufferedWriter": Opaque("stream"),
     "decimal.Decimal": NUMBER, "fractions.Fraction": NUMBER,
+    # What reads files, or makes tensors of pictures, does so on the host.
+    "torchaudio.load": Sequence("tuple", LOADED, (LOADED_TENSOR, INT)),
+    "torchvision.io.read_image": LOADED_TENSOR,
+    **dict.fromkeys(
+        (f"torchvision.transforms{v2}.functional.{call}"
+         for v2 in ("", ".v2") for call in ("to_tensor", "pil_to_tensor")), LOADED_TENSOR),
 }  # fmt: skip
 
 

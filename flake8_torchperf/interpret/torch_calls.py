@@ -5,6 +5,7 @@ Enters a qualified name and arguments; leaves the result's value. Must not know 
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -40,9 +41,8 @@ from flake8_torchperf.suspects.nominate import PER_PARAMETER
 from flake8_torchperf.suspects.walk import changes_in
 
 if TYPE_CHECKING:
-    import ast
-
     from flake8_torchperf.interpret.machine import Context
+    from flake8_torchperf.knowledge.overloads import Param
     from flake8_torchperf.knowledge.table import Op
 
 # The table's flags of what makes the host wait: reads, dynamic shapes, known synchronisations.
@@ -74,7 +74,7 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         moves.used_by(op, short, arguments, tensors, ctx)
     if short == "pack_padded_sequence":
         _lengths(arguments, ctx)
-    device = _device(op, arguments, tensors, ctx)
+    device = _device(name, op, arguments, tensors, ctx)
     reason = Reason(f"`{name}` returns it", arguments.node, _because(tensors))
     returned = resolve(op, arguments)
     value = value_of_return(returned, reason, tensors, device, short)
@@ -161,13 +161,13 @@ def resolve(op: Op, arguments: Arguments) -> Return:
     return common_return(overload.returns for overload in op.overloads)
 
 
-def _device(op: Op, arguments: Arguments, tensors: list[Tensor], ctx: Context) -> str:
+def _device(name: str, op: Op, arguments: Arguments, tensors: list[Tensor], ctx: Context) -> str:
     given = device_argument(arguments)
     if given is not None:
         return given
     if tensors:
         return result_device(op, tensors)
-    if op.factory:
+    if op.factory or name.startswith("torch.signal.windows."):
         return moves.factory_device(ctx)
     if _of_numbers(arguments) and moves.factory_device(ctx) == "host":
         return BESIDE_HOST  # for who counts all reads it is one
@@ -372,54 +372,60 @@ def _first_node(arguments: Arguments) -> ast.expr | None:
 def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
     """Tensors given where every overload takes a number: torch reads them on the host."""
     for position, argument in enumerate(arguments.positional):
-        held = _held(argument.value)
+        held, node = _held(argument)
         if held is not None:
-            types = _types_at(op, position) - NO_TENSOR
+            slots = _slots_at(op, position)
+            types = {slot.type for slot in slots} - NO_TENSOR
             if types and types <= NUMBER_TYPES:
-                emit_read(
-                    ctx,
-                    SiteKind.NUMBER_USE,
-                    "size",
-                    argument.node,
-                    held,
-                    operand_node=argument.node,
-                )
+                names = {slot.name for slot in slots}
+                operation = FILLING if names == {FILLING} else "size"
+                emit_read(ctx, SiteKind.NUMBER_USE, operation, node, held, operand_node=node)
     for keyword, argument in arguments.keywords.items():
-        held = _held(argument.value)
+        held, node = _held(argument)
         if held is not None:
             types = {p.type for o in op.overloads for p in o.params if p.name == keyword}
             if types and types <= NUMBER_TYPES:
-                emit_read(
-                    ctx,
-                    SiteKind.NUMBER_USE,
-                    keyword,
-                    argument.node,
-                    held,
-                    operand_node=argument.node,
-                )
+                emit_read(ctx, SiteKind.NUMBER_USE, keyword, node, held, operand_node=node)
 
 
-def _held(value: Value) -> Tensor | None:
+# The parameter of `full` and its kin that is a number, and no size.
+FILLING = "fill_value"
+
+
+def _held(argument: Argument) -> tuple[Tensor | None, ast.expr]:
+    """The tensor given, or the first in a tuple or list that is, and the expression of it."""
+    value, node = argument.value, argument.node
     tensor = tensor_of(value)
-    if tensor is not None:
-        return tensor
-    if isinstance(value, Sequence) and value.kind in ("tuple", "list"):
-        found = (tensor_of(item) for item in value.items or ())
-        return next((t for t in found if t is not None), None)
-    return None
+    if tensor is not None or not isinstance(value, Sequence) or value.kind not in ROW_KINDS:
+        return tensor, node
+    items = value.items or ()
+    written = node.elts if isinstance(node, (ast.Tuple, ast.List)) else []
+    for place, item in enumerate(items):
+        tensor = tensor_of(item)
+        if tensor is not None:
+            return tensor, written[place] if len(written) == len(items) else node
+    return None, node
+
+
+ROW_KINDS = ("tuple", "list")
 
 
 def _types_at(op: Op, position: int) -> set[str]:
-    types: set[str] = set()
+    return {slot.type for slot in _slots_at(op, position)}
+
+
+def _slots_at(op: Op, position: int) -> list[Param]:
+    """What the overloads take at a position."""
+    found: list[Param] = []
     for overload in op.overloads:
         slots = [p for p in overload.params if p.form in ("positional", "variadic")]
         if not slots:
             continue
         if position < len(slots):
-            types.add(slots[position].type)
+            found.append(slots[position])
         elif slots[-1].form == "variadic":
-            types.add(slots[-1].type)
-    return types
+            found.append(slots[-1])
+    return found
 
 
 def parameter_operation(

@@ -258,8 +258,17 @@ def _unknown(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 def _load(name: str, arguments: Arguments, ctx: Context) -> Value:
     """``torch.load(file, map_location="cpu")``: all that it holds lies on the host."""
-    where = torch_calls.device_of(arguments.value(1, "map_location"))
-    return LOADED if where == "host" else UNKNOWN
+    where = arguments.value(1, "map_location")
+    stays = isinstance(where, Closure) and _gives_back(where.node)
+    return LOADED if stays or torch_calls.device_of(where) == "host" else UNKNOWN
+
+
+def _gives_back(function: ast.AST) -> bool:
+    """``lambda storage, location: storage``: what is read lies on the host at first."""
+    match function:
+        case ast.Lambda(args=ast.arguments(args=[ast.arg(arg=first), *_]), body=ast.Name(id=name)):
+            return first == name
+    return False
 
 
 def _size(name: str, arguments: Arguments, ctx: Context) -> Value:
@@ -357,6 +366,7 @@ SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.as_tensor": _tensor,
     "torch.asarray": _tensor,
     "torch.from_numpy": _from_numpy,
+    "torch.frombuffer": _from_numpy,
     "torch.from_dlpack": _unknown,
     "torch.device": _device_of,
     "torch.equal": _comparison,
