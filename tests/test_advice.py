@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 from linting import ALL, findings, program
 
+from flake8_torchperf.pipeline import lint
+
 
 def advice(line: str, given: str = "x: Tensor, ts: list[Tensor], n: int, eps") -> list[str]:
     """The messages of one line, cut to what comes after why it is hot."""
@@ -57,3 +59,40 @@ def test_operators(line: str, offered: str) -> None:
     """``&``, ``|`` and ``~`` work on bits: of numbers they give something else, or fail."""
     (found,) = advice(line)
     assert offered in found
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("return torch.tensor([t.mean() for t in ts])", "torch.stack([...])"),
+        ("return torch.tensor([x.sum(), x.mean()])", "torch.stack([...])"),
+        ("return torch.full((3,), x.mean(), device=x.device)", "x.expand(size)"),
+        ("return torch.full((3,), fill_value=x.mean(), device=x.device)", "x.expand(size)"),
+        ("return torch.full_like(ts[0], x.mean())", "x.expand(size)"),
+        ("return x.new_full((3,), x.mean())", "x.expand(size)"),
+        ("return torch.full((x.max(), 2), 0.0)", "take sizes from t.shape"),
+        ("return torch.zeros(3, x.max())", "take sizes from t.shape"),
+    ],
+)
+def test_numbers(line: str, offered: str) -> None:
+    """What fills a tensor is no size, and a list of tensors no number."""
+    (found,) = advice(line)
+    assert offered in found
+
+
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        ("torch.zeros((n, b))", "b"),
+        ("torch.zeros([b, 3])", "b"),
+        ("x.view((b.max(), -1))", "b.max()"),
+        ("F.pad(x, (0, b))", "b"),
+        ("torch.zeros(size=(b, 3))", "b"),
+        ("torch.zeros(3, b)", "b"),
+    ],
+)
+def test_a_size_in_a_tuple_is_named_itself(call: str, named: str) -> None:
+    source = program(f"def f(x: Tensor, b: Tensor, n: int):\n    return {call}\n")
+    (found,) = lint(source, "model.py", ALL)
+    assert found.message.startswith(f"{named} is a tensor that Python reads as a number")
+    assert source.splitlines()[found.line - 1][found.column :].startswith(named)
