@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 from linting import ALL, findings, program
 
+from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.pipeline import lint
 
 
@@ -96,3 +100,66 @@ def test_a_size_in_a_tuple_is_named_itself(call: str, named: str) -> None:
     (found,) = lint(source, "model.py", ALL)
     assert found.message.startswith(f"{named} is a tensor that Python reads as a number")
     assert source.splitlines()[found.line - 1][found.column :].startswith(named)
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("return math.sqrt(x.sum())", "of the same name in torch, which stays"),
+        ("return math.log(x.sum())", "of the same name in torch, which stays"),
+        ("return math.log(x.sum(), 2)", "torch.log(t) / math.log(base)"),
+        ("return math.fabs(x.sum())", "torch.abs"),
+        ("return math.degrees(x.sum())", "torch.rad2deg"),
+        ("return math.radians(x.sum())", "torch.deg2rad"),
+        ("return math.remainder(x.sum(), 3)", "t - y * torch.round(t / y)"),
+        ("return math.atan2(x.sum(), 1.0)", "which takes tensors alone"),
+        ("return math.factorial(x.sum())", "compute it with torch operations"),
+    ],
+)
+def test_functions_of_math(line: str, offered: str) -> None:
+    (found,) = advice(line)
+    assert offered in found
+
+
+SAME = "use the function of the same name in torch"
+
+
+@pytest.mark.parametrize("code", ["TPF101", "TPF602"])
+@pytest.mark.parametrize("name", [n for n in dir(math) if callable(getattr(math, n))])
+def test_what_math_and_torch_share_is_the_same(code: str, name: str) -> None:
+    torch = pytest.importorskip("torch")
+    rule = load_catalogue().rule(code)
+    assert rule is not None
+    words = rule.advice(f"math.{name}")
+    if not words.startswith(SAME):
+        return
+    many = {"pow": 2, "fmod": 2, "copysign": 2, "ldexp": 2, "nextafter": 2, "isclose": 2}
+    count = many.get(name, 2 if name in ("atan2", "hypot", "gcd", "lcm", "dist") else 1)
+    given: list[Any] = [{"acosh": 1.5}.get(name, 0.5), 2.0][:count]
+    tensors = [torch.tensor(value, dtype=torch.float64) for value in given]
+    if name in ("gcd", "lcm", "ldexp", "dist"):
+        given = {"ldexp": [0.5, 2], "dist": [[0.5], [2.0]]}.get(name, [4, 6])
+        tensors = [torch.tensor(value) for value in given]
+    if count == 2 and "tensors alone" not in words:
+        tensors[1] = given[1]
+    result = getattr(torch, name)(*tensors)
+    expected = getattr(math, name)(*given)
+    if name == "frexp":
+        result = (result[0].item(), result[1].item())
+    assert result == expected or result.item() == pytest.approx(expected)
+
+
+def test_replacements_of_math_compute_the_same() -> None:
+    torch = pytest.importorskip("torch")
+    t, y = torch.tensor(5.5, dtype=torch.float64), 2.0
+    for result, expected in (
+        (torch.log(t) / math.log(2), math.log(5.5, 2)),
+        (torch.abs(-t), math.fabs(-5.5)),
+        (torch.rad2deg(t), math.degrees(5.5)),
+        (torch.deg2rad(t), math.radians(5.5)),
+        (torch.lgamma(t).exp(), math.gamma(5.5)),
+        (t.sign() * t.abs() ** (1 / 3), 5.5 ** (1 / 3)),
+        (t - y * torch.round(t / y), math.remainder(5.5, 2.0)),
+        (torch.frac(t), math.modf(5.5)[0]),
+    ):
+        assert result.item() == pytest.approx(expected)

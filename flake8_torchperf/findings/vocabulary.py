@@ -23,10 +23,11 @@ _OF_COMPILING = ("compiled-inside", "over-compiled", "row-by-row", "loop", "step
                  "append", "counter", "global", "leak")  # fmt: skip
 _OF_TRAINING = ("no-pin", "no-workers", "option")
 # Where it stands, and how its tensor is known.
-_OF_PLACES = ("as-array", "as-declared", "as-named", "bounded", "compiling-guard", "default-device",
-              "error-message", "except-block", "fallback", "given-away", "keyed", "lambda",
-              "made-text", "message", "no-gradients", "of-bools", "of-numbers", "opaque-body",
-              "syncs", "traced", "waited-for", "where waiting is asked for")  # fmt: skip
+_OF_PLACES = ("as-array", "as-declared", "as-named", "base", "bounded", "compiling-guard",
+              "default-device", "error-message", "except-block", "fallback", "given-away", "keyed",
+              "lambda", "made-text", "message", "no-gradients", "of-bools", "of-numbers",
+              "opaque-body", "syncs", "traced", "waited-for",
+              "where waiting is asked for")  # fmt: skip
 TRAITS = frozenset((*_OF_COPIES, *_OF_CODE, *_OF_COMPILING, *_OF_TRAINING, *_OF_PLACES))
 
 

@@ -360,9 +360,14 @@ LIBRARY_RESULTS: dict[str, Value] = {
 }  # fmt: skip
 
 
+# The trait of a logarithm to a base, which torch's own does not take.
+BASE = "base"
+
+
 def _math(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
     """The math module works on Python floats: it asks a tensor for its ``__float__``."""
     origin: Tensor | None = None
+    traits = (BASE,) if rest == "log" and len(arguments.positional) > 1 else ()
     for argument in arguments.positional:
         read = emit_read(
             ctx,
@@ -371,6 +376,7 @@ def _math(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
             arguments.node,
             argument.value,
             operand_node=argument.node,
+            traits=traits,
         )
         origin = read or origin
     if rest in ("isnan", "isinf", "isfinite", "isclose"):
