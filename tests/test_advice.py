@@ -93,9 +93,12 @@ def test_numbers(line: str, offered: str) -> None:
         ("F.pad(x, (0, b))", "b"),
         ("torch.zeros(size=(b, 3))", "b"),
         ("torch.zeros(3, b)", "b"),
+        ("torch.tensor([n, b.sum()])", "b.sum()"),
+        ("torch.tensor([row.sum() for row in x])", "row.sum()"),
+        ("torch.tensor([[b.sum(), 2]])", "torch.tensor([[b.sum(), 2]])"),
     ],
 )
-def test_a_size_in_a_tuple_is_named_itself(call: str, named: str) -> None:
+def test_what_stands_in_a_tuple_or_list_is_named_itself(call: str, named: str) -> None:
     source = program(f"def f(x: Tensor, b: Tensor, n: int):\n    return {call}\n")
     (found,) = lint(source, "model.py", ALL)
     assert found.message.startswith(f"{named} is a tensor that Python reads as a number")
