@@ -94,7 +94,7 @@ def test_numbers(line: str, offered: str) -> None:
         ("torch.zeros(size=(b, 3))", "b"),
         ("torch.zeros(3, b)", "b"),
         ("torch.tensor([n, b.sum()])", "b.sum()"),
-        ("torch.tensor([row.sum() for row in x])", "row.sum()"),
+        ("torch.tensor([t.sum() for t in (x, b)])", "t.sum()"),
         ("torch.tensor([[b.sum(), 2]])", "torch.tensor([[b.sum(), 2]])"),
     ],
 )
