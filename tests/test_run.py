@@ -132,6 +132,12 @@ class TestReport:
             assert title in report
         assert "torchperf run: 1 confirmed, 1 refuted, 1 not reached" in report.splitlines()[-1]
 
+    def test_where_only_reads_are_counted_no_time_is_told(self, tmp_path):
+        (tmp_path / "train.py").write_text(TRAINING)
+        told = torchperf(tmp_path, "--level", "reads", "train.py", input="a line\n").stderr
+        assert "[8 host reads]" in told
+        assert "ms in operations" not in told
+
     def test_json_has_every_field(self, training):
         data = training[1]
         assert set(data) == {

@@ -68,8 +68,9 @@ def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
     for row in sorted(rows, key=lambda row: -row["count"]):
         place = f"  {row['path']}:{row['line']}:{row['column']}: {row['code']} {row['message']}"
         if key == "confirmed":
-            spent = f"{row['seconds'] * 1000:.3g} ms in operations"
-            place += f" [{row['count']} {_words(row['counter'])}, {spent}]"
+            # Where only reads are counted, nothing is timed.
+            spent = f", {row['seconds'] * 1000:.3g} ms in operations" if row["seconds"] else ""
+            place += f" [{row['count']} {_words(row['counter'])}{spent}]"
         elif row["reason"]:
             place += f" [{row['reason']}]"
         yield place

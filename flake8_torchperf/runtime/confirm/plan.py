@@ -80,13 +80,18 @@ class Group:
 
 
 def parse_request(text: str) -> Request:
-    """``PATH`` or ``PATH:LINE``. Raises PlanError where there is no such file or line number."""
+    """``PATH`` or ``PATH:LINE``, also as flake8 prints it: ``PATH:LINE:COLUMN``, of which all that
+    stands in the line is meant. Raises PlanError where there is no such file or line number.
+    """
     if not text:
         raise PlanError("'' names no file: write . for this folder")
     path = Path(text)
     if path.exists():
         return Request(path)
     name, colon, number = text.rpartition(":")
+    before, _, line = name.rpartition(":")
+    if positive(number) and positive(line) and Path(before).is_file():
+        return Request(Path(before), positive(line))
     if colon and positive(number) and Path(name).is_file():
         return Request(Path(name), positive(number))
     if colon and Path(name).is_dir():
