@@ -201,6 +201,15 @@ def test_inputs_that_raise_are_named(capsys):
     assert finding["probes"] == []
 
 
+def test_a_harness_that_raises_is_named(capsys, tmp_path):
+    harness = tmp_path / "harness.py"
+    harness.write_text("def inputs():\n    return {}\n")
+    _, report = confirm(capsys, f"{SCALER / 'before.py'}:28", "--harness", harness)
+    (finding,) = report["findings"]
+    assert finding["verdict"] == "inconclusive"
+    assert f"in {harness} raised TypeError: inputs() takes 0 positional" in finding["reason"]
+
+
 def test_a_loop_over_rows_grows_with_them(verdicts):
     found = verdicts["per element"]
     assert found.status == "confirmed"

@@ -269,7 +269,10 @@ def _harness(path: str) -> Callable[[int], dict[str, Any]]:
         raise SubjectError(f"the harness {path} defines no function inputs(n)")
 
     def inputs(n: int) -> dict[str, Any]:
-        made = function(n)
+        try:
+            made = function(n)
+        except Exception as error:
+            raise SubjectError(f"inputs({n}) in {path} raised {one_line(error)}") from error
         if not isinstance(made, dict):
             raise SubjectError(f"inputs(n) in {path} must return a dict of parameters by name")
         return made
