@@ -19,6 +19,7 @@ STORED = json.loads((ROOT / "benchmarks" / "ecosystem.json").read_text())
 def run(script: str, *arguments: str | Path, status: int = 0, before: Path | None = None) -> str:
     """What a script printed; ``before`` is a folder that Python imports from before all others."""
     env = dict(os.environ) if before is None else {**os.environ, "PYTHONPATH": str(before)}
+    env.pop("TORCHPERF_DEBUG", None)  # with it a mistake of ours is a traceback, and no finding
     done = subprocess.run(
         [sys.executable, str(ROOT / "benchmarks" / script), *map(str, arguments)],
         capture_output=True, text=True, timeout=240, check=False, env=env,
