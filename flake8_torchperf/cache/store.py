@@ -155,11 +155,10 @@ class Store:
         Raises PermissionError for the first that cannot be, once all others are gone.
         """
         files = list(self._files(abandoned_before=time.time()))
-        removed = [file for file in files if _remove(file.path)]
-        if len(removed) < len(files):
-            left = next(file for file in files if file not in removed)
-            raise PermissionError(EACCES, "in use, or not yours to remove", left.path)
-        return Usage(len(removed), sum(file.bytes for file in removed))
+        left = [file.path for file in files if not _remove(file.path)]
+        if left:
+            raise PermissionError(EACCES, "in use, or not yours to remove", left[0])
+        return Usage(len(files), sum(file.bytes for file in files))
 
     def _path(self, key: str) -> str:
         return os.path.join(self.folder, _ENTRIES, key[:2], key)

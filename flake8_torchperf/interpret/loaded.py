@@ -21,7 +21,6 @@ _RESULTS: dict[str, Value] = {
     "items": Sequence("list", _PAIR),
     "keys": Sequence("list", STR),
     "values": Sequence("list", LOADED),
-    "copy": LOADED,
 }
 
 

@@ -65,7 +65,7 @@ def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> 
     if batch.device == "host" or batch.chain:
         return batch
     uses = _uses_by_name(function).get(name, frozenset())
-    if not uses.isdisjoint(OF_DICTS):
+    if not uses.isdisjoint(ASKED_OF_DICTS):
         return Mapping_(STR, batch)
     table = ctx.machine.table
     if any(table.attribute(use) is None and table.method(use) is None for use in uses):
@@ -74,7 +74,7 @@ def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> 
 
 
 # `batch["x"]` and `f(**batch)` count as asking for an item.
-OF_DICTS = frozenset(("__getitem__", "items", "keys", "get", "pop", "update"))
+ASKED_OF_DICTS = frozenset(("__getitem__", "items", "keys", "get", "pop", "update"))
 
 
 @once

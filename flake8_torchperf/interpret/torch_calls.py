@@ -398,16 +398,20 @@ def _held(argument: Argument) -> tuple[Tensor | None, ast.expr]:
     tensor = tensor_of(value)
     if tensor is not None or not isinstance(value, Sequence) or value.kind not in ROW_KINDS:
         return tensor, node
-    items = value.items or ()
-    written = node.elts if isinstance(node, (ast.Tuple, ast.List)) else []
-    for place, item in enumerate(items):
-        tensor = tensor_of(item)
-        if tensor is not None:
-            return tensor, written[place] if len(written) == len(items) else node
-    return None, node
+    tensor = next((t for t in map(tensor_of, value.items or ()) if t is not None), None)
+    return tensor, shown_tensor(value, node) or node
 
 
 ROW_KINDS = ("tuple", "list")
+
+
+def shown_tensor(data: Sequence, node: ast.AST) -> ast.expr | None:
+    """The first tensor in a tuple or list, as it is written; None where its items are not shown."""
+    values = data.items or ()
+    if not isinstance(node, (ast.Tuple, ast.List)) or len(node.elts) != len(values):
+        return None
+    pairs = zip(node.elts, values, strict=True)
+    return next((written for written, value in pairs if tensor_of(value) is not None), None)
 
 
 def _types_at(op: Op, position: int) -> set[str]:

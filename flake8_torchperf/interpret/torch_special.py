@@ -119,16 +119,9 @@ def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
 
 def _read_in(data: Sequence, node: ast.AST) -> ast.expr | None:
     """The first tensor in a list that shows its items: what is read as a number."""
-    match node:
-        case ast.List(elts=items) | ast.Tuple(elts=items):
-            values = data.items or ()
-            if len(values) != len(items):
-                return None
-            held = [tensor_of(value) is not None for value in values]
-            return items[held.index(True)] if True in held else None
-        case ast.ListComp(elt=item) | ast.GeneratorExp(elt=item):
-            return None if tensor_of(data.element) is None else item
-    return None
+    if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
+        return None if tensor_of(data.element) is None else node.elt
+    return torch_calls.shown_tensor(data, node)
 
 
 def _data_dtype(data: Value) -> str:

@@ -10,12 +10,11 @@ import re
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.spelling import is_name, named_parameters
-from flake8_torchperf.suspects.walk import children, once, put_children, walk
+from flake8_torchperf.suspects.walk import SCOPES, children, once, put_children, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
-SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 # Functions that hold a whole program, and methods that hold the loop over steps.
 PREAMBLES = ("main", "_main", "cli")
 ENTRIES = ("__call__", "generate")

@@ -26,7 +26,7 @@ from flake8_torchperf.suspects.scopes import (
     Scopes,
     read_scopes,
 )
-from flake8_torchperf.suspects.walk import children, walk
+from flake8_torchperf.suspects.walk import SCOPES, children, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -396,7 +396,7 @@ def traced(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
     while waiting:
         node = waiting.pop()
         yield node
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+        if isinstance(node, SCOPES):
             continue
         if isinstance(node, (ast.If, ast.IfExp)):
             side = guarded(node.test, answer)
@@ -414,8 +414,7 @@ def _below(node: ast.AST, answer: Callable[[str], bool | None]) -> list[ast.AST]
     found = children(node)
     for block in (getattr(node, part, None) for part in BLOCKS):
         if isinstance(block, list):
-            met = set(map(id, _met(block, answer)))
-            left = {id(statement) for statement in block if id(statement) not in met}
+            left = set(map(id, block[len(_met(block, answer)) :]))
             found = [one for one in found if id(one) not in left] if left else found
     return found
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.knowledge.batching import REPEATED, ROW_BY_ROW
 from flake8_torchperf.suspects.mapped import named
 from flake8_torchperf.suspects.scopes import PARTIAL, TRANSFORMS, Callable_, Resolver, Scope
-from flake8_torchperf.suspects.walk import children, round_counters
+from flake8_torchperf.suspects.walk import SCOPES, children, round_counters
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -291,7 +291,7 @@ def _places(body: list[ast.stmt]) -> Iterator[_Place]:
     waiting = [(s, (), None, None, False) for s in reversed(body)]
     while waiting:
         node, loops, statement, parent, once = waiting.pop()
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+        if isinstance(node, SCOPES):
             continue
         if isinstance(node, ast.stmt):
             statement = node

@@ -24,6 +24,7 @@ LEAVES = frozenset((
 ))  # fmt: skip
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
+SCOPES = (*DEFINITIONS, ast.Lambda)
 # Types without any node below that is evaluated.
 PLAIN = frozenset((ast.Constant, ast.Name, ast.Global, ast.Nonlocal, ast.MatchSingleton))
 _FIELDS: dict[type[ast.AST], tuple[str, ...]] = dict.fromkeys(PLAIN, ())
