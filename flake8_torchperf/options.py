@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.sites.model import Level
+from flake8_torchperf.hotness.model import Level
 
 if TYPE_CHECKING:
     import argparse

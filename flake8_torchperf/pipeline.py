@@ -137,31 +137,34 @@ def _findings(
 ) -> list[Finding]:
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.findings.report import report
+    from flake8_torchperf.hotness.conventions import load_conventions
+    from flake8_torchperf.hotness.functions import Names
+    from flake8_torchperf.hotness.model import Level
     from flake8_torchperf.interpret.heats import Heats
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.interpret.project import Project
     from flake8_torchperf.interpret.reach import Reach
     from flake8_torchperf.interpret.review import Review
     from flake8_torchperf.interpret.unit import (
-        Names,
         interpret_function,
         interpret_module,
         module_constant,
     )
     from flake8_torchperf.knowledge.table import load
-    from flake8_torchperf.sites.model import Level
 
     catalogue = load_catalogue(options.rules)
     called = catalogue.called_functions
+    conventions = load_conventions(options.rules)
     machine = Machine(load(), Project(module, reads), module_constant, called, compiled)
-    names = Names(options.hot + catalogue.hot, options.cold)
+    machine.conventions = conventions
+    names = Names(conventions, options.hot + catalogue.hot, options.cold)
     findings: list[Finding] = []
     heats = Heats(machine, names)
-    reach = Reach(module, machine, names, heats, catalogue)
-    review = Review(machine, names, heats)
+    reach = Reach(module, machine, heats, catalogue)
+    review = Review(machine, heats)
     try:
         for info in callers_first(reach.chosen(suspects.functions, options.scope)):
-            unit = interpret_function(info, machine, names, heats)
+            unit = interpret_function(info, machine, heats)
             found = report(unit, catalogue, options)
             if found and options.scope is not Level.COLD:
                 kept = review.reviewed(unit, info)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from linting import ALL, HOT
 
+from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.options import Options
 from flake8_torchperf.pipeline import lint
-from flake8_torchperf.sites.model import Level
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 

@@ -17,9 +17,9 @@ from flake8_torchperf.cache import key as key_module
 from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.digest import digest
+from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.options import Options
 from flake8_torchperf.plugin import TorchPerfPlugin
-from flake8_torchperf.sites.model import Level
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "rules" / "TPF205-tensor-grown-in-a-loop.md"

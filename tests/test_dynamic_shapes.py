@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from linting import ALL, HOT, check, findings, program, table
 
+from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.options import Options
-from flake8_torchperf.sites.model import Level
 
 SHAPES = {
     "401: positions of what is not zero": """

@@ -11,9 +11,10 @@ from flake8_torchperf.findings.catalogue import index, load_catalogue
 from flake8_torchperf.findings.match import chain_ends_with, find, rule_for
 from flake8_torchperf.findings.message import format_message, shorten, with_reason
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
+from flake8_torchperf.hotness.model import Heat, Level
 from flake8_torchperf.interpret.values import NONE, Reason, Tensor, Union
 from flake8_torchperf.parse.snippet import Snippet
-from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
+from flake8_torchperf.sites.model import Loop, Site, SiteKind
 
 LOOP = Heat(Level.LOOP, "in the loop at line 3 over grads")
 HOT = Heat(Level.HOT, "in forward, which runs every step")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.findings.words import place, where
+
 if TYPE_CHECKING:
     from flake8_torchperf.findings.rule import Rule
     from flake8_torchperf.parse.snippet import Snippet
@@ -23,7 +25,7 @@ def format_message(rule: Rule, site: Site, snippet: Snippet) -> str:
         "expression": shorten(snippet.code(site.node)),
         "operand": shorten(snippet.code(node)),
         "operation": site.operation,
-        "where": site.heat.because,
+        "where": where(site),
         "loop": _loop(site),
         "function": site.function,
         "compiled": site.compiled,
@@ -56,7 +58,7 @@ def shorten(text: str, longest: int = LONGEST_EXPRESSION) -> str:
 def _loop(site: Site) -> str:
     """The innermost loop in words; where there is none, what makes the place hot."""
     if not site.loops:
-        return site.heat.because
+        return place(site)
     loop = site.loops[-1]
     over = f" over {shorten(loop.over, 30)}" if loop.over else ""
     return f"the loop at line {loop.line}{over}"

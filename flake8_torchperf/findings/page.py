@@ -14,7 +14,8 @@ from string import Formatter
 from typing import Any
 
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
-from flake8_torchperf.sites.model import Level, SiteKind
+from flake8_torchperf.hotness.model import Level
+from flake8_torchperf.sites.model import SiteKind
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -11,12 +11,12 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.hotness.loop_kinds import plain_names
 from flake8_torchperf.interpret.contexts import NO_GRADIENTS, gradients_off
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.values import NDArray, Reason, Scalar, Strength, Tensor, Value
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.sites.steps import plain_names
 from flake8_torchperf.suspects.walk import changes_in, children, once, walk
 
 if TYPE_CHECKING:

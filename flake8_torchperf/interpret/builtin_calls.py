@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.interpret import (
     attributes,
     calls,
@@ -20,8 +21,8 @@ from flake8_torchperf.interpret import (
 )
 from flake8_torchperf.interpret.arguments import Arguments
 from flake8_torchperf.interpret.contexts import HOST_ONLY
-from flake8_torchperf.interpret.emit import TAKEN_FOR_A_NUMBER, emit_read, looked_at
-from flake8_torchperf.interpret.iteration import KEPT, element_of, paired, unpack_reads
+from flake8_torchperf.interpret.emit import emit_read, looked_at
+from flake8_torchperf.interpret.iteration import element_of, paired, unpack_reads
 from flake8_torchperf.interpret.operators import formatted, held_tensor
 from flake8_torchperf.interpret.values import (
     BOOL,
@@ -87,7 +88,7 @@ def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
     argument = arguments.positional[0]
     operand = _meant(argument.value, name)
     if operand is not argument.value and not ctx.loops and _never_met(argument.value):
-        ctx = ctx.demote(TAKEN_FOR_A_NUMBER)
+        ctx = ctx.demote(Cause.EITHER)
     read = emit_read(
         ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=argument.node
     )
@@ -147,7 +148,7 @@ def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
             iterated = []  # a list among them sets the number of rounds, and cannot be vectorised
         for argument in iterated[:1]:  # one loop, one finding, however many it runs over
             put_away = ctx.node is not None and id(arguments.node) in listed_calls(ctx.node)
-            place = ctx.demote(KEPT) if name == "zip" and put_away else ctx
+            place = ctx.demote(Cause.AT_ONCE) if name == "zip" and put_away else ctx
             unpack_reads(argument.value, name, argument.node, place)
         elements = [element_of(a.value) for a in sources]
         match name:

@@ -32,6 +32,7 @@ from flake8_torchperf.interpret.contexts import LATER
 from flake8_torchperf.interpret.emit import emit, looked_at
 from flake8_torchperf.interpret.environment import path_of
 from flake8_torchperf.interpret.evidence import OF_CONTAINERS
+from flake8_torchperf.interpret.lineage import kind_of_instance
 from flake8_torchperf.interpret.telling import (
     MODULE_METHODS,
     knows_arrays,
@@ -88,6 +89,8 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     opaque = isinstance(callee, OPAQUE)
     if opaque:
         ctx.budget.opaque_calls += 1
+        if ctx.loops and isinstance(callee, Instance):
+            _note_model(callee, node, ctx)
         moves.waited(ctx)
     value = apply(callee, arguments, env, ctx)
     if opaque and ctx.sink is not None:
@@ -103,6 +106,12 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
             owner = expressions.evaluate(node.func.value, env, ctx.silent())
         return unknown_method(node, node.func, owner, arguments, env, ctx)
     return value
+
+
+def _note_model(callee: Instance, node: ast.Call, ctx: Context) -> None:
+    """A loop that calls a model is one over steps, whatever its function is called."""
+    if kind_of_instance(callee, ctx.machine) == "module":
+        ctx.machine.models_called.add(id(node))
 
 
 def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.hotness.model import Cause, Heat, Level
 from flake8_torchperf.interpret.contexts import OWN_TRAITS
 from flake8_torchperf.interpret.emit import emit, names_rows
 from flake8_torchperf.interpret.parameters import parameters_of
@@ -23,7 +24,7 @@ from flake8_torchperf.interpret.values import (
 )
 from flake8_torchperf.knowledge.batching import ROW_BY_ROW, ROW_BY_ROW_METHODS
 from flake8_torchperf.knowledge.graph_breaks import breaking_calls
-from flake8_torchperf.sites.model import Heat, Level, SiteKind
+from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.arguments import Arguments
@@ -82,8 +83,8 @@ def entered(place: Context, node: ast.AST, *, keep_cold: bool = False) -> Contex
     if keep_cold:
         return place
     name = getattr(node, "name", "a lambda")
-    heat = Heat(Level.STEP, f"in {name}, which is compiled", around=Level.STEP)
-    return place.but(base=heat, base_stays_cold=False)
+    heat = Heat(Level.STEP, Cause.COMPILED, name, around=Level.STEP)
+    return place.but(base=heat)
 
 
 def note_call(callee: Value, arguments: Arguments, ctx: Context) -> None:
@@ -153,7 +154,7 @@ def _breaking(callee: Value, arguments: Arguments, ctx: Context) -> None:
         return
     code = ctx.machine.compiled
     if operation in ADVICE and code is not None and id(arguments.node) in code.advice:
-        ctx = ctx.demote("where misuse is told")
+        ctx = ctx.demote(Cause.ERROR)
     covers = tuple(argument.node for argument in arguments.all())
     node = arguments.node
     emit(ctx, SiteKind.GRAPH_BREAK, operation, node, operand, operand_node=node, covers=covers)

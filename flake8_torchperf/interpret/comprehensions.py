@@ -8,8 +8,9 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.interpret import expressions, targets
-from flake8_torchperf.interpret.iteration import KEPT, element_of, unpack_reads
+from flake8_torchperf.interpret.iteration import element_of, unpack_reads
 from flake8_torchperf.interpret.machine import LoopPlace
 from flake8_torchperf.interpret.narrowing import narrow
 from flake8_torchperf.interpret.values import Mapping_, Sequence, Value, tensor_of
@@ -51,7 +52,7 @@ def _iterated(inner: Context, outer: int, ctx: Context, opaque: bool) -> None:
         if loop.over is not None and not moves_each(loop.node):
             traits = ("opaque-body",) if opaque else ()
             kept = tensor_of(loop.value) is not None and only_keeps(loop.node)
-            place = ctx.demote(KEPT) if kept else ctx
+            place = ctx.demote(Cause.AT_ONCE) if kept else ctx
             unpack_reads(loop.value, "comprehension", loop.over, place, traits)
 
 

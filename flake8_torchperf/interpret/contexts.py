@@ -1,20 +1,17 @@
-"""Tests that say how seldom their branch runs: compiling guards, every-n-steps, errors, debugging.
-
-Enters the test of an ``if`` and its body; leaves the context of the branch.
-"""
+"""Tests that say how seldom their branch runs: compiling guards, every-n-steps, errors, options."""
 
 from __future__ import annotations
 
 import ast
-import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_torchperf.hotness.first_call import returns_kept
+from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.interpret.environment import outcome
 from flake8_torchperf.interpret.parameters import literal_default
 from flake8_torchperf.interpret.shapes import counts_nothing, is_none
 from flake8_torchperf.interpret.values import UNKNOWN, NoneValue, Told, Union
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.sites.once import returns_kept, waits_for_first_call
 from flake8_torchperf.suspects.guards import guarded, leaves
 from flake8_torchperf.suspects.spelling import dotted_name
 from flake8_torchperf.suspects.walk import round_counters, walk
@@ -26,13 +23,24 @@ if TYPE_CHECKING:
     from flake8_torchperf.interpret.machine import Context
     from flake8_torchperf.suspects.modulemap import ModuleMap
 
+
+class Guard(NamedTuple):
+    """Why a branch runs seldom, and for which outcome of its test; ``row`` is a convention's."""
+
+    cause: Cause
+    holds: bool
+    row: str = ""
+
+    def opposite(self) -> Guard:
+        """The guard of the negated test."""
+        return Guard(self.cause, not self.holds, self.row)
+
+
 # torch.compiler, torch.jit and torch.onnx ask whether Python runs at all
 TRACING = {
     "is_compiling", "is_dynamo_compiling", "is_exporting", "is_scripting", "is_tracing",
     "is_in_onnx_export", "is_torchdynamo_compiling",
 }  # fmt: skip
-# Why a branch never runs where Python executes the code.
-TRACING_ONLY = "under a compiling guard"
 # The trait of sites in an except block: text made there is about an error.
 EXCEPT = "except-block"
 # The trait of sites in a lambda: a message given as one is built only when it is asked for.
@@ -45,20 +53,6 @@ _GRADIENTS_OFF = {
 }  # fmt: skip
 # The trait of an assertion whose text has to be made: torch.compile takes only a literal.
 MADE_TEXT = "made-text"
-# Words in the name of a flag, or values of an option, by which a caller asks for what is on the
-# host.
-HOST_WORDS = frozenset((
-    "cpu", "offload", "numpy", "np", "pil", "tolist", "save", "dump", "plot", "visualize",
-))  # fmt: skip
-# Words in the name of what counts steps, and those that make it a number of steps to be done.
-COUNTING = frozenset(("step", "istep", "iter", "iteration", "epoch"))
-LIMITING = frozenset((
-    "num", "n", "max", "min", "total", "every", "per", "interval", "size", "dim", "type", "mode",
-))  # fmt: skip
-# Words that say with "first" in the name of a flag: it holds once.
-ROUND_WORDS = frozenset((
-    "iter", "iteration", "step", "call", "time", "run", "forward", "pass", "round",
-))  # fmt: skip
 # The trait of the branch for devices that lack an operation or a dtype.
 FALLBACK = "fallback"
 LACKING = frozenset(("mps", "npu", "xla", "xpu", "hpu", "mtia", "mlu", "musa"))
@@ -67,27 +61,12 @@ GIVEN_AWAY = "given-away"
 # The trait of what fails with a tensor on a device, so that it is given those of the host alone:
 # torch/csrc/utils/tensor_numpy.cpp, "Use Tensor.cpu() to copy the tensor to host memory first".
 HOST_ONLY = "host-only"
-# The trait of the branch in which a caller asks to wait, and words in the name of such a flag.
-WAITING_ASKED = "where waiting is asked for"
-WAITING = frozenset((
-    "sync", "synchronize", "synchronise", "synchronous", "barrier", "blocking", "wait", "empty",
-    "cache",
-))  # fmt: skip
-# Functions that tell a person of something unusual: a branch that begins with one runs seldom.
-WARNING = frozenset((
-    "warn", "warning", "warning_once", "warn_once", "error", "exception", "critical", "fatal",
-))  # fmt: skip
+# The trait of the branch in which a caller asks to wait.
+WAITING_ASKED = "waiting-asked"
 # The trait of a branch that a tensor's value decides: when it begins, nothing is queued any more.
 WAITED_FOR = "waited-for"
-# The trait of text that is kept under a name that says it is for a person.
-MESSAGE = "message"
-MESSAGES = frozenset((
-    "msg", "message", "messages", "reason", "text", "description", "desc", "error", "err", "title",
-    "label", "caption", "summary", "report", "warning", "info",
-))  # fmt: skip
 # The trait of the branch that only a traced or compiled run takes.
 TRACED = "traced"
-DEBUGGING = {"debug", "verbose", "debug_mode", "is_debug", "__debug__", "isEnabledFor", "DEBUG"}
 
 
 def offers_foreach(ctx: Context) -> bool:
@@ -97,52 +76,41 @@ def offers_foreach(ctx: Context) -> bool:
     return any("foreach" in word for word in ctx.module.nodes(ctx.node).words())
 
 
-def told_to_a_person(target: ast.expr) -> bool:
-    """``msg = ...``, ``self.stopping_reason = ...``: text that is made to be read."""
-    return not MESSAGES.isdisjoint(dotted_name(target).rpartition(".")[2].lower().split("_"))
-
-
 def gradients_off(context: ast.expr, module: ModuleMap) -> bool:
     """Does a ``with`` or a decorator switch autograd off, or may it?"""
     called = context.func if isinstance(context, ast.Call) else context
     return module.qualify(called) in _GRADIENTS_OFF
 
 
-def guard_of(test: ast.expr, env: Env, ctx: Context) -> tuple[str, bool] | None:
+def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
     """Why a branch runs seldom, and for which outcome of the test; None for any other test."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=ast.BinOp(op=ast.Mod()) as every):
-            return ("once in several steps", True) if _counts_steps(every) else None
+            return Guard(Cause.SOME_STEPS, True) if _counts_steps(every) else None
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             found = guard_of(inner, env, ctx)
-            if found is None:
-                return None
-            why, holds = found
-            return why, not holds
+            return None if found is None else found.opposite()
         case ast.BoolOp(op=operator, values=values):
             return _joint_guard(operator, [guard_of(value, env, ctx) for value in values])
         case ast.Call(func=func):
-            last = dotted_name(func).rpartition(".")[2].lstrip("_")
-            if last in TRACING:
-                return TRACING_ONLY, True
-            if last in DEBUGGING:
-                return "under a debugging switch", True
+            if dotted_name(func).rpartition(".")[2].lstrip("_") in TRACING:
+                return Guard(Cause.TRACING, True)
         case ast.Name(id=name) if (found := _told(name, env, ctx)) is not None:
             return found
-        case ast.Name(id=name) if CHECKING.search(name) and _off(name, ctx):
-            return ASKED_CHECK, True
+        case ast.Name(id=name) if _off(name, ctx):
+            return Guard(Cause.SWITCHED_OFF, True)
         case ast.Name() | ast.Attribute() if (found := _named(test, ctx)) is not None:
             return found
         case ast.Compare():
             found = _guard_of_comparison(test, ctx)
             if found is not None:
                 return found
-        case ast.BinOp(op=ast.Mod(), left=count) if _names_step(count):
-            return "once in several steps", False
+        case ast.BinOp(op=ast.Mod()) as every if _counts_steps(every):
+            return Guard(Cause.SOME_STEPS, False)
     return _on_host(test)
 
 
-def _guard_of_comparison(test: ast.Compare, ctx: Context) -> tuple[str, bool] | None:
+def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
     """The guard that a comparison makes, but for those of devices."""
     if len(test.ops) > 1:
         return None
@@ -151,78 +119,52 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> tuple[str, bool] | 
     match left:
         case ast.Name(id=name) if isinstance(operator, ast.Is) and is_none(right):
             if always_given(name, ctx):
-                return NEVER_LEFT_OUT, True
-        case ast.Name(id=name) | ast.Attribute(attr=name) if number:
-            if not WAITING.isdisjoint(name.split("_")):
-                return WAITING_ASKED, True
+                return Guard(Cause.NEVER_LEFT_OUT, True)
     counted = counts_nothing(test)
     if counted is not None:
-        return "where there is nothing to compute with", counted[1]
+        return Guard(Cause.NOTHING_TO_DO, counted[1])
     match left:
-        case ast.BinOp(op=ast.Mod(), left=count) as every:
+        case ast.BinOp(op=ast.Mod()) as every if _counts_steps(every):
             if isinstance(operator, ast.Eq):
-                return ("once in several steps", True) if _counts_steps(every) else None
-            if isinstance(operator, (ast.NotEq, ast.Gt)) and _names_step(count):
-                return "once in several steps", False
+                return Guard(Cause.SOME_STEPS, True)
+            if isinstance(operator, (ast.NotEq, ast.Gt)):
+                return Guard(Cause.SOME_STEPS, False)
     if not isinstance(operator, ast.Eq):
         return None
     if _counted(left, ctx):
-        return "in one round of its loop", True
-    if number and _names_step(left):
-        return "in one step", True
+        return Guard(Cause.ONE_ROUND, True)
+    if number and _names_step(left, ctx):
+        return Guard(Cause.ONE_STEP, True)
     match right:
-        case ast.Constant(value=str(form)) if form in HOST_WORDS and form != "cpu":
-            return ASKED, True
+        case ast.Constant(value=str(form)) if form != "cpu":
+            return _by_convention(form, ctx)
     return None
 
 
-def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> tuple[str, bool] | None:
+def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> Guard | None:
     """The guard that the name of a flag or an option tells."""
     last = dotted_name(flag).rpartition(".")[2].lstrip("_")
-    if last in DEBUGGING:
-        return "under a debugging switch", True
     if last in TRACING:
-        return TRACING_ONLY, True
-    words = set(last.lower().split("_"))
-    first = waits_for_first_call(flag)
-    if first is not None:
-        return FIRST, first
-    if isinstance(flag, ast.Attribute) and last.startswith(ASKING):
-        return ASKED_CHECK, True
-    if not HOST_WORDS.isdisjoint(words):
-        return ASKED, True
-    if "first" in words and not ROUND_WORDS.isdisjoint(words):
-        return FIRST, True
-    if not LOGGED.isdisjoint(words) and (
-        not WHETHER.isdisjoint(words) or (isinstance(flag, ast.Name) and _off(last, ctx))
-    ):
-        return LOGGING_ASKED, True
-    if not WAITING.isdisjoint(words):
-        return WAITING_ASKED, True
-    return None
+        return Guard(Cause.TRACING, True)
+    return _by_convention(last, ctx)
 
 
-def _told(name: str, env: Env, ctx: Context) -> tuple[str, bool] | None:
+def _by_convention(flag: str, ctx: Context) -> Guard | None:
+    """What the table of conventions says of a flag."""
+    row = ctx.machine.conventions.row("flag", flag)
+    if row is None:
+        return None
+    if row.effect == "branch-cold":
+        return Guard(Cause.CONVENTION, True, row.id)
+    if row.effect == "done-flag":
+        return Guard(Cause.CONVENTION, False, row.id)
+    return Guard(Cause.WAITING_ASKED, True, row.id) if row.effect == "waits-wanted" else None
+
+
+def _told(name: str, env: Env, ctx: Context) -> Guard | None:
     """``on_host = x.device.type == "cpu"``: the same of a flag that holds a test's outcome."""
     told = env.get(outcome(name))
     return guard_of(told.test, env, ctx) if isinstance(told, Told) else None
-
-
-ASKED = "where a copy to the host is asked for"
-ASKED_CHECK = "in a check that a caller asks for"
-# Names of flags by which a caller asks for a check.
-CHECKING = re.compile(r"check|validat|verif|assert|finite|nan|safe")
-# How the name of an option begins that asks for a check: `args.check_for_nan`. What is named
-# `validate_structure` may be the whole of a validation.
-ASKING = ("check_", "verify_")
-FIRST = "on the first call, or in the first round"
-# Words of a flag by which a program logs in some steps: `should_log`, `do_logging`.
-LOGGED = frozenset(("log", "logging", "report", "print", "plot"))
-WHETHER = frozenset(("should", "do", "need", "needs", "must", "is", "want", "to"))
-LOGGING_ASKED = "in a step that is logged"
-
-
-NEVER_LEFT_OUT = "where an argument is missing that every call here gives"
 
 
 def always_given(name: str, ctx: Context) -> bool:
@@ -239,32 +181,24 @@ def always_given(name: str, ctx: Context) -> bool:
 
 
 def _off(name: str, ctx: Context) -> bool:
-    """Is it a parameter that is False, 0 or None (left to a setting) unless a caller says more?"""
+    """Is it a parameter that is False unless a caller turns it on?"""
     default = None if ctx.node is None else literal_default(name, ctx.node)
-    return default is not None and default.value in (False, None)
+    return default is not None and default.value is False
 
 
-def _names_step(node: ast.expr) -> bool:
+def _names_step(node: ast.expr, ctx: Context) -> bool:
     """``self.istep``, ``step_idx``, ``state["step"]``: what counts the steps done so far."""
-    limiting = LIMITING
     match node:
         case ast.Subscript(slice=ast.Constant(value=str(name))):
-            limiting = LIMITING - {"n"}  # `state["n_iter"]` counts
+            pass
         case ast.Name(id=name) | ast.Attribute(attr=name):
             pass
         case _:
             return False
-    if name in ("batch_idx", "batch_index", "batch_i"):
-        return True
-    words = set(name.lower().split("_"))
-    return not COUNTING.isdisjoint(words) and limiting.isdisjoint(words)
+    return ctx.machine.conventions.says("flag", name, "step-counter")
 
 
-# Why a branch for a machine without a device costs nothing.
-NO_DEVICE = "where there is no device"
-
-
-def _on_host(test: ast.expr) -> tuple[str, bool] | None:
+def _on_host(test: ast.expr) -> Guard | None:
     """``device.type == "cuda"``, ``x.is_cuda``: one of the branches runs on the host alone."""
     match test:
         case ast.Compare(
@@ -273,31 +207,29 @@ def _on_host(test: ast.expr) -> tuple[str, bool] | None:
             comparators=[ast.Set(elts=kinds) | ast.Tuple(elts=kinds) | ast.List(elts=kinds)],
         ):
             if all(isinstance(kind, ast.Constant) and kind.value in LACKING for kind in kinds):
-                return FALLBACK, True
+                return Guard(Cause.FALLBACK, True)
             if any(isinstance(kind, ast.Constant) and kind.value == "cuda" for kind in kinds):
-                return NO_DEVICE, False
+                return Guard(Cause.NO_DEVICE, False)
         case ast.Compare(
             left=ast.Attribute(attr="type"),
             ops=[ast.Eq()],
             comparators=[ast.Constant(value=str(text))],
         ) if text in LACKING:
-            return FALLBACK, True
+            return Guard(Cause.FALLBACK, True)
         case ast.Compare(ops=[op], comparators=[ast.Constant(value=str(text))]):
             kind = text.partition(":")[0]
             if kind in ("cpu", "cuda") and isinstance(op, (ast.Eq, ast.NotEq)):
-                return NO_DEVICE, (kind == "cpu") == isinstance(op, ast.Eq)
+                return Guard(Cause.NO_DEVICE, (kind == "cpu") == isinstance(op, ast.Eq))
         case ast.Attribute(attr="is_cuda" | "is_cpu" as name):
-            return NO_DEVICE, name == "is_cpu"
+            return Guard(Cause.NO_DEVICE, name == "is_cpu")
         case ast.Attribute(attr="is_mps" | "is_xpu" | "is_xla" | "is_mtia"):
-            return FALLBACK, True
+            return Guard(Cause.FALLBACK, True)
         case ast.Call(func=func) if dotted_name(func) == "torch.cuda.is_available":
-            return NO_DEVICE, False
+            return Guard(Cause.NO_DEVICE, False)
     return None
 
 
-def _joint_guard(
-    operator: ast.boolop, guards: Sequence[tuple[str, bool] | None]
-) -> tuple[str, bool] | None:
+def _joint_guard(operator: ast.boolop, guards: Sequence[Guard | None]) -> Guard | None:
     """The guard that several tests joined by ``and`` or ``or`` make.
 
     `a and guard`: the branch runs only with the guard. `a or guard`: it may without one, unless
@@ -306,9 +238,11 @@ def _joint_guard(
     if len(set(guards)) == 1:
         return guards[0]
     decisive = isinstance(operator, ast.And)
-    if all(found is not None and found[1] != decisive for found in guards):
-        return next((one for one in guards if one is not None and one[0] != TRACING_ONLY), None)
-    return next((found for found in guards if found is not None and found[1] == decisive), None)
+    if all(found is not None and found.holds != decisive for found in guards):
+        return next(
+            (one for one in guards if one is not None and one.cause is not Cause.TRACING), None
+        )
+    return next((one for one in guards if one is not None and one.holds == decisive), None)
 
 
 def _counted(node: ast.expr, ctx: Context) -> bool:
@@ -347,7 +281,7 @@ def sides(test: ast.expr, env: Env, ctx: Context) -> tuple[Context, Context]:
 def uncompiled(ctx: Context) -> Context:
     """The place in a compiled function where only a run of Python comes, and that seldom."""
     traits = ctx.traits - {"compiled", "fullgraph"}
-    return ctx.but(compiled="", traits=traits).demote(TRACING_ONLY)
+    return ctx.but(compiled="", traits=traits).demote(Cause.TRACING)
 
 
 def _answers(env: Env) -> Callable[[str], bool | None]:
@@ -361,25 +295,30 @@ def _answers(env: Env) -> Callable[[str], bool | None]:
 
 
 def branch_context(
-    ctx: Context, guard: tuple[str, bool] | None, body: Sequence[ast.stmt] | None, *, holds: bool
+    ctx: Context, guard: Guard | None, body: Sequence[ast.stmt] | None, *, holds: bool
 ) -> Context:
     """The context of the branch taken where the test ``holds``."""
     if guard is not None:
-        why, seldom_when = guard
-        if why == TRACING_ONLY:
+        if guard.cause is Cause.TRACING:
             # Neither side is the ordinary eager path: one is traced, the other says so.
-            place = ctx.demote(why).mark("compiling-guard")
-            return place.mark(TRACED) if seldom_when == holds else place
-        if seldom_when == holds:
-            return ctx.mark(why) if why in (FALLBACK, WAITING_ASKED) else ctx.demote(why)
+            place = ctx.demote(guard.cause).mark("compiling-guard")
+            return place.mark(TRACED) if guard.holds == holds else place
+        if guard.holds == holds:
+            if guard.cause in MARKING:
+                return ctx.mark(MARKING[guard.cause])
+            return ctx.demote(guard.cause, guard.row)
     if body is not None and ends_in_raise(body):
-        return ctx.demote("on the way to an error").mark("error-message")
-    if body and not ctx.compiled and _only_warns(body, ctx.node):
+        return ctx.demote(Cause.ERROR).mark("error-message")
+    if body and not ctx.compiled and _only_warns(body, ctx):
         # In compiled code the warning itself is what costs: it ends the graph.
-        return ctx.demote("on the way to a warning")
+        return ctx.demote(Cause.WARNING)
     if body and ctx.loops and ctx.sink is not None:
         return _leaving(ctx, body[-1])
     return ctx
+
+
+# Branches in which only some kinds of waits are wanted.
+MARKING = {Cause.FALLBACK: FALLBACK, Cause.WAITING_ASKED: WAITING_ASKED}
 
 
 def after_test(ctx: Context, before: int) -> Context:
@@ -399,10 +338,6 @@ def _leaving(ctx: Context, last: ast.stmt) -> Context:
     return ctx.but(loops=()) if isinstance(last, ast.Return) else ctx
 
 
-# Why what stands below the return of what was kept runs once; a function made there may run often.
-MADE_ONCE = "once: what is made is kept"
-
-
 def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
     """The context after ``if not should_log: return``: as in an ``else`` of that ``if``."""
     if ctx.compiled and leaves(node, _answers(env)):
@@ -410,18 +345,18 @@ def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
     if node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
         return ctx
     if ctx.sink is not None and ctx.node is not None and returns_kept(node, ctx.node):
-        return ctx.demote(MADE_ONCE)
+        return ctx.demote(Cause.MADE_ONCE)
     guard = guard_of(node.test, env, ctx)
-    if guard is None or guard[0] == TRACING_ONLY:
+    if guard is None or guard.cause is Cause.TRACING:
         return ctx
     return branch_context(ctx, guard, None, holds=False)
 
 
-def _only_warns(body: Sequence[ast.stmt], function: ast.AST | None) -> bool:
+def _only_warns(body: Sequence[ast.stmt], ctx: Context) -> bool:
     """Does a branch begin with a warning, or make no more than what goes into one?"""
     for position, statement in enumerate(body):
-        if _warns(statement):
-            return not position or _used_here_alone(body[:position], body, function)
+        if _warns(statement, ctx):
+            return not position or _used_here_alone(body[:position], body, ctx.node)
         if not isinstance(statement, ast.Assign):
             return False
     return False
@@ -438,15 +373,13 @@ def _used_here_alone(
     )
 
 
-def _warns(statement: ast.stmt) -> bool:
+def _warns(statement: ast.stmt, ctx: Context) -> bool:
     """``warnings.warn(...)``, ``rank_zero_warn(...)``, ``print("Warning: ...")``."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=[text, *_])):
             return _begins(text).lower().startswith(("warn", "error"))
-        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name))):
-            return name in WARNING
-        case ast.Expr(value=ast.Call(func=ast.Name(id=name))):
-            return not WARNING.isdisjoint(name.split("_"))
+        case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))):
+            return ctx.machine.conventions.says("call", name, "warning")
     return False
 
 
@@ -461,19 +394,16 @@ def _begins(text: ast.expr) -> str:
     return ""
 
 
-CHECKS = re.compile(r"(?:^|_)(?:check|assert)(?:_|$)")
-
-
 def ends_in_raise(body: Sequence[ast.stmt]) -> bool:
     """Does the block always raise? So do ``assert False`` and ``torch._assert(False, text)``.
 
-    And ``check(False, text)``, whatever its prefix.
+    And any function that is told False and a text: ``check(False, f"{n} is too many")``.
     """
     match body[-1] if body else None:
         case ast.Raise():
             return True
         case ast.Assert(test=ast.Constant(value=False)):
             return True
-        case ast.Expr(value=ast.Call(func=func, args=[ast.Constant(value=False), *_])):
-            return CHECKS.search(dotted_name(func).rpartition(".")[2].lower()) is not None
+        case ast.Expr(value=ast.Call(args=[ast.Constant(value=False), text, *_])):
+            return bool(_begins(text)) or isinstance(text, (ast.JoinedStr, ast.Lambda))
     return False

@@ -1,31 +1,29 @@
-"""Recording sites: the one place where the interpreter says what it saw.
-
-Enters a context, a kind and an operand; leaves a site in the context's sink. Must not know rules.
-"""
+"""Recording sites: the one place where the interpreter says what it saw."""
 
 from __future__ import annotations
 
 import ast
-import re
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.hotness.functions import waits_on_purpose
+from flake8_torchperf.hotness.loop_kinds import around_steps
+from flake8_torchperf.hotness.model import Cause, Level
 from flake8_torchperf.interpret.contexts import (
     EXCEPT,
     FALLBACK,
     GIVEN_AWAY,
     HOST_ONLY,
     LATER,
-    MESSAGE,
     WAITING_ASKED,
 )
 from flake8_torchperf.interpret.parameters import literal_default
+from flake8_torchperf.interpret.repetition import heat
 from flake8_torchperf.interpret.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
 from flake8_torchperf.sites.either import Either
 from flake8_torchperf.sites.exchanged import exchanged
-from flake8_torchperf.sites.hotness import waits_each_step
 from flake8_torchperf.sites.identity import often_the_same
-from flake8_torchperf.sites.model import Heat, Level, Loop, Site, SiteKind
-from flake8_torchperf.sites.names import given_to_host, moved_later, named_for_the_host, root
+from flake8_torchperf.sites.model import Loop, Site, SiteKind
+from flake8_torchperf.sites.names import given_to_host, moved_later, names_on_way, root
 from flake8_torchperf.sites.reads import (
     AS_ARRAY,
     AS_DECLARED,
@@ -33,12 +31,6 @@ from flake8_torchperf.sites.reads import (
     made_arrays,
     made_lists,
     returned_lists,
-)
-from flake8_torchperf.sites.steps import (
-    OF_PIPELINE,
-    OUTSIDE,
-    around_steps,
-    prepares,
 )
 from flake8_torchperf.suspects.walk import once
 
@@ -67,10 +59,6 @@ FROM_DEVICE = (
 WAITING = (SiteKind.SYNCHRONIZE, *SIZED)
 
 
-# Why a read is the caller's own choice.
-TAKEN_FOR_A_NUMBER = "where a tensor is taken for a number, which a caller may give"
-
-
 def emit(
     ctx: Context,
     kind: SiteKind,
@@ -96,10 +84,10 @@ def emit(
         traits = (*traits, AS_NAMED)
     if "vmap" in ctx.traits and not names_rows(operand_node or node, ctx):
         ctx = ctx.unmark("vmap")
-    why = _for_a_purpose(ctx, kind, operation, node, traits) or _wanted(
-        ctx, kind, operation, node, operand, operand_node, traits
-    )
-    if why:
+    why = _for_a_purpose(ctx, kind, operation, node, traits)
+    if why is None:
+        why = _wanted(ctx, kind, operation, node, operand, operand_node, traits)
+    if why is not None:
         ctx = ctx.demote(why)
     sink.append(
         Site(
@@ -107,7 +95,7 @@ def emit(
             operation,
             node,
             operand,
-            heat(ctx),
+            heat(ctx, kind, operation),
             tuple(_loop(place) for place in ctx.loops),
             ctx.function,
             ctx.traits.union(traits),
@@ -169,32 +157,21 @@ def _number_by_default(name: str, function: FunctionNode) -> bool:
 
 def _for_a_purpose(
     ctx: Context, kind: SiteKind, operation: str, node: ast.AST, traits: Iterable[str]
-) -> str:
-    """Why what is made or handed over here is so once or for another reader; "" where it is not."""
-    once = not ctx.loops and ctx.base.level is Level.HOT
-    if kind is SiteKind.FORMAT and MESSAGE in ctx.traits and once:
-        return "in text that is made once"
+) -> Cause | None:
+    """Why what is made or handed over here is so once or for another reader; None where not."""
     if node is ctx.unused and "to-device" in traits and operation not in ("to", "cuda"):
-        return "where nothing takes what is made: it starts the device up"
+        return Cause.START_UP
     if kind is SiteKind.FORMAT and not ctx.traits.isdisjoint((EXCEPT, LATER)):
-        return "in the text of an error"
+        return Cause.ERROR_TEXT
     if kind in HANDING_OVER and GIVEN_AWAY in ctx.traits and not ctx.given:
-        return "for a library that works on the host"
+        return Cause.HANDED_OVER
     if "to-host" in traits and ctx.loops and around_steps(ctx.loops[-1].node):
-        return "once for all steps of the loop beside it"
+        return Cause.OUTSIDE_STEPS
     if "to-host" in traits and not ctx.loops and _makes_text(ctx.node):
-        return "for the text that is made of it"
-    if kind in HANDED_OUT and ACTING.search(ctx.function):
-        return "for an environment, which runs on the host"
+        return Cause.TEXT_MADE
     if kind is SiteKind.TRANSFER and FALLBACK in ctx.traits:
-        return "for a device that lacks something"
-    return ""
-
-
-# What a policy does with the observation it is given and the action that it is asked for, and the
-# names of methods that give one action.
-HANDED_OUT = (SiteKind.HOST_READ, SiteKind.TRANSFER)
-ACTING = re.compile(r"(?:^|\.)_?(?:select|choose|pick)_action$")
+        return Cause.FALLBACK
+    return None
 
 
 def _makes_text(function: FunctionNode | None) -> bool:
@@ -227,34 +204,34 @@ def _wanted(
     operand: Value | None,
     operand_node: ast.AST | None,
     traits: Iterable[str],
-) -> str:
-    """Why waiting here is wanted, or done for the host alone; "" where it is not."""
+) -> Cause | None:
+    """Why waiting here is wanted, or done for the host alone; None where it is not."""
     if kind in READING and not ctx.loops and isinstance(node, ast.Call) and _wraps(ctx, node):
-        return "in the function that is called as the operation"
+        return Cause.OPERATION
     if isinstance(operand, Tensor) and operand.device == BESIDE_HOST:
-        return "beside a tensor on the host"
+        return Cause.BESIDE_HOST
     if kind in SIZED and _made_list(ctx, node):
-        return "for the list that is made of it"
+        return Cause.LIST_MADE
     if operation == "tolist" and _returns_flags(ctx, node, operand):
-        return "for the flags that are asked for"
+        return Cause.FLAGS
     placed = isinstance(operand, Tensor) and operand.device == "device"
     if not placed and "to-device" not in traits and _lies_on_host(ctx, kind, node, operand_node):
-        return "where the host has it, by its name or by what is done with it"
+        return Cause.HOST_NAME
     if "to-device" not in traits and _told_by_ranks(ctx, kind, node, operand_node):
-        return "where processes tell each other a number"
+        return Cause.EXCHANGED
     if _of_either(ctx, kind, node, operand_node, traits):
-        return TAKEN_FOR_A_NUMBER
+        return Cause.EITHER
     if kind is SiteKind.HOST_COMPARISON and not ctx.loops and _answers(ctx, node):
-        return "in the function that answers it"
+        return Cause.ANSWER
     if kind is SiteKind.HOST_COMPARISON and _of_one_tensor(ctx, node):
-        return "where both are often one tensor, of which no device is asked"
+        return Cause.SAME_TENSOR
     if HOST_ONLY in traits:
-        return "where only a tensor on the host is taken"
+        return Cause.HOST_ONLY
     if kind is SiteKind.SYNCHRONIZE and WAITING_ASKED in ctx.traits:
-        return WAITING_ASKED
-    if kind is SiteKind.SYNCHRONIZE and not waits_each_step(ctx.node, ctx.base):
-        return "where waiting is the purpose"
-    return ""
+        return Cause.WAITING_ASKED
+    if kind is SiteKind.SYNCHRONIZE and waits_on_purpose(ctx.node, ctx.base):
+        return Cause.MEASURING
+    return None
 
 
 def _of_one_tensor(ctx: Context, node: ast.AST) -> bool:
@@ -277,7 +254,8 @@ def _lies_on_host(
     read = [operand_node if operand_node is not None else node]
     if isinstance(node, ast.Subscript):
         read += [node.value, node.slice]
-    if any(map(named_for_the_host, read)):
+    table = ctx.machine.conventions
+    if any(table.says("variable", name, "on-host") for part in read for name in names_on_way(part)):
         return True
     if ctx.node is None:
         return False
@@ -363,7 +341,8 @@ def _wraps(ctx: Context, node: ast.Call) -> bool:
     """``def unique(x): return torch.unique(x)``: who calls it asks for what the operation does."""
     match node.func:
         case ast.Attribute(attr=name) | ast.Name(id=name):
-            return ctx.function.rpartition(".")[2].strip("_") == name.strip("_")
+            same = ctx.function.rpartition(".")[2].strip("_") == name.strip("_")
+            return same and ctx.node is not None and _hands_back(ctx.node, node)
     return False
 
 
@@ -420,35 +399,6 @@ def _waits_somewhere(node: ast.AST) -> bool:
     return any(
         isinstance(inner, ast.Attribute) and inner.attr in ("synchronize", "wait", "query")
         for inner in ast.walk(node)
-    )
-
-
-def heat(ctx: Context) -> Heat:
-    """How often the place of a context runs, and why."""
-    if ctx.demoted:  # also where the calls of a function will make it hot
-        return Heat(Level.COLD, ctx.demoted)
-    if ctx.base.level is Level.COLD and ctx.base_stays_cold:
-        return ctx.base
-    if ctx.base.level is Level.COLD and all(_written_out(place.node) for place in ctx.loops):
-        return ctx.base
-    if ctx.loops:
-        because = ctx.base.because
-        pipeline = because.endswith(OF_PIPELINE)
-        if because.endswith(OUTSIDE) and prepares(ctx.loops[0].node, ctx.node, pipeline=pipeline):
-            return ctx.base
-        place = ctx.loops[-1]
-        over = " over {over}" if place.over is not None else ""
-        because = "in the loop at line {line}" + over
-        return Heat(Level.LOOP, because, place.node, around=max(ctx.base.level, ctx.base.around))
-    return ctx.base
-
-
-def _written_out(loop: ast.AST) -> bool:
-    """``for side in (left, right):`` is as good as two lines: it does not repeat anything."""
-    return (
-        isinstance(loop, ast.For)
-        and isinstance(loop.iter, (ast.Tuple, ast.List))
-        and not any(isinstance(item, ast.Starred) for item in loop.iter.elts)
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.interpret import (
     attributes,
     calls,
@@ -21,7 +22,6 @@ from flake8_torchperf.interpret import (
 )
 from flake8_torchperf.interpret.contexts import (
     LATER,
-    TRACING_ONLY,
     after_test,
     branch_context,
     guard_of,
@@ -61,7 +61,6 @@ from flake8_torchperf.interpret.values import (
     weaken,
 )
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.sites.names import says_host
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -104,7 +103,7 @@ def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
     else:
         value = evaluate(node, env, ctx)
         if operation == "if-raise" and isinstance(node, ast.Name) and _optional(value):
-            ctx = ctx.demote("where it is asked whether anything was given")
+            ctx = ctx.demote(Cause.WHETHER_GIVEN)
         emit_read(ctx, SiteKind.BRANCH, operation, node, value, operand_node=node)
 
 
@@ -149,9 +148,14 @@ def name(node: ast.Name, env: Env, ctx: Context) -> Value:
         return ctx.machine.external(found.name)
     if found is None:
         return ctx.machine.lookup(ctx.module, node.id)
-    if type(found) is Tensor and found.device == "unknown" and says_host(node.id):
+    if type(found) is Tensor and found.device == "unknown" and _says_host(node.id, ctx):
         return replace(found, device=BESIDE_HOST)
     return found
+
+
+def _says_host(name: str, ctx: Context) -> bool:
+    """``lengths_cpu``: does the name say where the thing lies?"""
+    return ctx.machine.conventions.says("variable", name, "on-host")
 
 
 def _constant(node: ast.Constant, env: Env, ctx: Context) -> Value:
@@ -193,10 +197,6 @@ def _display(node: ast.Tuple | ast.List | ast.Set, env: Env, ctx: Context) -> Va
     return Sequence(DISPLAYS[type(node)], found, tuple(items) if exact else None)
 
 
-# Why text that holds a number is not too much.
-KEYED = "in the key of what is kept"
-
-
 def _dict(node: ast.Dict, env: Env, ctx: Context) -> Value:
     keys: list[Value] = []
     values: list[Value] = []
@@ -213,7 +213,7 @@ def _dict(node: ast.Dict, env: Env, ctx: Context) -> Value:
             continue
         # Text that is a key has to be there: without it nobody finds the value.
         key = evaluate(
-            key_node, env, ctx.demote(KEYED) if isinstance(key_node, ast.JoinedStr) else ctx
+            key_node, env, ctx.demote(Cause.KEY) if isinstance(key_node, ast.JoinedStr) else ctx
         )
         keys.append(key)
         values.append(value)
@@ -232,7 +232,7 @@ def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
     """The values that ``a if test else b`` may have."""
     ctx = decided(node.test, env, ctx, "ifexp")
     guard = guard_of(node.test, env, ctx)
-    traced = guard[1] if guard is not None and guard[0] == TRACING_ONLY else None
+    traced = guard.holds if guard is not None and guard.cause is Cause.TRACING else None
     found: list[Value] = []
     yes, no = sides(node.test, env, ctx)
     for branch, place, holds in ((node.body, yes, True), (node.orelse, no, False)):
@@ -332,7 +332,11 @@ def _lambda(node: ast.Lambda, env: Env, ctx: Context) -> Value:
         inside[parameter.arg] = UNKNOWN if default is None else evaluate(default, env, ctx.silent())
     if ctx.sink is not None:
         place = ctx.mark(LATER)
-        evaluate(node.body, inside, compiled.entered(place, node, keep_cold=ctx.base_stays_cold))
+        evaluate(
+            node.body,
+            inside,
+            compiled.entered(place, node, keep_cold=ctx.base.cause is Cause.NAMED_COLD),
+        )
     return Closure(node, id(node), env, ctx.module)
 
 

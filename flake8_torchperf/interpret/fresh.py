@@ -8,10 +8,10 @@ library has to be copied once it is there. By syntax alone; must not know values
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.sites.steps import bound_by, goes_through_data, plain_names
+from flake8_torchperf.hotness.loop_kinds import bound_by, plain_names
 from flake8_torchperf.suspects.spelling import named_parameters
 from flake8_torchperf.suspects.walk import once, walk
 
@@ -52,7 +52,7 @@ class Fresh:
             if annotated.value is not None:
                 self._bind(annotated.target, annotated.value)
         for loop in nodes.of(ast.For):
-            if goes_through_data(loop):
+            if _of_elsewhere(loop.iter, self._bound):
                 self._given |= bound_by(loop.target)
         assigned = set(self._bound)
         for loop in nodes.of_any(ast.For, ast.comprehension):
@@ -176,6 +176,12 @@ FACTORIES = frozenset(
     f"numpy.{name}"
     for name in ("zeros", "ones", "full", "empty", "eye", "identity", "arange", "linspace", "tri")
 )
+
+
+def _of_elsewhere(iterated: ast.expr, bound: Collection[str]) -> bool:
+    """Does a loop go through data that the function did not make: ``for batch in loader``?"""
+    names = plain_names(iterated)
+    return bool(names) and "range" not in names and names.isdisjoint(bound)
 
 
 def _kept_by_callers(node: FunctionNode, module: ModuleMap, skipped: int) -> set[str]:

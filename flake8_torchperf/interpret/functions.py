@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.interpret import statements
 from flake8_torchperf.interpret.annotations import record
 from flake8_torchperf.interpret.arguments import Argument, Arguments
@@ -171,7 +172,7 @@ def _interpret(info: FunctionInfo, env: Env, asked: frozenset[str] | None, ctx: 
         owner=info.owner,
         self_name=self_name(info),
         loops=(),
-        demoted="",
+        demoted=None,
         depth=ctx.depth + 1,
         calls=(*ctx.calls, info.key),
         returns=returns,
@@ -376,7 +377,7 @@ def synchronized(owner: Instance, name: str, arguments: Arguments, ctx: Context)
     kind = "event" if "Event" in owner.name else "stream"
     if kind == "event" and _kept(arguments.node, ctx):
         # Recorded in an earlier step: by now it has long passed, or the copy it stands for is due.
-        ctx = ctx.demote("where waiting is the purpose")
+        ctx = ctx.demote(Cause.MEASURING)
     emit(ctx, SiteKind.SYNCHRONIZE, f"{kind}.{name}", arguments.node)
 
 

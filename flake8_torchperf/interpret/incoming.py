@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.digest import read_bytes
+from flake8_torchperf.hotness.call_graph import Calls, CallSite, calls_in
+from flake8_torchperf.hotness.roots import hands_to_tracer, is_test_file
 from flake8_torchperf.interpret.lineage import lineage
 from flake8_torchperf.interpret.project import NO_PYTHON, decoded
 from flake8_torchperf.interpret.texts import stamp
 from flake8_torchperf.interpret.values import ClassValue, External, Function
-from flake8_torchperf.sites.callers import Calls, CallSite, calls_in
-from flake8_torchperf.sites.hotness import REGISTERED
-from flake8_torchperf.sites.places import is_beside
 from flake8_torchperf.suspects.modulemap import read_module
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class Incoming:
         found: list[CallSite] = []
         read: list[ModuleMap] = []
         for module, calls in self._with_linted(paths):
-            if is_beside(module) and not is_beside(info.module):
+            if is_test_file(module) and not is_test_file(info.module):
                 continue
             ways = calls.outward.get(name, ())
             own = _of_name(info, module, calls) if method else calls.of(info)
@@ -99,7 +98,7 @@ class Incoming:
             return []
         if not self._machine.project.is_searched_whole:
             return []
-        return [CallSite(None, info.node.lineno, loop=False, seldom=True)]
+        return [CallSite(None, info.node.lineno, seldom=True)]
 
     def _has_foreign_base(self, owner: ClassInfo) -> bool:
         bases = [base for base in lineage(owner, self._machine) if isinstance(base, str)]
@@ -162,7 +161,7 @@ def _is_plain(decorator: str) -> bool:
     """Does a decorator tell nobody of the function: ``@torch.no_grad()``, ``@staticmethod``?"""
     if decorator in ("staticmethod", "classmethod"):
         return True
-    return decorator.startswith("torch.") and not REGISTERED.match(decorator)
+    return decorator.startswith("torch.") and not hands_to_tracer(decorator)
 
 
 def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:

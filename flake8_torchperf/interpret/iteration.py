@@ -9,6 +9,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.interpret.emit import emit_read
 from flake8_torchperf.interpret.evidence import evidence_of
 from flake8_torchperf.interpret.parameters import parameters_of
@@ -177,19 +178,15 @@ def unpack_reads(
         return
     if operation == "unpack" or (operation == "list" and not ctx.loops and not _row_of(value)):
         # torch/_tensor.py, `__iter__`: one `unbind`, whatever the number of names.
-        ctx = ctx.demote(KEPT)
+        ctx = ctx.demote(Cause.AT_ONCE)
     if operation == "tuple" and _as_index(node, ctx):
-        ctx = ctx.demote("where a tuple is an index: it makes a view for each dimension")
+        ctx = ctx.demote(Cause.AT_ONCE)
     emit_read(ctx, kind, operation, node, value, operand_node=node, traits=traits)
 
 
 def _row_of(value: Value) -> bool:
     """Is it a tensor of one dimension, of which a list holds as many tensors as it has numbers?"""
     return isinstance(value, Tensor) and value.rank == 1
-
-
-# Why rows that nothing is done with cost little.
-KEPT = "once: it waits for nothing and makes a view for each"
 
 
 def _as_index(node: ast.expr, ctx: Context) -> bool:

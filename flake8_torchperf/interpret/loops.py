@@ -9,11 +9,12 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.interpret import expressions, statements, targets, training
 from flake8_torchperf.interpret.contexts import offers_foreach, sides
 from flake8_torchperf.interpret.emit import emit, emit_read
 from flake8_torchperf.interpret.environment import Env, merge, path_of
-from flake8_torchperf.interpret.iteration import KEPT, element_of, unpack_reads
+from flake8_torchperf.interpret.iteration import element_of, unpack_reads
 from flake8_torchperf.interpret.machine import LoopPlace, Pending
 from flake8_torchperf.interpret.narrowing import narrow
 from flake8_torchperf.interpret.values import (
@@ -27,7 +28,6 @@ from flake8_torchperf.interpret.values import (
 )
 from flake8_torchperf.sites.kept import only_keeps
 from flake8_torchperf.sites.model import Site, SiteKind
-from flake8_torchperf.sites.reads import cooled
 from flake8_torchperf.suspects.nominate import PER_PARAMETER
 from flake8_torchperf.suspects.walk import changes_in
 
@@ -69,7 +69,7 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     traits = ("opaque-body",) if opaque else ()
     rows = ctx.sink is not None and (bool(ahead) or tensor_of(iterated) is not None)
     kept = rows and only_keeps(node)
-    unpack_reads(iterated, "for", node.iter, ctx.demote(KEPT) if kept else ctx, traits)
+    unpack_reads(iterated, "for", node.iter, ctx.demote(Cause.AT_ONCE) if kept else ctx, traits)
     if ctx.sink is not None:
         ctx.sink.extend(_with_traits(site, node, traits, kept) for site in (*ahead, *seen))
     return _finish(env, flow, node.orelse, ctx, runs_maybe_never=True)
@@ -127,7 +127,7 @@ def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...], kept: bool)
     head = site.kind is SiteKind.TENSOR_ITERATION and _inside(site.node, node.iter)
     step = site.kind is SiteKind.PARAMETER_LOOP and site.loops[-1].node is node
     if kept and head:
-        site = cooled(site)
+        site = site.cooled(Cause.AT_ONCE)
     if traits and (own or head or step):
         return replace(site, traits=site.traits.union(traits))
     return site

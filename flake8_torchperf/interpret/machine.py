@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from flake8_torchperf.hotness.conventions import load_conventions
 from flake8_torchperf.interpret.types import builtin_name
 from flake8_torchperf.interpret.values import (
     UNKNOWN,
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Callable
 
+    from flake8_torchperf.hotness.conventions import Conventions
+    from flake8_torchperf.hotness.model import Cause, Heat
     from flake8_torchperf.interpret.project import Project
     from flake8_torchperf.knowledge.table import TorchTable
-    from flake8_torchperf.sites.model import Heat, Site
+    from flake8_torchperf.sites.model import Site
     from flake8_torchperf.suspects.compiled import CompiledCode
     from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, FunctionNode, ModuleMap
 
@@ -38,6 +41,10 @@ MAX_EXPRESSION_DEPTH = 110
 MAX_NAMES = 25
 # How deep calls are followed into the functions they name.
 MAX_CALL_DEPTH = 5
+
+
+def _holds_none(loop: ast.AST, module: ModuleMap) -> bool:
+    return False
 
 
 @dataclass(slots=True)
@@ -82,6 +89,11 @@ class Machine:
     # that count give alike
     watched: str = ""
     agreed: dict[object, dict[str, Value]] = field(default_factory=dict)
+    conventions: Conventions = field(default_factory=load_conventions)
+    # the calls of modules that were seen, by identity
+    models_called: set[int] = field(default_factory=set)
+    # does a loop of a module hold the loop over steps, in itself or in what it calls?
+    is_around_steps: Callable[[ast.AST, ModuleMap], bool] = _holds_none
 
     def kept(self, key: object, find: Callable[[], Known]) -> Known:
         """What ``find`` gives, found when first asked for under this key."""
@@ -213,13 +225,13 @@ class Context:
     budget: Budget
     sink: list[Site] | None
     base: Heat
-    base_stays_cold: bool = False
     function: str = "<module>"
     node: FunctionNode | None = None
     owner: ClassInfo | None = None
     self_name: str = ""
     loops: tuple[LoopPlace, ...] = ()
-    demoted: str = ""
+    demoted: Cause | None = None
+    row: str = ""
     given: int = 0
     unused: ast.expr | None = None
     traits: frozenset[str] = frozenset()
@@ -244,9 +256,9 @@ class Context:
         """The same place, one loop deeper."""
         return self.but(loops=(*self.loops, loop))
 
-    def demote(self, why: str) -> Context:
+    def demote(self, why: Cause, row: str = "") -> Context:
         """The same place where it runs seldom: sites are cold, ``why`` says the reason."""
-        return self if self.demoted else self.but(demoted=why)
+        return self if self.demoted is not None else self.but(demoted=why, row=row)
 
     def silent(self) -> Context:
         """The same place with nothing reported."""

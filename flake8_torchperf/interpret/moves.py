@@ -11,6 +11,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.hotness.loop_kinds import plain_names
+from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.interpret.contexts import WAITED_FOR
 from flake8_torchperf.interpret.effects import may_fill
 from flake8_torchperf.interpret.emit import early, emit
@@ -28,7 +30,6 @@ from flake8_torchperf.interpret.values import (
 )
 from flake8_torchperf.sites.either import made_a_tensor
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.sites.steps import plain_names
 from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def to_device(
         traits.add(tensor.memory)
     if tensor.origin == PYTHON and ctx.compiled and "vmap" not in ctx.traits:
         # torch.compile writes a few numbers into the kernel that computes with them.
-        ctx = ctx.demote("in compiled code, which holds the numbers itself")
+        ctx = ctx.demote(Cause.COMPILED)
     ctx = _of_data(tensor, traits, ctx)
     emit(ctx, SiteKind.TRANSFER, name, arguments.node, tensor, operand_node=owner, traits=traits)
 
@@ -197,13 +198,13 @@ def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
     if data is None or ctx.node is None:
         return ctx
     if tensor.origin == PYTHON and made_a_tensor(data, ctx.node):
-        return ctx.demote("where a number is taken for a tensor, which a caller may give")
+        return ctx.demote(Cause.EITHER)
     if WAITED_FOR in ctx.traits and _written_out(data):
-        return ctx.demote("after a test that has waited: a number for one of its outcomes")
+        return ctx.demote(Cause.WAITED_FOR)
     if tensor.scalar or "non-blocking" in traits:
         return ctx
     if _new_each_time(tensor, data, ctx):
-        return ctx.demote("where the data is new each time")
+        return ctx.demote(Cause.NEW_DATA)
     if _fresh(ctx).varies(data):
         traits.add("varying")
     return ctx

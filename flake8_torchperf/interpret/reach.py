@@ -12,13 +12,13 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.hotness.functions import FINAL
+from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.interpret.contexts import OWN_TRAITS
-from flake8_torchperf.interpret.heats import nested_heat, nested_info
+from flake8_torchperf.interpret.heats import nested_info
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import UNKNOWN, Tensor
-from flake8_torchperf.sites.hotness import makes, named_heat, named_in
-from flake8_torchperf.sites.model import Level, SiteKind
-from flake8_torchperf.sites.places import place_heat
+from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.suspects.host import HostNames
 from flake8_torchperf.suspects.nominate import (
     called_name,
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.interpret.heats import Heats
     from flake8_torchperf.interpret.machine import Machine
-    from flake8_torchperf.interpret.unit import Names
     from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
     from flake8_torchperf.suspects.walk import Nodes
 
@@ -60,15 +59,13 @@ class Reach:
     """Judges the suspects of one module."""
 
     def __init__(
-        self, module: ModuleMap, machine: Machine, names: Names, heats: Heats, catalogue: Catalogue
+        self, module: ModuleMap, machine: Machine, heats: Heats, catalogue: Catalogue
     ) -> None:
         self._module = module
         self._machine = machine
-        self._names = names
         self._heats = heats
         self._spoken = _spoken_of_when_cold(catalogue)
         self._words = frozenset(word for kind in self._spoken for word in WORDS.get(kind, ()))
-        self._calls: frozenset[str] | None = None
         self._nominating = names_that_nominate(module, machine.called)
 
     def chosen(self, suspects: Sequence[FunctionInfo], scope: Level) -> list[FunctionInfo]:
@@ -105,22 +102,15 @@ class Reach:
         """May a site in this function be warm enough?"""
         if self._is_compiled(info.nodes):
             return True
+        heat = self._heats.called(info)
+        if heat.cause in FINAL:
+            return False
+        if scope is not Level.LOOP and heat.level >= Level.HOT:
+            return True
         nested = len(info.nodes.of_any(ast.FunctionDef, ast.AsyncFunctionDef)) > 1
-        named_hot = named_in(info, self._names.hot)
-        if place_heat(info.module) is not None and not named_hot:
-            return nested and bool(self._names.hot)
         if nested and self._nested_may_be_hot(info):
             return True
-        named = named_heat(info, self._names.hot, self._names.cold)
-        if named is not None and named.level is Level.COLD and not makes(info, self._names.cold):
-            return False
-        if scope is not Level.LOOP and self._heats.own(info).level >= Level.HOT:
-            return True
-        if repeats(info.nodes) and suspect_in_loops(info.hosts, info.nodes, self._nominating):
-            return True
-        if scope is Level.LOOP or info.name not in self._called():
-            return False
-        return self._heats.called(info).level >= Level.HOT
+        return repeats(info.nodes) and suspect_in_loops(info.hosts, info.nodes, self._nominating)
 
     def _nested_may_be_hot(self, info: FunctionInfo) -> bool:
         """May a function in this one run more often than it does?
@@ -130,24 +120,10 @@ class Reach:
         if info.nodes.of(ast.ClassDef):
             return True
         return any(
-            nested_heat(
-                nested_info(node, info.qualname, info.module), self._machine, self._names
-            ).level
-            >= Level.HOT
+            self._heats.nested(nested_info(node, info.qualname, info.module)).level >= Level.HOT
             for node in info.nodes.of_any(ast.FunctionDef, ast.AsyncFunctionDef)
             if node is not info.node
         )
-
-    def _called(self) -> frozenset[str]:
-        """The names of all that is called in the module."""
-        if self._calls is None:
-            code = [info.nodes for info in self._module.defined]
-            self._calls = frozenset(
-                called_name(call.func)
-                for nodes in (*code, module_level(self._module))
-                for call in nodes.of(ast.Call)
-            )
-        return self._calls
 
     @cached_property
     def _speaks_of_workers(self) -> bool:

@@ -1,8 +1,6 @@
 """What the calls in a whole package say of a function: set-up calls it alone, or gives no tensor.
 
-Enters a function with something to report; leaves those of its sites that stay, as hot as they are.
-Interprets the functions that call it, in whatever module, for what they give it. Must not know
-rules.
+The functions that call it, in whatever module, are interpreted for what they give it.
 """
 
 from __future__ import annotations
@@ -10,26 +8,25 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.hotness.functions import SET_UP
+from flake8_torchperf.hotness.model import Cause, Heat, Level
+from flake8_torchperf.hotness.roots import is_test_file
 from flake8_torchperf.interpret.functions import called_at, fill_as_called
 from flake8_torchperf.interpret.incoming import CONSTRUCTOR, Incoming
 from flake8_torchperf.interpret.lineage import torch_kind
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.unit import Unit, interpret_function
 from flake8_torchperf.interpret.values import UNKNOWN, join_all
-from flake8_torchperf.sites.called import ONCE, SELDOM, SET_UP
-from flake8_torchperf.sites.hotness import ends_evaluation, named_heat
-from flake8_torchperf.sites.model import Heat, Level
-from flake8_torchperf.sites.places import place_heat
-from flake8_torchperf.sites.steps import holds_program, steps_within
 
 if TYPE_CHECKING:
+    from flake8_torchperf.hotness.call_graph import CallSite
     from flake8_torchperf.interpret.heats import Heats
     from flake8_torchperf.interpret.machine import Machine
-    from flake8_torchperf.interpret.unit import Names
     from flake8_torchperf.interpret.values import Value
-    from flake8_torchperf.sites.callers import CallSite
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
+# Causes that no call in the package changes.
+DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
 # A call, and whether it is set-up; None where its caller says it.
 _Judged: TypeAlias = "tuple[CallSite, bool | None]"
 # Callers of a function that are asked what they give it: each has to be interpreted for that.
@@ -39,27 +36,26 @@ MAX_CALLERS = 1
 class Review:
     """Reviews the functions of one module."""
 
-    def __init__(self, machine: Machine, names: Names, heats: Heats) -> None:
+    def __init__(self, machine: Machine, heats: Heats) -> None:
         self._machine = machine
-        self._names = names
         self._heats = heats
         self._incoming = Incoming(machine, heats)
         self._known: dict[CallSite, bool | None] = {}
 
     def reviewed(self, unit: Unit, info: FunctionInfo) -> Unit:
         """The sites of a function that its callers leave, as hot as those make them."""
-        if self._is_step(info):
+        heat = self._heats.called(info)
+        if heat.cause in DECIDED or heat.level >= Level.STEP:
             return unit
         nearby = self._judged(self._heats.calls(info.module).of(info))
         often = any(answer is False for _, answer in nearby)
-        if not often and not self._heats.settled(info) and self._only_set_up(info):
-            loops = steps_within(info.node)
-            return _cooled(unit, Heat(Level.COLD, f"in {info.name}, {SET_UP}", loops=loops))
+        if not often and heat.level is Level.HOT and self._only_set_up(info):
+            return _cooled(unit, Heat(Level.COLD, Cause.SET_UP_CALLS, info.name, loops=False))
         # The rest of the package is searched only where its own module leaves the question open.
         probe = self._watch(info) if len(_callers(nearby)) <= MAX_CALLERS else None
         if probe is None:
             return unit
-        called = interpret_function(info, probe, self._names, self._heats)
+        called = interpret_function(info, probe, self._heats)
         there = {(id(site.node), site.kind) for site in unit.sites}
         sites = [site for site in called.sites if (id(site.node), site.kind) in there]
         return Unit(unit.snippet, tuple(sites))
@@ -106,7 +102,7 @@ class Review:
             return None
         probe = self._machine.watching(info.key)
         for caller in callers.values():
-            interpret_function(caller, probe, self._names, self._heats)
+            interpret_function(caller, probe, self._heats)
         given = [_given(info, site, probe) for site in warm]
         if None in given:
             return None
@@ -123,34 +119,29 @@ class Review:
         fill_as_called(filled, agreed, private=info.name.startswith("_"))
         return filled != declared
 
-    def _is_step(self, info: FunctionInfo) -> bool:
-        """Does its name say how often a function runs, whoever calls it with what?"""
-        return named_heat(info, self._names.hot, self._names.cold) is not None
-
     def _sets_up(self, site: CallSite) -> bool | None:
         """Does a call stand where things are set up, saved or shown? None where its caller says it.
 
         What a metric computes at the end its users also compute in each step, by its functions.
         """
         caller = site.caller
-        if site.seldom or (caller is not None and place_heat(caller.module) is not None):
+        if site.seldom:
             return True
-        if caller is None or holds_program(caller):
-            return not site.loop
-        if ends_evaluation(caller):
+        if caller is None:
+            return not site.loops
+        called = self._heats.called(caller)
+        if is_test_file(caller.module):
+            return True
+        repeated = self._heats.of_module(caller.module).repeats(site)
+        if called.level >= Level.STEP or site.steps:
             return False
+        if called.cause is Cause.OUTSIDE_STEPS or called.cause is Cause.BEFORE_STEPS:
+            return not repeated
         if caller.name == CONSTRUCTOR and self._made_by_others(caller):
             return None
-        called = self._heats.called(caller)
-        if called.level >= Level.STEP:
-            return False
-        if called.level is Level.COLD and called.because.endswith(ONCE):
-            return not site.loop
-        settled = self._heats.settled(caller) or called.because.endswith(SELDOM)
-        if settled and called.level is Level.COLD:
+        if called.cause in SET_UP or called.cause is Cause.NAMED_COLD:
             return True
-        # What is set-up as a whole, is so with its loops.
-        return False if site.steps else None
+        return False if repeated else None
 
     def _made_by_others(self, info: FunctionInfo) -> bool:
         """Is it of a class of which the package makes objects, and that is no module?

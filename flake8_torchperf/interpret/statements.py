@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.hotness.first_call import first_only
+from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.interpret import (
     accumulation,
     compiled,
@@ -24,20 +26,17 @@ from flake8_torchperf.interpret import (
 from flake8_torchperf.interpret.annotations import annotated
 from flake8_torchperf.interpret.contexts import (
     EXCEPT,
-    FIRST,
     GIVEN_AWAY,
     MADE_TEXT,
-    MESSAGE,
     NO_GRADIENTS,
     TRACED,
-    TRACING_ONLY,
+    Guard,
     after_leaving,
     branch_context,
     ends_in_raise,
     gradients_off,
     guard_of,
     sides,
-    told_to_a_person,
 )
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.environment import (
@@ -69,7 +68,6 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
 )
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.sites.once import first_only
 from flake8_torchperf.suspects.modulemap import ClassInfo, local_class
 from flake8_torchperf.suspects.walk import DEFINITIONS
 
@@ -145,7 +143,7 @@ def _raise(node: ast.Raise, env: Env, ctx: Context) -> None:
     """The text of an error is made only once, on the way out."""
     if ctx.sink is None:
         return  # nothing comes after it
-    place = ctx.demote("in the text of an error").mark("error-message")
+    place = ctx.demote(Cause.ERROR_TEXT).mark("error-message")
     if node.exc is not None:
         expressions.evaluate(node.exc, env, place)
 
@@ -191,7 +189,7 @@ def _place_of_value(node: ast.Assign, env: Env, ctx: Context) -> Context:
         case ast.Name(id=name), ast.Call(func=ast.Attribute(attr="numpy" | "cpu" | "tolist")):
             if not ctx.loops and handed.handed_on(name, env, ctx):
                 return ctx.mark(GIVEN_AWAY)
-    return ctx.mark(MESSAGE) if told_to_a_person(target) else ctx
+    return ctx
 
 
 def _in_compiled(node: ast.Assign, env: Env, ctx: Context) -> None:
@@ -273,7 +271,7 @@ def _assert(node: ast.Assert, env: Env, ctx: Context) -> None:
     expressions.truth(node.test, env, ctx.mark(MADE_TEXT) if made else ctx, "assert")
     if node.msg is not None and ctx.sink is not None:
         after = narrow(node.test, env, ctx, False)
-        place = ctx.demote("in the text of an error").mark("error-message")
+        place = ctx.demote(Cause.ERROR_TEXT).mark("error-message")
         expressions.evaluate(node.msg, dict(env) if after is None else after, place)
     held = narrow(node.test, env, ctx, True)
     if held is not None:
@@ -325,15 +323,15 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
     return _after(node.test, guard, taken, other, env, ctx)
 
 
-def _first(node: ast.If, ctx: Context) -> tuple[str, bool] | None:
+def _first(node: ast.If, ctx: Context) -> Guard | None:
     """The guard of a branch that only the first call, or the first round of its loop, takes."""
     loop = ctx.loops[-1].node if ctx.loops else None
-    return (FIRST, True) if first_only(node, loop, ctx.node) else None
+    return Guard(Cause.FIRST_CALL, True) if first_only(node, loop, ctx.node) else None
 
 
 def _after(
     test: ast.expr,
-    guard: tuple[str, bool] | None,
+    guard: Guard | None,
     taken: Flow,
     other: Flow,
     env: Env,
@@ -343,8 +341,8 @@ def _after(
 
     What `if torch.jit.is_scripting():` assigns never reaches the code after it there.
     """
-    if guard is not None and guard[0] == TRACING_ONLY and not ctx.compiled:
-        eager = other if guard[1] else taken
+    if guard is not None and guard.cause is Cause.TRACING and not ctx.compiled:
+        eager = other if guard.holds else taken
         if eager.env is not None:
             return eager
     met = _meet(taken, other)
@@ -387,7 +385,7 @@ def _try(node: ast.Try, env: Env, ctx: Context) -> Flow:
     else:
         flows.append(body)
     start = merge(states) or before
-    failed = ctx.mark(EXCEPT).demote("after something failed")
+    failed = ctx.mark(EXCEPT).demote(Cause.ERROR)
     for handler in node.handlers:
         inside = dict(start)
         if handler.name is not None:

@@ -9,6 +9,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.interpret import classes, moves, torch_special
 from flake8_torchperf.interpret.arguments import Argument, Arguments, kind_of, kinds
 from flake8_torchperf.interpret.contexts import offers_foreach
@@ -258,7 +259,7 @@ def sites_of(
     if operand is None:
         return
     if _beside_host(name, tensors):
-        ctx = ctx.demote("beside a tensor on the host")
+        ctx = ctx.demote(Cause.BESIDE_HOST)
     node = owner if owner is not None else _first_node(arguments)
     if name == "masked_select":
         emit(ctx, SiteKind.MASK_INDEX, "read", arguments.node, operand, operand_node=node)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.interpret.arguments import Argument
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.moves import PAGEABLE, PINNED
@@ -21,7 +22,6 @@ from flake8_torchperf.interpret.values import (
     tensor_of,
 )
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.sites.places import place_heat
 
 if TYPE_CHECKING:
     from flake8_torchperf.interpret.arguments import Arguments
@@ -98,7 +98,12 @@ def _in_memory(arguments: Arguments) -> bool:
 
 def _in_a_step(ctx: Context) -> bool:
     """Is the module part of a program that computes on an accelerator?"""
-    return place_heat(ctx.module) is None and uses_accelerator(ctx.module, ctx)
+    return not _beside_steps(ctx) and uses_accelerator(ctx.module, ctx)
+
+
+def _beside_steps(ctx: Context) -> bool:
+    """Is it a test, or what a convention calls cold, which chooses what it compares?"""
+    return ctx.base.cause in (Cause.TEST, Cause.CONVENTION)
 
 
 def uses_accelerator(module: ModuleMap, ctx: Context) -> bool:
@@ -122,8 +127,8 @@ def _brings_to_device(node: ast.AST) -> bool:
 
 def optimizer(arguments: Arguments, ctx: Context) -> None:
     """``torch.optim.SGD(params, foreach=False)``: options that make the step slower."""
-    if place_heat(ctx.module) is not None:
-        return  # a test or a benchmark chooses what it compares
+    if _beside_steps(ctx):
+        return
     hooked = _mentions(ctx, "register_post_accumulate_grad_hook")
     chosen = {name: _switched(arguments, name) for name in ("foreach", "fused")}
     if True not in chosen.values() and not hooked:

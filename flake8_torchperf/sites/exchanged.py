@@ -10,7 +10,7 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.sites.steps import plain_names
+from flake8_torchperf.hotness.loop_kinds import plain_names
 
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.walk import Nodes

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ast
 
-from flake8_torchperf.sites.reads import COMPREHENSIONS, head_of
-from flake8_torchperf.sites.steps import names_in
+from flake8_torchperf.hotness.loop_kinds import COMPREHENSIONS, head_of, names_in
 from flake8_torchperf.suspects.nominate import called_name
 from flake8_torchperf.suspects.walk import children, once, walk
 

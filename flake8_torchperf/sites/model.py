@@ -5,13 +5,14 @@ Enters nothing; leaves the frozen dataclasses that rules match against. Must not
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from enum import Enum, IntEnum
+from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ast
 
+    from flake8_torchperf.hotness.model import Cause, Heat
     from flake8_torchperf.interpret.values import Value
 
 
@@ -43,38 +44,6 @@ class SiteKind(str, Enum):
     OPTIMIZER_OPTION = "OptimizerOption"
     GRAPH_ACCUMULATION = "GraphAccumulation"
     CALL = "Call"
-
-
-class Level(IntEnum):
-    """How often a place runs, as far as source text shows; ordered, colder first.
-
-    HOT is what is only known to compute on the tensors it is given: such helpers are called from
-    hot code, once or in each step. STEP is known to run in each step, LOOP stands in a loop.
-    """
-
-    COLD = 0
-    HOT = 1
-    STEP = 2
-    LOOP = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Heat:
-    """A level and the words that say why, e.g. "in the loop at line 160".
-
-    Until the site is located, ``because`` holds ``{line}`` and ``{over}`` for what only
-    positions can tell, and ``node`` is the loop they belong to. ``loops`` is False for the heat of
-    a function whose loops make nothing in it hotter. ``around`` is, in a loop, the level of the
-    function that holds it; of a function, how hot what its loops stand in is at least: STEP where
-    it is known to run in each step by itself or by one that it is called from, and not only that
-    some loop calls it.
-    """
-
-    level: Level
-    because: str
-    node: ast.AST | None = None
-    loops: bool = True
-    around: Level = Level.COLD
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,3 +83,7 @@ class Site:
     covers: tuple[ast.AST, ...] = ()
     operand_node: ast.AST | None = None
     compiled: str = ""
+
+    def cooled(self, why: Cause) -> Site:
+        """The same place, told in scope "all" alone; what repeats it stays told."""
+        return replace(self, heat=self.heat.cooled(why))

@@ -11,28 +11,13 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.walk import Nodes
 
-# Words of a name, between underscores, that say where the thing lies.
-HOST_WORDS = frozenset(("cpu", "host", "np", "numpy", "ndarray"))
 
-
-def named_for_the_host(node: ast.AST | None) -> bool:
-    """``lengths_cpu``, ``batch.lengths_cpu[i].max()``: does a name on the way say it?"""
-    return any(map(says_host, _names_on_way(node)))
-
-
-@lru_cache(maxsize=8192)
-def says_host(name: str) -> bool:
-    """``lengths_cpu``, ``x1_host``: is where it lies a word of the name?"""
-    return not HOST_WORDS.isdisjoint(name.lower().split("_"))
-
-
-def _names_on_way(node: ast.AST | None) -> Iterator[str]:
+def names_on_way(node: ast.AST | None) -> Iterator[str]:
     """The names that an expression takes its value from; those of methods are none."""
     while node is not None:
         match node:

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.sites.model import Level, Site, SiteKind
-from flake8_torchperf.sites.steps import TRAINING_STEP, makes_steps, plain_names
+from flake8_torchperf.hotness.loop_kinds import (
+    head_of,
+    plain_names,
+    takes_step,
+)
+from flake8_torchperf.hotness.model import Cause, Level
+from flake8_torchperf.sites.model import Site, SiteKind
 from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
@@ -30,15 +34,10 @@ KEEPING = frozenset((
 def asked_for(site: Site) -> Site:
     """The site, cold if it is a read that was asked for, and none that each step repeats."""
     if not {AS_DECLARED, AS_NAMED}.isdisjoint(site.traits) and _only_given(site):
-        return cooled(site)
+        return site.cooled(Cause.DECLARED)
     if not _is_asked_for(site) or _repeated(site):
         return site
-    return cooled(site)
-
-
-def cooled(site: Site) -> Site:
-    """The site, to be reported where everything is asked for alone; what repeats it stays told."""
-    return replace(site, heat=replace(site.heat, level=Level.COLD))
+    return site.cooled(Cause.COPY_ASKED)
 
 
 def _is_asked_for(site: Site) -> bool:
@@ -67,18 +66,25 @@ def _repeated(site: Site) -> bool:
         return not _only_given(site)
     if site.heat.around >= Level.STEP:
         return True
-    nodes = [loop.node for loop in site.loops if loop.node is not None]
-    copied = site.kind is SiteKind.TRANSFER and "to-host" in site.traits
-    if any(makes_steps(loop, batches=not copied) for loop in nodes):
+    return any(_of_the_data(loop.node, site) for loop in site.loops if loop.node is not None)
+
+
+def _of_the_data(loop: ast.AST, site: Site) -> bool:
+    """Is a loop over steps, over batches or rows of the data, and not over what an object keeps?
+
+    A list that is made entry by entry hands over a result, unless its entries are rows.
+    """
+    if takes_step(loop) or _rows(loop, site):
         return True
-    if site.heat.around is Level.COLD:
-        return False
-    return site.kind is not SiteKind.TRANSFER or any(_rows(loop, site) for loop in nodes)
+    head = head_of(loop)
+    if head is None:
+        return isinstance(loop, ast.While)
+    return isinstance(loop, (ast.For, ast.AsyncFor)) and not _kept_entries(head.iter)
 
 
 def _only_given(site: Site) -> bool:
     """Is it only known of the function that it is given tensors, and of no call in a step?"""
-    return site.heat.level is Level.HOT and not site.heat.because.endswith(TRAINING_STEP)
+    return site.heat.level is Level.HOT
 
 
 def _copied_in_steps(site: Site) -> bool:
@@ -177,16 +183,23 @@ def _rows(loop: ast.AST, site: Site) -> bool:
     return isinstance(node, ast.Name) and node.id in counted
 
 
-def head_of(loop: ast.AST) -> ast.For | ast.AsyncFor | ast.comprehension | None:
-    """What holds the target of a loop and what it goes through; None for ``while``."""
-    if isinstance(loop, COMPREHENSIONS):
-        return loop.generators[0]
-    return loop if isinstance(loop, (ast.For, ast.AsyncFor)) else None
-
-
-COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 # Methods that give parts, or what is kept under a name.
 PARTING = frozenset(("split", "chunk", "tensor_split", "items", "values", "keys"))
+
+
+def _kept_entries(iterated: ast.expr) -> bool:
+    """``state.items()``, ``model.named_parameters()``: what an object keeps, entry by entry."""
+    return any(
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and not call.args
+        and call.func.attr in ENTRIES
+        for call in ast.walk(iterated)
+    )
+
+
+# Methods of dicts and modules that go through what they keep.
+ENTRIES = frozenset(("items", "values", "keys", "parameters", "named_parameters", "named_buffers"))
 
 
 def _in_pieces(iterated: ast.expr) -> bool:

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.options import Options
 from flake8_torchperf.pipeline import lint
 from flake8_torchperf.runtime.claims import evidence_of
 from flake8_torchperf.runtime.confirm.inputs import candidates
 from flake8_torchperf.runtime.confirm.recipes import Recipe
 from flake8_torchperf.runtime.noqa import allowed_lines
-from flake8_torchperf.sites.model import Level, SiteKind
+from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap, read_module
 
 if TYPE_CHECKING:

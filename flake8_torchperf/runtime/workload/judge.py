@@ -14,6 +14,7 @@ from typing import Any
 
 from flake8_torchperf.findings.documentation import EvidenceSpec
 from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.options import Options
 from flake8_torchperf.pipeline import lint
 from flake8_torchperf.plugin import internal_error
@@ -22,7 +23,6 @@ from flake8_torchperf.runtime.evidence import Counts, total
 from flake8_torchperf.runtime.noqa import allowed_lines
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.runtime.workload.statements import Span, Statements
-from flake8_torchperf.sites.model import Level
 
 CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED = "confirmed", "refuted", "not reached", "undecided"
 VERDICTS = (CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED)

@@ -1,8 +1,7 @@
-"""Who calls whom inside one module, and what that says of how often a function runs.
+"""The calls of one module: which function each leads to, in which loops and branches it stands.
 
-Enters a module map; leaves, for each of its functions, the calls that are seen to lead there. One
-walk over the ast, by names: a call that could lead anywhere is no call of anything, but makes every
-function of that name one whose callers are not all known. Must not know values or rules.
+By names alone: a call that could lead anywhere is no call of anything, but makes every function of
+that name one whose callers are not all known.
 """
 
 from __future__ import annotations
@@ -13,14 +12,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.sites.once import made_by_call, made_once, turned_on, waits_for_first_call
-from flake8_torchperf.sites.steps import (
-    around_steps,
-    is_entry_point,
-    makes_steps,
-    of_pipeline,
-    prepares,
-)
+from flake8_torchperf.hotness.first_call import made_by_call, made_once, turned_on
+from flake8_torchperf.hotness.loop_kinds import is_written_out, takes_step
 from flake8_torchperf.suspects.walk import FUNCTIONS, children, walk
 
 if TYPE_CHECKING:
@@ -34,22 +27,25 @@ TELLING = (
 ASKED = frozenset((ast.Call, *FUNCTIONS, *TELLING))
 # None of a node's children.
 NONE: frozenset[int] = frozenset()
-LOOPS = (ast.For, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallSite:
     """One call: the function it stands in (None: module level), its line, and how often it runs.
 
-    ``loop`` says that a loop of the caller is around it, ``steps`` that a round of such a loop is a
-    step, ``seldom`` that it runs only every so many rounds or on the way to an error.
+    ``loops`` are the loops of the caller around it, outermost first; ``seldom`` says that it runs
+    only every so many rounds or on the way to an error.
     """
 
     caller: FunctionInfo | None
     line: int
-    loop: bool
-    seldom: bool
-    steps: bool = False
+    loops: tuple[ast.AST, ...] = ()
+    seldom: bool = False
+
+    @property
+    def steps(self) -> bool:
+        """Is a round of a loop around it a step?"""
+        return any(map(takes_step, self.loops))
 
 
 @dataclass(slots=True, eq=False)
@@ -80,14 +76,12 @@ class _Place:
     """Where the walk is."""
 
     info: FunctionInfo | None = None
-    loop: bool = False
+    loops: tuple[ast.AST, ...] = ()
     seldom: bool = False
-    steps: bool = False
 
-    def inside(self, *, loop: bool = False, seldom: bool = False, steps: bool = False) -> _Place:
-        return _Place(
-            self.info, self.loop or loop, self.seldom or seldom, self.steps or (loop and steps)
-        )
+    def inside(self, loop: ast.AST | None, *, seldom: bool) -> _Place:
+        loops = self.loops if loop is None else (*self.loops, loop)
+        return _Place(self.info, loops, self.seldom or seldom)
 
 
 _Waiting: TypeAlias = "list[tuple[ast.AST, _Place]]"
@@ -114,8 +108,6 @@ def calls_in(module: ModuleMap) -> Calls:
             info = known.get(id(node))
             _wait([*node.decorator_list, node.args], place, waiting, calls)
             _wait(node.body, _Place(place.info if info is None else info), waiting, calls)
-        elif _prepares(node, place.info):
-            _wait(children(node), place, waiting, calls)
         else:
             for child, inner in _parted(node, place, methods):
                 _wait([child], inner, waiting, calls)
@@ -145,22 +137,10 @@ def _parted(node: ast.AST, place: _Place, related: dict[str, list[ClassInfo]]) -
         seldom = set(map(id, node.body))
     if not repeated and not seldom:
         return [(child, place) for child in children(node)]
-    steps = bool(repeated) and makes_steps(node, batches=False)
     return [
-        (child, place.inside(loop=id(child) in repeated, seldom=id(child) in seldom, steps=steps))
+        (child, place.inside(node if id(child) in repeated else None, seldom=id(child) in seldom))
         for child in children(node)
     ]
-
-
-def _prepares(node: ast.AST, info: FunctionInfo | None) -> bool:
-    """Is it a loop of an entry point that is not the one over steps?
-
-    What a pipeline calls for each of many steps together, beside the loop over them, prepares too.
-    """
-    if not isinstance(node, LOOPS) or info is None or not is_entry_point(info):
-        return False
-    pipeline = of_pipeline(info)
-    return (pipeline and around_steps(node)) or prepares(node, info.node, pipeline=pipeline)
 
 
 def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
@@ -168,6 +148,8 @@ def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
     if isinstance(node, ast.If):
         return NONE, _seldom_branch(node)
     match node:
+        case ast.For() if is_written_out(node):
+            return NONE, NONE
         case ast.For(body=body) | ast.AsyncFor(body=body):
             return set(map(id, body)), NONE
         case ast.While(test=test, body=body):
@@ -187,10 +169,7 @@ def _seldom_branch(node: ast.If) -> AbstractSet[int]:
     """The statements of the branch that is not taken in most rounds, or after the first call."""
     if _every_so_often(node.test) or made_once(node):
         return set(map(id, node.body))
-    first = waits_for_first_call(node.test)
-    if first is None:
-        return NONE
-    return set(map(id, node.body if first else node.orelse))
+    return NONE
 
 
 def _on_first_call(node: ast.If, place: _Place, related: dict[str, list[ClassInfo]]) -> bool:
@@ -238,7 +217,7 @@ def _record(
     related: dict[str, list[ClassInfo]],
     calls: Calls,
 ) -> None:
-    site = CallSite(place.info, node.lineno, place.loop, place.seldom, place.steps)
+    site = CallSite(place.info, node.lineno, place.loops, place.seldom)
     match node.func:
         case ast.Name(id=name):
             if name in module.functions:

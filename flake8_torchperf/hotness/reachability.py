@@ -1,8 +1,7 @@
-"""Questions that are followed from call to call: of every call that leads to a function, or of one.
+"""Questions that are followed from call to call: does every call that leads to a function say yes, or
+does one?
 
-Enters the calls of a module and what a single call says by itself: yes, no, or what its caller
-says. Leaves the answer for functions; each is worked out once, however many ways lead to it. Must
-not know what is asked.
+Each function is worked out once, however many ways lead to it, through circles of calls too.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
-    from flake8_torchperf.sites.callers import Calls, CallSite
+    from flake8_torchperf.hotness.call_graph import Calls, CallSite
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
 # True and False are a call's own answer; with None its caller's answer is taken.

@@ -1,7 +1,4 @@
-"""Branches that are taken on the first call alone, because what they make is kept.
-
-Enters an ``if`` statement. By syntax alone; must not know values.
-"""
+"""Branches that are taken on the first call alone, because what they make is kept."""
 
 from __future__ import annotations
 
@@ -100,25 +97,6 @@ def _looked_up(function: ast.AST) -> dict[str, frozenset[str]]:
 def _public(path: str) -> str:
     """``self.x`` of ``self._x``: a property has the name of what it gives."""
     return path.replace("._", ".")
-
-
-def waits_for_first_call(test: ast.expr) -> bool | None:
-    """``if not self.initialized:``: for which outcome of a test is it the first call?"""
-    match test:
-        case ast.UnaryOp(op=ast.Not(), operand=inner):
-            holds = waits_for_first_call(inner)
-            return None if holds is None else not holds
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            words = name.lower().split("_")
-            if not INITIALIZED.isdisjoint(words):
-                return False
-            return None if UNINITIALIZED.isdisjoint(words) else True
-    return None
-
-
-# Words of a flag that say whether something has been set up.
-INITIALIZED = frozenset(("initialized", "initialised", "inited", "initted"))
-UNINITIALIZED = frozenset(("uninitialized", "uninitialised"))
 
 
 def made_by_call(node: ast.If, methods: Callable[[str], Iterable[ast.AST]]) -> bool:

@@ -1,0 +1,1 @@
+"""How often code runs: evidence first, naming conventions last."""

@@ -1,0 +1,198 @@
+"""The table of conventions: what a name says where nothing else does, each row with its evidence.
+
+Rows are data (`conventions.toml`). A team's own stand in a file of that name beside its rule pages.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+FILE = "conventions.toml"
+TABLE = Path(__file__).with_name(FILE)
+# What a row may be about: the name of a function; of its class or a base; a part of the dotted name
+# of its module; a module imported there; a decorator; the flag that a branch asks; a variable; a
+# function that is called.
+SUBJECTS = ("function", "class", "module", "import", "decorator", "flag", "variable", "call")
+# What a row does to what it matches, and to what subjects it can.
+EFFECTS = {
+    "cold": ("function", "class", "module", "import", "decorator"),
+    "cold-outside-loops": ("function", "class", "module"),
+    "hot": ("function", "class"),
+    "branch-cold": ("flag",),
+    "done-flag": ("flag",),
+    "step-counter": ("flag",),
+    "waits-wanted": ("flag",),
+    "on-host": ("variable",),
+    "warning": ("call",),
+}
+FIELDS = ("id", "applies_to", "pattern", "effect", "reason", "evidence", "example")
+_ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
+_WILD = re.compile(r"(?:\\w|\.|\[[^\]]*\])(?:[*+]|\{\d*,\d*\})")
+LEAST_EVIDENCE = 2
+
+
+class ConventionError(ValueError):
+    """A row that can't be used. The text is one line: file, row, what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Convention:
+    """One row: names that match ``pattern`` have ``effect``; ``example`` is one of them."""
+
+    id: str
+    applies_to: str
+    pattern: str
+    effect: str
+    reason: str
+    evidence: tuple[str, ...]
+    example: str
+
+
+@dataclass(eq=False)
+class Conventions:
+    """All rows, asked by subject; the first that matches is told."""
+
+    rows: tuple[Convention, ...]
+    _known: dict[tuple[str, str], Convention | None] = field(default_factory=dict)
+
+    def row(self, subject: str, name: str) -> Convention | None:
+        """The row that speaks of this name, leading underscores left out."""
+        key = (subject, name)
+        if key not in self._known:
+            plain = name if name.startswith("__") else name.lstrip("_")
+            self._known[key] = next(
+                (
+                    row
+                    for row in self.rows
+                    if row.applies_to == subject and re.search(row.pattern, plain)
+                ),
+                None,
+            )
+        return self._known[key]
+
+    def first(self, subject: str, names: Iterable[str]) -> Convention | None:
+        """The row that speaks of the first of these names of which one does."""
+        for name in names:
+            found = self.row(subject, name)
+            if found is not None:
+                return found
+        return None
+
+    def says(self, subject: str, name: str, effect: str) -> bool:
+        """Does a row give a name this effect?"""
+        found = self.row(subject, name)
+        return found is not None and found.effect == effect
+
+
+@cache
+def load_conventions(folders: tuple[Path, ...] = ()) -> Conventions:
+    """Our own rows, and before them those of a team's folders. Raises `ConventionError`."""
+    files = [folder / FILE for folder in folders if (folder / FILE).is_file()]
+    rows = [row for file in files for row in read_conventions(file)]
+    rows += read_conventions(TABLE)
+    seen: dict[str, Convention] = {}
+    for row in rows:
+        if seen.setdefault(row.id, row) is not row:
+            where = files[0] if files else TABLE
+            raise ConventionError(f"{where}: row {row.id!r} is there twice; give one another id")
+    return Conventions(tuple(rows))
+
+
+def read_conventions(file: Path) -> list[Convention]:
+    """The rows of a file. Raises `ConventionError` for the first that can't be used."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConventionError(f"{file}: {' '.join(str(error).split())}") from None
+    unknown = sorted(set(table) - {"convention"})
+    if unknown:
+        raise ConventionError(f"{file}: {unknown[0]!r} is no table; write [[convention]] rows")
+    rows = table.get("convention", [])
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ConventionError(f"{file}: convention is no list of rows; write [[convention]]")
+    return [_read(row, number, file) for number, row in enumerate(rows, 1)]
+
+
+def _read(row: dict[str, Any], number: int, file: Path) -> Convention:
+    name = row.get("id")
+    where = f"{file}: row {name!r}" if isinstance(name, str) else f"{file}: row {number}"
+    problem = _problem(row)
+    if problem:
+        raise ConventionError(f"{where}: {problem}")
+    values = {field: row[field] for field in FIELDS}
+    return Convention(**{**values, "evidence": tuple(row["evidence"])})
+
+
+def _problem(row: dict[str, Any]) -> str:
+    """What is wrong with a row; "" where nothing is."""
+    for field_ in FIELDS:
+        if field_ not in row:
+            return f"{field_} is missing"
+        if field_ != "evidence" and not (isinstance(row[field_], str) and row[field_].strip()):
+            return f"{field_} is no text"
+    unknown = sorted(set(row) - set(FIELDS))
+    if unknown:
+        return f"{unknown[0]!r} is none of {', '.join(FIELDS)}"
+    if not _ID.fullmatch(row["id"]):
+        return "id is no words in small letters with hyphens between them"
+    if row["effect"] not in EFFECTS:
+        return f"effect {row['effect']!r} is none of {', '.join(EFFECTS)}"
+    if row["applies_to"] not in SUBJECTS:
+        return f"applies_to {row['applies_to']!r} is none of {', '.join(SUBJECTS)}"
+    if row["applies_to"] not in EFFECTS[row["effect"]]:
+        return f"effect {row['effect']!r} is of {' or '.join(EFFECTS[row['effect']])}"
+    evidence = row["evidence"]
+    if not isinstance(evidence, list) or not all(isinstance(one, str) for one in evidence):
+        return "evidence is no list of texts"
+    if len({one.partition(":")[0] for one in evidence}) < LEAST_EVIDENCE:
+        return "evidence names fewer than two projects; write 'owner/name: where'"
+    return problem_with(row["pattern"]) or _unlike(row)
+
+
+def _unlike(row: dict[str, Any]) -> str:
+    if re.search(row["pattern"], row["example"]):
+        return ""
+    return f"example {row['example']!r} does not match the pattern"
+
+
+def problem_with(pattern: str) -> str:
+    """Why a pattern can't be used: it must say how a name begins or ends, and leave one side open."""
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        return f"pattern {pattern!r}: {error}"
+    for part in _alternatives(pattern):
+        begins, ends = part.startswith("^"), part.endswith("$") and not part.endswith(r"\$")
+        if not (begins or ends):
+            return f"pattern {part!r} is not anchored; begin with ^ or end with $"
+        if len(_WILD.findall(part)) > (begins and ends):
+            return f"pattern {part!r} has a wildcard on both sides; name one side"
+    return ""
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """The parts of a pattern that stand between bars outside all brackets."""
+    parts, depth, skip = [""], 0, False
+    for character in pattern:
+        if not skip and character in "([":
+            depth += 1
+        elif not skip and character in ")]":
+            depth -= 1
+        if character == "|" and not depth and not skip:
+            parts.append("")
+        else:
+            parts[-1] += character
+        skip = character == "\\" and not skip
+    return parts

@@ -1,0 +1,222 @@
+"""What a loop goes through, by what its rounds do: steps, epochs around steps, or anything."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.suspects.spelling import named_parameters
+from flake8_torchperf.suspects.walk import SCOPES, children, once, put_children, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flake8_torchperf.suspects.modulemap import FunctionInfo
+
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
+STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
+# Methods of torch that run the backward pass: torch/_tensor.py, lightning's `manual_backward`.
+BACKWARD = ("backward", "manual_backward")
+
+
+def head_of(loop: ast.AST) -> ast.For | ast.AsyncFor | ast.comprehension | None:
+    """What holds the target of a loop and what it goes through; None for ``while``."""
+    if isinstance(loop, COMPREHENSIONS):
+        return loop.generators[0]
+    return loop if isinstance(loop, (ast.For, ast.AsyncFor)) else None
+
+
+def is_written_out(loop: ast.AST) -> bool:
+    """``for side in (left, right):`` is as good as two lines: it does not repeat anything."""
+    return (
+        isinstance(loop, ast.For)
+        and isinstance(loop.iter, (ast.Tuple, ast.List))
+        and not any(isinstance(item, ast.Starred) for item in loop.iter.elts)
+    )
+
+
+def _direct(loop: ast.AST) -> Iterator[ast.AST]:
+    """The nodes that each round of this very loop runs, without those of loops inside it."""
+    body = getattr(loop, "body", None)
+    waiting: list[ast.AST] = list(body) if isinstance(body, list) else []
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if not isinstance(node, (*SCOPES, *STATEMENTS)):
+            put_children(node, waiting)
+
+
+def _methods_called(nodes: Iterator[ast.AST] | list[ast.AST]) -> frozenset[str]:
+    """``backward`` of ``scaler.scale(loss).backward()``; what `super()` is asked for is not told."""
+    found: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")))):
+                pass
+            case ast.Call(func=ast.Attribute(attr=name)):
+                found.add(name)
+    return frozenset(found)
+
+
+@once
+def _calls_of(loop: ast.AST) -> frozenset[str]:
+    return _methods_called(_direct(loop))
+
+
+def goes_backward(loop: ast.AST) -> bool:
+    """Does each round of this very loop call ``loss.backward()``?"""
+    return not _calls_of(loop).isdisjoint(BACKWARD)
+
+
+@once
+def takes_step(loop: ast.AST) -> bool:
+    """Is each round of this very loop a step: of training, of an optimizer, of a solver?
+
+    One that runs the loop over the steps of an epoch is none, though a schedule may step in it.
+    """
+    if goes_backward(loop):
+        return True
+    return "step" in _calls_of(loop) and not _completes_steps(loop, alone=True)
+
+
+@once
+def around_steps(loop: ast.AST) -> bool:
+    """Does a loop hold another one whose rounds are whole steps, as one over epochs does?
+
+    Gradients that are accumulated in an inner loop are no step: ``step()`` stands outside it.
+    """
+    if goes_backward(loop) or not isinstance(loop, STATEMENTS):
+        return False
+    return _completes_steps(loop, alone="step" not in _calls_of(loop))
+
+
+def _completes_steps(loop: ast.AST, *, alone: bool) -> bool:
+    """Is there a loop in it that steps? One that only goes backward counts where it is ``alone``."""
+    inner = [n for n in walk(list(getattr(loop, "body", ()))) if isinstance(n, STATEMENTS)]
+    return any("step" in _calls_of(one) or (alone and goes_backward(one)) for one in inner)
+
+
+def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
+    """Does a function hold the loop over steps, so that what stands beside that loop runs once?
+
+    A loop that trains, or one in which each round gives a model what the last round made:
+    ``x = model(x, t)``. ``own_model`` is False for what is itself the model's step.
+    """
+    loops = info.nodes.of_any(*STATEMENTS)
+    if any(map(takes_step, loops)) and not takes_training_step(info):
+        return True
+    if not own_model or not loops:
+        return False
+    called = _models_called(info)
+    return bool(called) and any(_runs_model(loop, called) for loop in loops)
+
+
+@once
+def _in_loops(function: ast.AST) -> frozenset[int]:
+    """The nodes of a function, by identity, that stand in a loop."""
+    loops = [node for node in walk([function]) if isinstance(node, STATEMENTS)]
+    return frozenset(id(inner) for loop in loops for inner in walk(list(loop.body)))
+
+
+def takes_training_step(info: FunctionInfo) -> bool:
+    """Does a function take one training step: does it go backward outside any loop?
+
+    Or step outside any loop after going backward in one. Gradients of an input are asked for under
+    ``model.eval()`` without a step of an optimizer.
+    """
+    inside = _in_loops(info.node)
+    outside: set[str] = set()
+    for call in info.nodes.of(ast.Call):
+        if id(call) not in inside:
+            outside |= _methods_called([call])
+    if not outside.isdisjoint(BACKWARD):
+        return not ("eval" in outside and outside.isdisjoint(("step", "zero_grad", "train")))
+    return "step" in outside and any(map(goes_backward, info.nodes.of_any(*STATEMENTS)))
+
+
+def _models_called(info: FunctionInfo) -> dict[int, ast.Call]:
+    """The calls of what a function is given, of its object, or of what that object keeps."""
+    arguments = info.node.args
+    given = {one.arg for one in named_parameters(arguments)}
+    methods: set[str] = set() if info.owner is None else set(info.owner.methods)
+    me = arguments.args[0].arg if info.owner is not None and arguments.args else ""
+    found: dict[int, ast.Call] = {}
+    for call in info.nodes.of(ast.Call):
+        match call.func:
+            case ast.Name(id=name) if name in given:
+                found[id(call)] = call
+            case ast.Attribute(value=ast.Name(id=owner), attr=name) if (
+                me and owner == me and name not in methods
+            ):
+                found[id(call)] = call
+    return found
+
+
+def _runs_model(loop: ast.AST, called: dict[int, ast.Call]) -> bool:
+    """Does each round of a loop give a model what the last round made?"""
+    calls = [called[id(node)] for node in _direct(loop) if id(node) in called]
+    if not calls:
+        return False
+    if isinstance(loop, ast.While):
+        return True
+    told = {name for call in calls for name in _given(call)}
+    made = {
+        name
+        for node in _direct(loop)
+        if isinstance(node, (ast.Assign, ast.AugAssign))
+        for name in bound_by(node.targets[0] if isinstance(node, ast.Assign) else node.target)
+    }
+    return not (told & made).isdisjoint(_bound_before(loop))
+
+
+@once
+def _bound_before(loop: ast.AST) -> frozenset[str]:
+    """The names that a round uses before it binds them: what the last round left."""
+    bound: set[str] = set()
+    head = head_of(loop)
+    if head is not None:
+        bound |= bound_by(head.target)
+    used: set[str] = set()
+    waiting: list[ast.AST] = list(reversed(getattr(loop, "body", [])))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Assign):
+            used |= plain_names(node.value) - bound
+            for target in node.targets:
+                bound |= bound_by(target)
+        elif isinstance(node, ast.expr):
+            used |= plain_names(node) - bound
+        elif not isinstance(node, SCOPES):
+            waiting.extend(reversed(children(node)))
+    return frozenset(used)
+
+
+def _given(call: ast.Call) -> set[str]:
+    """The names that a call is given as they are."""
+    found = {one.id for one in call.args if isinstance(one, ast.Name)}
+    return found | {k.value.id for k in call.keywords if isinstance(k.value, ast.Name)}
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """The names and attributes that a piece of code mentions."""
+    found: set[str] = set()
+    for inner in walk([node]):
+        if isinstance(inner, ast.Name):
+            found.add(inner.id)
+        elif isinstance(inner, ast.Attribute):
+            found.add(inner.attr)
+    return found
+
+
+def plain_names(node: ast.AST) -> set[str]:
+    """The names alone that a piece of code mentions; those of attributes are none."""
+    return {inner.id for inner in walk([node]) if isinstance(inner, ast.Name)}
+
+
+def bound_by(target: ast.expr) -> set[str]:
+    """The names that an assignment to ``target``, or a loop with it, binds."""
+    return {
+        inner.id
+        for inner in walk([target])
+        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store)
+    }

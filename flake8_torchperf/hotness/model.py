@@ -1,0 +1,141 @@
+"""How often a place runs, and what says so: levels, causes and the heat that joins them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, IntEnum, auto
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
+
+
+class Level(IntEnum):
+    """How often a place runs, as far as source text shows; ordered, colder first.
+
+    HOT is what is only known to compute on the tensors it is given: such helpers are called from
+    hot code, once or in each step. STEP is known to run in each step, LOOP stands in a loop.
+    """
+
+    COLD = 0
+    HOT = 1
+    STEP = 2
+    LOOP = 3
+
+
+class Cost(str, Enum):
+    """How often a finding is paid for; every message says it in these words."""
+
+    ELEMENT = "per element"
+    STEP = "per step"
+    CALL = "per call"
+
+
+class Cause(Enum):
+    """What says how often a place runs, in the order in which they are asked."""
+
+    # What the user says.
+    NAMED_HOT = auto()
+    NAMED_COLD = auto()
+    # The function's own text.
+    ELEMENTS = auto()
+    LOOP = auto()
+    TRAINING_STEP = auto()
+    COMPILED = auto()
+    OUTSIDE_STEPS = auto()
+    # Calls that are seen.
+    CALLED = auto()
+    CALLED_IN_LOOP = auto()
+    SET_UP_CALLS = auto()
+    BEFORE_STEPS = auto()
+    SELDOM_CALLS = auto()
+    UNUSED = auto()
+    # Roots by protocol and owner.
+    STEP_ROOT = auto()
+    SET_UP_ROOT = auto()
+    TEST = auto()
+    DATA_WORKER = auto()
+    CONVERSION = auto()
+    REGISTERED = auto()
+    RESULT_KEPT = auto()
+    # Branches.
+    ERROR = auto()
+    WARNING = auto()
+    SOME_STEPS = auto()
+    ONE_STEP = auto()
+    ONE_ROUND = auto()
+    FIRST_CALL = auto()
+    MADE_ONCE = auto()
+    TRACING = auto()
+    NO_DEVICE = auto()
+    FALLBACK = auto()
+    NOTHING_TO_DO = auto()
+    SWITCHED_OFF = auto()
+    NEVER_LEFT_OUT = auto()
+    # A row of the table of conventions.
+    CONVENTION = auto()
+    # What else the function shows.
+    GIVEN_TENSORS = auto()
+    MODULE_LEVEL = auto()
+    NOTHING = auto()
+    # The place runs as often as any; the wait there is wanted, or costs nothing.
+    ANSWER = auto()
+    AT_ONCE = auto()
+    BESIDE_HOST = auto()
+    COPY_ASKED = auto()
+    DECLARED = auto()
+    EITHER = auto()
+    ERROR_TEXT = auto()
+    EXCHANGED = auto()
+    FLAGS = auto()
+    HANDED_OVER = auto()
+    HOST_NAME = auto()
+    HOST_ONLY = auto()
+    KEY = auto()
+    LIST_MADE = auto()
+    MEASURING = auto()
+    NEW_DATA = auto()
+    OPERATION = auto()
+    SAME_TENSOR = auto()
+    START_UP = auto()
+    TEXT_MADE = auto()
+    WAITED_FOR = auto()
+    WAITING_ASKED = auto()
+    WHETHER_GIVEN = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Heat:
+    """A level and what says so.
+
+    ``name`` is the function's name, or the id of the row where the cause is a convention;
+    ``caller`` and ``line`` tell the call that makes a function hot. ``node`` is the loop that
+    repeats the place. ``loops`` is False for the heat of a function whose loops make nothing in it
+    hotter, but for those that its own text shows to be over elements or steps. ``around`` is, in a
+    loop, the level of the function that holds it; of a function, how hot what its loops stand in is
+    at least. ``why`` says, of a place that is hot by itself, what leaves it to scope "all".
+    """
+
+    level: Level
+    cause: Cause
+    name: str = ""
+    caller: str = ""
+    line: int = 0
+    node: ast.AST | None = None
+    loops: bool = True
+    around: Level = Level.COLD
+    why: Cause | None = None
+    cost: Cost = Cost.CALL
+
+    def costing(self, cost: Cost) -> Heat:
+        """The same heat, paid for as often as ``cost`` says."""
+        return self if cost is self.cost else replace(self, cost=cost)
+
+    def cooled(self, why: Cause) -> Heat:
+        """The same, told in scope "all" alone; what repeats it stays told."""
+        return replace(self, level=Level.COLD, why=why)
+
+    @property
+    def hidden_by(self) -> Cause:
+        """What leaves a cold place to scope "all"."""
+        return self.cause if self.why is None else self.why

@@ -1,0 +1,174 @@
+"""How often a function runs, by the calls in its module that lead to it.
+
+What a call from a loop or a step says beats protocols and conventions; that only set-up code calls
+a function beats what its parameters say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.hotness.functions import SET_UP
+from flake8_torchperf.hotness.model import Cause, Heat, Level
+from flake8_torchperf.hotness.reachability import Every, Some
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable
+
+    from flake8_torchperf.hotness.call_graph import Calls, CallSite
+    from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
+
+# Causes that no call changes: the user's word, a training step, a tracer's or a test's function.
+SETTLED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
+# Of these a caller says nothing of the functions that it calls.
+SILENT = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT))
+
+
+class CalledHeats:
+    """The heat of functions by themselves and by the calls in their module that lead to them.
+
+    ``own`` is a function's heat by itself, ``around`` says of a loop in a module that it is around
+    the loop over steps.
+    """
+
+    def __init__(
+        self,
+        calls: Calls,
+        own: Callable[[FunctionInfo], Heat],
+        around: Callable[[ast.AST, ModuleMap], bool],
+    ) -> None:
+        self._calls = calls
+        self._own = own
+        self._around = around
+        self._before_steps = Every(calls, self._runs_before_steps)
+        self._set_up = Every(calls, self._sets_up)
+        self._seldom = Every(calls, self._runs_seldom)
+        self._hot = Some(calls, self._makes_hot)
+
+    def of(self, info: FunctionInfo) -> Heat:
+        """How often a function runs, and why."""
+        heat = self._own(info)
+        if heat.cause in SETTLED or heat.level >= Level.STEP:
+            return heat
+        hot = self._made_hot(info, heat)
+        if hot is not None:
+            return hot
+        if heat.cause in SET_UP:
+            return heat
+        for question, cause in (
+            (self._before_steps, Cause.BEFORE_STEPS),
+            (self._set_up, Cause.SET_UP_CALLS),
+            (self._seldom, Cause.SELDOM_CALLS),
+        ):
+            if question.of(info):
+                loops = cause is Cause.BEFORE_STEPS or heat.cause is Cause.OUTSIDE_STEPS
+                return Heat(Level.COLD, cause, info.name, loops=loops)
+        return heat
+
+    def repeats(self, site: CallSite) -> bool:
+        """Does a loop repeat a call, and not only one over epochs, around the steps?"""
+        if site.caller is None:
+            return bool(site.loops)
+        module = site.caller.module
+        return any(not self._around(loop, module) for loop in site.loops)
+
+    def _made_hot(self, info: FunctionInfo, heat: Heat) -> Heat | None:
+        """By the first call from a loop or from hot code; None where none is seen.
+
+        A loop that calls what holds the loop over steps is one over epochs or inputs.
+        """
+        site = self._hot.first(info)
+        if site is None:
+            return None
+        if heat.cause is Cause.OUTSIDE_STEPS and self._steps(info, site) is not Level.STEP:
+            return None
+        around = self._steps(info, site)
+        if site.caller is None:
+            return Heat(Level.STEP, Cause.CALLED_IN_LOOP, info.name, line=site.line, around=around)
+        return Heat(Level.STEP, Cause.CALLED, info.name, site.caller.name, site.line, around=around)
+
+    def _steps(self, info: FunctionInfo, site: CallSite) -> Level:
+        """STEP where the calls that lead here begin in a step; COLD where some loop begins them.
+
+        Of the latter it is not known that a round is a step: it may be one file, one layer.
+        """
+        seen = {info.key}
+        while True:
+            caller = site.caller
+            if site.steps:
+                return Level.STEP
+            if caller is None or caller.key in seen:
+                return Level.COLD
+            if self._own(caller).level is Level.STEP:
+                return Level.STEP
+            further = None if self.repeats(site) else self._hot.first(caller)
+            if further is None:
+                return Level.COLD
+            seen.add(caller.key)
+            site = further
+
+    def _makes_hot(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """Is it a call from a loop or from a function that runs every step?"""
+        caller = site.caller
+        if site.seldom:
+            return False
+        if caller is None:
+            return bool(site.loops)
+        own = self._own(caller)
+        if own.cause in SILENT:
+            return False
+        if site.steps or own.level is Level.STEP:
+            return True
+        repeated = self.repeats(site)
+        if own.cause is Cause.OUTSIDE_STEPS:
+            return repeated
+        if own.cause in SET_UP:
+            # A loop of set-up code makes nothing hot, unless set-up itself is repeated.
+            return None
+        # A function that is only known to be given tensors says nothing of those that it calls.
+        return repeated or None
+
+    def _sets_up(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """Does a call stand where things are set up, saved or shown?
+
+        Of what is private, or in a private module, all calls are in its module, or those elsewhere
+        are like them.
+        """
+        inner = info.module.name.rpartition(".")[2].startswith("_")
+        if not (inner or info.name.startswith("_")) or self._calls.are_open(info.name):
+            return False
+        caller = site.caller
+        if caller is None:
+            return not site.loops
+        own = self._own(caller)
+        if own.cause in SET_UP or own.cause is Cause.NAMED_COLD:
+            return True
+        if own.level is Level.STEP or self.repeats(site):
+            return False
+        return True if own.cause is Cause.OUTSIDE_STEPS else None
+
+    def _runs_seldom(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """Is it a call only every so many steps or on the way to an error?"""
+        if self._calls.are_open(info.name):
+            return False
+        if site.seldom or site.caller is None:
+            return site.seldom
+        return None
+
+    def _runs_before_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """Is it a call beside the loop over steps, in the function that holds that loop?
+
+        That says more than the tensors a function is given, also of a public one.
+        """
+        caller = site.caller
+        if caller is None:
+            # What a script calls at module level it calls once.
+            private = info.name.startswith("_") and not self._calls.are_open(info.name)
+            return not site.loops and private
+        own = self._own(caller)
+        if own.cause is Cause.OUTSIDE_STEPS:
+            return not self.repeats(site)
+        if own.level is Level.STEP or self.repeats(site):
+            return False
+        return False if own.cause in SET_UP else None

@@ -1,0 +1,81 @@
+"""How often the place of a context runs: its function's heat, its branches, and the loops around it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.hotness.functions import FINAL
+from flake8_torchperf.hotness.loop_kinds import head_of, is_written_out, takes_step
+from flake8_torchperf.hotness.model import Cause, Cost, Heat, Level
+from flake8_torchperf.interpret.values import Tensor
+from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.suspects.walk import once, walk
+
+if TYPE_CHECKING:
+    from flake8_torchperf.interpret.machine import Context, LoopPlace
+
+# What a loop over elements or parameters is by itself; a dispatch costs the same without a device.
+PER_ELEMENT = (
+    SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS, SiteKind.PARAMETER_LOOP, SiteKind.GROWTH,
+    SiteKind.HOST_ACCUMULATION,
+)  # fmt: skip
+# Iterating that makes no loop: what is taken apart is taken apart at once.
+AT_ONCE = ("unpack", "tuple", "list", "star")
+
+
+def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
+    """How often a site of this kind runs at the place of a context, and what says so."""
+    over = over_elements(ctx, kind, operation)
+    cost = Cost.ELEMENT if over else Cost.CALL
+    if ctx.demoted is not None and not (ctx.demoted is Cause.NO_DEVICE and over):
+        return Heat(Level.COLD, ctx.demoted, ctx.base.name, cost=cost)
+    base = ctx.base
+    if base.cause in FINAL:
+        return base.costing(cost)
+    loops = [place for place in ctx.loops if _repeats(place, ctx)]
+    if not base.loops and base.level is Level.COLD:
+        loops = [place for place in loops if _by_itself(place, ctx)]
+    around = max(base.level, base.around)
+    if loops:
+        place = loops[-1]
+        cost = Cost.ELEMENT if over else Cost.STEP
+        return Heat(Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost)
+    if over and kind is SiteKind.TENSOR_ITERATION and operation not in AT_ONCE:
+        return Heat(Level.LOOP, Cause.ELEMENTS, base.name, around=around, cost=cost)
+    if base.level >= Level.STEP and not over:
+        cost = Cost.STEP
+    return base.costing(cost)
+
+
+def over_elements(ctx: Context, kind: SiteKind, operation: str) -> bool:
+    """Is it a loop over a tensor's elements or a model's parameters, or does it stand in one?"""
+    if kind in PER_ELEMENT and operation not in AT_ONCE:
+        return True
+    return any(isinstance(place.value, Tensor) or place.measures for place in ctx.loops)
+
+
+def _repeats(place: LoopPlace, ctx: Context) -> bool:
+    """Does a loop repeat what stands in it, and is it none around the loop over steps?"""
+    return not (is_written_out(place.node) or ctx.machine.is_around_steps(place.node, ctx.module))
+
+
+def _by_itself(place: LoopPlace, ctx: Context) -> bool:
+    """Does a loop's own text say what its rounds are: elements, steps, or calls of a model?"""
+    if isinstance(place.value, Tensor) or place.measures or takes_step(place.node):
+        return True
+    return runs_model(place.node, ctx)
+
+
+def runs_model(loop: ast.AST, ctx: Context) -> bool:
+    """Is a module called in each round, as far as the calls in it have been looked at?"""
+    called = ctx.machine.models_called
+    return bool(called) and not called.isdisjoint(_calls_in(loop))
+
+
+@once
+def _calls_in(loop: ast.AST) -> frozenset[int]:
+    """The calls in a loop's body, by identity."""
+    head = head_of(loop)
+    roots = [loop] if not isinstance(head, (ast.For, ast.AsyncFor)) else [*head.body]
+    return frozenset(id(node) for node in walk(roots) if isinstance(node, ast.Call))
