@@ -16,72 +16,74 @@ torch = pytest.importorskip("torch")
 HEAD = "import numpy as np\nimport torch\nfrom torch import Tensor\n\n"
 EXAMPLES = {
     "a gradient inside": """
-def f(x: Tensor):
-    return torch.func.grad(lambda row: row.sin().sum())(x)
-compiled = torch.compile(f)
+def wrapper_fn(x: Tensor):
+    return torch.func.grad(lambda x: x.sin().sum())(x)
+compiled = torch.compile(wrapper_fn)
 given = (torch.randn(3, 3, 3),)
 """,
     "vmap inside": """
-def f(x: Tensor):
-    return torch.vmap(lambda row: row.sum(1))(x)
-compiled = torch.compile(f)
+def my_fn(x: Tensor):
+    return torch.vmap(lambda x: x.sum(1))(x)
+compiled = torch.compile(my_fn)
 given = (torch.randn(3, 3, 3),)
 """,
     "vmap inside, over a function of the module": """
-def wave(x):
+def f(x):
     return torch.sin(x)
 @torch.compile
-def f(x: Tensor):
-    return torch.vmap(wave)(x)
+def g(x: Tensor):
+    return torch.vmap(f)(x)
+compiled = g
 given = (torch.randn(2, 3),)
 """,
     "limitations 1: a tuple of tensors": """
-def both(x):
-    a, b = x
-    return a + b
-def f(x: tuple[Tensor, Tensor]):
-    return torch.func.vmap(both)(x)
-compiled = torch.compile(f)
+def fn(x):
+    x1, x2 = x
+    return x1 + x2
+def my_fn(x: tuple[Tensor, Tensor]):
+    return torch.func.vmap(fn)(x)
+compiled = torch.compile(my_fn)
 given = ((torch.randn(3, 3, 3), torch.randn(3, 3, 3)),)
 """,
     "limitations 2: keyword arguments": """
-def total(x, y):
+def fn(x, y):
     return (x + y).sum()
-def f(x: Tensor, y: Tensor):
-    return torch.func.grad(total)(x, y=y)
-compiled = torch.compile(f)
+def my_fn(x: Tensor, y: Tensor):
+    return torch.func.grad(fn)(x, y=y)
+compiled = torch.compile(my_fn)
 given = (torch.randn(3, 3), torch.randn(3, 3))
 """,
     "limitations 3: a list made inside": """
-def added(x, y):
-    kept = []
-    kept.append(1)
+def f(x, y):
+    some_list = []
+    some_list.append(1)
     return x + y
-def f(x: Tensor, y: Tensor):
-    return torch.func.vmap(added)(x, y)
-compiled = torch.compile(f)
+def my_fn(x: Tensor, y: Tensor):
+    return torch.func.vmap(f)(x, y)
+compiled = torch.compile(my_fn)
 given = (torch.ones(2, 3), torch.randn(2, 3))
 """,
     "limitations 4: strides under vmap": """
-def asked(x):
+def bad_fn(x):
     x.stride()
     return x
-def f(x: Tensor):
-    return torch.func.vmap(asked)(x)
-compiled = torch.compile(f)
+def my_fn(x: Tensor):
+    return torch.func.vmap(bad_fn)(x)
+compiled = torch.compile(my_fn)
 given = (torch.randn(3, 3, 3),)
 """,
     "numpy": """
-def f(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
+def numpy_fn(X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return np.sum(X[:, :, None] * Y[:, None, :], axis=(-2, -1))
-compiled = torch.compile(f)
+compiled = torch.compile(numpy_fn)
 given = (np.random.randn(16, 8), np.random.randn(16, 8))
 """,
     "numpy over tensors": """
 @torch.compile(fullgraph=True)
 @torch.compiler.wrap_numpy
-def f(X, Y):
+def numpy_fn(X, Y):
     return np.sum(X[:, :, None] * Y[:, None, :], axis=(-2, -1))
+compiled = numpy_fn
 given = (torch.randn(16, 8), torch.randn(16, 8))
 """,
     "numpy: written in place, and out=": """
@@ -104,6 +106,6 @@ def test_one_graph_and_nothing_to_report(code: str) -> None:
     names: dict[str, Any] = {}
     with uncompiled():
         exec(compile(HEAD + code, "faq", "exec"), names)
-    told = explain(names["f"], names["given"], {})
+    told = explain(names["compiled"], names["given"], {})
     assert (told.graphs, told.breaks, told.error) == (1, (), "")
     assert findings(HEAD + code, HOT) == []
