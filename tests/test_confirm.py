@@ -11,6 +11,7 @@ from flake8_torchperf.outputs.cli import main
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SCALER = FIXTURES / "issue82206_sharded_grad_scaler"
+UNSCALE = "ShardedGradScaler._foreach_non_finite_check_and_unscale_cpu_"
 CLIP = FIXTURES / "clip_grad_norm"
 
 MANY = """
@@ -127,7 +128,7 @@ def test_the_scaler_is_confirmed_with_its_law_and_projection(capsys):
         assert one["verdict"] == "confirmed"
         assert one["per_element"] == per_element(dispatches=9.0, host_reads=3.0)
         assert one["projected"]["dispatches"] == pytest.approx(2_880_073, rel=1e-3)
-        assert one["snippet"]["function"] == "check_and_unscale"
+        assert one["snippet"]["function"] == UNSCALE
         assert [probe["size"] for probe in one["probes"]] == [16, 64, 256]
     reason = by_code["TPF203"]["reason"]
     assert "9.00 dispatches and 3.00 host reads per element" in reason
@@ -135,7 +136,7 @@ def test_the_scaler_is_confirmed_with_its_law_and_projection(capsys):
 
 
 def test_the_report_has_the_documented_keys_and_no_others(capsys):
-    _, report = confirm(capsys, f"{SCALER / 'before.py'}:28")
+    _, report = confirm(capsys, f"{SCALER / 'before.py'}:33")
     assert set(report) == {"version", "torch", "device", "findings"}
     (finding,) = report["findings"]
     assert set(finding) == {
@@ -149,7 +150,7 @@ def test_the_report_has_the_documented_keys_and_no_others(capsys):
 
 
 def test_one_read_per_parameter_is_confirmed(capsys):
-    _, report = confirm(capsys, f"{CLIP / 'before.py'}:15")
+    _, report = confirm(capsys, f"{CLIP / 'before.py'}:27")
     (finding,) = report["findings"]
     assert finding["verdict"] == "confirmed"
     assert finding["per_element"]["host_reads"] == 1.0
@@ -163,19 +164,19 @@ def test_there_is_nothing_to_confirm_after_the_fix(capsys, folder):
 
 def test_fail_on_and_the_page(capsys, tmp_path):
     page = tmp_path / "report.html"
-    line = f"{SCALER / 'before.py'}:22"
+    line = f"{SCALER / 'before.py'}:27"
     assert main(["confirm", line, "--fail-on", "confirmed", "--html", str(page)]) == 1
     out = capsys.readouterr().out.splitlines()
-    assert out[0].startswith(f"{SCALER / 'before.py'}:22:17: TPF203 confirmed: ")
+    assert out[0].startswith(f"{SCALER / 'before.py'}:27:21: TPF203 confirmed: ")
     assert out[-1] == "1 confirmed, 0 refuted, 0 inconclusive"
     text = page.read_text()
     assert "<svg" in text
-    assert "torch.isinf(part).any().item() is True" in text
+    assert "torch.isinf(tensor).any().item() is True" in text
     assert "http" not in text.replace("http-equiv", "")
 
 
 def test_inputs_and_harness_by_hand(capsys, tmp_path):
-    line = f"{SCALER / 'before.py'}:28"
+    line = f"{SCALER / 'before.py'}:33"
     given = "grads=[torch.randn(n), torch.randn(n)], inv_scale=torch.tensor([0.5])"
     _, report = confirm(capsys, line, "--inputs", given)
     found = report["findings"][0]["per_element"]
@@ -192,7 +193,7 @@ def test_inputs_and_harness_by_hand(capsys, tmp_path):
 
 
 def test_inputs_that_raise_are_named(capsys):
-    line = f"{SCALER / 'before.py'}:28"
+    line = f"{SCALER / 'before.py'}:33"
     _, report = confirm(capsys, line, "--inputs", "grads=[torch.randm(n)]")
     (finding,) = report["findings"]
     assert finding["verdict"] == "inconclusive"
@@ -204,7 +205,7 @@ def test_inputs_that_raise_are_named(capsys):
 def test_a_harness_that_raises_is_named(capsys, tmp_path):
     harness = tmp_path / "harness.py"
     harness.write_text("def inputs():\n    return {}\n")
-    _, report = confirm(capsys, f"{SCALER / 'before.py'}:28", "--harness", harness)
+    _, report = confirm(capsys, f"{SCALER / 'before.py'}:33", "--harness", harness)
     (finding,) = report["findings"]
     assert finding["verdict"] == "inconclusive"
     assert f"in {harness} raised TypeError: inputs() takes 0 positional" in finding["reason"]
