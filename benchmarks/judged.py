@@ -212,19 +212,29 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def by_source(files: Iterable[Path]) -> list[list[Place]]:
+    """The places of some files, those of one source and version together."""
+    groups: dict[tuple[str, str], list[Place]] = defaultdict(list)
+    for file in files:
+        for place in read_places(file):
+            groups[place.source, place.version].append(place)
+    return [places for _, places in sorted(groups.items())]
+
+
 def main() -> int:
     """Lint, print; returns the exit status."""
     arguments = parse()
-    by_source: dict[tuple[str, str], list[Place]] = defaultdict(list)
-    for file in arguments.file or sorted(FOLDER.glob("*.jsonl")):
-        for place in read_places(file):
-            by_source[place.source, place.version].append(place)
     told: list[Answer] = []
-    for (source, version), places in sorted(by_source.items()):
-        try:
-            told += answers(places, arguments)
-        except (subprocess.CalledProcessError, OSError) as error:
-            print(f"left out: {source} {version[:10]}, {len(places)} places: {error}")
+    try:
+        for places in by_source(arguments.file or sorted(FOLDER.glob("*.jsonl"))):
+            try:
+                told += answers(places, arguments)
+            except (subprocess.CalledProcessError, OSError) as error:
+                name = f"{places[0].source} {places[0].version[:10]}"
+                print(f"left out: {name}, {len(places)} places: {error}")
+    except (OSError, RuntimeError, ValueError) as error:
+        print(f"judged: {error}", file=sys.stderr)
+        return 1
     if arguments.rows:
         print_rows(told)
     print_table(told)

@@ -47,7 +47,7 @@ def git(folder: Path, *arguments: str) -> str:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True).stdout
 
 
-def judged(folder: Path, *arguments: str | Path) -> str:
+def judged(folder: Path, *arguments: str | Path, status: int = 0) -> str:
     command = [
         sys.executable,
         str(ROOT / "benchmarks" / "judged.py"),
@@ -57,8 +57,8 @@ def judged(folder: Path, *arguments: str | Path) -> str:
     done = subprocess.run(
         [*command, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert done.returncode == status, done.stdout + done.stderr
+    return done.stdout + done.stderr
 
 
 def sample(file: Path, source: dict[str, str], rows: list[dict[str, Any]]) -> Path:
@@ -121,6 +121,13 @@ def test_what_is_not_there_is_left_out(clones: Path, tmp_path: Path) -> None:
     source = {"repository": "owner/other", "commit": "0" * 40}
     told = judged(clones, "--file", sample(tmp_path / "other.jsonl", source, ROWS))
     assert told.startswith(f"left out: owner/other 0000000000, 3 places: it is not in {clones}\n")
+
+
+def test_a_row_that_is_no_judgement_is_named(clones: Path, tmp_path: Path) -> None:
+    source = {"repository": "owner/name", "commit": "0" * 40}
+    file = sample(tmp_path / "wrong.jsonl", source, [*ROWS, {**ROWS[0], "verdict": "D"}])
+    told = judged(clones, "--file", file, status=1)
+    assert told == f"judged: {file}:4: ValueError('verdict D is none of A, B, C')\n"
 
 
 @pytest.mark.parametrize("file", SAMPLES, ids=lambda file: file.stem)
