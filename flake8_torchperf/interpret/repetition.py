@@ -40,9 +40,14 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
     if loops:
         place = loops[-1]
         cost = Cost.ELEMENT if over else Cost.STEP
-        return Heat(Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost)
+        own_text = any(_by_itself(one, ctx) for one in loops)
+        return Heat(
+            Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=own_text
+        )
     if over and kind is SiteKind.TENSOR_ITERATION and operation not in AT_ONCE:
-        return Heat(Level.LOOP, Cause.ELEMENTS, base.name, around=around, cost=cost)
+        return Heat(
+            Level.LOOP, Cause.ELEMENTS, base.name, around=around, cost=cost, own_text=True
+        )
     if base.level >= Level.STEP and not over:
         cost = Cost.STEP
     return base.costing(cost)

@@ -173,11 +173,11 @@ def _same(values: list[Value]) -> Value:
 def _cooled(unit: Unit, cold: Heat) -> Unit:
     """The same sites, of a function that runs seldom.
 
-    What is compiled stays as it is, and so do loops where ``cold`` says that they count.
+    What is compiled stays as it is, and so do loops of which the text itself says what they are.
     """
     sites = [
         site
-        if site.compiled or (cold.loops and site.heat.level is Level.LOOP)
+        if site.compiled or site.heat.own_text
         else replace(site, heat=cold)
         for site in unit.sites
     ]
