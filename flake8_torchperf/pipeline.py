@@ -163,6 +163,9 @@ def _findings(
     reach = Reach(module, machine, heats, catalogue)
     review = Review(machine, heats)
     try:
+        if options.scope is Level.HOT:
+            for info in suspects.functions:
+                review.warm(info)
         for info in callers_first(reach.chosen(suspects.functions, options.scope)):
             unit = interpret_function(info, machine, heats)
             found = report(unit, catalogue, options)

@@ -44,7 +44,8 @@ class CalledHeats:
         self._before_steps = Every(calls, self._runs_before_steps)
         self._set_up = Every(calls, self._sets_up)
         self._seldom = Every(calls, self._runs_seldom)
-        self._hot = Some(calls, self._makes_hot)
+        self._in_steps = Some(calls, self.in_steps)
+        self._hot = Some(calls, self.makes_hot)
 
     def of(self, info: FunctionInfo) -> Heat:
         """How often a function runs, and why."""
@@ -74,60 +75,48 @@ class CalledHeats:
         return any(not self._around(loop, module) for loop in site.loops)
 
     def _made_hot(self, info: FunctionInfo, heat: Heat) -> Heat | None:
-        """By the first call from a loop or from hot code; None where none is seen.
+        """By the first call from a step, else from a loop; None where none is seen.
 
-        A loop that calls what holds the loop over steps is one over epochs or inputs.
+        Of a loop it is not known that a round is a step: it may be one file, one layer. So it says
+        nothing against a protocol or a convention, nor of what holds the loop over steps itself.
         """
+        site = self._in_steps.first(info)
+        if site is not None:
+            return called_heat(info, site, Level.STEP)
+        if heat.cause in SET_UP or heat.cause is Cause.OUTSIDE_STEPS:
+            return None
         site = self._hot.first(info)
-        if site is None:
-            return None
-        if heat.cause is Cause.OUTSIDE_STEPS and self._steps(info, site) is not Level.STEP:
-            return None
-        around = self._steps(info, site)
-        if site.caller is None:
-            return Heat(Level.STEP, Cause.CALLED_IN_LOOP, info.name, line=site.line, around=around)
-        return Heat(Level.STEP, Cause.CALLED, info.name, site.caller.name, site.line, around=around)
+        return None if site is None else called_heat(info, site, Level.COLD)
 
-    def _steps(self, info: FunctionInfo, site: CallSite) -> Level:
-        """STEP where the calls that lead here begin in a step; COLD where some loop begins them.
+    def in_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """Is it a call in a step, or from a function that runs every step?
 
-        Of the latter it is not known that a round is a step: it may be one file, one layer.
+        None where that is left to what calls the caller.
         """
-        seen = {info.key}
-        while True:
-            caller = site.caller
-            if site.steps:
-                return Level.STEP
-            if caller is None or caller.key in seen:
-                return Level.COLD
-            if self._own(caller).level is Level.STEP:
-                return Level.STEP
-            further = None if self.repeats(site) else self._hot.first(caller)
-            if further is None:
-                return Level.COLD
-            seen.add(caller.key)
-            site = further
-
-    def _makes_hot(self, info: FunctionInfo, site: CallSite) -> bool | None:
-        """Is it a call from a loop or from a function that runs every step?"""
-        caller = site.caller
-        if site.seldom:
+        if site.seldom or site.caller is None:
             return False
-        if caller is None:
-            return bool(site.loops)
-        own = self._own(caller)
+        own = self._own(site.caller)
         if own.cause in SILENT:
             return False
         if site.steps or own.level is Level.STEP:
             return True
-        repeated = self.repeats(site)
-        if own.cause is Cause.OUTSIDE_STEPS:
-            return repeated
-        if own.cause in SET_UP:
-            # A loop of set-up code makes nothing hot, unless set-up itself is repeated.
+        # What stands beside the loop over steps runs once for all of them.
+        return False if own.cause is Cause.OUTSIDE_STEPS and not self.repeats(site) else None
+
+    def makes_hot(self, info: FunctionInfo, site: CallSite) -> bool | None:
+        """Is it a call from a loop or from a function that runs every step?
+
+        None where that is left to what calls the caller.
+        """
+        if site.caller is None:
+            return bool(site.loops) and not site.seldom
+        answer = self.in_steps(info, site)
+        if answer is not None:
+            return answer
+        if self._own(site.caller).cause in SET_UP:
             return None
         # A function that is only known to be given tensors says nothing of those that it calls.
-        return repeated or None
+        return self.repeats(site) or None
 
     def _sets_up(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """Does a call stand where things are set up, saved or shown?
@@ -172,3 +161,10 @@ class CalledHeats:
         if own.level is Level.STEP or self.repeats(site):
             return False
         return False if own.cause in SET_UP else None
+
+
+def called_heat(info: FunctionInfo, site: CallSite, around: Level) -> Heat:
+    """The heat of a function that a call makes hot; ``around`` is what its loops stand in."""
+    if site.caller is None:
+        return Heat(Level.STEP, Cause.CALLED_IN_LOOP, info.name, line=site.line, around=around)
+    return Heat(Level.STEP, Cause.CALLED, info.name, site.caller.name, site.line, around=around)

@@ -217,7 +217,8 @@ def _wanted(
     placed = isinstance(operand, Tensor) and operand.device == "device"
     if not placed and "to-device" not in traits and _lies_on_host(ctx, kind, node, operand_node):
         return Cause.HOST_NAME
-    if "to-device" not in traits and _told_by_ranks(ctx, kind, node, operand_node):
+    elements = any(isinstance(place.value, Tensor) for place in ctx.loops)
+    if "to-device" not in traits and not elements and _told_by_ranks(ctx, kind, node, operand_node):
         return Cause.EXCHANGED
     if _of_either(ctx, kind, node, operand_node, traits):
         return Cause.EITHER

@@ -47,6 +47,7 @@ class Heats:
         self._calls: dict[str, Calls] = {}
         self._called: dict[str, CalledHeats] = {}
         self._around: dict[ast.AST, bool] = {}
+        self._warmed: dict[str, Heat] = {}
         machine.is_around_steps = self.is_around_steps
 
     def own(self, info: FunctionInfo) -> Heat:
@@ -91,8 +92,12 @@ class Heats:
         self._calls[module.name] = calls
 
     def called(self, info: FunctionInfo) -> Heat:
-        """The heat of a function by itself and by the calls in its module."""
-        return self.of_module(info.module).of(info)
+        """The heat of a function by itself, by the calls in its module, and by those beyond it."""
+        return self._warmed.get(info.key) or self.of_module(info.module).of(info)
+
+    def warm(self, info: FunctionInfo, heat: Heat) -> None:
+        """Take what calls in the rest of the package make of a function."""
+        self._warmed[info.key] = heat
 
     def of_module(self, module: ModuleMap) -> CalledHeats:
         """The heats of a module's functions by the calls in it."""

@@ -47,6 +47,7 @@ class Incoming:
         self._here: str | None = None
         self._modules: dict[str, tuple[ModuleMap, Calls]] = {}
         self._known: dict[str, list[CallSite]] = {}
+        self._leading: dict[str, list[CallSite]] = {}
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
         """The calls that lead to a function; none where there may be others, or too many."""
@@ -84,6 +85,32 @@ class Incoming:
             if not constructs and _hands_on(info, module, calls):
                 return []
         return found or self._unused(info, name, read)
+
+    def leading(self, info: FunctionInfo) -> list[CallSite]:
+        """The calls that are seen to lead to a function, there may be others.
+
+        A method is told by its name where one class of the package alone has it.
+        """
+        if info.key not in self._leading:
+            found = []
+            if len(self._leading) < MAX_ASKED and not info.name.startswith("__"):
+                found = list(self._seen(info))
+            self._leading[info.key] = found
+        return self._leading[info.key]
+
+    def _seen(self, info: FunctionInfo) -> Iterator[CallSite]:
+        method, name = info.owner is not None, info.name
+        project = self._machine.project
+        if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
+            return
+        paths = project.modules_that_say(f".{name}" if method else name)
+        for module, calls in self._with_linted(paths or ()):
+            if is_test_file(module):
+                continue
+            yield from calls.of(info)
+            for called, site in calls.outward.get(name, ()):
+                if self._leads(called, info, module):
+                    yield site
 
     def _unused(self, info: FunctionInfo, name: str, read: list[ModuleMap]) -> list[CallSite]:
         """A private function that nothing in its package names is as one that is seldom called.

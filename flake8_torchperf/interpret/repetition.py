@@ -29,7 +29,8 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
     over = over_elements(ctx, kind, operation)
     cost = Cost.ELEMENT if over else Cost.CALL
     if ctx.demoted is not None and not (ctx.demoted is Cause.NO_DEVICE and over):
-        return Heat(Level.COLD, ctx.demoted, ctx.base.name, cost=cost)
+        name = ctx.row if ctx.demoted is Cause.CONVENTION else ctx.base.name
+        return Heat(Level.COLD, ctx.demoted, name, cost=cost)
     base = ctx.base
     if base.cause in FINAL:
         return base.costing(cost)

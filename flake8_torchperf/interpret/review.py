@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.hotness.functions import SET_UP
 from flake8_torchperf.hotness.model import Cause, Heat, Level
+from flake8_torchperf.hotness.propagation import called_heat
 from flake8_torchperf.hotness.roots import is_test_file
 from flake8_torchperf.interpret.functions import called_at, fill_as_called
 from flake8_torchperf.interpret.incoming import CONSTRUCTOR, Incoming
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
 
 # Causes that no call in the package changes.
 DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
+# Causes of cold functions that a call seen elsewhere in the package outweighs.
+WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS, Cause.SET_UP_ROOT))
+# Callers of callers that are asked.
+MAX_CALLERS_ABOVE = 3
 # A call, and whether it is set-up; None where its caller says it.
 _Judged: TypeAlias = "tuple[CallSite, bool | None]"
 # Callers of a function that are asked what they give it: each has to be interpreted for that.
@@ -59,6 +64,38 @@ class Review:
         there = {(id(site.node), site.kind) for site in unit.sites}
         sites = [site for site in called.sites if (id(site.node), site.kind) in there]
         return Unit(unit.snippet, tuple(sites))
+
+    def warm(self, info: FunctionInfo) -> None:
+        """Make a function hot that a loop or a step elsewhere in the package is seen to call."""
+        heat = self._heats.called(info)
+        if heat.level >= Level.STEP or heat.cause not in WARMED:
+            return
+        site = self._first_call(info, MAX_CALLERS_ABOVE, steps=True)
+        if site is not None:
+            self._heats.warm(info, called_heat(info, site, Level.STEP))
+        elif heat.cause not in SET_UP:
+            site = self._first_call(info, MAX_CALLERS_ABOVE, steps=False)
+            if site is not None:
+                self._heats.warm(info, called_heat(info, site, Level.COLD))
+
+    def _first_call(self, info: FunctionInfo, further: int, *, steps: bool) -> CallSite | None:
+        """The first call in the package from a step, or a loop, by itself or by its caller."""
+        for site in self._incoming.leading(info):
+            caller = site.caller
+            if caller is None or caller.key == info.key:
+                continue
+            heats = self._heats.of_module(caller.module)
+            answer = heats.in_steps(info, site) if steps else heats.makes_hot(info, site)
+            if answer is None:
+                called = self._heats.called(caller)
+                known = called.around is Level.STEP if steps else called.level >= Level.STEP
+                answer = known or (
+                    further > 0
+                    and self._first_call(caller, further - 1, steps=steps) is not None
+                )
+            if answer:
+                return site
+        return None
 
     def _only_set_up(self, info: FunctionInfo) -> bool:
         """Does every call that leads to a function, however far from it, stand in set-up code?

@@ -47,6 +47,9 @@ def _is_asked_for(site: Site) -> bool:
             return "to-host" in site.traits or _moves_items(site)
         case SiteKind.SYNCHRONIZE:
             return True
+        case SiteKind.FORMAT:
+            # Text that is made in a loop of which nothing is known tells a person how far it is.
+            return site.heat.level is Level.LOOP and site.heat.around is Level.COLD
     return False
 
 
@@ -66,6 +69,8 @@ def _repeated(site: Site) -> bool:
         return not _only_given(site)
     if site.heat.around >= Level.STEP:
         return True
+    if site.kind is SiteKind.FORMAT:
+        return site.heat.own_text
     return any(_of_the_data(loop.node, site) for loop in site.loops if loop.node is not None)
 
 
