@@ -8,8 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.words import place, where
+from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flake8_torchperf.findings.rule import Rule
     from flake8_torchperf.parse.snippet import Snippet
     from flake8_torchperf.sites.model import Site
@@ -18,8 +21,16 @@ LONGEST_EXPRESSION = 60
 _GAP = "..."
 
 
-def format_message(rule: Rule, site: Site, snippet: Snippet) -> str:
-    """The one-line message of ``rule`` for ``site``, without its code."""
+# What to do about reads that follow one another, and about copies that do.
+READ_TOGETHER = "read them together, with torch.stack(...).tolist(), or not in each step"
+COPY_TOGETHER = "copy them together, as one tensor, or not in each step"
+
+
+def format_message(rule: Rule, site: Site, snippet: Snippet, behind: Sequence[int] = ()) -> str:
+    """The one-line message of ``rule`` for ``site``, without its code.
+
+    ``behind`` are the lines of the reads that wait straight behind this one.
+    """
     node = site.operand_node if site.operand_node is not None else site.node
     fields = {
         "expression": shorten(snippet.code(site.node)),
@@ -30,8 +41,29 @@ def format_message(rule: Rule, site: Site, snippet: Snippet) -> str:
         "function": site.function,
         "compiled": site.compiled,
     }
-    fields["instead"] = _filled(rule.advice(site.operation, site.traits), fields)
-    return printable(" ".join(_filled(rule.message, fields).split()))
+    template, advice = rule.message, rule.advice(site.operation, site.traits)
+    if behind:
+        template = template.replace(": {instead}", f"{_others(behind)}: {{instead}}")
+        advice = _together(site) or advice
+    fields["instead"] = _filled(advice, fields)
+    return printable(" ".join(_filled(template, fields).split()))
+
+
+def _others(lines: Sequence[int]) -> str:
+    """How many reads follow, and how far down."""
+    if len(lines) == 1:
+        return f", and 1 more read at line {lines[0]}"
+    return f", and {len(lines)} more reads up to line {max(lines)}"
+
+
+def _together(site: Site) -> str:
+    """The advice for what is read in a row; "" for a wait that takes no value."""
+    match site.kind:
+        case SiteKind.SYNCHRONIZE:
+            return ""
+        case SiteKind.TRANSFER if site.operation != "tolist":
+            return COPY_TOGETHER
+    return READ_TOGETHER
 
 
 def with_reason(message: str, reason: str) -> str:

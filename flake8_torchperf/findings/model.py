@@ -18,6 +18,8 @@ class Finding:
     to: lines count from 1, columns from 0 and in characters (flake8 prints them from 1), and
     ``end_column`` is the first one behind it. ``rule`` is the page that objects; ``site`` is what
     the interpreter saw, with the operand's value and the reason it is known to be a tensor.
+    ``also`` holds line and code of the reads that wait straight behind this one and are no findings
+    of their own.
     """
 
     code: str
@@ -28,3 +30,4 @@ class Finding:
     end_column: int
     rule: Rule
     site: Site
+    also: tuple[tuple[int, str], ...] = ()

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.match import find
 from flake8_torchperf.findings.message import format_message, with_reason
 from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.findings.rows import Row, in_rows
 from flake8_torchperf.interpret.values import Strength, Tensor, tensor_of
 from flake8_torchperf.sites.locate import locate
+from flake8_torchperf.sites.model import Level
 
 if TYPE_CHECKING:
     import ast
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.match import Raw
     from flake8_torchperf.interpret.unit import Unit
     from flake8_torchperf.options import Options
-    from flake8_torchperf.parse.snippet import Snippet
+    from flake8_torchperf.parse.snippet import Place, Snippet
     from flake8_torchperf.sites.model import Site
 
 
@@ -29,8 +31,15 @@ def report(unit: Unit, catalogue: Catalogue, options: Options) -> list[Finding]:
     """The findings among the sites of a unit; positions are computed only if there are any."""
     needed = Strength[options.confidence.upper()]
     believed = [site for site in unit.sites if _believed(site, needed)]
-    raws = find(believed, catalogue, options.scope)
-    return [_finding(raw, unit.snippet, options) for raw in _one_loop_one_finding(raws)]
+    raws = _one_loop_one_finding(find(believed, catalogue, options.scope))
+    return [_finding(row, unit.snippet, options) for row in _rows(raws, unit.snippet, options)]
+
+
+def _rows(raws: list[Raw], snippet: Snippet, options: Options) -> list[Row]:
+    """Reads in a row as one finding; who asks for everything is told of each read."""
+    if options.scope is Level.COLD:
+        return [Row(raw) for raw in raws]
+    return in_rows(raws, snippet.nodes)
 
 
 def _believed(site: Site, needed: Strength) -> bool:
@@ -63,13 +72,19 @@ def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
     ]
 
 
-def _finding(raw: Raw, snippet: Snippet, options: Options) -> Finding:
+def _finding(row: Row, snippet: Snippet, options: Options) -> Finding:
+    raw = row.first
     site = locate(raw.site, snippet)
-    message = format_message(raw.rule, site, snippet)
+    also = tuple((_place(other, snippet)[0], other.rule.code) for other in row.others)
+    message = format_message(raw.rule, site, snippet, [line for line, _ in also])
     if options.explain and isinstance(site.operand, Tensor):
         message = with_reason(message, site.operand.reason.describe(_line_in(snippet)))
-    line, column, end_line, end_column = snippet.position(site.node) or snippet.start
-    return Finding(raw.rule.code, message, line, column, end_line, end_column, raw.rule, site)
+    line, column, end_line, end_column = _place(raw, snippet)
+    return Finding(raw.rule.code, message, line, column, end_line, end_column, raw.rule, site, also)
+
+
+def _place(raw: Raw, snippet: Snippet) -> Place:
+    return snippet.position(raw.site.node) or snippet.start
 
 
 def _line_in(snippet: Snippet) -> LineOf:
