@@ -221,7 +221,7 @@ def test_a_test_that_ends_its_loop_has_nothing_to_choose() -> None:
                     break
             return x
         """
-    choosing, ending = findings(program(code))
+    choosing, ending = findings(program(code), ALL)
     assert "torch.where" in choosing
     assert "test only every so many rounds" in ending
 

@@ -17,11 +17,13 @@ from typing import Any
 
 import pytest
 
+from flake8_torchperf.options import Options
+from flake8_torchperf.pipeline import lint
 from flake8_torchperf.runtime.workload import launch
 from flake8_torchperf.runtime.workload.judge import judge
 from flake8_torchperf.runtime.workload.lines import ExecutedLines
 from flake8_torchperf.runtime.workload.owners import OwnerError, owner_of, owner_paths
-from flake8_torchperf.runtime.workload.plan import Observed
+from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.runtime.workload.statements import Statements
 
 pytest.importorskip("torch")
@@ -412,6 +414,31 @@ class TestParts:
             )
         )  # fmt: skip
         assert [(one.finding.code, one.verdict) for one in file.judged] == [("TPF101", "refuted")]
+
+    def test_a_read_behind_another_is_judged_and_not_missed(self, tmp_path):
+        """flake8 tells a row of reads at its first; the run has a verdict on each of them."""
+        script = tmp_path / "s.py"
+        script.write_text(
+            "import torch\n\n\ndef train_step(x: torch.Tensor):\n"
+            "    a = x.sum().item()\n    b = x.max().item()\n    return a, b\n"
+        )
+        assert [f.also for f in lint(script.read_text(), str(script), Options())] == [
+            ((6, "TPF101"),)
+        ]
+        path = str(script)
+        (file,) = judge(
+            Observed(
+                torch="", device="cpu", level="full", seconds=0.0, totals={},
+                lines=[{"path": path, "line": n, "counts": {"host_reads": 1}} for n in (5, 6)],
+                executed={path: frozenset({1, 4, 5, 6, 7})},
+                syncs=[SyncRow(path, n, "sync", "item", "item", 1, 1) for n in (5, 6)],
+                metrics="", ended="",
+            )
+        )  # fmt: skip
+        assert [(one.finding.line, one.verdict) for one in file.judged] == [
+            (5, "confirmed"), (6, "confirmed"),
+        ]  # fmt: skip
+        assert file.missed == ()
 
     @pytest.mark.parametrize(("system", "sent"), [("posix", [signal.SIGINT]), ("nt", [])])
     def test_ctrl_c_is_left_to_the_console_of_windows(self, monkeypatch, system, sent):

@@ -83,9 +83,9 @@ class Work:
 
     def __init__(self, roots: Sequence[ast.AST], reads: Collection[int]) -> None:
         self._reads = reads
-        self._on_host: frozenset[str] = frozenset()
+        self._on_host: set[str] = set()
         # Names of what was read before, which lie on the host.
-        self._told: frozenset[str] = frozenset()
+        self._told: set[str] = set()
         self._note_names(roots)
 
     def given_by(self, call: ast.Call, *, thrown_away: bool) -> bool:
@@ -156,9 +156,9 @@ class Work:
             if bound is None or not self._lies_on_host(bound):
                 other.add(name.id)
                 continue
-            self._on_host |= {name.id}
+            self._on_host.add(name.id)
             if self._has_read(bound):
-                self._told |= {name.id}
+                self._told.add(name.id)
         self._on_host -= other
         self._told -= other
 
