@@ -396,14 +396,14 @@ def test_the_first_of_the_scope_leads():
         (
             ["x.sum().item()", "x.max().item()"],
             "x.sum().item() waits for the device to hand over a value in train_step, which runs "
-            "every step, and 1 more read at line 8: read them together, with "
-            "torch.stack(...).tolist(), or not in each step",
+            "every step, and 1 more read at line 8: read them together "
+            "(torch.stack(...).tolist()) or not in each step",
         ),
         (
             ["x.sum().item()", "x.max().item()", "float(x.min())"],
             "x.sum().item() waits for the device to hand over a value in train_step, which runs "
-            "every step, and 2 more reads up to line 9: read them together, with "
-            "torch.stack(...).tolist(), or not in each step",
+            "every step, and 2 more reads up to line 9: read them together "
+            "(torch.stack(...).tolist()) or not in each step",
         ),
         (
             ["torch.cuda.synchronize()", "x.max().item()"],
@@ -429,7 +429,7 @@ def test_copies_in_a_row_are_to_be_copied_together():
                 b = x.detach().cpu()
         """
     (found,) = findings(program(source))
-    assert "and 1 more read at line 12: copy them together, as one tensor" in found
+    assert "and 1 more read at line 12: copy them together as one tensor" in found
 
 
 def test_findings_of_a_page_of_the_users_own_are_told_one_by_one(tmp_path: Path):

@@ -22,8 +22,8 @@ _GAP = "..."
 
 
 # What to do about reads that follow one another, and about copies that do.
-READ_TOGETHER = "read them together, with torch.stack(...).tolist(), or not in each step"
-COPY_TOGETHER = "copy them together, as one tensor, or not in each step"
+READ_TOGETHER = "read them together (torch.stack(...).tolist()) or not in each step"
+COPY_TOGETHER = "copy them together as one tensor, or not in each step"
 
 
 def format_message(rule: Rule, site: Site, snippet: Snippet, behind: Sequence[int] = ()) -> str:
