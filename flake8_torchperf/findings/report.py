@@ -11,9 +11,9 @@ from flake8_torchperf.findings.match import find
 from flake8_torchperf.findings.message import format_message, with_reason
 from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.findings.rows import Row, in_rows
+from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.interpret.values import Strength, Tensor, tensor_of
 from flake8_torchperf.sites.locate import locate
-from flake8_torchperf.sites.model import Level
 
 if TYPE_CHECKING:
     import ast

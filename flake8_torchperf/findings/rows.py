@@ -30,15 +30,9 @@ class Row:
     others: tuple[Raw, ...] = ()
 
 
-# What waits for a value, and the rules about it; those about loops and compiled code have their
-# own advice, which reading together does not replace.
-_READS = frozenset((
-    SiteKind.HOST_READ, SiteKind.HOST_ACCUMULATION, SiteKind.FORMAT, SiteKind.HOST_COMPARISON,
-    SiteKind.NUMBER_USE, SiteKind.BRANCH, SiteKind.SYNCHRONIZE,
-))  # fmt: skip
-_FAMILIES = frozenset(("host reads", "data-dependent control flow"))
-# The trait of a reduction that compares what a function makes of its arguments.
-_KEYED = "keyed"
+# What reads a value so that the next one could be read with it. A branch, a total on the host, a
+# number that an operation is given: each has its own remedy, which reading together is not.
+_READS = frozenset((SiteKind.HOST_READ, SiteKind.FORMAT, SiteKind.SYNCHRONIZE))
 
 # The reads of a piece of code are counted from 0; these stand for no read.
 _NONE = -1
@@ -65,37 +59,14 @@ def in_rows(raws: Sequence[Raw], roots: Sequence[ast.AST]) -> list[Row]:
 
 
 def _joins(raw: Raw) -> bool:
-    """Does a finding wait for one value, so that what was waited for before makes it cheap?
+    """Does a finding read one value, so that what was waited for before makes it cheap?
 
-    Findings of a user's own pages are told one by one.
+    Findings of a user's own pages are told one by one, and those about loops have their own advice.
     """
     site = raw.site
-    if site.compiled or not raw.rule.own:
+    if site.compiled or not raw.rule.own or raw.rule.family != "host reads":
         return False
-    if site.kind is SiteKind.HOST_ACCUMULATION:
-        return True
-    if raw.rule.family not in _FAMILIES:
-        return False
-    match site.kind:
-        case SiteKind.TRANSFER:
-            return "to-host" in site.traits
-        case SiteKind.HOST_REDUCTION:
-            return _compares_once(site)
-        case SiteKind.BRANCH:
-            # Asked again after each round: what stands before the loop has not waited for that.
-            return site.operation != "while"
-    return site.kind in _READS
-
-
-def _compares_once(site: Site) -> bool:
-    """``max(norm, 1.0)`` reads one value, ``max(norms)`` one for each of them."""
-    node = site.node
-    return (
-        isinstance(node, ast.Call)
-        and len(node.args) == 2
-        and not any(isinstance(argument, ast.Starred) for argument in node.args)
-        and _KEYED not in site.traits
-    )
+    return site.kind in _READS or (site.kind is SiteKind.TRANSFER and "to-host" in site.traits)
 
 
 class _Walk:

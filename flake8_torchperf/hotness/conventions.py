@@ -168,7 +168,7 @@ def _unlike(row: dict[str, Any]) -> str:
 
 
 def problem_with(pattern: str) -> str:
-    """Why a pattern can't be used: it must say how a name begins or ends, and leave one side open."""
+    """Why a pattern can't be used: it has to say how a name begins or how it ends."""
     try:
         re.compile(pattern)
     except re.error as error:

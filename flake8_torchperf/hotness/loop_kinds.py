@@ -47,7 +47,7 @@ def _direct(loop: ast.AST) -> Iterator[ast.AST]:
 
 
 def _methods_called(nodes: Iterator[ast.AST] | list[ast.AST]) -> frozenset[str]:
-    """``backward`` of ``scaler.scale(loss).backward()``; what `super()` is asked for is not told."""
+    """``backward`` of ``scaler.scale(loss).backward()``; nothing that ``super()`` is asked."""
     found: set[str] = set()
     for node in nodes:
         match node:
@@ -91,7 +91,7 @@ def around_steps(loop: ast.AST) -> bool:
 
 
 def _completes_steps(loop: ast.AST, *, alone: bool) -> bool:
-    """Is there a loop in it that steps? One that only goes backward counts where it is ``alone``."""
+    """Does a loop in it step? One that only goes backward counts where it is ``alone``."""
     inner = [n for n in walk(list(getattr(loop, "body", ()))) if isinstance(n, STATEMENTS)]
     return any("step" in _calls_of(one) or (alone and goes_backward(one)) for one in inner)
 

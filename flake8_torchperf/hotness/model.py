@@ -113,8 +113,8 @@ class Heat:
     repeats the place. ``loops`` is False for the heat of a function whose loops make nothing in it
     hotter, but for those that its own text shows to be over elements or steps. ``around`` is, in a
     loop, the level of the function that holds it; of a function, how hot what its loops stand in is
-    at least. ``own_text`` says of a loop that the code itself shows what its rounds are: elements, steps,
-    calls of a model. ``why`` says, of a place that is hot by itself, what leaves it to scope "all".
+    at least. ``own_text`` says of a loop that the code itself shows what its rounds are: elements,
+    steps, calls of a model. ``why`` says, of a place that is hot by itself, what leaves it to scope "all".
     """
 
     level: Level

@@ -1,5 +1,4 @@
-"""Questions that are followed from call to call: does every call that leads to a function say yes, or
-does one?
+"""Questions that are followed from call to call: does every call say yes, or does one?
 
 Each function is worked out once, however many ways lead to it, through circles of calls too.
 """

@@ -1,4 +1,4 @@
-"""How often the place of a context runs: its function's heat, its branches, and the loops around it."""
+"""How often the place of a context runs: its function's heat, its branches and its loops."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
             Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=own_text
         )
     if over and kind is SiteKind.TENSOR_ITERATION and operation not in AT_ONCE:
-        return Heat(
-            Level.LOOP, Cause.ELEMENTS, base.name, around=around, cost=cost, own_text=True
-        )
+        return Heat(Level.LOOP, Cause.ELEMENTS, base.name, around=around, cost=cost, own_text=True)
     if base.level >= Level.STEP and not over:
         cost = Cost.STEP
     return base.costing(cost)
@@ -58,7 +56,17 @@ def over_elements(ctx: Context, kind: SiteKind, operation: str) -> bool:
     """Is it a loop over a tensor's elements or a model's parameters, or does it stand in one?"""
     if kind in PER_ELEMENT and operation not in AT_ONCE:
         return True
-    return any(isinstance(place.value, Tensor) or place.measures for place in ctx.loops)
+    return any(map(_by_elements, ctx.loops))
+
+
+def _by_elements(place: LoopPlace) -> bool:
+    """``for row in t``, ``for i in range(len(t))``; a step of its own makes pieces of it."""
+    if isinstance(place.value, Tensor):
+        return True
+    match place.over:
+        case ast.Call(func=ast.Name(id="range"), args=[_, _, _]):
+            return False
+    return bool(place.measures)
 
 
 def _repeats(place: LoopPlace, ctx: Context) -> bool:
@@ -68,7 +76,7 @@ def _repeats(place: LoopPlace, ctx: Context) -> bool:
 
 def _by_itself(place: LoopPlace, ctx: Context) -> bool:
     """Does a loop's own text say what its rounds are: elements, steps, or calls of a model?"""
-    if isinstance(place.value, Tensor) or place.measures or takes_step(place.node):
+    if _by_elements(place) or takes_step(place.node):
         return True
     return runs_model(place.node, ctx)
 

@@ -90,8 +90,7 @@ class Review:
                 called = self._heats.called(caller)
                 known = called.around is Level.STEP if steps else called.level >= Level.STEP
                 answer = known or (
-                    further > 0
-                    and self._first_call(caller, further - 1, steps=steps) is not None
+                    further > 0 and self._first_call(caller, further - 1, steps=steps) is not None
                 )
             if answer:
                 return site
@@ -213,9 +212,7 @@ def _cooled(unit: Unit, cold: Heat) -> Unit:
     What is compiled stays as it is, and so do loops of which the text itself says what they are.
     """
     sites = [
-        site
-        if site.compiled or site.heat.own_text
-        else replace(site, heat=cold)
+        site if site.compiled or site.heat.own_text else replace(site, heat=cold)
         for site in unit.sites
     ]
     return Unit(unit.snippet, tuple(sites))
