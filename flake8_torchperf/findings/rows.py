@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flake8_torchperf.findings.match import Raw
-    from flake8_torchperf.sites.model import Site
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 FILE = "conventions.toml"
 TABLE = Path(__file__).with_name(FILE)
-# What a row may be about: the name of a function; of its class or a base; a part of the dotted name
-# of its module; a module imported there; a decorator; the flag that a branch asks; a variable; a
+# What a row may be about: the name of a function; of its class or a base; of its module; of a
+# package that holds that; a module imported there; a decorator; the flag that a branch asks; a variable; a
 # function that is called.
-SUBJECTS = ("function", "class", "module", "import", "decorator", "flag", "variable", "call")
+SUBJECTS = (
+    "function", "class", "module", "package", "import", "decorator", "flag", "variable", "call",
+)  # fmt: skip
 # What a row does to what it matches, and to what subjects it can.
 EFFECTS = {
-    "cold": ("function", "class", "module", "import", "decorator"),
-    "cold-outside-loops": ("function", "class", "module"),
+    "cold": ("function", "class", "module", "package", "import", "decorator"),
+    "cold-outside-loops": ("function", "class", "module", "package"),
     "hot": ("function", "class"),
     "branch-cold": ("flag",),
     "done-flag": ("flag",),

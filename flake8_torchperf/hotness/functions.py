@@ -112,18 +112,23 @@ def speaking_row(info: FunctionInfo, conventions: Conventions) -> Convention | N
         bases = (base.rpartition(".")[2] for base in info.owner.bases)
         found = conventions.first("class", (info.owner.name, *bases))
     if found is None:
-        found = conventions.first("module", reversed(module_parts(info)))
+        own, packages = module_names(info)
+        found = conventions.row("module", own) or conventions.first("package", packages)
     if found is None:
         found = conventions.first("import", (*info.module.imports.values(), info.module.name))
     return found
 
 
-def module_parts(info: FunctionInfo) -> list[str]:
-    """The parts of a module's dotted name; of a script, its own name alone."""
+def module_names(info: FunctionInfo) -> tuple[str, tuple[str, ...]]:
+    """The name of a module, and of the packages that hold it, the nearest first.
+
+    A folder that is no package may be called anything.
+    """
     module = info.module
-    if module.package or module.path is None:
-        return [part.lstrip("_") for part in module.name.split(".") if part]
-    return [module.path.stem.lstrip("_")]
+    if module.path is not None and not module.package:
+        return module.path.stem, ()
+    own, *packages = reversed(module.name.split("."))
+    return own, tuple(packages)
 
 
 def _by_default(info: FunctionInfo, given_tensors: Callable[[], bool]) -> Heat:

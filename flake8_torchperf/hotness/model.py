@@ -114,7 +114,7 @@ class Heat:
     hotter, but for those that its own text shows to be over elements or steps. ``around`` is, in a
     loop, the level of the function that holds it; of a function, how hot what its loops stand in is
     at least. ``own_text`` says of a loop that the code itself shows what its rounds are: elements,
-    steps, calls of a model. ``why`` says, of a place that is hot by itself, what leaves it to scope "all".
+    steps, calls of a model. ``why`` says what leaves a place that is hot by itself to scope "all".
     """
 
     level: Level

@@ -52,6 +52,11 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
     return base.costing(cost)
 
 
+def _name(ctx: Context) -> str:
+    """The name of the function, which a convention's heat does not hold."""
+    return ctx.function.rpartition(".")[2]
+
+
 def over_elements(ctx: Context, kind: SiteKind, operation: str) -> bool:
     """Is it a loop over a tensor's elements or a model's parameters, or does it stand in one?"""
     if kind in PER_ELEMENT and operation not in AT_ONCE:
