@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.hotness.model import Cause
+from flake8_torchperf.hotness.model import Cause, Level
 
 if TYPE_CHECKING:
     from flake8_torchperf.hotness.model import Heat
@@ -83,6 +83,8 @@ def where(site: Site) -> str:
 def place(site: Site) -> str:
     """What repeats a site, or says how seldom it runs."""
     heat = site.heat
+    if heat.cause is Cause.CONVENTION and heat.level is not Level.COLD:
+        return f"in {site.function.rpartition('.')[2]}, a step by its name"
     loop = next((one for one in site.loops if one.node is heat.node), None)
     if heat.cause is Cause.LOOP and loop is not None:
         over = f" over {loop.over}" if loop.over else ""

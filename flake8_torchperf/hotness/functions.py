@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.hotness.conventions import Convention, Conventions
     from flake8_torchperf.hotness.roots import Lineage
-    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo
+    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
 
 MODULE_HEAT = Heat(Level.COLD, Cause.MODULE_LEVEL)
 # Calls that compile the function they decorate.
@@ -103,6 +103,16 @@ def _by_convention(info: FunctionInfo, conventions: Conventions) -> Heat | None:
     return Heat(Level.COLD, Cause.CONVENTION, row.id, loops=loops, around=around)
 
 
+def is_beside_steps(module: ModuleMap, conventions: Conventions) -> bool:
+    """Is a whole module no part of a step: a test, or what a row says of its name?"""
+    return is_test_file(module) or _row_of_module(module, conventions) is not None
+
+
+def _row_of_module(module: ModuleMap, conventions: Conventions) -> Convention | None:
+    own, packages = module_names(module)
+    return conventions.row("module", own) or conventions.first("package", packages)
+
+
 def speaking_row(info: FunctionInfo, conventions: Conventions) -> Convention | None:
     """The row that speaks of a function, the nearest name first."""
     found = conventions.row("function", info.name)
@@ -112,19 +122,17 @@ def speaking_row(info: FunctionInfo, conventions: Conventions) -> Convention | N
         bases = (base.rpartition(".")[2] for base in info.owner.bases)
         found = conventions.first("class", (info.owner.name, *bases))
     if found is None:
-        own, packages = module_names(info)
-        found = conventions.row("module", own) or conventions.first("package", packages)
+        found = _row_of_module(info.module, conventions)
     if found is None:
         found = conventions.first("import", (*info.module.imports.values(), info.module.name))
     return found
 
 
-def module_names(info: FunctionInfo) -> tuple[str, tuple[str, ...]]:
+def module_names(module: ModuleMap) -> tuple[str, tuple[str, ...]]:
     """The name of a module, and of the packages that hold it, the nearest first.
 
     A folder that is no package may be called anything.
     """
-    module = info.module
     if module.path is not None and not module.package:
         return module.path.stem, ()
     own, *packages = reversed(module.name.split("."))

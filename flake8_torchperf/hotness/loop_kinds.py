@@ -17,6 +17,8 @@ COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
 # Methods of torch that run the backward pass: torch/_tensor.py, lightning's `manual_backward`.
 BACKWARD = ("backward", "manual_backward")
+# Methods of what is stepped: optimizers, their schedules, solvers, environments.
+STEPPING = frozenset(("step", "zero_grad"))
 
 
 def head_of(loop: ast.AST) -> ast.For | ast.AsyncFor | ast.comprehension | None:
@@ -76,7 +78,7 @@ def takes_step(loop: ast.AST) -> bool:
     """
     if goes_backward(loop):
         return True
-    return "step" in _calls_of(loop) and not _completes_steps(loop, alone=True)
+    return not STEPPING.isdisjoint(_calls_of(loop)) and not _completes_steps(loop, alone=True)
 
 
 @once

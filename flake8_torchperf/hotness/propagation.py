@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
 
 # Causes that no call changes: the user's word, a training step, a tracer's or a test's function.
-SETTLED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
+SETTLED = frozenset((
+    Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT,
+))  # fmt: skip
 # Of these a caller says nothing of the functions that it calls.
 SILENT = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT))
 
@@ -113,7 +115,8 @@ class CalledHeats:
         answer = self.in_steps(info, site)
         if answer is not None:
             return answer
-        if self._own(site.caller).cause in SET_UP:
+        own = self._own(site.caller)
+        if own.cause in SET_UP and not own.loops:
             return None
         # A function that is only known to be given tensors says nothing of those that it calls.
         return self.repeats(site) or None

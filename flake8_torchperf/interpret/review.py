@@ -54,7 +54,8 @@ class Review:
             return unit
         nearby = self._judged(self._heats.calls(info.module).of(info))
         often = any(answer is False for _, answer in nearby)
-        if not often and heat.level is Level.HOT and self._only_set_up(info):
+        asked = heat.level is Level.HOT or heat.cause is Cause.NOTHING
+        if not often and asked and self._only_set_up(info):
             return _cooled(unit, Heat(Level.COLD, Cause.SET_UP_CALLS, info.name, loops=False))
         # The rest of the package is searched only where its own module leaves the question open.
         probe = self._watch(info) if len(_callers(nearby)) <= MAX_CALLERS else None

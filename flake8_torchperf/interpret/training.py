@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.hotness.model import Cause
+from flake8_torchperf.hotness.functions import is_beside_steps
 from flake8_torchperf.interpret.arguments import Argument
 from flake8_torchperf.interpret.emit import emit
 from flake8_torchperf.interpret.moves import PAGEABLE, PINNED
@@ -102,8 +102,8 @@ def _in_a_step(ctx: Context) -> bool:
 
 
 def _beside_steps(ctx: Context) -> bool:
-    """Is it a test, or what a convention calls cold, which chooses what it compares?"""
-    return ctx.base.cause in (Cause.TEST, Cause.CONVENTION)
+    """Is it a test or a benchmark, which chooses what it compares?"""
+    return is_beside_steps(ctx.module, ctx.machine.conventions)
 
 
 def uses_accelerator(module: ModuleMap, ctx: Context) -> bool:

@@ -77,9 +77,9 @@ def _repeated(site: Site) -> bool:
 def _of_the_data(loop: ast.AST, site: Site) -> bool:
     """Is a loop over steps, over batches or rows of the data, and not over what an object keeps?
 
-    A list that is made entry by entry hands over a result, unless its entries are rows.
+    A list that is made entry by entry hands over a result, unless the entries are a tensor's.
     """
-    if takes_step(loop) or _rows(loop, site):
+    if takes_step(loop) or site.heat.own_text:
         return True
     head = head_of(loop)
     if head is None:
