@@ -38,7 +38,8 @@ class Options:
 
     ``scope`` is the coldest level that is still reported, ``confidence`` (one of `CONFIDENCES`) the
     weakest reason that still supports a finding. ``hot`` and ``cold`` are globs over
-    qualified function names; ``rules`` are existing folders with further rule pages, absolute.
+    qualified function names; ``rules`` are existing folders with further rule pages and
+    conventions, absolute.
     ``cache`` is None where nobody chose. ``assume_compiled`` counts every module's ``forward`` as
     compiled. Every field pickles, since flake8 may lint in other processes.
     """
@@ -86,7 +87,8 @@ def add_options(parser: OptionManager) -> None:
         const="true",
         default="false",
         parse_from_config=True,
-        help="append to each message why the value is known to be a tensor",
+        help="append to each message why the value is known to be a tensor; in scope all also what "
+        "hides the finding by default, as far as its own file tells",
     )
     parser.add_option(
         "--torchperf-rules",
@@ -95,7 +97,7 @@ def add_options(parser: OptionManager) -> None:
         parse_from_config=True,
         comma_separated_list=True,
         normalize_paths=True,
-        help="folders with rule pages of your own, e.g. ./perf-rules",
+        help="folders with rule pages and a conventions.toml of your own, e.g. ./perf-rules",
     )
     _add_cache_options(parser)
     for name in _PATHS:
@@ -285,15 +287,20 @@ def _folders(value: object) -> tuple[Path, ...]:
         if not folder.is_dir():
             raise OptionError(f"{option}: {folder} is a file; name the folder it is in")
     if folders:
-        _check_pages(folders)
+        check_rules(option, folders)
     return folders
 
 
-def _check_pages(folders: tuple[Path, ...]) -> None:
-    """Read the pages now: a mistake in one is said once, and not again for every linted file."""
+def check_rules(option: str, folders: tuple[Path, ...]) -> None:
+    """Read pages and conventions now: a mistake is said once, and not for every linted file.
+
+    Raises `OptionError` with a single line that begins with ``option``.
+    """
     from flake8_torchperf.findings.catalogue import CatalogueError, load_catalogue
+    from flake8_torchperf.hotness.conventions import ConventionError, load_conventions
 
     try:
         load_catalogue(folders)
-    except CatalogueError as error:
-        raise OptionError(f"--torchperf-rules: {error}") from error
+        load_conventions(folders)
+    except (CatalogueError, ConventionError) as error:
+        raise OptionError(f"{option}: {error}") from error

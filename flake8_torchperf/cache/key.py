@@ -62,9 +62,13 @@ def _linter() -> str:
     return digest_of(parts)
 
 
+# What a folder of rules may hold beside its pages; not imported, see above.
+_CONVENTIONS = "conventions.toml"
+
+
 def _pages(folder: Path) -> str:
-    """The digest of the rule pages in a folder."""
+    """The digest of the rule pages and the conventions in a folder."""
     parts: list[str] = []
-    for path in sorted(folder.glob("*.md")):
+    for path in sorted((*folder.glob("*.md"), *folder.glob(_CONVENTIONS))):
         parts += [path.name, digest(path.read_bytes())]
     return digest_of(parts)

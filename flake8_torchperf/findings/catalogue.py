@@ -20,6 +20,7 @@ from flake8_torchperf.findings.page import (
     read_text,
 )
 from flake8_torchperf.findings.rule import Match, Rule
+from flake8_torchperf.hotness.conventions import FILE as CONVENTIONS
 from flake8_torchperf.sites.model import SiteKind
 
 __all__ = [
@@ -73,7 +74,7 @@ def _repository_rules(folder: Path) -> list[Rule]:
     from flake8_torchperf.findings.vocabulary import check_words
 
     rules = []
-    for text in _texts(folder):
+    for text in _texts(folder, pageless=os.path.lexists(folder / CONVENTIONS)):
         rule = read_rule(text, own=False)
         check_words(text, rule)
         parse_documentation(text, rule)
@@ -116,15 +117,17 @@ def pages_folder() -> Path:
     raise CatalogueError(f"{package}: the rule pages are missing; install flake8-torchperf again")
 
 
-def _texts(folder: Path) -> list[PageText]:
+def _texts(folder: Path, *, pageless: bool = False) -> list[PageText]:
+    """The pages of a folder; one that is not ``pageless`` must hold some."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
         problem = f"{folder}: {error.strerror}; name a folder of rule pages"
         raise CatalogueError(problem) from None
     pages = [name for name in names if name.endswith(".md") and name.lower() != "readme.md"]
-    if not pages:
-        raise CatalogueError(f"{folder}: no rule pages; put pages named TPF7xx-name.md there")
+    if not pages and not pageless:
+        problem = "no rule pages; put pages named TPF7xx-name.md or a conventions.toml there"
+        raise CatalogueError(f"{folder}: {problem}")
     paths = [folder / name for name in pages]
     return [PageText(path, read_text(path)) for path in paths]
 

@@ -5,6 +5,7 @@ Rows are data (`conventions.toml`). A team's own stand in a file of that name be
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from dataclasses import dataclass, field
@@ -13,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
 
 FILE = "conventions.toml"
 TABLE = Path(__file__).with_name(FILE)
 # What a row may be about: the name of a function; of its class or a base; of its module; of a
-# package that holds that; a module imported there; a decorator; the flag that a branch asks; a variable; a
-# function that is called.
+# package that holds that; a module imported there; a decorator; the flag that a branch asks; a
+# variable; a function that is called.
 SUBJECTS = (
     "function", "class", "module", "package", "import", "decorator", "flag", "variable", "call",
 )  # fmt: skip
@@ -97,15 +98,24 @@ class Conventions:
 @cache
 def load_conventions(folders: tuple[Path, ...] = ()) -> Conventions:
     """Our own rows, and before them those of a team's folders. Raises `ConventionError`."""
-    files = [folder / FILE for folder in folders if (folder / FILE).is_file()]
-    rows = [row for file in files for row in read_conventions(file)]
-    rows += read_conventions(TABLE)
-    seen: dict[str, Convention] = {}
-    for row in rows:
-        if seen.setdefault(row.id, row) is not row:
-            where = files[0] if files else TABLE
-            raise ConventionError(f"{where}: row {row.id!r} is there twice; give one another id")
-    return Conventions(tuple(rows))
+    named = dict.fromkeys(folder.resolve() for folder in folders)  # one may be given twice
+    files = [folder / FILE for folder in named if os.path.lexists(folder / FILE)]
+    read = {file: read_conventions(file) for file in (*files, TABLE)}
+    _check_unique(read)
+    return Conventions(tuple(row for rows in read.values() for row in rows))
+
+
+def _check_unique(read: Mapping[Path, Sequence[Convention]]) -> None:
+    """Object to the second of two rows with one id; our own were there first."""
+    seen: dict[str, Path] = {}
+    for file in (TABLE, *(one for one in read if one != TABLE)):
+        for row in read[file]:
+            if row.id in seen:
+                taken = "above" if seen[row.id] == file else f"in {seen[row.id]}"
+                raise ConventionError(
+                    f"{file}: row {row.id!r}: the id is taken {taken}; choose another"
+                )
+            seen[row.id] = file
 
 
 def read_conventions(file: Path) -> list[Convention]:
@@ -115,9 +125,16 @@ def read_conventions(file: Path) -> list[Convention]:
     else:
         import tomli as tomllib
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConventionError(f"{file}: {' '.join(str(error).split())}") from None
+        # Editors on Windows begin a file with a mark.
+        table = tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except UnicodeDecodeError:
+        raise ConventionError(f"{file}: not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise ConventionError(f"{file}: cannot be read: {error.strerror}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise ConventionError(f"{file}: no TOML: {_on_one_line(error)}") from None
+    except RecursionError:
+        raise ConventionError(f"{file}: no TOML: values are nested too deeply") from None
     unknown = sorted(set(table) - {"convention"})
     if unknown:
         raise ConventionError(f"{file}: {unknown[0]!r} is no table; write [[convention]] rows")
@@ -173,8 +190,10 @@ def problem_with(pattern: str) -> str:
     """Why a pattern can't be used: it has to say how a name begins or how it ends."""
     try:
         re.compile(pattern)
-    except re.error as error:
-        return f"pattern {pattern!r}: {error}"
+    except (re.error, OverflowError) as error:
+        return f"pattern {pattern!r}: {_on_one_line(error)}"
+    except RecursionError:
+        return "pattern is nested too deeply"
     for part in _alternatives(pattern):
         begins, ends = part.startswith("^"), part.endswith("$") and not part.endswith(r"\$")
         if not (begins or ends):
@@ -182,6 +201,10 @@ def problem_with(pattern: str) -> str:
         if len(_WILD.findall(part)) > (begins and ends):
             return f"pattern {part!r} has a wildcard on both sides; name one side"
     return ""
+
+
+def _on_one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def _alternatives(pattern: str) -> list[str]:

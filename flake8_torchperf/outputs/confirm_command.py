@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.options import SCOPES, OptionError, Options
+from flake8_torchperf.options import SCOPES, OptionError, Options, check_rules
 from flake8_torchperf.outputs.cli import add_parser, fail, save, unwritable
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="trace every module's forward as torch.compile would",
     )
     parser.add_argument(
-        "--rules", type=Path, action="append", default=[], metavar="DIR", help="pages of your own"
+        "--rules", type=Path, action="append", default=[], metavar="DIR", help="rules of your own"
     )
     parser.add_argument("--json", action="store_true", help="the report as JSON on stdout")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
@@ -132,6 +132,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     for folder in rules:
         if not folder.is_dir():
             raise OptionError(f"--rules: there is no folder {folder}")
+    check_rules("--rules", rules)
     if arguments.harness is not None:
         _check_harness(arguments.harness)
     if arguments.device == "cuda" and not _has_cuda():

@@ -203,13 +203,16 @@ def unparsable(path: Path, error: Exception) -> str:
 def _machine(module: ModuleMap, settings: Settings) -> Machine:
     """The interpreter's shared state for one file, as the pipeline sets it up."""
     from flake8_torchperf.findings.catalogue import load_catalogue
+    from flake8_torchperf.hotness.conventions import load_conventions
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.interpret.project import Project
     from flake8_torchperf.interpret.unit import module_constant
     from flake8_torchperf.knowledge.table import load
 
     catalogue = load_catalogue(settings.options.rules)
-    return Machine(load(), Project(module), module_constant, catalogue.called_functions)
+    machine = Machine(load(), Project(module), module_constant, catalogue.called_functions)
+    machine.conventions = load_conventions(settings.options.rules)
+    return machine
 
 
 def _group(
