@@ -66,9 +66,15 @@ def _together(site: Site) -> str:
     return READ_TOGETHER
 
 
-def with_reason(message: str, reason: str) -> str:
-    """``message`` with why the operand is believed to be a tensor (``--torchperf-explain``)."""
-    return f"{message} (reason: {printable(' '.join(reason.split()))})" if reason else message
+def with_reason(message: str, reason: str, hidden: str = "") -> str:
+    """``message`` with what ``--torchperf-explain`` adds.
+
+    ``reason`` is why the operand is believed to be a tensor, ``hidden`` what leaves the finding out
+    by default.
+    """
+    notes = {"hidden by default": hidden, "reason": reason}
+    told = [f"{title}: {' '.join(text.split())}" for title, text in notes.items() if text]
+    return f"{message} ({printable('; '.join(told))})" if told else message
 
 
 def printable(text: str) -> str:

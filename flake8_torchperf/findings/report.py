@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.findings.match import find
+from flake8_torchperf.findings.match import find, rule_for
 from flake8_torchperf.findings.message import format_message, with_reason
 from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.findings.rows import Row, in_rows
+from flake8_torchperf.findings.words import hidden_by
 from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.interpret.values import Strength, Tensor, tensor_of
 from flake8_torchperf.sites.locate import locate
@@ -32,7 +33,8 @@ def report(unit: Unit, catalogue: Catalogue, options: Options) -> list[Finding]:
     needed = Strength[options.confidence.upper()]
     believed = [site for site in unit.sites if _believed(site, needed)]
     raws = _one_loop_one_finding(find(believed, catalogue, options.scope))
-    return [_finding(row, unit.snippet, options) for row in _rows(raws, unit.snippet, options)]
+    rows = _rows(raws, unit.snippet, options)
+    return [_finding(row, unit.snippet, catalogue, options) for row in rows]
 
 
 def _rows(raws: list[Raw], snippet: Snippet, options: Options) -> list[Row]:
@@ -72,15 +74,37 @@ def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
     ]
 
 
-def _finding(row: Row, snippet: Snippet, options: Options) -> Finding:
+def _finding(row: Row, snippet: Snippet, catalogue: Catalogue, options: Options) -> Finding:
     raw = row.first
     site = locate(raw.site, snippet)
     also = tuple((_place(other, snippet)[0], other.rule.code) for other in row.others)
     message = format_message(raw.rule, site, snippet, [line for line, _ in also])
-    if options.explain and isinstance(site.operand, Tensor):
-        message = with_reason(message, site.operand.reason.describe(_line_in(snippet)))
+    if options.explain:
+        hidden = _hidden(raw, catalogue) if options.scope is Level.COLD else ""
+        message = with_reason(message, _reason(site, snippet), hidden)
     line, column, end_line, end_column = _place(raw, snippet)
     return Finding(raw.rule.code, message, line, column, end_line, end_column, raw.rule, site, also)
+
+
+def _reason(site: Site, snippet: Snippet) -> str:
+    """Why the operand is believed to be a tensor."""
+    if not isinstance(site.operand, Tensor):
+        return ""
+    return site.operand.reason.describe(_line_in(snippet))
+
+
+def _hidden(raw: Raw, catalogue: Catalogue) -> str:
+    """Why the default scope leaves a finding out; "" where it reports the place.
+
+    Asked of the heat that the finding's own file tells: calls in other files of the package, which
+    the default scope follows, may tell another.
+    """
+    heat = raw.site.heat
+    if rule_for(raw.site, catalogue, Level.HOT) is not None:
+        return ""
+    if heat.level is Level.COLD:
+        return hidden_by(heat)
+    return f"{raw.rule.code} asks for code that runs more often"
 
 
 def _place(raw: Raw, snippet: Snippet) -> Place:

@@ -96,6 +96,10 @@ def hidden_by(heat: Heat) -> str:
     """What leaves a cold place to scope "all": "convention log-writers"."""
     if heat.hidden_by is Cause.CONVENTION:
         return f"convention {heat.name}"
+    if heat.hidden_by is Cause.NOTHING:
+        return (
+            f"nothing shows how often {heat.name} runs" if heat.name else "nothing shows how often"
+        )
     return _filled(heat.hidden_by, heat)
 
 
