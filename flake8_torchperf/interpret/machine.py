@@ -232,6 +232,7 @@ class Context:
     loops: tuple[LoopPlace, ...] = ()
     demoted: Cause | None = None
     row: str = ""
+    outside: int = 0
     given: int = 0
     unused: ast.expr | None = None
     traits: frozenset[str] = frozenset()
@@ -258,7 +259,9 @@ class Context:
 
     def demote(self, why: Cause, row: str = "") -> Context:
         """The same place where it runs seldom: sites are cold, ``why`` says the reason."""
-        return self if self.demoted is not None else self.but(demoted=why, row=row)
+        if self.demoted is not None:
+            return self
+        return self.but(demoted=why, row=row, outside=len(self.loops))
 
     def silent(self) -> Context:
         """The same place with nothing reported."""

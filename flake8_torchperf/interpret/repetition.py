@@ -28,7 +28,7 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
     """How often a site of this kind runs at the place of a context, and what says so."""
     over = over_elements(ctx, kind, operation)
     cost = Cost.ELEMENT if over else Cost.CALL
-    if ctx.demoted is not None and not (ctx.demoted is Cause.NO_DEVICE and over):
+    if ctx.demoted is not None and not _counts_all_the_same(ctx, over=over):
         name = ctx.row if ctx.demoted is Cause.CONVENTION else ctx.base.name
         return Heat(Level.COLD, ctx.demoted, name, cost=cost)
     base = ctx.base
@@ -50,6 +50,16 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
     if base.level >= Level.STEP and not over:
         cost = Cost.STEP
     return base.costing(cost)
+
+
+def _counts_all_the_same(ctx: Context, *, over: bool) -> bool:
+    """Does a branch that runs seldom leave a loop in it as dear as it is?
+
+    A dispatch costs the same without a device, and who turns an option on pays for its loops.
+    """
+    if ctx.demoted is Cause.NO_DEVICE:
+        return over
+    return ctx.demoted is Cause.SWITCHED_OFF and len(ctx.loops) > ctx.outside
 
 
 def _name(ctx: Context) -> str:

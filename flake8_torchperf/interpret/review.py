@@ -176,6 +176,8 @@ class Review:
             return not repeated
         if caller.name == CONSTRUCTOR and self._made_by_others(caller):
             return None
+        if called.cause is Cause.CONVENTION and called.loops is False:
+            return None  # a name says nothing of what is called
         if called.cause in SET_UP or called.cause is Cause.NAMED_COLD:
             return True
         return False if repeated else None
