@@ -5,7 +5,9 @@
 DIR holds clones as OWNER/NAME or OWNER+NAME (bare ones too, or one folder deeper), with history.
 For each commit of `fixes.txt` its parent's Python files are written to a temporary folder, and the
 file is linted there, in the default scope and in scope `all`. A commit is found where any of its
-lines is, a line where a finding's first line is. Beside it stands what a search for `.item(`,
+lines is, a line where a finding's first line is. After the fix the lines that came in their place
+are linted: a commit is silent there where none of them carries a finding by default. Beside it
+stands what a search for `.item(`,
 `.tolist(`, `.cpu(`, `.numpy(` and `.nonzero(` would find.
 """
 
@@ -80,6 +82,37 @@ def extract(repository: Path, revision: str, top: str, target: Path) -> None:
         at = end + 2 + size
 
 
+HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+
+
+def replaced(repository: Path, fix: Fix) -> set[int]:
+    """The lines that a commit put in the place of those that waited."""
+    ranges = [f"{fix.commit}~1", fix.commit]
+    diff = git(repository, "diff", "-U0", *ranges, "--", fix.path).decode(errors="replace")
+    found: set[int] = set()
+    for row in diff.splitlines():
+        hunk = HUNK.match(row)
+        if hunk is None:
+            continue
+        old, removed, new, added = (int(part or 1) for part in hunk.groups())
+        if any(old <= line < old + removed for line in fix.lines):
+            found.update(range(new, new + added))
+    return found
+
+
+def noisy_after(repository: Path, fix: Fix) -> set[int]:
+    """The lines put in their place that are reported by default."""
+    wanted = replaced(repository, fix)
+    if not wanted:
+        return set()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        extract(repository, fix.commit, fix.path.partition("/")[0], folder)
+        if not (folder / fix.path).is_file():  # the fix removed it
+            return set()
+        return found_lines(folder, fix.path, "hot") & wanted
+
+
 def found_lines(folder: Path, path: str, scope: str) -> set[int]:
     """The lines that the linter reports in a file."""
     command = [sys.executable, "-m", "flake8", "--isolated", "--select=TPF", "-j1"]
@@ -112,6 +145,7 @@ def main() -> int:
     arguments = parser.parse_args()
     lines: dict[str, int] = defaultdict(int)
     commits: dict[str, set[tuple[str, str]]] = defaultdict(set)
+    noisy: set[tuple[str, str]] = set()
     for fix in read_list(LIST.read_text(encoding="utf-8")):
         repository = find_repository(arguments.repositories, fix.repository)
         if repository is None:
@@ -119,10 +153,13 @@ def main() -> int:
             continue
         try:
             found = answers(repository, fix)
+            after = noisy_after(repository, fix)
         except (subprocess.CalledProcessError, OSError) as error:
             print(f"left out: {fix.repository} {fix.commit} {fix.path}: {error}")
             continue
         found["known"] = set(fix.lines)
+        if after:
+            noisy.add((fix.repository, fix.commit))
         for way, hits in found.items():
             lines[way] += len(hits)
             if hits:
@@ -131,11 +168,16 @@ def main() -> int:
             if line not in found["default"]:
                 only = " (scope all finds it)" if line in found["all"] else ""
                 print(f"missed: {fix.repository} {fix.commit} {fix.path}:{line}{only}")
+        for line in sorted(after) if arguments.misses else ():
+            print(f"still reported: {fix.repository} {fix.commit} {fix.path}:{line}")
     all_lines, all_commits = lines["known"], len(commits["known"])
     print(f"{all_commits} commits, {all_lines} lines")
     for way in WAYS:
         of_commits, of_lines = len(commits[way]) / all_commits, lines[way] / all_lines
         print(f"  {way:12} {of_commits:6.1%} of the commits, {of_lines:6.1%} of the lines")
+    print(
+        f"  after the fix {1 - len(noisy) / all_commits:6.1%} of the commits are silent by default"
+    )
     return 0
 
 

@@ -1,7 +1,7 @@
-"""Writes the parts of README.md that are made from something else: its rules table and examples.
+"""Writes what is made from something else: README's rules table and examples, docs/conventions.md.
 
     python tools/update_readme.py            rewrites them
-    python tools/update_readme.py --check    exits with 1 where README.md is out of date
+    python tools/update_readme.py --check    exits with 1 where one of them is out of date
 
 The table comes from the rule pages, the examples' output from flake8 and `torchperf` themselves
 (so torch must be installed). How long something took, and the versions, may differ.
@@ -24,8 +24,10 @@ sys.path.insert(0, str(ROOT))
 from flake8_torchperf.findings.catalogue import load_catalogue  # noqa: E402
 from flake8_torchperf.findings.documentation import read_documentation  # noqa: E402
 from flake8_torchperf.findings.rule import Rule  # noqa: E402
+from flake8_torchperf.hotness.conventions import load_conventions  # noqa: E402
 
 README = ROOT / "README.md"
+CONVENTIONS = ROOT / "docs" / "conventions.md"
 EXAMPLE = "fixtures/issue82206_sharded_grad_scaler/before.py"
 TEAM_RULES = "fixtures/team_rules/perf-rules"
 TEAM_FILE = "fixtures/team_rules/engine.py"
@@ -63,6 +65,41 @@ def rules_table() -> str:
             f"| [{rule.code}](rules/{rule.path.name}) | {_first_sentence(rule)} |" for rule in rules
         ]
     return "\n".join(rows[1:])
+
+
+def conventions_page() -> str:
+    """The table of conventions, as a page."""
+    rows = [
+        f"| `{row.id}` | {row.applies_to} | `{_in_cell(row.pattern)}` | {row.effect} "
+        f"| {_in_cell(row.reason)} | {_in_cell('; '.join(row.evidence))} |"
+        for row in load_conventions().rows
+    ]
+    return "\n".join([ABOUT_CONVENTIONS, *rows, ""])
+
+
+def _in_cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+ABOUT_CONVENTIONS = """\
+# The table of conventions
+
+What a name says about how often code runs, where nothing else does (see
+[How it decides](../README.md#how-it-decides)). No row hides a loop over a tensor's elements, a loop
+that takes steps or calls a module, or what is called from one.
+
+The pattern is a regular expression, searched in the name without its leading underscores. `cold`
+leaves what it matches to `--torchperf-scope=all`; `cold-outside-loops` leaves its loops as they are;
+`hot` says that it runs in each step. Of flags, `branch-cold` and `done-flag` say which branch is seldom
+taken, `step-counter` that `step == 0` holds once, and `waits-wanted` that an explicit synchronisation
+there is wanted. A row stays only while what it hides is worth telling in fewer than one of four cases
+(`benchmarks/conventions.py`). Add rows of your own in a `conventions.toml` beside
+[your rule pages](../rules/README.md).
+
+The table is generated from `flake8_torchperf/hotness/conventions.toml`.
+
+| id | applies to | pattern | effect | reason | evidence |
+|---|---|---|---|---|---|"""
 
 
 def _first_sentence(rule: Rule) -> str:
@@ -145,11 +182,18 @@ def main() -> int:
     arguments = parser.parse_args()
     old = README.read_text(encoding="utf-8")
     new = updated(old)
+    stale = [README] if not same(old, new) else []
+    page = conventions_page()
+    if not CONVENTIONS.is_file() or CONVENTIONS.read_text(encoding="utf-8") != page:
+        stale.append(CONVENTIONS)
     if arguments.check:
-        if not same(old, new):
-            print("README.md is out of date: run python tools/update_readme.py", file=sys.stderr)
-        return int(not same(old, new))
+        for path in stale:
+            name = path.relative_to(ROOT)
+            print(f"{name} is out of date: run python tools/update_readme.py", file=sys.stderr)
+        return int(bool(stale))
     README.write_text(new, encoding="utf-8")
+    CONVENTIONS.parent.mkdir(exist_ok=True)
+    CONVENTIONS.write_text(page, encoding="utf-8")
     return 0
 
 

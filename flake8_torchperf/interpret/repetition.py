@@ -46,7 +46,7 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
             Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=own_text
         )
     if over and kind is SiteKind.TENSOR_ITERATION and operation not in AT_ONCE:
-        return Heat(Level.LOOP, Cause.ELEMENTS, base.name, around=around, cost=cost, own_text=True)
+        return Heat(Level.LOOP, Cause.ELEMENTS, _name(ctx), around=around, cost=cost, own_text=True)
     if base.level >= Level.STEP and not over:
         cost = Cost.STEP
     return base.costing(cost)
