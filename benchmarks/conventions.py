@@ -1,0 +1,380 @@
+"""What each row of the table of conventions, and each other cause, hides by default.
+
+    python benchmarks/conventions.py TREE ... [--judged FILE ...] [--repositories DIR] [--jobs N]
+    python benchmarks/conventions.py TREE ... --off ROW_OR_CAUSE
+
+A TREE is a checkout named OWNER+NAME, or the folder of a package. Its Python files are linted in
+the scopes hot and all, in this checkout's linter. The table tells for each row and cause how many
+places it hides and in how many files, and how readers judged those of them that they saw: A is
+worth telling, B of little worth, C wrong. It marks what hides fewer than five places, and what
+hides A in a quarter or more of four judged places or more.
+
+`--judged` takes files as in `judged/`. With `--repositories`, a folder of clones as `judged.py`
+takes it, the judged commits are linted as well. `--off` prints what the default scope reports, and
+what it no longer reports, where one row or cause (`log-writers`, `ERROR`) is switched off.
+
+Places are counted by what hides them first: with that switched off, another may hide them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import tokenize
+import warnings
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from fixes import extract, find_repository
+from judged import Place as Judged
+from judged import read_places
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from flake8_torchperf.findings.catalogue import load_catalogue
+from flake8_torchperf.findings.match import rule_for
+from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.hotness import conventions, functions
+from flake8_torchperf.hotness.model import Cause, Heat, Level
+from flake8_torchperf.hotness.propagation import CalledHeats
+from flake8_torchperf.hotness.roots import Lineage, root_of
+from flake8_torchperf.interpret.machine import Context
+from flake8_torchperf.interpret.review import Review
+from flake8_torchperf.options import Options
+from flake8_torchperf.pipeline import lint
+from flake8_torchperf.sites.model import Site
+from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo
+
+FEW = 5  # a row that hides less does not pay for the line it takes
+LEAST_JUDGED = 4
+TOO_MANY_A = 0.25
+# Hidden by no heat: the rule wants hotter code, or calls elsewhere in the package are set-up.
+RULE, PACKAGE = "the rule itself", "calls elsewhere"
+# Effects of which a heat tells the cause and not the row.
+UNNAMED = ("hot", "step-counter", "waits-wanted", "on-host", "warning")
+# Causes that hide nothing, or that a person chose; module level is no function to be judged.
+NEVER_OFF = frozenset((
+    Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.ELEMENTS, Cause.LOOP, Cause.TRAINING_STEP,
+    Cause.CALLED, Cause.CALLED_IN_LOOP, Cause.STEP_ROOT, Cause.GIVEN_TENSORS, Cause.MODULE_LEVEL,
+    Cause.UNUSED,
+))  # fmt: skip
+# Questions about the callers of a function, by the cause that a yes to all of them gives.
+QUESTIONS = {
+    Cause.BEFORE_STEPS: "_runs_before_steps",
+    Cause.SET_UP_CALLS: "_sets_up",
+    Cause.SELDOM_CALLS: "_runs_seldom",
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A Python file, by its tree and its path from there."""
+
+    tree: str
+    root: Path
+    path: str
+
+
+@dataclass(frozen=True)
+class Place:
+    """A finding of scope all; ``hidden_by`` is a row or a cause, "" where it is reported."""
+
+    source: Source
+    line: int
+    column: int
+    code: str
+    hidden_by: str = ""
+
+
+@dataclass(frozen=True)
+class Linted:
+    """The findings of a file, or what went wrong in linting it."""
+
+    places: tuple[Place, ...] = ()
+    error: str = ""
+
+
+@dataclass
+class Count:
+    """What one row or cause hides."""
+
+    places: int = 0
+    files: set[Source] = field(default_factory=set)
+    verdicts: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def share_of_a(self) -> float:
+        """Of the judged places, how many are worth telling."""
+        judged = self.verdicts.total()
+        return self.verdicts["A"] / judged if judged else 0.0
+
+    @property
+    def marks(self) -> str:
+        """What speaks against it."""
+        few = f"fewer than {FEW}" if self.places < FEW else ""
+        wrong = self.verdicts.total() >= LEAST_JUDGED and self.share_of_a >= TOO_MANY_A
+        return ", ".join(filter(None, (few, "hides A" if wrong else "")))
+
+
+def sources(root: Path) -> list[Source]:
+    """The Python files of a tree, in a fixed order."""
+    tree = root.resolve().name.replace("+", "/", 1)
+    found = sorted(root.rglob("*.py"))
+    return [Source(tree, root, one.relative_to(root).as_posix()) for one in found]
+
+
+def told(source: Source, scope: Level) -> list[Finding]:
+    """The findings in a file. Raises SyntaxError and others where it is no Python."""
+    file = source.root / source.path
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with tokenize.open(file) as text:
+            return lint(text.read(), str(file), Options(scope=scope))
+
+
+def lint_file(look: Callable[[Source], list[Place]], source: Source) -> Linted:
+    """What ``look`` finds in a file; one that is no Python has nothing."""
+    try:
+        return Linted(tuple(look(source)))
+    except (SyntaxError, ValueError, OSError):
+        return Linted()
+    except Exception as error:
+        return Linted(error=f"{source.tree}/{source.path}: {type(error).__name__}: {error}")
+
+
+def reported(source: Source) -> list[Place]:
+    """What the default scope reports, reads that are named in another's finding included."""
+    found = told(source, Level.HOT)
+    places = [Place(source, one.line, one.column + 1, one.code) for one in found]
+    return places + [Place(source, line, 0, code) for one in found for line, code in one.also]
+
+
+def everything(source: Source) -> list[Place]:
+    """What scope all reports, and what hides each by default."""
+    default = reported(source)
+    known = {(one.line, one.column, one.code) for one in default}
+    known |= {(one.line, 0, one.code) for one in default if not one.column}
+    places = []
+    for one in told(source, Level.COLD):
+        keys = {(one.line, one.column + 1, one.code), (one.line, 0, one.code)}
+        name = "" if keys & known else hidden_by(one)
+        places.append(Place(source, one.line, one.column + 1, one.code, name))
+    return places
+
+
+def hidden_by(finding: Finding) -> str:
+    """The row or the cause that leaves a finding out by default."""
+    heat = finding.site.heat
+    if heat.level is Level.COLD:
+        return heat.name if heat.hidden_by is Cause.CONVENTION else heat.hidden_by.name
+    return RULE if rule_for(finding.site, load_catalogue(), Level.HOT) is None else PACKAGE
+
+
+def switch_off(name: str) -> None:
+    """Let a row or a cause hide nothing in this process."""
+    if not name:
+        return
+    rows = conventions.load_conventions().rows
+    if name == Cause.CONVENTION.name or any(row.id == name for row in rows):
+        kept = () if name == Cause.CONVENTION.name else (row for row in rows if row.id != name)
+        table = conventions.Conventions(tuple(kept))
+        conventions.load_conventions = lambda folders=(): table  # type: ignore[assignment]
+        return
+    cause = Cause[name]
+    _cool_no_site(cause)
+    _cool_no_function(cause)
+    if cause in QUESTIONS:
+        setattr(CalledHeats, QUESTIONS[cause], lambda *_: False)
+    if cause is Cause.SET_UP_CALLS:
+        Review._only_set_up = lambda *_: False  # type: ignore[method-assign]
+
+
+def _cool_no_site(cause: Cause) -> None:
+    demote, cooled = Context.demote, Site.cooled
+
+    def demote_others(self: Context, why: Cause, row: str = "") -> Context:
+        return self if why is cause else demote(self, why, row)
+
+    def cool_others(self: Site, why: Cause) -> Site:
+        return self if why is cause else cooled(self, why)
+
+    Context.demote = demote_others  # type: ignore[method-assign]
+    Site.cooled = cool_others  # type: ignore[method-assign]
+
+
+def _cool_no_function(cause: Cause) -> None:
+    def other_root(info: FunctionInfo, lineage: Callable[[ClassInfo], Lineage]) -> Cause | None:
+        found = root_of(info, lineage)
+        return None if found is cause else found
+
+    def given(info: FunctionInfo, given_tensors: Callable[[], bool]) -> Heat:
+        return Heat(Level.HOT, Cause.GIVEN_TENSORS, info.name)
+
+    functions.root_of = other_root  # type: ignore[attr-defined]
+    if cause is Cause.OUTSIDE_STEPS:
+        functions.holds_steps = lambda *_, **__: False  # type: ignore[attr-defined]
+    if cause is Cause.NOTHING:
+        functions._by_default = given
+
+
+def lint_all(
+    found: Iterable[Source], look: Callable[[Source], list[Place]], jobs: int, off: str = ""
+) -> list[Linted]:
+    """Lint files in processes of their own, in which a row or cause is switched off."""
+    with ProcessPoolExecutor(jobs, initializer=switch_off, initargs=(off,)) as pool:
+        return list(pool.map(partial(lint_file, look), found, chunksize=8))
+
+
+def counted(places: Iterable[Place], judged: Sequence[Judged]) -> dict[str, Count]:
+    """By row and cause, what it hides; every row of the table whose name heats tell is there."""
+    rows = conventions.load_conventions().rows
+    counts = {row.id: Count() for row in rows if row.effect not in UNNAMED}
+    by_line: dict[tuple[str, str, int], list[Place]] = defaultdict(list)
+    for one in places:
+        for path in names(one.source):
+            by_line[one.source.tree, path, one.line].append(one)
+        if one.hidden_by:
+            count = counts.setdefault(one.hidden_by, Count())
+            count.places += 1
+            count.files.add(one.source)
+    for row in judged:
+        there = by_line.get((row.source, row.path, row.line), [])
+        same = [one for one in there if one.code == row.code] or there
+        if same and all(one.hidden_by for one in same):
+            counts[same[0].hidden_by].verdicts[row.verdict] += 1
+    return counts
+
+
+def names(source: Source) -> tuple[str, str]:
+    """A file's path as a judgement may give it: from the tree, or as in site-packages."""
+    return source.path, f"{source.tree}/{source.path}"
+
+
+def print_table(places: Sequence[Place], judged: Sequence[Judged]) -> None:
+    """What hides how much, the most first."""
+    hidden = sum(bool(one.hidden_by) for one in places)
+    print(f"{len(places) - hidden} places reported by default, {hidden} hidden")
+    print(f"{'row or cause':26} places  files    A    B    C  share of A")
+    counts = counted(places, judged)
+    for name, count in sorted(counts.items(), key=lambda pair: (-pair[1].places, pair[0])):
+        verdicts = "".join(f"{count.verdicts[one]:5}" for one in "ABC")
+        share = f"{count.share_of_a:.0%}" if count.verdicts else "-"
+        row = f"{name:26} {count.places:6} {len(count.files):6}{verdicts} {share:>11}"
+        print(f"{row}  {count.marks}".rstrip())
+    unnamed = [row.id for row in conventions.load_conventions().rows if row.effect in UNNAMED]
+    print(f"not counted by row, ask with --off: {', '.join(unnamed)}")
+
+
+def print_difference(
+    before: Sequence[Linted], after: Sequence[Linted], judged: Sequence[Judged], name: str
+) -> None:
+    """What comes where a row or cause is off, and what goes, by code."""
+    verdicts = {(one.source, one.path, one.line, one.code): one for one in judged}
+    was, now = ({place for one in side for place in one.places} for side in (before, after))
+    for sign, title, found in (("+", "come", now - was), ("-", "go", was - now)):
+        codes = Counter(one.code for one in found)
+        if found or sign == "+":
+            by_code = "".join(f", {code} {count}" for code, count in sorted(codes.items()))
+            print(f"without {name}: {len(found)} {title}{by_code}")
+        for one in sorted(found, key=lambda p: (p.code, p.source.tree, p.source.path, p.line)):
+            keys = [(one.source.tree, path, one.line, one.code) for path in names(one.source)]
+            verdict = next((verdicts[key] for key in keys if key in verdicts), None)
+            said = f" {verdict.verdict}: {verdict.why}" if verdict else ""
+            place = f"{one.source.tree}/{one.source.path}:{one.line}:{one.column}"
+            print(f"{sign} {one.code} {place}{said}")
+
+
+def to_ask(places: Iterable[Place], found: Sequence[Source], name: str) -> list[Source]:
+    """The files in which a row or cause hides something; all where no heat tells the row."""
+    rows = {row.id: row for row in conventions.load_conventions().rows}
+    if name == Cause.CONVENTION.name or (name in rows and rows[name].effect in UNNAMED):
+        return list(found)
+    holding = {one.source for one in places if one.hidden_by in (name, PACKAGE)}
+    return [one for one in found if one in holding]
+
+
+def judged_trees(judged: Iterable[Judged], clones: Path, folder: Path) -> list[Path]:
+    """The judged commits of repositories, each in a folder of its own."""
+    commits: Mapping[tuple[str, str], None] = dict.fromkeys(
+        (one.source, one.version) for one in judged if not one.packaged
+    )
+    trees = []
+    for source, commit in commits:
+        repository = find_repository(clones, source)
+        tree = folder / commit / source.replace("/", "+")
+        try:
+            if repository is None:
+                raise OSError(f"it is not in {clones}")
+            tree.mkdir(parents=True)
+            extract(repository, commit, ".", tree)
+        except (OSError, subprocess.CalledProcessError) as error:
+            print(f"left out: {source} {commit[:10]}: {error}", file=sys.stderr)
+            continue
+        trees.append(tree)
+    return trees
+
+
+def parse() -> argparse.Namespace:
+    """The command line, checked."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("trees", nargs="*", type=Path, metavar="TREE")
+    parser.add_argument("--judged", nargs="+", type=Path, default=[], metavar="FILE")
+    parser.add_argument("--repositories", type=Path, metavar="DIR", help="clones of judged ones")
+    parser.add_argument("--jobs", type=int, default=2, metavar="N", help="processes (default: 2)")
+    parser.add_argument("--off", default="", metavar="NAME", help="a row's id, or a cause")
+    arguments = parser.parse_args()
+    rows = {row.id for row in conventions.load_conventions().rows}
+    causes = {cause.name for cause in Cause if cause not in NEVER_OFF}
+    if arguments.off and arguments.off not in rows | causes:
+        parser.error(f"--off: {arguments.off} is no row, nor one of {', '.join(sorted(causes))}")
+    if missing := [tree for tree in arguments.trees if not tree.is_dir()]:
+        parser.error(f"there is no folder {missing[0]}")
+    if not arguments.trees and not arguments.repositories:
+        parser.error("name a tree, or --judged and --repositories")
+    return arguments
+
+
+def ablate(trees: Iterable[Path], judged: Sequence[Judged], arguments: argparse.Namespace) -> int:
+    """Lint and print; the number of files that the linter failed in."""
+    found = [source for tree in trees for source in sources(tree)]
+    linted = lint_all(found, everything, arguments.jobs)
+    places = [place for one in linted for place in one.places]
+    if arguments.off:
+        asked = to_ask(places, found, arguments.off)
+        before = lint_all(asked, reported, arguments.jobs)
+        after = lint_all(asked, reported, arguments.jobs, arguments.off)
+        print_difference(before, after, judged, arguments.off)
+        linted += after
+    else:
+        print_table(places, judged)
+    errors = [one.error for one in linted if one.error]
+    for error in errors:
+        print(f"conventions: {error}", file=sys.stderr)
+    return len(errors)
+
+
+def main() -> int:
+    """Read, lint, print; returns the exit status."""
+    arguments = parse()
+    try:
+        judged = [place for file in arguments.judged for place in read_places(file)]
+    except (OSError, ValueError) as error:
+        print(f"conventions: {error}", file=sys.stderr)
+        return 1
+    with tempfile.TemporaryDirectory() as name:
+        trees = list(arguments.trees)
+        if arguments.repositories:
+            trees += judged_trees(judged, arguments.repositories, Path(name))
+        return 1 if ablate(trees, judged, arguments) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
