@@ -439,9 +439,15 @@ def test_the_reason_is_told_on_request(code: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("def step(x: Tensor):\n    x.item()\n", "in step, which runs every step"),
-        ("def f(xs: list[Tensor]):\n    for x in xs:\n        x.item()\n", "in the loop at line 8"),
-        ("def f(x: Tensor):\n    return x.item()\n", "in f, which computes on the tensors"),
+        ("def step(x: Tensor):\n    x.item()\n", "per step in step, a step by its name"),
+        (
+            "def f(xs: list[Tensor]):\n    for x in xs:\n        x.item()\n",
+            "per step in the loop at line 8",
+        ),
+        (
+            "def f(x: Tensor):\n    return x.item()\n",
+            "per call in f, which computes on the tensors",
+        ),
     ],
 )
 def test_the_message_says_what_makes_it_hot(code: str, words: str) -> None:

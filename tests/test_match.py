@@ -11,14 +11,16 @@ from flake8_torchperf.findings.catalogue import index, load_catalogue
 from flake8_torchperf.findings.match import chain_ends_with, find, rule_for
 from flake8_torchperf.findings.message import format_message, shorten, with_reason
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
-from flake8_torchperf.hotness.model import Heat, Level
+from flake8_torchperf.hotness.model import Cause, Cost, Heat, Level
 from flake8_torchperf.interpret.values import NONE, Reason, Tensor, Union
 from flake8_torchperf.parse.snippet import Snippet
 from flake8_torchperf.sites.model import Loop, Site, SiteKind
 
-LOOP = Heat(Level.LOOP, "in the loop at line 3 over grads")
-HOT = Heat(Level.HOT, "in forward, which runs every step")
-COLD = Heat(Level.COLD, "")
+# The loop that the heat is of: `for grad in grads:` at line 3.
+ROUNDS = ast.parse("for grad in grads: pass").body[0]
+LOOP = Heat(Level.LOOP, Cause.LOOP, node=ROUNDS, cost=Cost.STEP)
+HOT = Heat(Level.STEP, Cause.STEP_ROOT, "forward", cost=Cost.STEP)
+COLD = Heat(Level.COLD, Cause.NOTHING, "f")
 
 
 def rule(
@@ -266,11 +268,11 @@ def test_message_is_one_line_with_every_placeholder() -> None:
         node=node,
         operand_node=grad,
         function="f",
-        loops=(Loop(3, "for", "grads"), Loop(4, "for", "grad")),
+        loops=(Loop(3, "for", "grads", ROUNDS), Loop(4, "for", "grad")),
     )
     assert format_message(written, read, file) == (
         "torch.isinf(grad).any().item() by item of grad in f, the loop at line 4 over grad, "
-        "in the loop at line 3 over grads: use grad"
+        "per step in the loop at line 3 over grads: use grad"
     )
     assert written.advice("math.sqrt") == "torch"
 
@@ -278,13 +280,13 @@ def test_message_is_one_line_with_every_placeholder() -> None:
 def test_message_in_cold_code_leaves_no_hole() -> None:
     file = snippet("t.item()")
     cold = site(node=file.nodes[0], heat=COLD)
-    assert format_message(rule("TPF101", READ), cold, file) == "t.item(): do better"
+    assert format_message(rule("TPF101", READ), cold, file) == "t.item() per call in f: do better"
 
 
 def test_braces_of_the_source_are_not_placeholders() -> None:
     file = snippet('f"{loss} {where}"')
     message = format_message(rule("TPF104", READ), site(node=file.nodes[0], heat=HOT), file)
-    assert message == 'f"{loss} {where}" in forward, which runs every step: do better'
+    assert message == 'f"{loss} {where}" per step in forward: do better'
 
 
 @pytest.mark.parametrize(
@@ -301,7 +303,7 @@ def test_braces_of_the_source_are_not_placeholders() -> None:
 def test_the_code_in_a_message_stands_as_it_was_written(code: str, told: str) -> None:
     file = snippet(code)
     message = format_message(rule("TPF101", READ), site(node=file.nodes[0], heat=COLD), file)
-    assert message == f"{told}: do better"
+    assert message == f"{told} per call in f: do better"
 
 
 def test_long_expressions_are_cut_in_the_middle() -> None:

@@ -88,34 +88,12 @@ ONE_FINDING = {
             b = z.max().item()  # TPF101
             return a, b, began
         """,
-    "other ways to read": """
-        def train_step(x: Tensor, n: Tensor):
-            for _ in range(3):
-                rows = x.tolist()  # TPF102
-                print(n)  # TPF104
-                same = torch.allclose(x, n)  # TPF105
-                low = max(n, 1.0)  # TPF103
-                part = x[:n]  # TPF107
-                if n > 3:  # TPF301
-                    rows = []
-                assert n < 5  # TPF303
-        """,
     "behind an explicit synchronisation": """
         def train(model, loader):
             for x in loader:
                 loss = model(x).sum()
                 loss.backward()
                 torch.cuda.synchronize()  # TPF106
-                print(loss.item())  # TPF101
-        """,
-    "a running total": """
-        def train(model, loader, opt):
-            total = 0.0
-            for x in loader:
-                loss = model(x).sum()
-                loss.backward()
-                opt.step()
-                total += loss.item()  # TPF206
                 print(loss.item())  # TPF101
         """,
     "in a branch and behind it": """
@@ -126,13 +104,6 @@ ONE_FINDING = {
             else:
                 a += 1
             return a + x.min().item()  # TPF101
-        """,
-    "led by a test": """
-        def train_step(x: Tensor):
-            y = x.sum()
-            if y > 3:  # TPF301
-                return y.item()  # TPF101
-            return x.max().item()  # TPF101
         """,
     "a branch with work that leaves": """
         def train_step(x: Tensor, model, bad: bool):
@@ -175,6 +146,14 @@ ONE_FINDING = {
             low = x.min().item()  # TPF101
             meter.update(low, extra if isinstance(extra, float) else extra.item())  # TPF101
             return x.max().item()  # TPF101
+        """,
+    "other ways to read": """
+        def train_step(x: Tensor, n: Tensor):
+            for _ in range(3):
+                rows = x.tolist()  # TPF102
+                print(n)  # TPF104
+                torch.cuda.synchronize()  # TPF106
+                print(n.item())  # TPF101
         """,
 }
 
@@ -350,6 +329,34 @@ SEVERAL_FINDINGS = {
         def train_step(x: Tensor):
             return x.sum().item() + x.max().item()  # TPF602, TPF602
         """,
+    "reads that ask for different remedies": """
+        def train_step(x: Tensor, n: Tensor):
+            for _ in range(3):
+                rows = x.tolist()  # TPF102
+                same = torch.allclose(x, n)  # TPF105
+                low = max(n, 1.0)  # TPF103
+                part = x[:n]  # TPF107
+                if n > 3:  # TPF301
+                    rows = []
+                assert n < 5  # TPF303
+        """,
+    "a running total": """
+        def train(model, loader, opt):
+            total = 0.0
+            for x in loader:
+                loss = model(x).sum()
+                loss.backward()
+                opt.step()
+                total += loss.item()  # TPF206
+                print(loss.item())  # TPF101
+        """,
+    "led by a test": """
+        def train_step(x: Tensor):
+            y = x.sum()
+            if y > 3:  # TPF301
+                return y.item()  # TPF101
+            return x.max().item()  # TPF101
+        """,
 }
 
 
@@ -395,20 +402,20 @@ def test_the_first_of_the_scope_leads():
     [
         (
             ["x.sum().item()", "x.max().item()"],
-            "x.sum().item() waits for the device to hand over a value in train_step, which runs "
-            "every step, and 1 more read at line 8: read them together "
+            "x.sum().item() waits for the device to hand over a value per step in train_step, "
+            "a step by its name, and 1 more read at line 8: read them together "
             "(torch.stack(...).tolist()) or not in each step",
         ),
         (
             ["x.sum().item()", "x.max().item()", "float(x.min())"],
-            "x.sum().item() waits for the device to hand over a value in train_step, which runs "
-            "every step, and 2 more reads up to line 9: read them together "
+            "x.sum().item() waits for the device to hand over a value per step in train_step, "
+            "a step by its name, and 2 more reads up to line 9: read them together "
             "(torch.stack(...).tolist()) or not in each step",
         ),
         (
             ["torch.cuda.synchronize()", "x.max().item()"],
-            "torch.cuda.synchronize() stops Python until the device has caught up in train_step, "
-            "which runs every step, and 1 more read at line 8: order work with "
+            "torch.cuda.synchronize() stops Python until the device has caught up per step in "
+            "train_step, a step by its name, and 1 more read at line 8: order work with "
             "stream.wait_stream or stream.wait_event, which do not stop Python",
         ),
     ],
