@@ -109,14 +109,14 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "touched": (lambda p: os.utime(p / "pkg" / "user.py", (1, 1)), []),
     "its text": (
         lambda p: edit(p, "pkg/user.py", USER.replace("range(n)", "range(n + 1)")),
-        ["./pkg/user.py"],
+        ["./pkg/helper.py", "./pkg/user.py"],  # it calls what stands in helper.py
     ),
     "its text, with size and time as before": (
         lambda p: (
             edit(p, "pkg/user.py", USER.replace("(i)", "(n)")),
             os.utime(p / "pkg" / "user.py", (1, 1)),
         ),
-        ["./pkg/user.py"],
+        ["./pkg/helper.py", "./pkg/user.py"],
     ),
     "a module it imports": (
         lambda p: edit(p, "pkg/helper.py", HOST_HELPER + "# torch\n"),
@@ -125,7 +125,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "a module it imports goes": (lambda p: (p / "pkg/helper.py").unlink(), ["./pkg/user.py"]),
     "a module that was missing": (
         lambda p: ((p / "pkg/helper").mkdir(), edit(p, "pkg/helper/__init__.py", HOST_HELPER)),
-        ["./pkg/user.py"],  # a new module may call what stands there
+        ["./pkg/helper.py", "./pkg/user.py"],  # a new module may call what stands there
     ),
     "its package goes": (
         lambda p: (p / "pkg/__init__.py").unlink(),
@@ -137,7 +137,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a module it does not import": (
         lambda p: edit(p, "pkg/other.py", HELPER),
-        ["./pkg/other.py", "./pkg/user.py"],  # it may call what stands in user.py
+        ["./pkg/helper.py", "./pkg/other.py", "./pkg/user.py"],  # it may call what stands there
     ),
 }
 
