@@ -151,10 +151,6 @@ SILENT: dict[str, dict[str, str]] = {
 
                 def shrunk(self, image: Tensor):
                     return image[image > 0]  # TPF402
-
-            class Wrap(Transform):
-                def forward(self, inputs: dict[str, Tensor]):
-                    return inputs["x"][inputs["x"] > 0]  # TPF402
             """,
     },
     "given what lies on the host": {
@@ -212,6 +208,63 @@ SILENT: dict[str, dict[str, str]] = {
                     self.table = Table(x)
             """,
     },
+    "called for the result of a metric alone, after all batches": {
+        "ops.py": RESAMPLE,
+        "metric.py": """
+            from .ops import resample
+
+            class Spread(Metric):
+                def compute(self):
+                    return resample(self.total)
+            """,
+    },
+    "loops in what set-up calls": {
+        "ops.py": """
+            def sample(x: Tensor, count: int):
+                for _ in range(count):
+                    x = x - x[x > 0].mean()  # TPF402
+                return x
+            """,
+        "net.py": """
+            from .ops import sample
+
+            class Net(nn.Module):
+                def __init__(self, x: Tensor):
+                    super().__init__()
+                    self.weight = sample(x, 9)
+            """,
+    },
+    "an option that is off by default": {
+        "ops.py": """
+            def solve(a: Tensor, b: Tensor, reverse=False):
+                if reverse:
+                    return torch.linalg.inv(a) @ b  # TPF404
+                return a @ b
+            """,
+        "net.py": """
+            from .ops import solve
+
+            class Net(nn.Module):
+                def forward(self, a: Tensor, b: Tensor):
+                    return solve(a, b)
+            """,
+    },
+    "called by what nothing in the package names": {
+        "ops.py": RESAMPLE,
+        "_deprecated.py": """
+            from .ops import resample
+
+            def _resample(x: Tensor):
+                return resample(x)
+            """,
+    },
+    "of a class that is called a transform, wherever it stands": {
+        "distributions/transforms.py": """
+            class Spline(Transform):
+                def __call__(self, x: Tensor):
+                    return x[x > 0]  # TPF402
+            """,
+    },
 }
 
 LOUD: dict[str, dict[str, str]] = {
@@ -222,11 +275,6 @@ LOUD: dict[str, dict[str, str]] = {
                     if image.min() < 0:  # TPF301
                         return image
                     return image + 1
-            """,
-        "distributions/transforms.py": """
-            class Spline(Transform):
-                def __call__(self, x: Tensor):
-                    return x[x > 0]  # TPF402
             """,
     },
     "what tests hold may be named by tests": {
@@ -299,47 +347,6 @@ LOUD: dict[str, dict[str, str]] = {
                     self.weight = resample(x)
             """,
     },
-    "tests and old names say nothing": {
-        "ops.py": RESAMPLE,
-        "test_ops.py": """
-            from .ops import resample
-
-            def test_resample():
-                resample(torch.ones(3, 3))
-            """,
-        "_deprecated.py": """
-            from .ops import resample
-
-            def _resample(x: Tensor):
-                return resample(x)
-            """,
-    },
-    "for the result of a metric": {
-        "ops.py": RESAMPLE,
-        "metric.py": """
-            from .ops import resample
-
-            class Spread(Metric):
-                def compute(self):
-                    return resample(self.total)
-            """,
-    },
-    "loops over steps in what set-up calls": {
-        "ops.py": """
-            def sample(x: Tensor, count: int):
-                for step in range(count):
-                    x = x - x[x > 0].mean()  # TPF402
-                return x
-            """,
-        "net.py": """
-            from .ops import sample
-
-            class Net(nn.Module):
-                def __init__(self, x: Tensor):
-                    super().__init__()
-                    self.weight = sample(x, 9)
-            """,
-    },
     "given what lies on the host by one of two": {
         "walk.py": """
             def walk(a: Tensor, b: Tensor):
@@ -380,21 +387,6 @@ LOUD: dict[str, dict[str, str]] = {
                 def step(self, x: Tensor, more):
                     x = _larger(x.sum(), x.mean())
                     return _larger(x, *more)
-            """,
-    },
-    "a public function's option": {
-        "ops.py": """
-            def solve(a: Tensor, b: Tensor, reverse=False):
-                if reverse:
-                    return torch.linalg.inv(a) @ b  # TPF404
-                return a @ b
-            """,
-        "net.py": """
-            from .ops import solve
-
-            class Net(nn.Module):
-                def forward(self, a: Tensor, b: Tensor):
-                    return solve(a, b)
             """,
     },
     "a private function that is registered, or that a class elsewhere may call": {
@@ -458,6 +450,56 @@ LOUD: dict[str, dict[str, str]] = {
                 def __init__(self, x: Tensor):
                     super().__init__()
                     self.weight = resample(x)
+            """,
+    },
+    "the forward of a transform, which may be a module": {
+        "transforms/crop.py": """
+            class Wrap(Transform):
+                def forward(self, inputs: dict[str, Tensor]):
+                    return inputs["x"][inputs["x"] > 0]  # TPF402
+            """,
+    },
+    "called by tests, which say nothing": {
+        "ops.py": RESAMPLE,
+        "test_ops.py": """
+            from .ops import resample
+
+            def test_resample():
+                resample(torch.ones(3, 3))
+            """,
+    },
+    "loops that take steps in what set-up calls": {
+        "ops.py": """
+            def fitted(net: nn.Module, x: Tensor, optimizer, count: int):
+                for _ in range(count):
+                    loss = net(x[x > 0]).mean()  # TPF402
+                    loss.backward()
+                    optimizer.step()
+                return net
+            """,
+        "net.py": """
+            from .ops import fitted
+
+            class Net(nn.Module):
+                def __init__(self, x: Tensor, net, optimizer):
+                    super().__init__()
+                    self.net = fitted(net, x, optimizer, 9)
+            """,
+    },
+    "a helper that a convention calls cold, called from a step of another module": {
+        "ops.py": """
+            def save_scale(x: Tensor):
+                return x.max().item()  # TPF101
+
+            def export_limits(x: Tensor):
+                return save_scale(x) + x.min().item()  # TPF101
+            """,
+        "net.py": """
+            from .ops import export_limits
+
+            class Net(nn.Module):
+                def forward(self, x: Tensor):
+                    return x / export_limits(x)
             """,
     },
 }
