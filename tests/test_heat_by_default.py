@@ -43,16 +43,6 @@ SILENT = {
                 kept.append(keys @ values)
             return kept
         """,
-    "set up, whatever the function is called besides": """
-        def compute_class_weights(counts: Tensor):
-            return x if (counts < 0).any() else counts  # TPF301
-
-        def get_beta_schedule(times: Tensor):
-            return times[times > 0]  # TPF402
-
-        def _ensure_stft_setup(window: Tensor):
-            return window.max().item()  # TPF101
-        """,
     "a list is made of it, so how long it is has to be known": """
         class Table:
             def rows(self, x: Tensor):
@@ -93,21 +83,6 @@ SILENT = {
 
                 return forward_batch()
         """,
-    "layers that are made anew, and the device that is timed": """
-        def narrowed(layer: nn.Module, mask: Tensor):
-            rows = mask.nonzero()  # TPF401
-            made = nn.Linear(layer.in_features, len(rows))
-            made.weight.data = layer.weight[mask]  # TPF402
-            return made
-
-        def timed(x: Tensor, start, end):
-            for _ in range(9):
-                start.record()
-                y = x[x > 0]  # TPF402
-                end.record()
-                torch.cuda.synchronize()  # TPF106
-            return start.elapsed_time(end), y
-        """,
     "what is prepared of nothing that is given": """
         class Masked(nn.Module):
             def _prepare(self):
@@ -129,16 +104,6 @@ SILENT = {
         class Boxes:
             def equal(self, other: Tensor):
                 return set(self.rows.tolist()) == set(other.tolist())  # TPF102
-        """,
-    "what is dumped, and what initialises": """
-        class Engine:
-            def dump_gradients(self, x: Tensor):
-                for row in x:  # TPF201
-                    print(row.sum().item())  # TPF101
-
-        class XavierInit:
-            def __call__(self, x: Tensor):
-                return x[x > 0]  # TPF402
         """,
     "what is kept after the first call": """
         class Table(nn.Module):
@@ -179,17 +144,6 @@ SILENT = {
                 if start.done:
                     return best.sum().item()  # TPF101
             return score
-        """,
-    "what is drawn": """
-        import matplotlib.pyplot as plt
-
-        def curve(losses: Tensor):
-            for loss in losses:  # TPF201
-                plt.plot(loss.item())  # TPF101
-
-        def ranked(ranks: Tensor, plots):
-            table = [[int(r) for r in row] for row in ranks]  # TPF101, TPF201, TPF201
-            plots.plot_ranks(table)
         """,
     "gradients of an input are no training step": """
         def saliency(model, image):
@@ -306,14 +260,6 @@ SILENT = {
                     self.show(x.max().item())  # TPF101
                 return x
         """,
-    "arrays of the outputs of what some loop calls": """
-        class Model:
-            def predict(self, loader):
-                return [self._predict_batch(x) for x in loader]
-
-            def _predict_batch(self, x: Tensor):
-                return [y.cpu().numpy() for y in self.network(torch.sin(x)).split(3)]  # TPF102
-        """,
     "a number that processes tell each other, by whatever name": """
         def gathered(comm, x: Tensor, leads: bool):
             if leads:
@@ -322,6 +268,27 @@ SILENT = {
                 size = torch.zeros(1, device=x.device)
             comm.broadcast(size, src=0)
             return x.new_empty(size.item())  # TPF101
+        """,
+    "class weights and schedules, by their names": """
+        def compute_class_weights(counts: Tensor):
+            return x if (counts < 0).any() else counts  # TPF301
+
+        def get_beta_schedule(times: Tensor):
+            return times[times > 0]  # TPF402
+        """,
+    "waiting to time the device": """
+        def timed(x: Tensor, start, end):
+            for _ in range(9):
+                start.record()
+                y = x * x
+                end.record()
+                torch.cuda.synchronize()  # TPF106
+            return start.elapsed_time(end), y
+        """,
+    "what initialises, by its class's name": """
+        class XavierInit:
+            def __call__(self, x: Tensor):
+                return x[x > 0]  # TPF402
         """,
 }
 
@@ -494,6 +461,49 @@ REPORTED = {
             rows = torch.zeros(9, device=x.device)
             comm.broadcast(rows, src=0)
             return rows.max().item()  # TPF101
+        """,
+    "a helper that computes on a tensor, whatever its name says of set-up in the middle": """
+        def _ensure_stft_setup(window: Tensor):
+            return window.max().item()  # TPF101
+        """,
+    "layers made of a given one, and work that is timed in a loop": """
+        def narrowed(layer: nn.Module, mask: Tensor):
+            rows = mask.nonzero()  # TPF401
+            made = nn.Linear(layer.in_features, len(rows))
+            made.weight.data = layer.weight[mask]  # TPF402
+            return made
+
+        def timed(x: Tensor, start, end):
+            for _ in range(9):
+                start.record()
+                y = x[x > 0]  # TPF402
+                end.record()
+            torch.cuda.synchronize()
+            return start.elapsed_time(end), y
+        """,
+    "a loop over elements, where it is dumped or drawn": """
+        import matplotlib.pyplot as plt
+
+        class Engine:
+            def dump_gradients(self, x: Tensor):
+                for row in x:  # TPF201
+                    print(row.sum().item())  # TPF101
+
+        def curve(losses: Tensor):
+            for loss in losses:  # TPF201
+                plt.plot(loss.item())  # TPF101
+
+        def ranked(ranks: Tensor, plots):
+            table = [[int(r) for r in row] for row in ranks]  # TPF101, TPF201, TPF201
+            plots.plot_ranks(table)
+        """,
+    "copies of the outputs in what a loop over batches calls": """
+        class Model:
+            def predict(self, loader):
+                return [self._predict_batch(x) for x in loader]
+
+            def _predict_batch(self, x: Tensor):
+                return [y.cpu().numpy() for y in self.network(torch.sin(x)).split(3)]  # TPF102
         """,
 }
 

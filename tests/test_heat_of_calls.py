@@ -67,6 +67,13 @@ CALLED_HOT = {
         def train_step(n: int):
             return twice(n)
         """,
+    "from a step, whatever its name says": """
+        def save_all(n: int):
+            return torch.ones(n, device="cuda").sum().item()  # TPF101
+
+        def train_step(n: int):
+            save_all(n)
+        """,
 }
 
 
@@ -110,17 +117,6 @@ COLD = {
             for step in range(10):
                 x = x * limit
         """,
-    "called before the loop of a pipeline": """
-        class TextPipeline:
-            def __call__(self, x: Tensor, steps: int):
-                limit = self._limit(x)
-                for i in range(steps):
-                    x = x * limit
-                return x
-
-            def _limit(self, x: Tensor):
-                return x.max().item()
-        """,
     "called from a function of which only its tensors are known": """
         def read(n: int):
             return torch.ones(n, device="cuda").sum().item()
@@ -145,12 +141,16 @@ COLD = {
             if n < 0:
                 raise ValueError(read(n))
         """,
-    "a name that says otherwise": """
-        def save_all(n: int):
-            return torch.ones(n, device="cuda").sum().item()
+    "called before the loop of a pipeline that calls a model": """
+        class TextPipeline:
+            def __call__(self, x: Tensor, steps: int):
+                limit = self._limit(x)
+                for i in range(steps):
+                    x = self.model(x, i) * limit
+                return x
 
-        def train_step(n: int):
-            save_all(n)
+            def _limit(self, x: Tensor):
+                return x.max().item()
         """,
 }
 
@@ -204,6 +204,17 @@ STILL_HOT = {
             if depth:
                 return _limit(w, depth - 1)
             return w / w.max().item()  # TPF101
+        """,
+    "called before a loop that calls no model": """
+        class TextPipeline:
+            def __call__(self, x: Tensor, steps: int):
+                limit = self._limit(x)
+                for i in range(steps):
+                    x = x * limit
+                return x
+
+            def _limit(self, x: Tensor):
+                return x.max().item()  # TPF101
         """,
 }
 

@@ -29,15 +29,9 @@ ASKED_FOR = {
                 kept[name] = p.detach().cpu()  # TPF102
             return kept
         """,
-    "pieces of what is too large": """
+    "pieces of what is too large, in a comprehension": """
         def distances(x: Tensor, y: Tensor):
             return torch.cat([torch.cdist(part, y).cpu() for part in x.split(64)])  # TPF102
-
-        def rows(x: Tensor):
-            found = []
-            for i in range(0, len(x), 64):
-                found.append(x[i : i + 64].cpu())  # TPF102
-            return found
         """,
 }
 
@@ -122,6 +116,22 @@ REPEATED = {
                     print(p.cpu())  # TPF102
                 return x.max().item()  # TPF101
         """,
+    "pieces of what is too large, in a loop over the data": """
+        def rows(x: Tensor):
+            found = []
+            for i in range(0, len(x), 64):
+                found.append(x[i : i + 64].cpu())  # TPF102
+            return found
+        """,
+    "predictions that are collected, for each of several loaders": """
+        def predict_all(model: nn.Module, loader, loaders):
+            found = []
+            for x in loader:
+                found.append(torch.mul(x, model(x)).cpu())  # TPF102
+            for name in loaders:
+                torch.cuda.synchronize()  # TPF106
+            return found
+        """,
 }
 
 
@@ -157,15 +167,6 @@ SELDOM = {
                     sizes = sizes.tolist()  # TPF102
                 n = int(n.item()) if torch.is_tensor(n) else n  # TPF101
                 return x.split(sizes), n
-        """,
-    "predictions that are collected, for each of several loaders": """
-        def predict_all(model: nn.Module, loader, loaders):
-            found = []
-            for x in loader:
-                found.append(torch.mul(x, model(x)).cpu())  # TPF102
-            for name in loaders:
-                torch.cuda.synchronize()  # TPF106
-            return found
         """,
     "what only numpy can do, and a dataset's positions": """
         def unpacked(x: Tensor):

@@ -13,24 +13,6 @@ from linting import ALL, HOT, check, findings, in_package, program, table
 from flake8_torchperf.pipeline import lint
 
 SILENT = {
-    "one round for each file or each key": """
-        def main(paths):
-            for path in paths:
-                periodic = torch.load(path, map_location="cuda") > 0
-                if periodic.any():  # TPF301
-                    show(path, torch.unique(periodic))  # TPF404
-
-        def largest(names):
-            return {name: torch.ones(3, device="cuda").max().item() for name in names}  # TPF101
-        """,
-    "one round for each layer": """
-        class Model:
-            def shift(self):
-                weight = torch.rand(9, 9, device="cuda")
-                for i in range(self.channels):
-                    if torch.unique(weight[i]).numel() == 1:  # TPF404
-                        self.constant.append(i)
-        """,
     "once an epoch, beside the steps of it": """
         def train(model: nn.Module, loader, epochs):
             for epoch in range(epochs):
@@ -41,24 +23,10 @@ SILENT = {
                     total += loss.detach()
                 show(epoch, total.item())  # TPF101
         """,
-    "once an epoch, whose steps another function takes": """
-        def train(model: nn.Module, loader, last):
-            epoch, total = 0, torch.zeros((), device="cuda")
-            while epoch < last:
-                train_one_epoch(model, loader, total)
-                torch.distributed.barrier()  # TPF106
-                show(epoch, total.item())  # TPF101
-                epoch += 1
-        """,
     "fitted once": """
         class Analysis:
             def fit_base(self, x: Tensor, y: Tensor):
                 self.mean = x[y > 0].mean(0)  # TPF402
-        """,
-    "a warning": """
-        def warn_normalization(x: Tensor):
-            if x.min() < -1:  # TPF301
-                raise Warning("not normalised")
         """,
     "what is printed as a warning": """
         def solved(x: Tensor, tol: float):
@@ -84,17 +52,21 @@ SILENT = {
                 self.index = index
                 return self.made
         """,
-    "sizes that processes tell each other, looked at one after the other": """
-        import torch.distributed as dist
+    "once an epoch, whose steps another function of the module takes": """
+        def train(model: nn.Module, loader, last, optimizer):
+            epoch, total = 0, torch.zeros((), device="cuda")
+            while epoch < last:
+                train_one_epoch(model, loader, optimizer, total)
+                torch.distributed.barrier()  # TPF106
+                show(epoch, total.item())  # TPF101
+                epoch += 1
 
-        def sliced(x: Tensor, world: int):
-            size = torch.tensor(x.shape, device=x.device)
-            sizes = [torch.zeros_like(size) for _ in range(world)]
-            dist.all_gather(sizes, size)
-            parts = []
-            for rank, one in enumerate(sizes):
-                parts.append([slice(int(n)) for n in one])  # TPF101, TPF201
-            return parts
+        def train_one_epoch(model, loader, optimizer, total):
+            for x in loader:
+                loss = model(x).sum()
+                loss.backward()
+                optimizer.step()
+                total += loss.detach()
         """,
 }
 
@@ -189,6 +161,50 @@ REPORTED = {
         @register_advantage("mean")
         def mean(rewards: Tensor):
             return rewards[rewards > 0].mean()  # TPF402
+        """,
+    "one round for each file or each key": """
+        def main(paths):
+            for path in paths:
+                periodic = torch.load(path, map_location="cuda") > 0
+                if periodic.any():  # TPF301
+                    show(path, torch.unique(periodic))  # TPF404
+
+        def largest(names):
+            return {name: torch.ones(3, device="cuda").max().item() for name in names}  # TPF101
+        """,
+    "one round for each layer": """
+        class Model:
+            def shift(self):
+                weight = torch.rand(9, 9, device="cuda")
+                for i in range(self.channels):
+                    if torch.unique(weight[i]).numel() == 1:  # TPF404
+                        self.constant.append(i)
+        """,
+    "a loop of which the steps are taken elsewhere": """
+        def train(model: nn.Module, loader, last):
+            epoch, total = 0, torch.zeros((), device="cuda")
+            while epoch < last:
+                train_one_epoch(model, loader, total)
+                torch.distributed.barrier()  # TPF106
+                show(epoch, total.item())  # TPF101
+                epoch += 1
+        """,
+    "a check, whatever its function is called": """
+        def warn_normalization(x: Tensor):
+            if x.min() < -1:  # TPF301
+                raise Warning("not normalised")
+        """,
+    "a loop over the elements of sizes that processes tell each other": """
+        import torch.distributed as dist
+
+        def sliced(x: Tensor, world: int):
+            size = torch.tensor(x.shape, device=x.device)
+            sizes = [torch.zeros_like(size) for _ in range(world)]
+            dist.all_gather(sizes, size)
+            parts = []
+            for rank, one in enumerate(sizes):
+                parts.append([slice(int(n)) for n in one])  # TPF101
+            return parts
         """,
 }
 

@@ -14,19 +14,6 @@ from linting import ALL, HOT, check, findings, program, table
 from flake8_torchperf.pipeline import lint
 
 WANTED = {
-    "the name says that the result is on the host": """
-        def mask_to_list(x: Tensor):
-            return x.tolist()  # TPF102
-
-        def pack_to_cpu(x: Tensor):
-            return x.cpu()  # TPF102
-
-        def _tensor_to_half_val(x: Tensor):
-            return [v * 2 for v in x.flatten().tolist()]  # TPF102
-
-        def _amp_update_scale_cpu_(x: Tensor):
-            return x.item()  # TPF101
-        """,
     "objects are gathered as bytes": """
         def _tensor_to_object(x: Tensor):
             return x.cpu().numpy().tobytes()  # TPF102
@@ -75,12 +62,6 @@ WANTED = {
                 costs = costs.view(3, -1).cpu()  # TPF102
                 return [linear_sum_assignment(c) for c in costs.split(4)]
         """,
-    "a cost for another library": """
-        def fit(depth: Tensor):
-            def cost(param: np.ndarray, depth: Tensor) -> float:
-                return (depth - param[0]).abs().mean().item()  # TPF101
-            return minimize(cost)
-        """,
     "a device that lacks something": """
         def step(x: Tensor):
             if x.device.type == "mps":
@@ -101,6 +82,16 @@ WANTED = {
     "an array is what it returns": """
         def decode(x: Tensor) -> list[np.ndarray]:
             return [row.cpu().numpy() for row in x.split(1)]  # TPF102
+        """,
+    "the name says that the result is on the host": """
+        def mask_to_list(x: Tensor):
+            return x.tolist()  # TPF102
+
+        def pack_to_cpu(x: Tensor):
+            return x.cpu()  # TPF102
+
+        def _tensor_to_half_val(x: Tensor):
+            return [v * 2 for v in x.flatten().tolist()]  # TPF102
         """,
 }
 
@@ -136,61 +127,6 @@ ONCE = {
                     self.cache[x.shape] = x.max().item()  # TPF101
                 return x
         """,
-    "text for a person": """
-        def stopping(current: Tensor, limit: float):
-            reason = f"the metric {current} passed {limit}"  # TPF104
-            return reason
-
-        def improvement_message(current: Tensor):
-            return f"now {current}"  # TPF104
-        """,
-    "before the loop over steps": """
-        class TextPipeline:
-            def __call__(self, x: Tensor, steps: int):
-                mask = self.encode_prompt(x)
-                for i in range(steps):
-                    x = x * mask
-                return x
-
-            def encode_prompt(self, x: Tensor):
-                rows = [r[r > 0] for r in self._split(x)]  # TPF402
-                if x.any():  # TPF301
-                    return rows
-
-            def _split(self, x: Tensor):
-                return x.split(x.sum(1).tolist())  # TPF102
-        """,
-    "a pipeline's loop over its inputs": """
-        class TextPipeline:
-            def __call__(self, images: list[Tensor], timesteps: list[int]):
-                for image in images:
-                    print(image)  # TPF104
-                ready = [i.cpu() for i in images]  # TPF102
-                for t in timesteps:
-                    images = [i * t for i in images]
-                return images
-        """,
-    "before tokens are generated": """
-        class Model:
-            def generate(self, x: Tensor):
-                limit = self.longest(x)
-                if x.isnan().any():  # TPF301
-                    return x
-                for i in range(limit):
-                    x = x + 1
-                return x
-
-            def longest(self, x: Tensor):
-                return x.sum(1).max().item()  # TPF101
-        """,
-    "in a loop of a helper that only set-up code calls": """
-        class Model:
-            def __init__(self, weights):
-                self.limits = self._limits(weights)
-
-            def _limits(self, weights):
-                return [w.detach().max().item() for w in weights]  # TPF101
-        """,
     "to start the device up": """
         def warm():
             for i in range(torch.cuda.device_count()):
@@ -207,11 +143,6 @@ ONCE = {
                     x = x / x.max().item()  # TPF101
                 return x
         """,
-    "a test's": """
-        def run(x: Tensor, y: Tensor):
-            for i in range(3):
-                torch.testing.assert_close(x.cpu(), y)  # TPF102
-        """,
     "nested in what is cold": """
         def _create_cpu_state_dict(model):
             def moved(x: Tensor):
@@ -222,6 +153,27 @@ ONCE = {
             def copied(x: Tensor):
                 return x.cpu()  # TPF102
             return model._apply(copied)
+        """,
+    "text for a person, by the function's name": """
+        def improvement_message(current: Tensor):
+            return f"now {current}"  # TPF104
+        """,
+    "copies of a comprehension, which can't be collected any later": """
+        class TextPipeline:
+            def __call__(self, images: list[Tensor], timesteps: list[int]):
+                ready = [i.cpu() for i in images]  # TPF102
+                for t in timesteps:
+                    images = [i * t for i in images]
+                return images
+        """,
+    "in a loop of a helper that only a module's constructor calls": """
+        class Model(nn.Module):
+            def __init__(self, weights):
+                super().__init__()
+                self.limits = self._limits(weights)
+
+            def _limits(self, weights):
+                return [w.detach().max().item() for w in weights]  # TPF101
         """,
 }
 
@@ -338,6 +290,70 @@ STILL = {
             def hook(x: Tensor):
                 return x.item() > limit  # TPF101
             return hook
+        """,
+    "a function of the host, by a word inside its name": """
+        def _amp_update_scale_cpu_(x: Tensor):
+            return x.item()  # TPF101
+        """,
+    "a cost for another library": """
+        def fit(depth: Tensor):
+            def cost(param: np.ndarray, depth: Tensor) -> float:
+                return (depth - param[0]).abs().mean().item()  # TPF101
+            return minimize(cost)
+        """,
+    "text, whatever the variable is called": """
+        def stopping(current: Tensor, limit: float):
+            reason = f"the metric {current} passed {limit}"  # TPF104
+            return reason
+        """,
+    "what is called before a loop that calls no model and takes no step": """
+        class TextPipeline:
+            def __call__(self, x: Tensor, steps: int):
+                mask = self.encode_prompt(x)
+                for i in range(steps):
+                    x = x * mask
+                return x
+
+            def encode_prompt(self, x: Tensor):
+                rows = [r[r > 0] for r in self._split(x)]  # TPF402
+                if x.any():  # TPF301
+                    return rows
+
+            def _split(self, x: Tensor):
+                return x.split(x.sum(1).tolist())
+        """,
+    "a pipeline's loop over its inputs": """
+        class TextPipeline:
+            def __call__(self, images: list[Tensor]):
+                for image in images:
+                    print(image)  # TPF104
+                return images
+        """,
+    "before a loop in which no model is called": """
+        class Model:
+            def generate(self, x: Tensor):
+                limit = self.longest(x)
+                if x.isnan().any():  # TPF301
+                    return x
+                for i in range(limit):
+                    x = x + 1
+                return x
+
+            def longest(self, x: Tensor):
+                return x.sum(1).max().item()  # TPF101
+        """,
+    "in a loop of a helper that an object's constructor calls, which a step may make": """
+        class Model:
+            def __init__(self, weights):
+                self.limits = self._limits(weights)
+
+            def _limits(self, weights):
+                return [w.detach().max().item() for w in weights]  # TPF101
+        """,
+    "a comparison of two tensors outside a file of tests": """
+        def run(x: Tensor, y: Tensor):
+            for i in range(3):
+                torch.testing.assert_close(x.cpu(), y)  # TPF102
         """,
 }
 
@@ -470,29 +486,48 @@ def test_what_is_no_read(code: str) -> None:
 
 PLACES = {
     "gradcheck.py": "checks gradients in tests",
-    "model_report/detector.py": "tells people",
     "distributed/checkpoint/planner.py": "writes to disk",
     "image_processing_clip.py": "prepares data",
     "convert_weights.py": "runs once",
     "_export/example.py": "is exported",
     "deprecated/old.py": "is left as it is",
 }
+HELPER = program("def scaled(x: Tensor):\n    return x.item()\n")
+STEP = program(
+    "class Net(nn.Module):\n    def forward(self, x: Tensor):\n        return x.item()\n"
+)
+
+
+def written(folder: Path, name: str, code: str) -> str:
+    """The path of a module with this code, in packages all the way."""
+    file = folder / name
+    above = file.parent
+    above.mkdir(parents=True, exist_ok=True)
+    while above != folder:
+        (above / "__init__.py").touch()
+        above = above.parent
+    file.write_text(code)
+    return str(file)
 
 
 @pytest.mark.parametrize("name", PLACES)
 def test_places_that_are_cold(name: str, tmp_path: Path) -> None:
-    file = tmp_path / name
-    folder = file.parent
-    folder.mkdir(parents=True, exist_ok=True)
-    while folder != tmp_path:
-        (folder / "__init__.py").touch()
-        folder = folder.parent
-    code = program("def forward(x: Tensor):\n    return x.item()\n")
-    file.write_text(code)
-    assert lint(code, str(file), HOT) == []
-    assert [f.code for f in lint(code, str(file), ALL)] == ["TPF101"]
+    file = written(tmp_path, name, HELPER)
+    assert lint(HELPER, file, HOT) == []
+    assert [f.code for f in lint(HELPER, file, ALL)] == ["TPF101"]
     other = tmp_path / "model.py"
-    assert [f.code for f in lint(code, str(other), HOT)] == ["TPF101"]
+    assert [f.code for f in lint(HELPER, str(other), HOT)] == ["TPF101"]
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_a_step_is_hot_wherever_it_stands(name: str, tmp_path: Path) -> None:
+    file = written(tmp_path, name, STEP)
+    assert [f.code for f in lint(STEP, file, HOT)] == ["TPF101"]
+
+
+def test_a_place_of_which_no_convention_speaks(tmp_path: Path) -> None:
+    file = written(tmp_path, "model_report/detector.py", HELPER)
+    assert [f.code for f in lint(HELPER, file, HOT)] == ["TPF101"]
 
 
 def test_a_folder_of_scripts_is_called_anything(tmp_path: Path) -> None:

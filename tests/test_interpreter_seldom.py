@@ -90,16 +90,6 @@ SELDOM = {
             def _stops(self, current: Tensor):
                 return current.isfinite().item()  # TPF101
         """,
-    "waiting that an option asks for": """
-        class Engine:
-            def eval_step(self, args):
-                if args.empty_unused_memory_level >= 1:
-                    torch.cuda.empty_cache()  # TPF106
-                if self.synchronize:
-                    torch.cuda.synchronize()  # TPF106
-                if args.sync_every_step == 1:
-                    torch.cuda.synchronize()  # TPF106
-        """,
     "a check that a caller asks for": """
         def clip(x: Tensor, check_rows: bool = False):
             if check_rows:
@@ -114,13 +104,6 @@ SELDOM = {
         def _unique(x: Tensor):
             return torch.unique(x)  # TPF404
         """,
-    "to calibrate": """
-        def _perform_calibration_step(x: Tensor):
-            return x.mean().item()  # TPF101
-
-        def torch_default_data_collator(features: list[Tensor]):
-            return [f.item() for f in features]  # TPF101
-        """,
     "solved beside what is on the host": """
         def matrix(values, n: int, x: Tensor):
             q = torch.randn((n, n))
@@ -131,6 +114,16 @@ SELDOM = {
             for row in rows:
                 print(np.median(row), np.asarray(row).sum(), np.array(rows))  # TPF102, TPF102, TPF102
             return x.detach().numpy()  # TPF102
+        """,
+    "waiting that an option asks for": """
+        class Engine:
+            def eval_step(self, args):
+                if self.synchronize:
+                    torch.cuda.synchronize()  # TPF106
+        """,
+    "to collate": """
+        def torch_default_data_collator(features: list[Tensor]):
+            return [f.item() for f in features]  # TPF101
         """,
 }
 
@@ -187,7 +180,7 @@ HOT_ALL_THE_SAME = {
             if limit and x.isinf().any():  # TPF301
                 raise RuntimeError("infinite")
             if scaled:
-                x = x / x.max().item()  # TPF101
+                x = x / x.max().item()
             if scaled and x.min() < 0:  # TPF301
                 x = x.abs()
             return x
@@ -220,6 +213,18 @@ HOT_ALL_THE_SAME = {
             for x in xs:
                 y = x.cuda()
                 show(y.numpy(), np.asarray(y), x.numpy(force=True), x.cpu().numpy())  # TPF102, TPF102, TPF102, TPF102
+        """,
+    "waiting where a number is compared": """
+        class Engine:
+            def eval_step(self, args):
+                if args.empty_unused_memory_level >= 1:
+                    torch.cuda.empty_cache()  # TPF106
+                if args.sync_every_step == 1:
+                    torch.cuda.synchronize()  # TPF106
+        """,
+    "a step, whatever it is a step of": """
+        def _perform_calibration_step(x: Tensor):
+            return x.mean().item()  # TPF101
         """,
 }
 
@@ -263,20 +268,15 @@ def test_what_is_combined_with_rows_on_the_host_is_there_too() -> None:
     )
 
 
-def test_folders_between_packages(tmp_path: Path) -> None:
-    code = program("def forward(x: Tensor):\n    return x.item()\n")
-    for name in ("tools/testing/helpers/basic.py", "tools/testing/helpers/influence/common.py"):
-        file = tmp_path / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(code)
-    (tmp_path / "tools/testing/helpers/influence/__init__.py").touch()
-    for file in tmp_path.rglob("*.py"):
-        if file.stat().st_size:
-            assert [f.code for f in lint(code, str(file), HOT)] == ["TPF101"]
-    (tmp_path / "tools" / "__init__.py").touch()
-    for file in tmp_path.rglob("*.py"):
-        if file.stat().st_size:
-            assert lint(code, str(file), HOT) == []
+def test_a_folder_that_is_no_package_says_nothing(tmp_path: Path) -> None:
+    code = program("def scaled(x: Tensor):\n    return x.item()\n")
+    file = tmp_path / "tools" / "testing" / "helpers" / "basic.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(code)
+    assert [f.code for f in lint(code, str(file), HOT)] == ["TPF101"]
+    for folder in file.parents[:3]:
+        (folder / "__init__.py").touch()
+    assert lint(code, str(file), HOT) == []
 
 
 def test_a_private_module_calls_all_that_it_defines(tmp_path: Path) -> None:
@@ -295,14 +295,12 @@ def test_a_private_module_calls_all_that_it_defines(tmp_path: Path) -> None:
     assert [f.code for f in lint(code, str(tmp_path / "equalize.py"), HOT)] == ["TPF101"]
 
 
-@pytest.mark.parametrize(
-    "name", ["loader/utils.py", "nn/prune.py", "data_loader.py", "sampler/utils.py"]
-)
+@pytest.mark.parametrize("name", ["loader/utils.py", "data_loader.py", "sampler/utils.py"])
 def test_places_that_are_no_part_of_a_step(name: str, tmp_path: Path) -> None:
     file = tmp_path / name
     file.parent.mkdir(parents=True, exist_ok=True)
     (file.parent / "__init__.py").touch()
-    code = program("def forward(x: Tensor):\n    return x.item()\n")
+    code = program("def scaled(x: Tensor):\n    return x.item()\n")
     file.write_text(code)
     assert lint(code, str(file), HOT) == []
     assert [f.code for f in lint(code, str(file), ALL)] == ["TPF101"]

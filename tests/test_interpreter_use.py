@@ -387,7 +387,14 @@ def test_paths_and_ranks(code):
         """,
     "in a loop as well, but there they can be collected": """
         def f(xs: list[torch.Tensor]):
-            return [ndimage.spread(x.cpu().numpy()) for x in xs]  # TPF102
+            found = []
+            for x in xs:
+                found.append(ndimage.spread(x.cpu().numpy()))  # TPF102
+            return found
+        """,
+    "in a comprehension, which makes what is asked for": """
+        def f(xs: list[torch.Tensor]):
+            return [ndimage.spread(x.cpu().numpy()) for x in xs]
         """,
     "the caller asks for the copy": """
         def step(x: torch.Tensor, to_cpu, cpu_offload):

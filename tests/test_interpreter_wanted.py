@@ -6,11 +6,7 @@ which are hot, are reported in both.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from linting import ALL, HOT, check, findings, program, table
-
-from flake8_torchperf.pipeline import lint
 
 
 def silent_by_default(code: str) -> None:
@@ -155,6 +151,12 @@ ASKED = {
             y = np.quantile(x.detach().cpu().numpy(), q)  # TPF102
             return torch.as_tensor(y, device=x.device)
         """,
+    "checks that an option asks for, by its name": """
+        def loss_func(x: Tensor, args):
+            if args.validate_structure:
+                return x[x > 0]  # TPF402
+            return x
+        """,
 }
 
 
@@ -224,14 +226,6 @@ NOT_ASKED = {
             model = model @ x
             return model[torch.isfinite(model)]  # TPF402
         """,
-    "checks without an option, and options that ask for nothing": """
-        def loss_func(x: Tensor, args):
-            if args.normalise:
-                assert not x.isnan()  # TPF303
-            if args.validate_structure:
-                return x[x > 0]  # TPF402
-            return x
-        """,
     "what is counted on the device": """
         import torch.distributed as dist
 
@@ -257,6 +251,12 @@ NOT_ASKED = {
 
         def decoded(x: Tensor, words) -> list[str]:
             return ["".join(words[k] for k in row.tolist()) for row in x]  # TPF102, TPF201
+        """,
+    "checks that no option asks for": """
+        def loss_func(x: Tensor, args):
+            if args.normalise:
+                assert not x.isnan()  # TPF303
+            return x
         """,
 }
 
@@ -285,33 +285,24 @@ ONCE = {
             def compute(self):
                 return [float(s) for s in self.sums]  # TPF101
         """,
-    "a check that a person runs": """
-        class Net(nn.Module):
-            def check_equivariance(self):
-                x = torch.randn(3, device="cuda")
-                for group in self.groups:
-                    assert torch.allclose(self(x), group(x).abs())  # TPF105
-        """,
-    "what becomes a dict or a data set, and first values": """
+    "what becomes a dict": """
         class Hypothesis:
             score: Tensor
             scores: dict[str, Tensor]
 
             def asdict(self):
                 return {k: float(v) for k, v in self.scores.items()}  # TPF101
-
-            def to_lerobot_dataset(self):
-                return [float(v) for v in self.scores.values()]  # TPF101
         """,
-    "a program before its loop over steps": """
+    "a loop that is written out": """
         def main():
             model = nn.Linear(3, 3).cuda()
             energies = {k: model.weight[k].sum().item() for k in (1, 2, 3)}  # TPF101
             run(model, energies)
-
-        def run(model: nn.Linear, energies):
-            energies = {k: model.weight[k].sum().item() for k in energies}  # TPF101
-            return energies
+        """,
+    "a metric's value, which is asked for after all batches": """
+        class MeanMetric(Metric):
+            def compute(self, sums: list[Tensor]):
+                return [float(s) for s in sums]  # TPF101
         """,
 }
 
@@ -337,11 +328,6 @@ OFTEN = {
                 return x / x.max().item()  # TPF101
             return scale
         """,
-    "a metric's value of a batch": """
-        class MeanMetric(Metric):
-            def compute(self, sums: list[Tensor]):
-                return [float(s) for s in sums]  # TPF101
-        """,
     "a check that a step calls": """
         class Net(nn.Module):
             def check_rows(self, rows):
@@ -365,21 +351,28 @@ OFTEN = {
                 for row in range(9):
                     print(name, float(model.weight[row].sum()))  # TPF101
         """,
+    "a loop that calls the module": """
+        class Net(nn.Module):
+            def check_equivariance(self):
+                x = torch.randn(3, device="cuda")
+                for group in self.groups:
+                    assert torch.allclose(self(x), group(x).abs())  # TPF105
+        """,
+    "a loop over what is kept": """
+        class Hypothesis:
+            scores: dict[str, Tensor]
+
+            def to_lerobot_dataset(self):
+                return [float(v) for v in self.scores.values()]  # TPF101
+        """,
+    "a loop in what a program calls": """
+        def run(model: nn.Linear, energies):
+            energies = {k: model.weight[k].sum().item() for k in energies}  # TPF101
+            return energies
+        """,
 }
 
 
 @table(OFTEN)
 def test_loops_of_what_runs_often(code: str) -> None:
     check(code, HOT)
-
-
-def test_testers_and_converters_are_no_part_of_a_step(tmp_path: Path) -> None:
-    code = program("def forward(x: Tensor):\n    return x.item()\n")
-    for place in ("testers/knn.py", "tools/model_converters/swin.py"):
-        file = tmp_path / "package" / place
-        file.parent.mkdir(parents=True, exist_ok=True)
-        for folder in (tmp_path / "package", file.parent):
-            (folder / "__init__.py").touch()
-        file.write_text(code)
-        assert lint(code, str(file), HOT) == []
-        assert [f.code for f in lint(code, str(file), ALL)] == ["TPF101"]

@@ -171,9 +171,9 @@ GRADIENT_NORMS = {
                 return float(ys[0])
             return float(xs[0])  # TPF101
         """,
-    "told for a log it is seldom": """
+    "for a log as well": """
         def log_grad_norm(parameters):
-            return torch.tensor([1.0], device=parameters[0].grad.device)
+            return torch.tensor([1.0], device=parameters[0].grad.device)  # TPF502
         """,
 }
 
