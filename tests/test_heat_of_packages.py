@@ -65,8 +65,9 @@ SILENT: dict[str, dict[str, str]] = {
         "files.py": """
             from pkg import ops
 
-            def load_weights(path):
-                return ops.resample(torch.load(path))
+            class Store(nn.Module):
+                def load_state_dict(self, state):
+                    return ops.resample(state["x"] / torch.ones(3, device="cuda"))
             """,
     },
     "by way of another function, re-exported, under another name": {
@@ -84,18 +85,6 @@ SILENT: dict[str, dict[str, str]] = {
             class Net(nn.Module):
                 def reset_parameters(self):
                     self.weight = halve(self.weight)
-            """,
-    },
-    "a method that only a checkpoint's code calls, in a loop": {
-        "layer.py": """
-            class Layer(nn.Module):
-                def delta(self, a: Tensor, b: Tensor):
-                    return torch.linalg.solve(a, b)  # TPF404
-            """,
-        "files.py": """
-            def save_merged(layers, a, b):
-                for layer in layers:
-                    layer.weight += layer.delta(a, b)
             """,
     },
     "on the first call alone": {
@@ -500,6 +489,46 @@ LOUD: dict[str, dict[str, str]] = {
             class Net(nn.Module):
                 def forward(self, x: Tensor):
                     return x / export_limits(x)
+            """,
+    },
+    "a method that a function calls in a loop which a convention calls cold": {
+        "layer.py": """
+            class Layer(nn.Module):
+                def delta(self, a: Tensor, b: Tensor):
+                    return torch.linalg.solve(a, b)  # TPF404
+            """,
+        "files.py": """
+            def save_merged(layers, a, b):
+                for layer in layers:
+                    layer.weight += layer.delta(a, b)
+            """,
+    },
+    "called by a function that a convention calls cold, which says nothing of what it calls": {
+        "ops.py": RESAMPLE,
+        "files.py": """
+            from pkg import ops
+
+            def load_weights(path):
+                return ops.resample(torch.load(path))
+            """,
+    },
+    "of which nothing else is known, called from a step through another module": {
+        "ops.py": """
+            def read(n: int):
+                return torch.ones(n, device="cuda").sum().item()  # TPF101
+            """,
+        "middle.py": """
+            from .ops import read
+
+            def through(x: Tensor):
+                return x / read(3)
+            """,
+        "net.py": """
+            from pkg.middle import through
+
+            class Net(nn.Module):
+                def forward(self, x: Tensor):
+                    return through(x)
             """,
     },
 }
