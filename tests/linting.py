@@ -85,6 +85,19 @@ def check(
         pytest.fail(f"wanted {wanted}, found\n{rows}\nin\n{numbered}", pytrace=False)
 
 
+def places(source: str, options: Options) -> set[tuple[int, str]]:
+    """Lines and codes of the findings, those told by another read in a row included."""
+    found = lint(source, "model.py", options)
+    return {(f.line, f.code) for f in found}.union(*(f.also for f in found))
+
+
+def check_pair(code: str, options: Options = HOT) -> None:
+    """Assert that exactly the commented lines are reported, and that more is found in all."""
+    check(code, options)
+    source = program(code)
+    assert places(source, options) < places(source, ALL)
+
+
 def table(cases: Mapping[str, str]) -> pytest.MarkDecorator:
     """Parametrise a test over a table of programs, named by what each shows."""
     return pytest.mark.parametrize("code", list(cases.values()), ids=list(cases))
