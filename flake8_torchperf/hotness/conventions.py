@@ -30,9 +30,6 @@ EFFECTS = {
     "cold-outside-loops": ("function", "class", "module", "package"),
     "hot": ("function", "class"),
     "branch-cold": ("flag",),
-    "done-flag": ("flag",),
-    "step-counter": ("flag",),
-    "waits-wanted": ("flag",),
     "on-host": ("variable",),
     "warning": ("call",),
 }

@@ -83,7 +83,7 @@ def own_heat(
     if takes_training_step(info):
         return Heat(Level.STEP, Cause.TRAINING_STEP, info.name, around=Level.STEP)
     if holds_steps(info, own_model=root is not Cause.STEP_ROOT):
-        return Heat(Level.COLD, Cause.OUTSIDE_STEPS, info.name)
+        return Heat(Level.COLD, Cause.OUTSIDE_STEPS, info.name, loops=False)
     if root is Cause.STEP_ROOT and not is_test_file(info.module):
         return Heat(Level.STEP, root, info.name, around=Level.STEP)
     if root is not None:

@@ -113,6 +113,21 @@ def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
     return bool(called) and any(_runs_model(loop, called) for loop in loops)
 
 
+def step_loops(info: FunctionInfo) -> frozenset[int]:
+    """The loops of a function, by identity, whose rounds take steps, run a model or yield batches."""
+    called = _models_called(info)
+    return frozenset(
+        id(loop)
+        for loop in info.nodes.of_any(*STATEMENTS)
+        if takes_step(loop) or _yields(loop) or any(id(n) in called for n in _direct(loop))
+    )
+
+
+def _yields(loop: ast.AST) -> bool:
+    """Does each round hand something to whoever asks a generator for the next batch?"""
+    return any(isinstance(node, ast.Yield) for node in _direct(loop))
+
+
 @once
 def _in_loops(function: ast.AST) -> frozenset[int]:
     """The nodes of a function, by identity, that stand in a loop."""

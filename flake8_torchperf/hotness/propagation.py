@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.hotness.functions import SET_UP
+from flake8_torchperf.hotness.loop_kinds import step_loops
 from flake8_torchperf.hotness.model import Cause, Heat, Level
 from flake8_torchperf.hotness.reachability import Every, Some
 
@@ -65,8 +66,7 @@ class CalledHeats:
             (self._seldom, Cause.SELDOM_CALLS),
         ):
             if question.of(info):
-                loops = cause is Cause.BEFORE_STEPS or heat.cause is Cause.OUTSIDE_STEPS
-                return Heat(Level.COLD, cause, info.name, loops=loops)
+                return Heat(Level.COLD, cause, info.name, loops=False)
         return heat
 
     def repeats(self, site: CallSite) -> bool:
@@ -102,8 +102,10 @@ class CalledHeats:
             return False
         if site.steps or own.level is Level.STEP:
             return True
+        if own.cause is not Cause.OUTSIDE_STEPS:
+            return None
         # What stands beside the loop over steps runs once for all of them.
-        return False if own.cause is Cause.OUTSIDE_STEPS and not self.repeats(site) else None
+        return not step_loops(site.caller).isdisjoint(map(id, site.loops))
 
     def makes_hot(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """Is it a call from a loop or from a function that runs every step?
@@ -160,7 +162,7 @@ class CalledHeats:
             return not site.loops and private
         own = self._own(caller)
         if own.cause is Cause.OUTSIDE_STEPS:
-            return not self.repeats(site)
+            return not self.in_steps(info, site)
         if own.level is Level.STEP or self.repeats(site):
             return False
         return False if own.cause in SET_UP else None

@@ -119,11 +119,15 @@ def hands_to_tracer(decorator: str) -> bool:
 
 
 def is_test(info: FunctionInfo) -> bool:
-    """Does pytest or unittest run it: ``test_*`` in a file of tests, a fixture, a test's class?"""
+    """Does pytest or unittest run it: ``test_*`` in a file of tests, a fixture, a test's class?
+
+    Or does its module take part in tests, by what it imports?
+    """
     if not is_test_file(info.module):
         return False
     return (
-        info.name.startswith("test")
+        imports_tests(info.module)
+        or info.name.startswith("test")
         or any(one.rpartition(".")[2] == "fixture" for one in info.decorators)
         or (info.owner is not None and is_test_class(info.owner))
     )
@@ -137,6 +141,17 @@ def is_test_class(owner: ClassInfo) -> bool:
 
 
 def is_test_file(module: ModuleMap) -> bool:
-    """Does pytest collect the file by its name?"""
+    """Does pytest collect the file by its name, or does it import what tests are made with?"""
+    if imports_tests(module):
+        return True
     name = module.name.rpartition(".")[2] if module.path is None else module.path.stem
     return name.startswith("test_") or name.endswith("_test") or name == "conftest"
+
+
+def imports_tests(module: ModuleMap) -> bool:
+    """Does a module import pytest, unittest or torch's own tools for tests?"""
+    return any(
+        target.partition(".")[0] in ("pytest", "unittest")
+        or target.startswith("torch.testing._internal")
+        for target in module.imports.values()
+    )

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.hotness.first_call import returns_kept
+from flake8_torchperf.hotness.loop_kinds import STEPPING
 from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.interpret.environment import outcome
 from flake8_torchperf.interpret.parameters import literal_default
@@ -14,7 +15,7 @@ from flake8_torchperf.interpret.values import UNKNOWN, NoneValue, Told, Union
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.suspects.guards import guarded, leaves
 from flake8_torchperf.suspects.spelling import dotted_name
-from flake8_torchperf.suspects.walk import round_counters, walk
+from flake8_torchperf.suspects.walk import walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -61,8 +62,6 @@ GIVEN_AWAY = "given-away"
 # The trait of what fails with a tensor on a device, so that it is given those of the host alone:
 # torch/csrc/utils/tensor_numpy.cpp, "Use Tensor.cpu() to copy the tensor to host memory first".
 HOST_ONLY = "host-only"
-# The trait of the branch in which a caller asks to wait.
-WAITING_ASKED = "waiting-asked"
 # The trait of a branch that a tensor's value decides: when it begins, nothing is queued any more.
 WAITED_FOR = "waited-for"
 # The trait of the branch that only a traced or compiled run takes.
@@ -115,7 +114,6 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
     if len(test.ops) > 1:
         return None
     left, operator, right = test.left, test.ops[0], test.comparators[0]
-    number = isinstance(right, ast.Constant) and isinstance(right.value, int)
     match left:
         case ast.Name(id=name) if isinstance(operator, ast.Is) and is_none(right):
             if always_given(name, ctx):
@@ -131,10 +129,6 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
                 return Guard(Cause.SOME_STEPS, False)
     if not isinstance(operator, ast.Eq):
         return None
-    if _counted(left, ctx):
-        return Guard(Cause.ONE_ROUND, True)
-    if number and _names_step(left, ctx):
-        return Guard(Cause.ONE_STEP, True)
     match right:
         case ast.Constant(value=str(form)) if form != "cpu":
             return _by_convention(form, ctx)
@@ -156,9 +150,7 @@ def _by_convention(flag: str, ctx: Context) -> Guard | None:
         return None
     if row.effect == "branch-cold":
         return Guard(Cause.CONVENTION, True, row.id)
-    if row.effect == "done-flag":
-        return Guard(Cause.CONVENTION, False, row.id)
-    return Guard(Cause.WAITING_ASKED, True, row.id) if row.effect == "waits-wanted" else None
+    return None
 
 
 def _told(name: str, env: Env, ctx: Context) -> Guard | None:
@@ -184,18 +176,6 @@ def _off(name: str, ctx: Context) -> bool:
     """Is it a parameter that is False unless a caller turns it on?"""
     default = None if ctx.node is None else literal_default(name, ctx.node)
     return default is not None and default.value is False
-
-
-def _names_step(node: ast.expr, ctx: Context) -> bool:
-    """``self.istep``, ``step_idx``, ``state["step"]``: what counts the steps done so far."""
-    match node:
-        case ast.Subscript(slice=ast.Constant(value=str(name))):
-            pass
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            pass
-        case _:
-            return False
-    return ctx.machine.conventions.says("flag", name, "step-counter")
 
 
 def _on_host(test: ast.expr) -> Guard | None:
@@ -243,14 +223,6 @@ def _joint_guard(operator: ast.boolop, guards: Sequence[Guard | None]) -> Guard 
             (one for one in guards if one is not None and one.cause is not Cause.TRACING), None
         )
     return next((one for one in guards if one is not None and one.holds == decisive), None)
-
-
-def _counted(node: ast.expr, ctx: Context) -> bool:
-    """``i`` or ``i + 1``, with ``i`` counting the rounds of an enclosing loop."""
-    match node:
-        case ast.BinOp(left=ast.Name(id=name), right=ast.Constant(value=int())) | ast.Name(id=name):
-            return any(name in round_counters(place.node) for place in ctx.loops)
-    return False
 
 
 def _counts_steps(every: ast.BinOp) -> bool:
@@ -304,8 +276,10 @@ def branch_context(
             place = ctx.demote(guard.cause).mark("compiling-guard")
             return place.mark(TRACED) if guard.holds == holds else place
         if guard.holds == holds:
-            if guard.cause in MARKING:
-                return ctx.mark(MARKING[guard.cause])
+            if guard.cause is Cause.FALLBACK:
+                return ctx.mark(FALLBACK)
+            if guard.cause is Cause.SOME_STEPS and body and _takes_step(body):
+                return ctx  # gradients are accumulated in the others
             return ctx.demote(guard.cause, guard.row)
     if body is not None and ends_in_raise(body):
         return ctx.demote(Cause.ERROR).mark("error-message")
@@ -317,8 +291,14 @@ def branch_context(
     return ctx
 
 
-# Branches in which only some kinds of waits are wanted.
-MARKING = {Cause.FALLBACK: FALLBACK, Cause.WAITING_ASKED: WAITING_ASKED}
+def _takes_step(body: Sequence[ast.stmt]) -> bool:
+    """Is the optimizer stepped here?"""
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in STEPPING
+        for node in walk(body)
+    )
 
 
 def after_test(ctx: Context, before: int) -> Context:

@@ -14,14 +14,12 @@ from flake8_torchperf.interpret.contexts import (
     GIVEN_AWAY,
     HOST_ONLY,
     LATER,
-    WAITING_ASKED,
 )
 from flake8_torchperf.interpret.parameters import literal_default
-from flake8_torchperf.interpret.repetition import heat
+from flake8_torchperf.interpret.repetition import heat, over_elements
 from flake8_torchperf.interpret.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
 from flake8_torchperf.sites.either import Either
 from flake8_torchperf.sites.exchanged import exchanged
-from flake8_torchperf.sites.identity import often_the_same
 from flake8_torchperf.sites.model import Loop, Site, SiteKind
 from flake8_torchperf.sites.names import given_to_host, moved_later, names_on_way, root
 from flake8_torchperf.sites.reads import (
@@ -30,7 +28,6 @@ from flake8_torchperf.sites.reads import (
     AS_NAMED,
     made_arrays,
     made_lists,
-    returned_lists,
 )
 from flake8_torchperf.suspects.walk import once
 
@@ -212,38 +209,21 @@ def _wanted(
         return Cause.BESIDE_HOST
     if kind in SIZED and _made_list(ctx, node):
         return Cause.LIST_MADE
-    if operation == "tolist" and _returns_flags(ctx, node, operand):
-        return Cause.FLAGS
     placed = isinstance(operand, Tensor) and operand.device == "device"
     if not placed and "to-device" not in traits and _lies_on_host(ctx, kind, node, operand_node):
         return Cause.HOST_NAME
-    elements = any(isinstance(place.value, Tensor) for place in ctx.loops)
+    elements = over_elements(ctx, kind, operation)
     if "to-device" not in traits and not elements and _told_by_ranks(ctx, kind, node, operand_node):
         return Cause.EXCHANGED
     if _of_either(ctx, kind, node, operand_node, traits):
         return Cause.EITHER
     if kind is SiteKind.HOST_COMPARISON and not ctx.loops and _answers(ctx, node):
         return Cause.ANSWER
-    if kind is SiteKind.HOST_COMPARISON and _of_one_tensor(ctx, node):
-        return Cause.SAME_TENSOR
     if HOST_ONLY in traits:
         return Cause.HOST_ONLY
-    if kind is SiteKind.SYNCHRONIZE and WAITING_ASKED in ctx.traits:
-        return Cause.WAITING_ASKED
     if kind is SiteKind.SYNCHRONIZE and waits_on_purpose(ctx.node, ctx.base):
         return Cause.MEASURING
     return None
-
-
-def _of_one_tensor(ctx: Context, node: ast.AST) -> bool:
-    """Is a tensor often compared with itself? In compiled code the graph breaks all the same."""
-    return ctx.node is not None and not ctx.compiled and often_the_same(node, ctx.node)
-
-
-def _returns_flags(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
-    """``flagged = (score > limit).tolist()`` above ``return images, flagged``."""
-    flags = isinstance(operand, Tensor) and operand.dtype == "bool"
-    return flags and ctx.node is not None and id(node) in returned_lists(ctx.node)
 
 
 def _lies_on_host(

@@ -102,8 +102,6 @@ def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
         return
     else:
         value = evaluate(node, env, ctx)
-        if operation == "if-raise" and isinstance(node, ast.Name) and _optional(value):
-            ctx = ctx.demote(Cause.WHETHER_GIVEN)
         emit_read(ctx, SiteKind.BRANCH, operation, node, value, operand_node=node)
 
 
@@ -211,10 +209,7 @@ def _dict(node: ast.Dict, env: Env, ctx: Context) -> Value:
             else:
                 values.append(UNKNOWN)
             continue
-        # Text that is a key has to be there: without it nobody finds the value.
-        key = evaluate(
-            key_node, env, ctx.demote(Cause.KEY) if isinstance(key_node, ast.JoinedStr) else ctx
-        )
+        key = evaluate(key_node, env, ctx)
         keys.append(key)
         values.append(value)
         if isinstance(key, Scalar) and isinstance(key.value, str):

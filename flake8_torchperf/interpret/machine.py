@@ -232,6 +232,7 @@ class Context:
     loops: tuple[LoopPlace, ...] = ()
     demoted: Cause | None = None
     row: str = ""
+    step_loops: frozenset[int] = frozenset()
     outside: int = 0
     given: int = 0
     unused: ast.expr | None = None

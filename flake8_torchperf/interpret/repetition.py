@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.hotness.functions import FINAL
 from flake8_torchperf.hotness.loop_kinds import head_of, is_written_out, takes_step
 from flake8_torchperf.hotness.model import Cause, Cost, Heat, Level
-from flake8_torchperf.interpret.values import Tensor
+from flake8_torchperf.interpret.lineage import kind_of_instance
+from flake8_torchperf.interpret.values import Instance, Tensor
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.suspects.walk import once, walk
 
@@ -20,6 +21,11 @@ PER_ELEMENT = (
     SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS, SiteKind.PARAMETER_LOOP, SiteKind.GROWTH,
     SiteKind.HOST_ACCUMULATION,
 )  # fmt: skip
+# Of functions that run once, by what they hold, who calls them, or their protocol.
+ONCE = frozenset((
+    Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS,
+    Cause.SET_UP_ROOT, Cause.DATA_WORKER, Cause.CONVERSION, Cause.RESULT_KEPT,
+))  # fmt: skip
 # Iterating that makes no loop: what is taken apart is taken apart at once.
 AT_ONCE = ("unpack", "tuple", "list", "star")
 
@@ -35,7 +41,7 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
     if base.cause in FINAL:
         return base.costing(cost)
     loops = [place for place in ctx.loops if _repeats(place, ctx)]
-    if not base.loops and base.level is Level.COLD:
+    if base.level is Level.COLD and base.around is Level.COLD:
         loops = [place for place in loops if _by_itself(place, ctx)]
     around = max(base.level, base.around)
     if loops:
@@ -45,11 +51,16 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
         return Heat(
             Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=own_text
         )
-    if over and kind is SiteKind.TENSOR_ITERATION and operation not in AT_ONCE:
+    if over and kind is SiteKind.TENSOR_ITERATION and _may_repeat(operation, base):
         return Heat(Level.LOOP, Cause.ELEMENTS, _name(ctx), around=around, cost=cost, own_text=True)
     if base.level >= Level.STEP and not over:
         cost = Cost.STEP
     return base.costing(cost)
+
+
+def _may_repeat(operation: str, base: Heat) -> bool:
+    """Does a loop over elements count by itself, in a function that no evidence says runs once?"""
+    return operation not in AT_ONCE and base.cause not in ONCE
 
 
 def _counts_all_the_same(ctx: Context, *, over: bool) -> bool:
@@ -91,7 +102,9 @@ def _repeats(place: LoopPlace, ctx: Context) -> bool:
 
 def _by_itself(place: LoopPlace, ctx: Context) -> bool:
     """Does a loop's own text say what its rounds are: elements, steps, or calls of a model?"""
-    if _by_elements(place) or takes_step(place.node):
+    if _by_elements(place) or takes_step(place.node) or id(place.node) in ctx.step_loops:
+        return True
+    if isinstance(place.value, Instance) and kind_of_instance(place.value, ctx.machine) == "loader":
         return True
     return runs_model(place.node, ctx)
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.hotness.functions import FINAL, MODULE_HEAT, is_kernel
+from flake8_torchperf.hotness.loop_kinds import step_loops
 from flake8_torchperf.hotness.model import Cause, Level
 from flake8_torchperf.interpret import compiled, expressions, functions, statements
 from flake8_torchperf.interpret.heats import nested_info
@@ -73,7 +74,10 @@ def interpret_function(info: FunctionInfo, machine: Machine, heats: Heats) -> Un
         functions.fill_with_numbers(env, machine.given(info.key))
     if info.key in machine.agreed:
         functions.fill_as_called(env, machine.agreed[info.key], private=private)
-    place = _compiled(place.but(base=heats.called(info)), info)
+    base = heats.called(info)
+    if base.cause in (Cause.OUTSIDE_STEPS, Cause.NOTHING):
+        place = place.but(step_loops=step_loops(info))
+    place = _compiled(place.but(base=base), info)
     try:
         statements.block(info.node.body, dict(env), place)
         _run_pending(pending, sites, info.module, heats)
@@ -124,7 +128,9 @@ def _run_nested(item: Pending, module: ModuleMap, heats: Heats) -> None:
     inner = item.info or made
     declared = declared_parameters(inner, machine)
     demoted = None if outer.demoted is Cause.MADE_ONCE else outer.demoted
-    place = outer.but(function=made.qualname, node=node, returns=[], demoted=demoted)
+    place = outer.but(
+        function=made.qualname, node=node, returns=[], demoted=demoted, step_loops=frozenset()
+    )
     if item.info is not None:
         me = functions.self_name(inner)
         place = place.but(owner=inner.owner, self_name=me)

@@ -19,7 +19,6 @@ from flake8_torchperf.hotness.loop_kinds import (
 )
 from flake8_torchperf.hotness.model import Cause, Level
 from flake8_torchperf.sites.model import Site, SiteKind
-from flake8_torchperf.suspects.walk import once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.suspects.walk import Nodes
@@ -137,25 +136,6 @@ def made_lists(nodes: Nodes) -> frozenset[int]:
             case ast.Call(func=ast.Attribute(value=made, attr="tolist")):
                 _note_way(made, found)
     return frozenset(found)
-
-
-@once
-def returned_lists(function: ast.AST) -> frozenset[int]:
-    """The calls of ``tolist``, by identity, whose list a function returns, alone or in a tuple."""
-    made: dict[str, list[int]] = {}
-    results: set[str] = set()
-    for node in walk([function]):
-        match node:
-            case ast.Assign(
-                targets=[ast.Name(id=name)],
-                value=ast.Call(func=ast.Attribute(attr="tolist")) as call,
-            ):
-                made.setdefault(name, []).append(id(call))
-            case ast.Return(value=ast.Name(id=name)):
-                results.add(name)
-            case ast.Return(value=ast.Tuple(elts=elts)):
-                results.update(one.id for one in elts if isinstance(one, ast.Name))
-    return frozenset(call for name in results for call in made.get(name, ()))
 
 
 def _note_way(node: ast.AST, found: set[int]) -> None:
