@@ -73,16 +73,6 @@ SILENT = {
                 told.append({"name": names[i], "score": row})
             return kept, told, [row for row in scores]  # TPF201
         """,
-    "what is tried until it fits into memory": """
-        class Model(nn.Module):
-            def largest(self, length):
-                @find_executable_batch_size(starting_batch_size=512)
-                def forward_batch(size):
-                    logits = self.net(torch.ones((size, length), device="cuda"))
-                    return logits.softmax(-1).sum().item()  # TPF101
-
-                return forward_batch()
-        """,
     "what is prepared of nothing that is given": """
         class Masked(nn.Module):
             def _prepare(self):
@@ -173,26 +163,6 @@ SILENT = {
             packed = pack_padded_sequence(x, lengths), pack_padded_sequence(x, lengths=sizes)
             return packed, int(lengths.max()), sizes.tolist()  # TPF101, TPF102
         """,
-    "checks left to a setting, and what is printed of an error": """
-        def exchanged(x: Tensor, verify_shapes=None):
-            if verify_shapes:
-                assert x.sum() > 0  # TPF303
-            return x
-
-        def solved(x: Tensor, failed: bool):
-            if failed:
-                print("ERROR: not finite")
-                print(x.max().item())  # TPF101
-            return x
-        """,
-    "the clusters that a codebook begins with": """
-        def kmeans(samples: Tensor, clusters: int, rounds: int = 10):
-            means = samples[:clusters]
-            for _ in range(rounds):
-                nearest = (samples @ means.T).max(dim=-1).indices
-                means = means / torch.bincount(nearest, minlength=clusters)[:, None]  # TPF404
-            return means
-        """,
     "numbers that are declared to be the result, by their names": """
         def sparsity(x: Tensor) -> dict[str, float]:
             return {"zeros": (x == 0).float().mean().item()}  # TPF101
@@ -269,13 +239,6 @@ SILENT = {
             comm.broadcast(size, src=0)
             return x.new_empty(size.item())  # TPF101
         """,
-    "class weights and schedules, by their names": """
-        def compute_class_weights(counts: Tensor):
-            return x if (counts < 0).any() else counts  # TPF301
-
-        def get_beta_schedule(times: Tensor):
-            return times[times > 0]  # TPF402
-        """,
     "waiting to time the device": """
         def timed(x: Tensor, start, end):
             for _ in range(9):
@@ -285,10 +248,12 @@ SILENT = {
                 torch.cuda.synchronize()  # TPF106
             return start.elapsed_time(end), y
         """,
-    "what initialises, by its class's name": """
-        class XavierInit:
-            def __call__(self, x: Tensor):
-                return x[x > 0]  # TPF402
+    "what is printed of an error": """
+        def solved(x: Tensor, failed: bool):
+            if failed:
+                print("ERROR: not finite")
+                print(x.max().item())  # TPF101
+            return x
         """,
 }
 
@@ -504,6 +469,42 @@ REPORTED = {
 
             def _predict_batch(self, x: Tensor):
                 return [y.cpu().numpy() for y in self.network(torch.sin(x)).split(3)]  # TPF102
+        """,
+    "checks that an argument asks for, which nobody is seen to leave out": """
+        def exchanged(x: Tensor, verify_shapes=None):
+            if verify_shapes:
+                assert x.sum() > 0  # TPF303
+            return x
+        """,
+    "an iteration over clusters": """
+        def kmeans(samples: Tensor, clusters: int, rounds: int = 10):
+            means = samples[:clusters]
+            for _ in range(rounds):
+                nearest = (samples @ means.T).max(dim=-1).indices
+                means = means / torch.bincount(nearest, minlength=clusters)[:, None]  # TPF404
+            return means
+        """,
+    "class weights and schedules that are made of tensors": """
+        def compute_class_weights(counts: Tensor):
+            return x if (counts < 0).any() else counts  # TPF301
+
+        def get_beta_schedule(times: Tensor):
+            return times[times > 0]  # TPF402
+        """,
+    "an object that is called with a tensor": """
+        class XavierInit:
+            def __call__(self, x: Tensor):
+                return x[x > 0]  # TPF402
+        """,
+    "a step, whatever decorates it": """
+        class Model(nn.Module):
+            def largest(self, length):
+                @find_executable_batch_size(starting_batch_size=512)
+                def forward_batch(size):
+                    logits = self.net(torch.ones((size, length), device="cuda"))
+                    return logits.softmax(-1).sum().item()  # TPF101
+
+                return forward_batch()
         """,
 }
 

@@ -296,11 +296,12 @@ STILL_ONE = {
                 return x
         """,
     "what is on the host from some line on": """
-        def forward(self, x: Tensor, cpu_count: int):
-            if x.max() > cpu_count:  # TPF301
-                x = x + 1
-            x = x.cpu()  # TPF102
-            return x.numpy()
+        class Net(nn.Module):
+            def forward(self, x: Tensor, cpu_count: int):
+                if x.max() > cpu_count:  # TPF301
+                    x = x + 1
+                x = x.cpu()  # TPF102
+                return x.numpy()
         """,
     "an accelerator's own numbers, and errors that are looked for": """
         def forward(self, x: Tensor):

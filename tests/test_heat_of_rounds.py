@@ -23,11 +23,6 @@ SILENT = {
                     total += loss.detach()
                 show(epoch, total.item())  # TPF101
         """,
-    "fitted once": """
-        class Analysis:
-            def fit_base(self, x: Tensor, y: Tensor):
-                self.mean = x[y > 0].mean(0)  # TPF402
-        """,
     "what is printed as a warning": """
         def solved(x: Tensor, tol: float):
             if tol > 0:
@@ -37,20 +32,6 @@ SILENT = {
     "who calls it, asks for the answer": """
         def matches(a: Tensor, b: Tensor):
             return torch.equal(a, b)  # TPF105
-        """,
-    "what is given twice, or what is kept, is mostly one tensor, which costs nothing to compare": """
-        class Attention(nn.Module):
-            def forward(self, query: Tensor, key: Tensor):
-                if torch.equal(query, key):  # TPF105
-                    return self.packed(query)
-                return self.packed(torch.cat([query, key]))
-
-            def transposed(self, index: Tensor):
-                if torch.equal(self.index, index):  # TPF105
-                    return self.made
-                self.made = index.mT
-                self.index = index
-                return self.made
         """,
     "once an epoch, whose steps another function of the module takes": """
         def train(model: nn.Module, loader, last, optimizer):
@@ -203,8 +184,27 @@ REPORTED = {
             dist.all_gather(sizes, size)
             parts = []
             for rank, one in enumerate(sizes):
-                parts.append([slice(int(n)) for n in one])  # TPF101
+                parts.append([slice(int(n)) for n in one])  # TPF101, TPF201
             return parts
+        """,
+    "a method that is given tensors": """
+        class Analysis:
+            def fit_base(self, x: Tensor, y: Tensor):
+                self.mean = x[y > 0].mean(0)  # TPF402
+        """,
+    "comparisons in a step, though both are mostly one tensor": """
+        class Attention(nn.Module):
+            def forward(self, query: Tensor, key: Tensor):
+                if torch.equal(query, key):  # TPF105
+                    return self.packed(query)
+                return self.packed(torch.cat([query, key]))
+
+            def transposed(self, index: Tensor):
+                if torch.equal(self.index, index):  # TPF105
+                    return self.made
+                self.made = index.mT
+                self.index = index
+                return self.made
         """,
 }
 

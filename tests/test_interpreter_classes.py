@@ -240,10 +240,13 @@ ATTRIBUTES = {
                     return 0
         """,
     "asked elsewhere in the class for what no tensor has": """
-        class Repeated:
+        class Repeated(nn.Module):
             def __init__(self, base, plain):
                 self.base = base.unsqueeze(0)
                 self.plain = plain.unsqueeze(0)
+
+            def forward(self, n: int):
+                self.lower(n)
 
             def lower(self, n: int):
                 for _ in range(n):

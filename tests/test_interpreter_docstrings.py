@@ -259,7 +259,7 @@ RESULTS = {
             return float(load(n))
         ''',
     "several, one below the other": '''
-        class Searcher:
+        class Searcher(nn.Module):
             def forward_step(self, tokens):
                 """One step.
 

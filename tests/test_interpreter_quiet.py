@@ -103,21 +103,9 @@ def test_what_is_wanted(code: str) -> None:
 
 
 ONCE = {
-    "in one step": """
-        class Net:
-            def step(self, x: Tensor, batch_idx: int):
-                if self.istep == 0:
-                    self.scale = x.norm().item()  # TPF101
-                if batch_idx == 1:
-                    print(x)  # TPF104
-                if self.state["step"] == 0:
-                    print(x)  # TPF104
-        """,
     "on the first call": """
         class Net(nn.Module):
             def forward(self, x: Tensor):
-                if self.is_first_iter:
-                    print(x)  # TPF104
                 if not self.ready:
                     self.limit = x.max().item()  # TPF101
                     self.ready = True
@@ -281,9 +269,10 @@ STILL = {
                 return x.item()  # TPF101
         """,
     "an array that numpy works on, of one number or in a loop": """
-        def forward(self, x: Tensor):
-            ours = x.mean().detach().cpu().numpy()  # TPF102
-            return np.median(ours) + sum(row.cpu().numpy() for row in x)  # TPF102, TPF201
+        class Net(nn.Module):
+            def forward(self, x: Tensor):
+                ours = x.mean().detach().cpu().numpy()  # TPF102
+                return np.median(ours) + sum(row.cpu().numpy() for row in x)  # TPF102, TPF201
         """,
     "what a factory returns": """
         def make_hook(limit: float):
@@ -354,6 +343,16 @@ STILL = {
         def run(x: Tensor, y: Tensor):
             for i in range(3):
                 torch.testing.assert_close(x.cpu(), y)  # TPF102
+        """,
+    "where a number equals one, whatever it counts": """
+        class Net:
+            def step(self, x: Tensor, batch_idx: int):
+                if self.istep == 0:
+                    self.scale = x.norm().item()  # TPF101
+                if batch_idx == 1:
+                    print(x)  # TPF104
+                if self.state["step"] == 0:
+                    print(x)  # TPF104
         """,
 }
 
@@ -490,7 +489,6 @@ PLACES = {
     "image_processing_clip.py": "prepares data",
     "convert_weights.py": "runs once",
     "_export/example.py": "is exported",
-    "deprecated/old.py": "is left as it is",
 }
 HELPER = program("def scaled(x: Tensor):\n    return x.item()\n")
 STEP = program(
@@ -525,8 +523,9 @@ def test_a_step_is_hot_wherever_it_stands(name: str, tmp_path: Path) -> None:
     assert [f.code for f in lint(STEP, file, HOT)] == ["TPF101"]
 
 
-def test_a_place_of_which_no_convention_speaks(tmp_path: Path) -> None:
-    file = written(tmp_path, "model_report/detector.py", HELPER)
+@pytest.mark.parametrize("name", ["model_report/detector.py", "deprecated/old.py"])
+def test_places_of_which_no_convention_speaks(name: str, tmp_path: Path) -> None:
+    file = written(tmp_path, name, HELPER)
     assert [f.code for f in lint(HELPER, file, HOT)] == ["TPF101"]
 
 

@@ -84,12 +84,6 @@ def test_data_that_could_be_kept_need_not_be(code: str) -> None:
 
 
 ASKED = {
-    "a check that an option asks for": """
-        def loss_func(x: Tensor, args):
-            if args.check_for_nan_in_loss:
-                assert not x.isnan()  # TPF303
-            return x
-        """,
     "a number that a caller may give as a tensor": """
         def tensordot(a: Tensor, dims=2):
             if isinstance(dims, Tensor):
@@ -116,17 +110,6 @@ ASKED = {
                 x = x.cpu()  # TPF102
             return torch.fft.fft(x)
         """,
-    "what is fitted once to all the data": """
-        class Spline:
-            def fit(self, x: Tensor, y: Tensor):
-                self.parameters = torch.linalg.solve(x, y)  # TPF404
-
-        def initialize_means(x: Tensor):
-            return x[x.sum(1) > 0]  # TPF402
-
-        def _onnx_batch(x: Tensor):
-            return x[x.sum(1) > 0]  # TPF402
-        """,
     "positions in what the host keeps": """
         class Store:
             def look_up(self, ids: Tensor):
@@ -151,11 +134,12 @@ ASKED = {
             y = np.quantile(x.detach().cpu().numpy(), q)  # TPF102
             return torch.as_tensor(y, device=x.device)
         """,
-    "checks that an option asks for, by its name": """
-        def loss_func(x: Tensor, args):
-            if args.validate_structure:
-                return x[x > 0]  # TPF402
-            return x
+    "means to begin with, and what is exported, by their names": """
+        def initialize_means(x: Tensor):
+            return x[x.sum(1) > 0]  # TPF402
+
+        def _onnx_batch(x: Tensor):
+            return x[x.sum(1) > 0]  # TPF402
         """,
 }
 
@@ -257,6 +241,23 @@ NOT_ASKED = {
             if args.normalise:
                 assert not x.isnan()  # TPF303
             return x
+        """,
+    "a check that an option asks for": """
+        def loss_func(x: Tensor, args):
+            if args.check_for_nan_in_loss:
+                assert not x.isnan()  # TPF303
+            return x
+        """,
+    "a selection that an option asks for": """
+        def loss_func(x: Tensor, args):
+            if args.validate_structure:
+                return x[x > 0]  # TPF402
+            return x
+        """,
+    "what is fitted to data": """
+        class Spline:
+            def fit(self, x: Tensor, y: Tensor):
+                self.parameters = torch.linalg.solve(x, y)  # TPF404
         """,
 }
 
