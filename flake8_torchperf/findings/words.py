@@ -35,6 +35,7 @@ WORDS = {
     Cause.ERROR: "on the way to an error",
     Cause.WARNING: "on the way to a warning",
     Cause.SOME_STEPS: "once in several steps",
+    Cause.ONE_ROUND: "in one round of its loop",
     Cause.FIRST_CALL: "on the first call, or in the first round",
     Cause.MADE_ONCE: "once: what is made is kept",
     Cause.TRACING: "under a compiling guard",

@@ -97,6 +97,8 @@ def _by_convention(info: FunctionInfo, conventions: Conventions) -> Heat | None:
     if row is None:
         return None
     if row.effect == "hot":
+        if is_test_file(info.module):
+            return None
         return Heat(Level.STEP, Cause.CONVENTION, row.id, around=Level.STEP)
     around = Level.HOT if row.effect == "cold-outside-loops" else Level.COLD
     loops = row.effect == "cold-outside-loops"

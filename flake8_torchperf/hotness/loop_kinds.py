@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.spelling import named_parameters
+from flake8_torchperf.suspects.spelling import dotted_name, is_name, named_parameters
 from flake8_torchperf.suspects.walk import SCOPES, children, once, put_children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
@@ -30,10 +30,11 @@ def head_of(loop: ast.AST) -> ast.For | ast.AsyncFor | ast.comprehension | None:
 
 def is_written_out(loop: ast.AST) -> bool:
     """``for side in (left, right):`` is as good as two lines: it does not repeat anything."""
+    head = head_of(loop)
     return (
-        isinstance(loop, ast.For)
-        and isinstance(loop.iter, (ast.Tuple, ast.List))
-        and not any(isinstance(item, ast.Starred) for item in loop.iter.elts)
+        head is not None
+        and isinstance(head.iter, (ast.Tuple, ast.List))
+        and not any(isinstance(item, ast.Starred) for item in head.iter.elts)
     )
 
 
@@ -110,11 +111,12 @@ def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
     if not own_model or not loops:
         return False
     called = _models_called(info)
-    return bool(called) and any(_runs_model(loop, called) for loop in loops)
+    modules = [one.arg for one in named_parameters(info.node.args) if _is_module(one.annotation)]
+    return bool(called) and any(_runs_model(loop, called, modules) for loop in loops)
 
 
 def step_loops(info: FunctionInfo) -> frozenset[int]:
-    """The loops of a function, by identity, whose rounds take steps, run a model or yield batches."""
+    """The loops of a function, by identity, that take steps, run a model or yield batches."""
     called = _models_called(info)
     return frozenset(
         id(loop)
@@ -151,6 +153,11 @@ def takes_training_step(info: FunctionInfo) -> bool:
     return "step" in outside and any(map(goes_backward, info.nodes.of_any(*STATEMENTS)))
 
 
+def _is_module(annotation: ast.expr | None) -> bool:
+    """``model: nn.Module``."""
+    return annotation is not None and dotted_name(annotation).rpartition(".")[2] == "Module"
+
+
 def _models_called(info: FunctionInfo) -> dict[int, ast.Call]:
     """The calls of what a function is given, of its object, or of what that object keeps."""
     arguments = info.node.args
@@ -169,12 +176,15 @@ def _models_called(info: FunctionInfo) -> dict[int, ast.Call]:
     return found
 
 
-def _runs_model(loop: ast.AST, called: dict[int, ast.Call]) -> bool:
-    """Does each round of a loop give a model what the last round made?"""
+def _runs_model(loop: ast.AST, called: dict[int, ast.Call], modules: Sequence[str]) -> bool:
+    """Does each round of a loop give a model what the last round made?
+
+    Of what is declared to be one of the ``modules``, any call will do.
+    """
     calls = [called[id(node)] for node in _direct(loop) if id(node) in called]
     if not calls:
         return False
-    if isinstance(loop, ast.While):
+    if isinstance(loop, ast.While) or any(is_name(c.func, name) for c in calls for name in modules):
         return True
     told = {name for call in calls for name in _given(call)}
     made = {

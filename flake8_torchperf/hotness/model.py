@@ -62,6 +62,7 @@ class Cause(Enum):
     ERROR = auto()
     WARNING = auto()
     SOME_STEPS = auto()
+    ONE_ROUND = auto()
     FIRST_CALL = auto()
     MADE_ONCE = auto()
     TRACING = auto()

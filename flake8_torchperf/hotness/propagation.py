@@ -121,6 +121,8 @@ class CalledHeats:
         if own.cause in SET_UP and not own.loops:
             return None
         # A function that is only known to be given tensors says nothing of those that it calls.
+        if self._seldom.of(site.caller) or self._set_up.of(site.caller):
+            return None
         return self.repeats(site) or None
 
     def _sets_up(self, info: FunctionInfo, site: CallSite) -> bool | None:
@@ -136,6 +138,8 @@ class CalledHeats:
         if caller is None:
             return not site.loops
         own = self._own(caller)
+        if own.cause is Cause.CONVENTION:
+            return None  # a name says nothing of what is called
         if own.cause in SET_UP or own.cause is Cause.NAMED_COLD:
             return True
         if own.level is Level.STEP or self.repeats(site):

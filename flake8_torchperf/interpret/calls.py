@@ -140,11 +140,17 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
     return UNKNOWN
 
 
+# Methods of modules too, which no model's output is.
+OF_OUTPUTS = frozenset(("cpu", "type", "float", "double", "half"))
+
+
 def _confirmed(tensor: Tensor, name: str) -> Tensor:
     """``model(x).mean()``: no tuple and no dict has a mean; so it was a tensor indeed."""
     reason = tensor.reason
     told = (
-        reason.fact == classes.OUTPUT and name not in OF_CONTAINERS and name not in MODULE_METHODS
+        reason.fact == classes.OUTPUT
+        and name not in OF_CONTAINERS
+        and (name not in MODULE_METHODS or name in OF_OUTPUTS)
     )
     if not told or reason.strength is not Strength.ASSUMED:
         return tensor

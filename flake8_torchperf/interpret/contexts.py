@@ -15,7 +15,7 @@ from flake8_torchperf.interpret.values import UNKNOWN, NoneValue, Told, Union
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.suspects.guards import guarded, leaves
 from flake8_torchperf.suspects.spelling import dotted_name
-from flake8_torchperf.suspects.walk import walk
+from flake8_torchperf.suspects.walk import round_counters, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,8 +92,12 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
         case ast.BoolOp(op=operator, values=values):
             return _joint_guard(operator, [guard_of(value, env, ctx) for value in values])
         case ast.Call(func=func):
-            if dotted_name(func).rpartition(".")[2].lstrip("_") in TRACING:
+            asked = dotted_name(func).rpartition(".")[2].lstrip("_")
+            if asked in TRACING:
                 return Guard(Cause.TRACING, True)
+            found = _by_convention(asked, ctx)
+            if found is not None:
+                return found
         case ast.Name(id=name) if (found := _told(name, env, ctx)) is not None:
             return found
         case ast.Name(id=name) if _off(name, ctx):
@@ -129,6 +133,8 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
                 return Guard(Cause.SOME_STEPS, False)
     if not isinstance(operator, ast.Eq):
         return None
+    if _counts_rounds(left, ctx):
+        return Guard(Cause.ONE_ROUND, True)
     match right:
         case ast.Constant(value=str(form)) if form != "cpu":
             return _by_convention(form, ctx)
@@ -223,6 +229,14 @@ def _joint_guard(operator: ast.boolop, guards: Sequence[Guard | None]) -> Guard 
             (one for one in guards if one is not None and one.cause is not Cause.TRACING), None
         )
     return next((one for one in guards if one is not None and one.holds == decisive), None)
+
+
+def _counts_rounds(node: ast.expr, ctx: Context) -> bool:
+    """``i`` or ``i + 1``, with ``i`` counting the rounds of an enclosing loop."""
+    match node:
+        case ast.BinOp(left=ast.Name(id=name), right=ast.Constant(value=int())) | ast.Name(id=name):
+            return any(name in round_counters(place.node) for place in ctx.loops)
+    return False
 
 
 def _counts_steps(every: ast.BinOp) -> bool:

@@ -16,7 +16,7 @@ from flake8_torchperf.interpret.contexts import (
     LATER,
 )
 from flake8_torchperf.interpret.parameters import literal_default
-from flake8_torchperf.interpret.repetition import heat, over_elements
+from flake8_torchperf.interpret.repetition import costs_without_device, heat, over_elements
 from flake8_torchperf.interpret.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
 from flake8_torchperf.sites.either import Either
 from flake8_torchperf.sites.exchanged import exchanged
@@ -345,7 +345,7 @@ def emit_read(
     if tensor is None:
         looked_at(operand, operation, node, ctx)
         return None
-    if tensor.device == "host":
+    if tensor.device == "host" and not costs_without_device(ctx, kind, operation, tensor):
         if kind is not SiteKind.TENSOR_ITERATION:
             early(ctx, operation, node, tensor, operand_node)
         return None

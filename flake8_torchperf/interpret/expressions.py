@@ -48,7 +48,6 @@ from flake8_torchperf.interpret.values import (
     Function,
     Imported,
     Mapping_,
-    NoneValue,
     Scalar,
     Sequence,
     Tensor,
@@ -105,10 +104,6 @@ def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
         emit_read(ctx, SiteKind.BRANCH, operation, node, value, operand_node=node)
 
 
-def _optional(value: Value) -> bool:
-    return isinstance(value, Union) and any(isinstance(o, NoneValue) for o in value.options)
-
-
 def _changes_nothing(node: ast.expr) -> bool:
     """Does evaluating it do no more than give a value? Calls may change what they are given."""
     if isinstance(node, ast.Attribute):
@@ -128,6 +123,8 @@ def _truths(node: ast.BoolOp, env: Env, ctx: Context, operation: str) -> None:
         if after is None:
             return
         ctx = sides(before, inner, ctx)[0 if conjunction else 1]
+        guard = guard_of(before, inner, ctx)
+        ctx = branch_context(ctx, guard, None, holds=conjunction)
         truth(value, after, ctx, operation)
         _keep_walrus(after, env)
         inner = after

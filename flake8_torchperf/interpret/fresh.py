@@ -180,8 +180,13 @@ FACTORIES = frozenset(
 
 def _of_elsewhere(iterated: ast.expr, bound: Collection[str]) -> bool:
     """Does a loop go through data that the function did not make: ``for batch in loader``?"""
-    names = plain_names(iterated)
-    return bool(names) and "range" not in names and names.isdisjoint(bound)
+    while isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
+        if iterated.func.id == "range":
+            return False
+        iterated = iterated.args[0]  # enumerate(loader), tqdm(loader)
+    return isinstance(iterated, (ast.Name, ast.Attribute)) and plain_names(iterated).isdisjoint(
+        bound
+    )
 
 
 def _kept_by_callers(node: FunctionNode, module: ModuleMap, skipped: int) -> set[str]:

@@ -239,7 +239,9 @@ def _measured(node: ast.expr) -> ast.expr | None:
 
 def element_access(node: ast.Subscript, tensor: Tensor, ctx: Context) -> None:
     """``t[i]`` inside ``for i in range(len(t))``: one dispatch, and one view, per element."""
-    if tensor.device == "host" or not any(place.index for place in ctx.loops):
+    if not any(place.index for place in ctx.loops):
+        return
+    if tensor.device == "host" and ctx.demoted is not Cause.NO_DEVICE:
         return
     path = path_of(node.value)
     first = node.slice.elts[:1] if isinstance(node.slice, ast.Tuple) else [node.slice]

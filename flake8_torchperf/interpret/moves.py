@@ -30,7 +30,7 @@ from flake8_torchperf.interpret.values import (
 )
 from flake8_torchperf.sites.either import made_a_tensor
 from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.suspects.walk import once, walk
+from flake8_torchperf.suspects.walk import changes_in, once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -203,7 +203,7 @@ def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
         return ctx.demote(Cause.WAITED_FOR)
     if tensor.scalar or "non-blocking" in traits:
         return ctx
-    if _new_each_time(tensor, data, ctx):
+    if _new_each_time(tensor, data, ctx) and not _same_in_each_round(data, ctx):
         return ctx.demote(Cause.NEW_DATA)
     if _fresh(ctx).varies(data):
         traits.add("varying")
@@ -239,6 +239,11 @@ def _new_each_time(tensor: Tensor, data: ast.expr, ctx: Context) -> bool:
     """Is it data that the function was given, or that another library returned?"""
     known = _fresh(ctx)
     return known.array(data) if tensor.origin == NUMPY else known.listed(data)
+
+
+def _same_in_each_round(data: ast.expr, ctx: Context) -> bool:
+    """Does the loop around it copy the same data again and again?"""
+    return bool(ctx.loops) and not changes_in(data, ctx.loops[-1].node)
 
 
 def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:

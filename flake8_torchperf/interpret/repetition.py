@@ -21,11 +21,11 @@ PER_ELEMENT = (
     SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS, SiteKind.PARAMETER_LOOP, SiteKind.GROWTH,
     SiteKind.HOST_ACCUMULATION,
 )  # fmt: skip
-# Of functions that run once, by what they hold, who calls them, or their protocol.
-ONCE = frozenset((
-    Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS,
-    Cause.SET_UP_ROOT, Cause.DATA_WORKER, Cause.CONVERSION, Cause.RESULT_KEPT,
-))  # fmt: skip
+# What stands beside the loop over steps, and what a loader's workers do on the host: to take a
+# tensor apart there is one `unbind`, and only what the loop does with its rows may cost.
+ONCE = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.DATA_WORKER)
+# Checks of which TPF203 tells in loops.
+NON_FINITE = frozenset(("isinf", "isnan", "isfinite", "isposinf", "isneginf"))
 # Iterating that makes no loop: what is taken apart is taken apart at once.
 AT_ONCE = ("unpack", "tuple", "list", "star")
 
@@ -56,6 +56,16 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
     if base.level >= Level.STEP and not over:
         cost = Cost.STEP
     return base.costing(cost)
+
+
+def costs_without_device(ctx: Context, kind: SiteKind, operation: str, tensor: Tensor) -> bool:
+    """Is it a loop over elements, or a check in one, on a branch that runs without a device?
+
+    There nothing waits, but each element is dispatched all the same.
+    """
+    if ctx.demoted is not Cause.NO_DEVICE or not over_elements(ctx, kind, operation):
+        return False
+    return kind in PER_ELEMENT or not NON_FINITE.isdisjoint(tensor.chain)
 
 
 def _may_repeat(operation: str, base: Heat) -> bool:

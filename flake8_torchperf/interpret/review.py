@@ -50,7 +50,7 @@ class Review:
     def reviewed(self, unit: Unit, info: FunctionInfo) -> Unit:
         """The sites of a function that its callers leave, as hot as those make them."""
         heat = self._heats.called(info)
-        if heat.cause in DECIDED or heat.level >= Level.STEP:
+        if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause is not Cause.CALLED):
             return unit
         nearby = self._judged(self._heats.calls(info.module).of(info))
         often = any(answer is False for _, answer in nearby)
