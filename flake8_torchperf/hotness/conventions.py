@@ -28,7 +28,7 @@ SUBJECTS = (
 EFFECTS = {
     "cold": ("function", "class", "module", "package", "import", "decorator"),
     "cold-outside-loops": ("function", "class", "module", "package"),
-    "hot": ("function", "class"),
+    "hot": ("function", "class", "package"),
     "branch-cold": ("flag",),
     "on-host": ("variable",),
     "warning": ("call",),
