@@ -19,16 +19,17 @@ if TYPE_CHECKING:
 FILE = "conventions.toml"
 TABLE = Path(__file__).with_name(FILE)
 # What a row may be about: the name of a function; of its class or a base; of its module; of a
-# package that holds that; a module imported there; a decorator; the flag that a branch asks; a
-# variable; a function that is called.
+# package that holds that; a module imported there; a decorator; a name in the head of a loop; the
+# flag that a branch asks; a variable; a function that is called.
 SUBJECTS = (
-    "function", "class", "module", "package", "import", "decorator", "flag", "variable", "call",
+    "function", "class", "module", "package", "import", "decorator", "loop", "flag", "variable",
+    "call",
 )  # fmt: skip
 # What a row does to what it matches, and to what subjects it can.
 EFFECTS = {
     "cold": ("function", "class", "module", "package", "import", "decorator"),
     "cold-outside-loops": ("function", "class", "module", "package"),
-    "hot": ("function", "class", "package"),
+    "hot": ("function", "class", "package", "loop"),
     "branch-cold": ("flag",),
     "on-host": ("variable",),
     "warning": ("call",),

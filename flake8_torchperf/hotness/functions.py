@@ -142,7 +142,7 @@ def module_names(module: ModuleMap) -> tuple[str, tuple[str, ...]]:
 
 
 def _by_default(info: FunctionInfo, given_tensors: Callable[[], bool]) -> Heat:
-    if given_tensors():
+    if not is_test_file(info.module) and given_tensors():
         return Heat(Level.HOT, Cause.GIVEN_TENSORS, info.name)
     return Heat(Level.COLD, Cause.NOTHING, info.name)
 

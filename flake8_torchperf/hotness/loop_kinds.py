@@ -116,13 +116,23 @@ def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
 
 
 def step_loops(info: FunctionInfo) -> frozenset[int]:
-    """The loops of a function, by identity, that take steps, run a model or yield batches."""
+    """The loops of a function, by identity, that take steps, go through gradients, run a model or
+    yield batches."""
     called = _models_called(info)
     return frozenset(
         id(loop)
-        for loop in info.nodes.of_any(*STATEMENTS)
-        if takes_step(loop) or _yields(loop) or any(id(n) in called for n in _direct(loop))
+        for loop in info.nodes.of_any(*STATEMENTS, *COMPREHENSIONS)
+        if takes_step(loop)
+        or _yields(loop)
+        or _reads_gradients(loop)
+        or any(id(n) in called for n in _direct(loop))
     )
+
+
+@once
+def _reads_gradients(loop: ast.AST) -> bool:
+    """``p.grad.norm()``: what each backward pass leaves behind is gone through in each step."""
+    return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in walk([loop]))
 
 
 def _yields(loop: ast.AST) -> bool:

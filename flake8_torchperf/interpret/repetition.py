@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.hotness.functions import FINAL
-from flake8_torchperf.hotness.loop_kinds import head_of, is_written_out, takes_step
+from flake8_torchperf.hotness.loop_kinds import head_of, is_written_out, names_in, takes_step
 from flake8_torchperf.hotness.model import Cause, Cost, Heat, Level
 from flake8_torchperf.interpret.lineage import kind_of_instance
 from flake8_torchperf.interpret.values import Instance, Tensor
@@ -116,7 +116,16 @@ def _by_itself(place: LoopPlace, ctx: Context) -> bool:
         return True
     if isinstance(place.value, Instance) and kind_of_instance(place.value, ctx.machine) == "loader":
         return True
-    return runs_model(place.node, ctx)
+    return runs_model(place.node, ctx) or _of_data_by_name(place.node, ctx)
+
+
+def _of_data_by_name(loop: ast.AST, ctx: Context) -> bool:
+    """``for batch in loader``, where the function itself is not cold by its name."""
+    head = head_of(loop)
+    if head is None or ctx.base.cause is not Cause.NOTHING:
+        return False
+    names = sorted(names_in(head.target) | names_in(head.iter))
+    return ctx.machine.conventions.first("loop", names) is not None
 
 
 def runs_model(loop: ast.AST, ctx: Context) -> bool:
