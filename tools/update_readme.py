@@ -89,12 +89,12 @@ What a name says about how often code runs, where nothing else does (see
 that takes steps or calls a module, or what is called from one.
 
 The pattern is a regular expression, searched in the name without its leading underscores. `cold`
-leaves what it matches to `--torchperf-scope=all`; `cold-outside-loops` leaves its loops as they are;
-`hot` says that it runs in each step. Of flags, `branch-cold` and `done-flag` say which branch is seldom
-taken, `step-counter` that `step == 0` holds once, and `waits-wanted` that an explicit synchronisation
-there is wanted. A row stays only while what it hides is worth telling in fewer than one of four cases
-(`benchmarks/conventions.py`). Add rows of your own in a `conventions.toml` beside
-[your rule pages](../rules/README.md).
+leaves what it matches to `--torchperf-scope=all`; `cold-outside-loops` leaves its loops as they
+are; `hot` says that it runs in each step, and of a name in the head of a loop that the loop goes
+through the data. `branch-cold` is of the flag that a branch asks, `on-host` of a variable,
+`warning` of a call: a branch that begins with one runs seldom. A row stays only while what it hides
+is worth telling in fewer than one of four cases (`benchmarks/conventions.py`). Add rows of your own
+in a `conventions.toml` beside [your rule pages](../rules/README.md).
 
 The table is generated from `flake8_torchperf/hotness/conventions.toml`.
 
