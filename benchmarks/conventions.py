@@ -57,7 +57,7 @@ TOO_MANY_A = 0.25
 # Hidden by no heat: the rule wants hotter code, or calls elsewhere in the package are set-up.
 RULE, PACKAGE = "the rule itself", "calls elsewhere"
 # Effects of which a heat tells the cause and not the row.
-UNNAMED = ("hot", "step-counter", "waits-wanted", "on-host", "warning")
+UNNAMED = ("hot", "on-host", "warning")
 # Causes that hide nothing, or that a person chose; module level is no function to be judged.
 NEVER_OFF = frozenset((
     Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.ELEMENTS, Cause.LOOP, Cause.TRAINING_STEP,

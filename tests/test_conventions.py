@@ -78,6 +78,11 @@ class {name}:
             optimizer.step()
             print(loss.item())  # reported
 """
+LOOP_OVER = """
+def {function}(things):
+    for {name} in things():
+        print(torch.ones(3, device="cuda").max().item())  # {outcome}
+"""
 COPY_IN_A_CLASS = """
 class {name}:
     def measure(self, x: Tensor):
@@ -96,18 +101,15 @@ def {name}(x: Tensor):
 """
 BRANCHES = {
     "branch-cold": "if self.cfg.{example}:",
-    "done-flag": "if not self.{example}:",
-    "step-counter": "if {example} == 0:",
-    "waits-wanted": "if self.{example}:",
     "warning": "if self.strange:",
 }
 STEP = """
 class Net(nn.Module):
-    def forward(self, x: Tensor, {extra}, y):
+    def forward(self, x: Tensor, y):
         {test}
             {first}
-            {wait}  # {outcome}
-        {wait}  # reported
+            print(x.max().item())  # {outcome}
+        print(x.max().item())  # reported
         return x
 """
 VARIABLE = """
@@ -141,11 +143,21 @@ def of_class(row: Convention, silent: str) -> Iterator[tuple[str, str]]:
 def of_file(row: Convention, silent: str) -> Iterator[tuple[str, str]]:
     """Programs in a module or package of the row's example, and in one of another name."""
     name = "lib/{}.py" if row.applies_to == "module" else "lib/{}/thing.py"
+    if row.effect == "hot":
+        yield name.format(row.example), COPY.format(name=PLAIN, outcome="reported")
+        yield name.format("other"), COPY.format(name=PLAIN, outcome="silent")
+        return
     body = TRAINING.format(name="learn")
     yield name.format(row.example), HELPER.format(name=PLAIN, outcome=silent) + body
     yield name.format("other"), HELPER.format(name=PLAIN, outcome="reported") + body
     if row.effect == "cold-outside-loops":
         yield name.format(row.example), LOOP.format(name=PLAIN)
+
+
+def of_loop(row: Convention, silent: str) -> Iterator[tuple[str, str]]:
+    """Loops of a function of which nothing is known, with the row's example in the head or not."""
+    for name, outcome in ((row.example, "reported"), ("thing", "silent")):
+        yield "model.py", LOOP_OVER.format(function=PLAIN, name=name, outcome=outcome)
 
 
 def of_import(row: Convention, silent: str) -> Iterator[tuple[str, str]]:
@@ -165,18 +177,10 @@ def of_decorator(row: Convention, silent: str) -> Iterator[tuple[str, str]]:
 
 def of_branch(row: Convention, silent: str) -> Iterator[tuple[str, str]]:
     """Steps with a branch that asks the row's example, or calls it first, and another branch."""
-    wait = "torch.cuda.synchronize()" if row.effect == "waits-wanted" else "print(x.max().item())"
     for example, outcome in ((row.example, silent), ("wide", "reported")):
-        yield (
-            "model.py",
-            STEP.format(
-                extra=example if row.effect == "step-counter" else "z",
-                test=BRANCHES[row.effect].format(example=example),
-                first=f'logger.{example}("odd")' if row.effect == "warning" else "y()",
-                wait=wait,
-                outcome=outcome,
-            ),
-        )
+        test = BRANCHES[row.effect].format(example=example)
+        first = f'logger.{example}("odd")' if row.effect == "warning" else "y()"
+        yield "model.py", STEP.format(test=test, first=first, outcome=outcome)
 
 
 def of_variable(row: Convention, silent: str) -> Iterator[tuple[str, str]]:
@@ -192,14 +196,13 @@ PROGRAMS = {
     "package": of_file,
     "import": of_import,
     "decorator": of_decorator,
+    "loop": of_loop,
     "flag": of_branch,
     "call": of_branch,
     "variable": of_variable,
 }
 # What a finding's heat says of a row, where that is not the row's id.
-TOLD = {"step-counter": "in one step", "warning": "on the way to a warning"}
-TOLD["waits-wanted"] = "where waiting is asked for"
-TOLD["on-host"] = "beside a tensor on the host"
+TOLD = {"warning": "on the way to a warning", "on-host": "beside a tensor on the host"}
 
 
 def outcomes(source: str) -> list[tuple[int, str]]:
@@ -304,8 +307,8 @@ MISTAKES: dict[str, tuple[str, str]] = {
     "an unknown effect": (row_text(effect="icy"), f"{ROW}effect 'icy' is none of cold,"),
     "an unknown subject": (row_text(applies_to="file"), f"{ROW}applies_to 'file' is none of"),
     "an effect of another subject": (
-        row_text(effect="done-flag"),
-        f"{ROW}effect 'done-flag' is of flag",
+        row_text(effect="branch-cold"),
+        f"{ROW}effect 'branch-cold' is of flag",
     ),
     "no anchor": (row_text(pattern="tabulate_"), f"{ROW}pattern 'tabulate_' is not anchored"),
     "one part without anchor": (
