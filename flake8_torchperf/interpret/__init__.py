@@ -14,7 +14,8 @@ Where a line belongs, from what everything shares to what sits on top:
   `effects`, `results`, `returned`; of torch `torch_calls`, `torch_special`, `tensor_calls`,
   `holders`, `loaded`; of others `builtin_calls`, `reductions`, `container_calls`, `containers`,
   `einops_calls`.
-- What waits there: `emit` records sites; `contexts` says how seldom a branch runs; `moves`,
+- What waits there: `emit` records sites; `contexts` says how seldom a branch runs, `repetition` how
+  often a place does; `moves`,
   `fresh`, `handed` follow copies; `accumulation`, `training` judge training loops; `compiled`
   graph breaks.
 - One suspect at a time: `reach` chooses them, `heats` says how often they run, `unit` interprets;

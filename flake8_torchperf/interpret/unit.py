@@ -102,7 +102,7 @@ def interpret_module(module: ModuleMap, machine: Machine) -> Unit:
 def _compiled(place: Context, info: FunctionInfo) -> Context:
     """The place at the start of a function that may be compiled; what is named cold stays cold."""
     graphs = place.base.cause is Cause.CONVENTION and place.base.name == "compiler-internals"
-    named = place.base.cause is Cause.NAMED_COLD
+    named = place.base.cause in (Cause.NAMED_COLD, Cause.TEST)
     return compiled.entered(place, info.node, keep_cold=named or graphs)
 
 
