@@ -164,10 +164,12 @@ def _findings(
     review = Review(machine, heats)
     try:
         if options.scope is Level.HOT:
-            for info in suspects.functions:
+            for info in reach.unheard(suspects.functions):
                 review.warm(info)
         for info in callers_first(reach.chosen(suspects.functions, options.scope)):
             unit = interpret_function(info, machine, heats)
+            if options.scope is Level.HOT:
+                unit = review.rewarmed(unit, info)
             found = report(unit, catalogue, options)
             if found and options.scope is not Level.COLD:
                 kept = review.reviewed(unit, info)

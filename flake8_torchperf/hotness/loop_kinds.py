@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.suspects.spelling import dotted_name, is_name, named_parameters
-from flake8_torchperf.suspects.walk import SCOPES, children, once, put_children, walk
+from flake8_torchperf.suspects.walk import SCOPES, bound_in, children, once, put_children, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -127,6 +127,39 @@ def step_loops(info: FunctionInfo) -> frozenset[int]:
         or _reads_gradients(loop)
         or any(id(n) in called for n in _direct(loop))
     )
+
+
+def loops_may_count(info: FunctionInfo) -> bool:
+    """May a loop of a cold function count: is it over steps, or could it go over elements?"""
+    loops = info.nodes.of_any(*STATEMENTS, *COMPREHENSIONS)
+    if any(map(_may_go_by_elements, loops)) or step_loops(info):
+        return True
+    bound = bound_in(info.node)  # `model = Net()`, which a loop may call
+    return bool(loops) and any(
+        isinstance(call.func, ast.Name) and call.func.id in bound
+        for call in info.nodes.of(ast.Call)
+    )
+
+
+# Methods that go through what a dict or a module keeps.
+KEPT = frozenset((
+    "items", "keys", "values", "parameters", "named_parameters", "modules", "named_modules",
+    "children", "named_children", "buffers", "named_buffers",
+))  # fmt: skip
+
+
+def _may_go_by_elements(loop: ast.AST) -> bool:
+    """Could what a loop goes through be a tensor, or the positions of one?"""
+    head = head_of(loop)
+    match None if head is None else head.iter:
+        case None | ast.Constant() | ast.Dict():
+            return False
+        case ast.Call(func=ast.Attribute(attr=name), args=[]) if name in KEPT:
+            return False
+        case ast.Call(func=ast.Name(id="range"), args=args):
+            sized = ("len", "shape", "size", "numel")
+            return any(not names_in(one).isdisjoint(sized) for one in args)
+    return True
 
 
 @once

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,6 +140,7 @@ def is_test_class(owner: ClassInfo) -> bool:
     )
 
 
+@lru_cache(maxsize=8)  # of the module linted, and of those that call its functions
 def is_test_file(module: ModuleMap) -> bool:
     """Does pytest collect the file by its name, or does it import what tests are made with?"""
     if imports_tests(module):
@@ -148,6 +149,7 @@ def is_test_file(module: ModuleMap) -> bool:
     return name.startswith("test_") or name.endswith("_test") or name == "conftest"
 
 
+@lru_cache(maxsize=8)
 def imports_tests(module: ModuleMap) -> bool:
     """Does a module import pytest, unittest or torch's own tools for tests?"""
     return any(

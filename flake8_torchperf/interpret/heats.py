@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.hotness.call_graph import calls_in
 from flake8_torchperf.hotness.functions import own_heat
 from flake8_torchperf.hotness.loop_kinds import around_steps, goes_backward
-from flake8_torchperf.hotness.model import Cause
-from flake8_torchperf.hotness.propagation import CalledHeats
+from flake8_torchperf.hotness.model import Cause, Level
+from flake8_torchperf.hotness.propagation import SETTLED, CalledHeats
 from flake8_torchperf.hotness.roots import Lineage
 from flake8_torchperf.interpret import functions
 from flake8_torchperf.interpret.lineage import lineage, torch_kind
@@ -93,7 +93,13 @@ class Heats:
 
     def called(self, info: FunctionInfo) -> Heat:
         """The heat of a function by itself, by the calls in its module, and by those beyond it."""
-        return self._warmed.get(info.key) or self.of_module(info.module).of(info)
+        warmed = self._warmed.get(info.key)
+        if warmed is not None:
+            return warmed
+        own = self.own(info)
+        if own.level >= Level.STEP or own.cause in SETTLED:
+            return own  # the calls need not be known
+        return self.of_module(info.module).of(info)
 
     def warm(self, info: FunctionInfo, heat: Heat) -> None:
         """Take what calls in the rest of the package make of a function."""

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 # Functions whose callers are looked for, for one linted file.
 MAX_ASKED = 60
+# Modules that are read to see one call of a function, the nearest first.
+MOST_CALLING = 4
 # Modules that are kept from file to file with their calls.
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
@@ -104,13 +106,19 @@ class Incoming:
         if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
             return
         paths = project.modules_that_say(f".{name}" if method else name)
-        for module, calls in self._with_linted(paths or ()):
+        near = sorted(paths or (), key=self._is_far)[:MOST_CALLING]
+        for module, calls in self._with_linted(tuple(near)):
             if is_test_file(module):
                 continue
             yield from calls.of(info)
             for called, site in calls.outward.get(name, ()):
                 if self._leads(called, info, module):
                     yield site
+
+    def _is_far(self, path: str) -> bool:
+        """Is a file in another folder than the linted one?"""
+        own = self._machine.project.linted.path
+        return own is None or Path(path).parent != own.parent
 
     def _unused(self, info: FunctionInfo, name: str, read: list[ModuleMap]) -> list[CallSite]:
         """A private function that nothing in its package names is as one that is seldom called.

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.hotness.functions import FINAL
+from flake8_torchperf.hotness.loop_kinds import loops_may_count
 from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.interpret.contexts import OWN_TRAITS
 from flake8_torchperf.interpret.heats import nested_info
@@ -21,6 +22,7 @@ from flake8_torchperf.interpret.values import UNKNOWN, Tensor
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.suspects.host import HostNames
 from flake8_torchperf.suspects.nominate import (
+    READING,
     called_name,
     for_training,
     module_level,
@@ -79,6 +81,16 @@ class Reach:
             (kept if wanted else others).append(info)
         return _with_tellers(kept, others, suspects, self._machine)
 
+    def unheard(self, suspects: Sequence[FunctionInfo]) -> list[FunctionInfo]:
+        """The suspects that are cold and wait by their words: calls elsewhere may say more."""
+        return [
+            info
+            for info in suspects
+            if not READING.isdisjoint(info.nodes.words())
+            and self._heats.own(info).level is Level.COLD
+            and self._heats.called(info).level is Level.COLD
+        ]
+
     def module_level(self, scope: Level) -> bool:
         """Can the statements outside functions have such a site?"""
         nodes = module_level(self._module)
@@ -102,6 +114,8 @@ class Reach:
         """May a site in this function be warm enough?"""
         if self._is_compiled(info.nodes):
             return True
+        if scope is not Level.LOOP and self._heats.own(info).level >= Level.HOT:
+            return True
         heat = self._heats.called(info)
         if heat.cause in FINAL:
             return False
@@ -110,6 +124,8 @@ class Reach:
         nested = len(info.nodes.of_any(ast.FunctionDef, ast.AsyncFunctionDef)) > 1
         if nested and self._nested_may_be_hot(info):
             return True
+        if heat.level is Level.COLD and heat.around is Level.COLD and not loops_may_count(info):
+            return False
         return repeats(info.nodes) and suspect_in_loops(info.hosts, info.nodes, self._nominating)
 
     def _nested_may_be_hot(self, info: FunctionInfo) -> bool:

@@ -18,18 +18,20 @@ from flake8_torchperf.interpret.lineage import torch_kind
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.unit import Unit, interpret_function
 from flake8_torchperf.interpret.values import UNKNOWN, join_all
+from flake8_torchperf.sites.model import SiteKind
 
 if TYPE_CHECKING:
     from flake8_torchperf.hotness.call_graph import CallSite
     from flake8_torchperf.interpret.heats import Heats
     from flake8_torchperf.interpret.machine import Machine
     from flake8_torchperf.interpret.values import Value
+    from flake8_torchperf.sites.model import Site
     from flake8_torchperf.suspects.modulemap import FunctionInfo
 
 # Causes that no call in the package changes.
 DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
 # Causes of cold functions that a call seen elsewhere in the package outweighs.
-WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS, Cause.SET_UP_ROOT))
+WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
 # Callers of callers that are asked.
 MAX_CALLERS_ABOVE = 3
 # A call, and whether it is set-up; None where its caller says it.
@@ -65,6 +67,16 @@ class Review:
         there = {(id(site.node), site.kind) for site in unit.sites}
         sites = [site for site in called.sites if (id(site.node), site.kind) in there]
         return Unit(unit.snippet, tuple(sites))
+
+    def rewarmed(self, unit: Unit, info: FunctionInfo) -> Unit:
+        """The sites of a helper again, where some of them count only in a step that calls it."""
+        heat = self._heats.called(info)
+        if heat.cause is not Cause.GIVEN_TENSORS or not any(map(_wants_step, unit.sites)):
+            return unit
+        self.warm(info)
+        if self._heats.called(info) is heat:
+            return unit
+        return interpret_function(info, self._machine, self._heats)
 
     def warm(self, info: FunctionInfo) -> None:
         """Make a function hot that a loop or a step elsewhere in the package is seen to call."""
@@ -190,6 +202,14 @@ class Review:
         if info.owner is None or torch_kind(info.owner, self._machine):
             return False
         return bool(self._incoming.of(info))
+
+
+def _wants_step(site: Site) -> bool:
+    """Is it a copy, which counts in a step and not in any helper?"""
+    return site.kind in COPIES and site.heat.hidden_by in (Cause.COPY_ASKED, Cause.GIVEN_TENSORS)
+
+
+COPIES = (SiteKind.TRANSFER, SiteKind.SYNCHRONIZE)
 
 
 def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:

@@ -45,7 +45,20 @@ class Unit:
 
 
 def interpret_function(info: FunctionInfo, machine: Machine, heats: Heats) -> Unit:
-    """Interpret one function."""
+    """Interpret one function.
+
+    Most helpers have no site at all; the calls that lead to one are asked where there are some.
+    """
+    own = heats.own(info)
+    if own.level is not Level.HOT:
+        return _interpreted(info, machine, heats, heats.called(info))
+    unit = _interpreted(info, machine, heats, own)
+    called = heats.called(info) if unit.sites else own
+    return unit if called is own else _interpreted(info, machine, heats, called)
+
+
+def _interpreted(info: FunctionInfo, machine: Machine, heats: Heats, base: Heat) -> Unit:
+    """The sites of a function that runs as often as ``base`` says."""
     snippet = Snippet(info.module.lines, [info.node])
     if is_kernel(info):
         return Unit(snippet, ())
@@ -74,7 +87,6 @@ def interpret_function(info: FunctionInfo, machine: Machine, heats: Heats) -> Un
         functions.fill_with_numbers(env, machine.given(info.key))
     if info.key in machine.agreed:
         functions.fill_as_called(env, machine.agreed[info.key], private=private)
-    base = heats.called(info)
     if base.cause in (Cause.OUTSIDE_STEPS, Cause.NOTHING):
         place = place.but(step_loops=step_loops(info))
     place = _compiled(place.but(base=base), info)
