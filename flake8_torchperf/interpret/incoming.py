@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # Functions whose callers are looked for, for one linted file.
 MAX_ASKED = 60
 # Modules that are read to see one call of a function, the nearest first.
-MOST_CALLING = 4
+MOST_CALLING = 2
 # Modules that are kept from file to file with their calls.
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
