@@ -36,8 +36,8 @@ import torch
 from pkg.helper import make
 
 
-def report(n: int) -> list[float]:
-    return [float(make(i)) for i in range(n)]
+def sizes(batches: list[int]) -> list[float]:
+    return [float(make(batch)) for batch in batches]
 """
 
 
@@ -108,15 +108,15 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "nothing": (lambda p: None, []),
     "touched": (lambda p: os.utime(p / "pkg" / "user.py", (1, 1)), []),
     "its text": (
-        lambda p: edit(p, "pkg/user.py", USER.replace("range(n)", "range(n + 1)")),
-        ["./pkg/helper.py", "./pkg/user.py"],  # it calls what stands in helper.py
+        lambda p: edit(p, "pkg/user.py", USER.replace("in batches", "in batches[1:]")),
+        ["./pkg/user.py"],
     ),
     "its text, with size and time as before": (
         lambda p: (
-            edit(p, "pkg/user.py", USER.replace("(i)", "(n)")),
+            edit(p, "pkg/user.py", USER.replace("def sizes", "def space")),
             os.utime(p / "pkg" / "user.py", (1, 1)),
         ),
-        ["./pkg/helper.py", "./pkg/user.py"],
+        ["./pkg/user.py"],
     ),
     "a module it imports": (
         lambda p: edit(p, "pkg/helper.py", HOST_HELPER + "# torch\n"),
@@ -125,7 +125,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     "a module it imports goes": (lambda p: (p / "pkg/helper.py").unlink(), ["./pkg/user.py"]),
     "a module that was missing": (
         lambda p: ((p / "pkg/helper").mkdir(), edit(p, "pkg/helper/__init__.py", HOST_HELPER)),
-        ["./pkg/helper.py", "./pkg/user.py"],  # a new module may call what stands there
+        ["./pkg/user.py"],
     ),
     "its package goes": (
         lambda p: (p / "pkg/__init__.py").unlink(),
@@ -137,7 +137,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a module it does not import": (
         lambda p: edit(p, "pkg/other.py", HELPER),
-        ["./pkg/helper.py", "./pkg/other.py", "./pkg/user.py"],  # it may call what stands there
+        ["./pkg/other.py", "./pkg/user.py"],
     ),
 }
 
@@ -149,6 +149,25 @@ def test_what_makes_it_look_again(
     check(cwd=project, cache=cache)
     change(project)
     assert analysed(project, cache) == again
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda p: edit(p, "pkg/user.py", USER.replace("in batches", "in batches[1:]")),
+        lambda p: edit(p, "pkg/other.py", "import torch\n" + HOST_HELPER),
+    ],
+    ids=["the text of what calls it", "a new module that may call it"],
+)
+def test_a_helper_that_waits_is_looked_at_again(
+    project: Path, cache: Path, change: Callable[[Path], object]
+) -> None:
+    """How hot it is, its callers tell."""
+    waiting = HELPER + "\n\ndef largest(x: torch.Tensor):\n    return x.max().item()\n"
+    edit(project, "pkg/helper.py", waiting)
+    check(cwd=project, cache=cache)
+    change(project)
+    assert "./pkg/helper.py" in analysed(project, cache)
 
 
 def test_a_module_that_was_looked_for_in_vain(project: Path, cache: Path) -> None:
@@ -175,8 +194,8 @@ def test_a_module_two_imports_away(project: Path, cache: Path) -> None:
     "options",
     [
         ("--torchperf-scope=all",),
-        ("--torchperf-hot=report",),
-        ("--torchperf-cold=report",),
+        ("--torchperf-hot=sizes",),
+        ("--torchperf-cold=sizes",),
         ("--torchperf-explain",),
         ("--disable-noqa",),
         ("--show-source",),

@@ -454,8 +454,8 @@ def test_inside_a_package_as_from_above_it(tmp_path: Path) -> None:
     package = tmp_path / "pkg"
     (package / "deep").mkdir(parents=True)
     helper = "import torch\n\n\ndef make(n) -> torch.Tensor:\n    return torch.ones(n)\n"
-    user = "import torch\nfrom ..helper import make\n\n\ndef report(n):\n"
-    user += "    return [make(i).to('cuda').item() for i in range(n)]\n"
+    user = "import torch\nfrom ..helper import make\n\n\ndef sizes(batches):\n"
+    user += "    return [make(batch).to('cuda').item() for batch in batches]\n"
     for name, text in {
         "helper": helper,
         "deep/user": user,

@@ -28,7 +28,7 @@ def by_rows(rows: torch.Tensor) -> list[float]:
     return found
 
 
-def guarded(x: torch.Tensor, strict: bool = False) -> torch.Tensor:
+def guarded(x: torch.Tensor, strict: bool) -> torch.Tensor:
     if strict and x.sum() > 0:  # only where the search turns strict on
         return x * 2
     return x

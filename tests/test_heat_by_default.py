@@ -314,9 +314,9 @@ REPORTED = {
                 return model
         """,
     "a loop that goes on": """
-        def search(start):
+        def search(x: Tensor, start):
             for step in range(9):
-                best = torch.rand(9, device="cuda")
+                best = torch.rand_like(x)
                 if best.max() > 1:  # TPF301
                     break
                 if start.skipped:
@@ -337,12 +337,6 @@ REPORTED = {
             for i, row in enumerate(rows):  # TPF201
                 out[i] = row
             return sums, [row + 1 for row in rows]  # TPF201
-        """,
-    "parameters of a module that is not handed back": """
-        def decay(module: nn.Module, rate):
-            for p in module.parameters():
-                p.data.mul_(rate)  # TPF204
-            return rate
         """,
     "a copy that a step computes with": """
         class Router(nn.Module):
@@ -562,6 +556,12 @@ NO_SITE = {
 
         def ranks(mesh: DeviceMesh):
             return mesh.mesh.flatten().tolist()
+        """,
+    "parameters of a module, in a function of which nothing is known": """
+        def decay(module: nn.Module, rate):
+            for p in module.parameters():
+                p.data.mul_(rate)
+            return rate
         """,
 }
 

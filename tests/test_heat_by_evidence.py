@@ -334,12 +334,16 @@ DEFAULT = {
         def start(n: int):
             return torch.ones(n, device="cuda").max().item()
         """,
-    "a loop counts, whatever its head says, but for one that is written out": """
-        def read(names):
-            for side in ("left", "right"):
-                print(side, torch.ones(3, device="cuda").max().item())
+    "a loop counts by what its rounds show, or where its head names batches": """
+        def read(names, model: nn.Module, sides):
             for name in names:
-                print(name, torch.ones(3, device="cuda").max().item())  # TPF101
+                print(name, torch.ones(3, device="cuda").max().item())
+            for side in sides:
+                print(model(side).max().item())  # TPF101
+
+        def count(names):
+            for batch in names():
+                print(torch.ones(3, device="cuda").max().item())  # TPF101
         """,
 }
 

@@ -99,9 +99,6 @@ COLD = {
             def _limit(self, w: Tensor):
                 return w.max().item()
 
-            def load_weights(self, w: Tensor):
-                return self._limit(w)
-
             def __repr__(self):
                 return f"{self._limit(self.w)}"
         """,
@@ -215,6 +212,14 @@ STILL_HOT = {
 
             def _limit(self, x: Tensor):
                 return x.max().item()  # TPF101
+        """,
+    "called from a function that is cold by its name alone": """
+        class Net(nn.Module):
+            def load_weights(self, w: Tensor):
+                return self._limit(w)
+
+            def _limit(self, w: Tensor):
+                return w.max().item()  # TPF101
         """,
 }
 

@@ -248,6 +248,10 @@ SILENT: dict[str, dict[str, str]] = {
                 return resample(x)
             """,
     },
+    "what stands in a package named for tests, called by a step there": {
+        "test_functions/base.py": BASE,
+        "test_functions/layer.py": LAYER,
+    },
 }
 
 LOUD: dict[str, dict[str, str]] = {
@@ -259,10 +263,6 @@ LOUD: dict[str, dict[str, str]] = {
                         return image
                     return image + 1
             """,
-    },
-    "what tests hold may be named by tests": {
-        "test_functions/base.py": BASE,
-        "test_functions/layer.py": LAYER,
     },
     "called by set-up code and by a step": {
         "ops.py": RESAMPLE,

@@ -50,10 +50,6 @@ REPEATED = {
         class Tracker:
             def seen(self, x: Tensor):
                 self.last = x[0].item()  # TPF101
-
-        def prepared(table, names):
-            energies = torch.rand(9, device="cuda")
-            return {name: energies[table[name]].item() for name in names}  # TPF101
         """,
     "a number that goes back to tensors": """
         def scaled(x: Tensor, limit: float):
@@ -83,14 +79,6 @@ REPEATED = {
                 x = torch.mul(x, model(x))
                 if x.max().item() > 3:  # TPF101
                     break
-        """,
-    "a loop until something holds": """
-        def decode(model: nn.Module):
-            token = torch.zeros(1, device="cuda")
-            while True:
-                token = torch.mul(token, 2)
-                if token.item() == 2:  # TPF101
-                    return
         """,
     "batches of data": """
         def evaluate_all(model: nn.Module, loader):
@@ -123,14 +111,20 @@ REPEATED = {
                 found.append(x[i : i + 64].cpu())  # TPF102
             return found
         """,
-    "predictions that are collected, for each of several loaders": """
-        def predict_all(model: nn.Module, loader, loaders):
+    "predictions that are collected": """
+        def predict_all(model: nn.Module, loader):
             found = []
             for x in loader:
                 found.append(torch.mul(x, model(x)).cpu())  # TPF102
-            for name in loaders:
-                torch.cuda.synchronize()  # TPF106
             return found
+        """,
+    "a loop until something holds, which calls a model": """
+        def decode(model: nn.Module):
+            token = torch.zeros(1, device="cuda")
+            while True:
+                token = model(token)
+                if token.item() == 2:  # TPF101
+                    return
         """,
 }
 
@@ -255,6 +249,28 @@ SELDOM = {
         class PdbWriter(Base):
             def put(self, x: Tensor):
                 return x[x > 0]  # TPF402
+        """,
+    "a loop until something holds, which calls no model": """
+        def decode(model: nn.Module):
+            token = torch.zeros(1, device="cuda")
+            while True:
+                token = torch.mul(token, 2)
+                if token.item() == 2:  # TPF101
+                    return
+        """,
+    "one round for each name": """
+        def prepared(table, names):
+            energies = torch.rand(9, device="cuda")
+            return {name: energies[table[name]].item() for name in names}  # TPF101
+        """,
+    "what stands beside the loop over steps, in a loop of its own": """
+        def predict_all(model: nn.Module, loader, names):
+            found = []
+            for x in loader:
+                found.append(torch.mul(x, model(x)))
+            for name in names:
+                torch.cuda.synchronize()  # TPF106
+            return found
         """,
 }
 

@@ -49,6 +49,42 @@ SILENT = {
                 optimizer.step()
                 total += loss.detach()
         """,
+    "one round for each layer": """
+        class Model:
+            def shift(self):
+                weight = torch.rand(9, 9, device="cuda")
+                for i in range(self.channels):
+                    if torch.unique(weight[i]).numel() == 1:  # TPF404
+                        self.constant.append(i)
+        """,
+    "a loop of which the steps are taken elsewhere": """
+        def train(model: nn.Module, loader, last):
+            epoch, total = 0, torch.zeros((), device="cuda")
+            while epoch < last:
+                train_one_epoch(model, loader, total)
+                torch.distributed.barrier()  # TPF106
+                show(epoch, total.item())  # TPF101
+                epoch += 1
+        """,
+    "one round for each number, row, file or key": """
+        def rounds(n):
+            x = torch.ones(3, device="cuda")
+            for i in range(n):
+                if x.sum() > i:  # TPF301
+                    x = x - 1
+
+        def rows(names):
+            table = torch.rand(9, 3, device="cuda")
+            for i, name in enumerate(names):
+                show(name, table[i].sum().item())  # TPF101
+
+        def marked(paths):
+            for path in paths:
+                show(path, torch.unique(torch.load(path, map_location="cuda")))  # TPF404
+
+        def largest(names):
+            return {name: torch.ones(3, device="cuda").max().item() for name in names}  # TPF101
+        """,
 }
 
 
@@ -64,17 +100,14 @@ REPORTED = {
             for _ in range(100):
                 print(model(x).sum().item())  # TPF101
 
-        def rounds(n):
-            x = torch.ones(3, device="cuda")
+        def rounds(x: Tensor, n):
             for i in range(n):
                 if x.sum() > i:  # TPF301
                     x = x - 1
         """,
-    "row by row, and element by element": """
-        def rows(names):
+    "element by element": """
+        def rows():
             table = torch.rand(9, 3, device="cuda")
-            for i, name in enumerate(names):
-                show(name, table[i].sum().item())  # TPF101
             for x in table[:, 0]:
                 show(x.item())  # TPF101
         """,
@@ -143,32 +176,12 @@ REPORTED = {
         def mean(rewards: Tensor):
             return rewards[rewards > 0].mean()  # TPF402
         """,
-    "one round for each file or each key": """
+    "one round for each file of a program": """
         def main(paths):
             for path in paths:
                 periodic = torch.load(path, map_location="cuda") > 0
                 if periodic.any():  # TPF301
                     show(path, torch.unique(periodic))  # TPF404
-
-        def largest(names):
-            return {name: torch.ones(3, device="cuda").max().item() for name in names}  # TPF101
-        """,
-    "one round for each layer": """
-        class Model:
-            def shift(self):
-                weight = torch.rand(9, 9, device="cuda")
-                for i in range(self.channels):
-                    if torch.unique(weight[i]).numel() == 1:  # TPF404
-                        self.constant.append(i)
-        """,
-    "a loop of which the steps are taken elsewhere": """
-        def train(model: nn.Module, loader, last):
-            epoch, total = 0, torch.zeros((), device="cuda")
-            while epoch < last:
-                train_one_epoch(model, loader, total)
-                torch.distributed.barrier()  # TPF106
-                show(epoch, total.item())  # TPF101
-                epoch += 1
         """,
     "a check, whatever its function is called": """
         def warn_normalization(x: Tensor):

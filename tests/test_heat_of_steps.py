@@ -39,6 +39,18 @@ ONCE = {
                     x = torch.add(self(x), 1)
                 return x[: x.sum(1).max()]  # TPF107
         """,
+    "in a loop after all steps": """
+        def sample(model, xs: list[Tensor], timesteps: list[int]):
+            videos = []
+            for x in xs:
+                for t in timesteps:
+                    x = torch.add(x, model(x, t))
+            for x in xs:
+                videos.append(x.detach().cpu())  # TPF102
+                for row in videos:
+                    show(row)
+            return videos
+        """,
 }
 
 
@@ -145,17 +157,13 @@ EACH = {
                 total = total + batch.loss
             return total.item() / len(loader)  # TPF101
         """,
-    "what each step moves, and each round of a loop after all steps": """
+    "what each step moves": """
         def sample(model, xs: list[Tensor], timesteps: list[int]):
             videos = []
             for x in xs:
                 for t in timesteps:
                     x = torch.add(x, model(x, t))
                     videos.append(x.detach().cpu())  # TPF102
-            for x in xs:
-                videos.append(x.detach().cpu())  # TPF102
-                for row in videos:
-                    show(row)
             return videos
         """,
 }

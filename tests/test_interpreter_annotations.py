@@ -12,7 +12,7 @@ ANNOTATIONS = {
             for batch in batches:
                 out: Tensor = model(batch)
                 if out > 3:  # TPF301
-                    return out.cpu()  # TPF102
+                    print(out.cpu())  # TPF102
                 other = model(batch)
                 if other > 3:
                     return other

@@ -72,13 +72,10 @@ SELDOM = {
     "at the end of an epoch": """
         class Stop:
             def on_train_epoch_end(self, current: Tensor):
-                if self._stops(current):
+                if current.isfinite().item():  # TPF101
                     return current.item()  # TPF101
 
             def on_validation_end(self, current: Tensor):
-                return self._stops(current)
-
-            def _stops(self, current: Tensor):
                 return current.isfinite().item()  # TPF101
         """,
     "a check that a caller asks for": """
@@ -166,7 +163,7 @@ HOT_ALL_THE_SAME = {
                 raise RuntimeError("infinite")
             if scaled:
                 x = x / x.max().item()
-            if scaled and x.min() < 0:  # TPF301
+            if scaled and x.min() < 0:
                 x = x.abs()
             return x
         """,
@@ -225,6 +222,14 @@ HOT_ALL_THE_SAME = {
             def eval_step(self, args):
                 if self.synchronize:
                     torch.cuda.synchronize()  # TPF106
+        """,
+    "a helper of what is done at the end of an epoch": """
+        class Stop:
+            def on_validation_end(self, current: Tensor):
+                return self._stops(current)
+
+            def _stops(self, current: Tensor):
+                return current.isfinite().item()  # TPF101
         """,
 }
 
@@ -285,8 +290,10 @@ def test_a_private_module_calls_all_that_it_defines(tmp_path: Path) -> None:
         def scaled(w: Tensor):
             return w / w.max().item()
 
-        def convert_weights(w: Tensor):
-            return scaled(w)
+        class Equalizer(nn.Module):
+            def __init__(self, w: Tensor):
+                super().__init__()
+                self.w = scaled(w)
         """
     )
     for name in ("_equalize.py", "equalize.py"):

@@ -363,7 +363,7 @@ OFTEN = {
         class Hypothesis:
             scores: dict[str, Tensor]
 
-            def to_lerobot_dataset(self):
+            def forward(self, x: Tensor):
                 return [float(v) for v in self.scores.values()]  # TPF101
         """,
     "a loop in what a program calls": """
