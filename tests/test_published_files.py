@@ -261,7 +261,7 @@ CLIPPING = {
             for p in filter(lambda p: p.grad is not None, parameters):
                 p.grad.data.clamp_(min=-clip_value, max=clip_value)  # TPF204
         ''',
-    "2.13.0: norms of all, a clamped factor": """
+    "2.13.0: norms of all, a clamped factor, a check that is off by default": """
         def _get_total_norm(
             tensors: list[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False
         ) -> torch.Tensor:
@@ -273,7 +273,7 @@ CLIPPING = {
             total_norm = torch.linalg.vector_norm(
                 torch.stack([norm.to(first_device) for norm in norms]), norm_type
             )
-            if error_if_nonfinite and torch.logical_or(total_norm.isnan(), total_norm.isinf()):  # TPF301
+            if error_if_nonfinite and torch.logical_or(total_norm.isnan(), total_norm.isinf()):
                 raise RuntimeError("the gradients' norm is not finite")
             return total_norm
 
