@@ -106,7 +106,10 @@ class Incoming:
         if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
             return
         paths = project.modules_that_say(f".{name}" if method else name)
-        near = sorted(paths or (), key=self._is_far)[:MOST_CALLING]
+        linted = project.linted.path
+        own = "" if linted is None else str(linted.resolve())
+        others = [path for path in paths or () if path != own]
+        near = sorted(others, key=self._is_far)[:MOST_CALLING]
         for module, calls in self._with_linted(tuple(near)):
             if is_test_file(module):
                 continue

@@ -33,7 +33,7 @@ DECIDED = frozenset((Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGIST
 # Causes of cold functions that a call seen elsewhere in the package outweighs.
 WARMED = frozenset((Cause.NOTHING, Cause.CONVENTION, Cause.GIVEN_TENSORS))
 # Callers of callers that are asked.
-MAX_CALLERS_ABOVE = 1
+MAX_CALLERS_ABOVE = 3
 # A call, and whether it is set-up; None where its caller says it.
 _Judged: TypeAlias = "tuple[CallSite, bool | None]"
 # Callers of a function that are asked what they give it: each has to be interpreted for that.
