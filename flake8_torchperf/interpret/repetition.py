@@ -122,7 +122,7 @@ def _by_itself(place: LoopPlace, ctx: Context) -> bool:
 def _of_data_by_name(loop: ast.AST, ctx: Context) -> bool:
     """``for batch in loader``, where the function itself is not cold by its name."""
     head = head_of(loop)
-    if head is None or ctx.base.cause is not Cause.NOTHING:
+    if head is None or ctx.base.cause not in (Cause.NOTHING, Cause.OUTSIDE_STEPS):
         return False
     names = sorted(names_in(head.target) | names_in(head.iter))
     return ctx.machine.conventions.first("loop", names) is not None
