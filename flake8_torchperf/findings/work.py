@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
 from flake8_torchperf.knowledge.table import load
+from flake8_torchperf.suspects.spelling import dotted_name
 from flake8_torchperf.suspects.walk import children, walk
 
 if TYPE_CHECKING:
@@ -170,7 +171,7 @@ def _is_cheap(func: ast.expr) -> bool | None:
         return True if cheap else None
     if not isinstance(func, ast.Attribute):
         return None
-    spelled = _spelled(func)
+    spelled = dotted_name(func)
     if spelled.startswith(_TORCH):
         return _is_cheap_in_torch(spelled)
     if spelled.partition(".")[0] in _HOST_MODULES or func.attr in _TELLING_METHODS:
@@ -243,15 +244,3 @@ def _name(func: ast.expr) -> str:
         case ast.Attribute(attr=name) | ast.Name(id=name):
             return name
     return ""
-
-
-def _spelled(node: ast.expr) -> str:
-    """``torch.linalg.norm`` as it is written; "" where it starts with anything but a name."""
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return ""
-    parts.append(node.id)
-    return ".".join(reversed(parts))
