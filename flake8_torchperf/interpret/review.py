@@ -83,6 +83,8 @@ class Review:
         heat = self._heats.called(info)
         if heat.level >= Level.STEP or heat.cause not in WARMED:
             return
+        if not self._machine.project.is_searched_whole:
+            return  # of a package that is too large, too little would be seen for what it takes
         site = self._first_call(info, MAX_CALLERS_ABOVE, steps=True)
         if site is not None:
             self._heats.warm(info, called_heat(info, site, Level.STEP))
