@@ -106,9 +106,8 @@ class Incoming:
         if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
             return
         paths = project.modules_that_say(f".{name}" if method else name)
-        linted = project.linted.path
-        own = "" if linted is None else str(linted.resolve())
-        others = [path for path in paths or () if path != own]
+        here = self._linted_path()
+        others = [path for path in paths or () if path != here]
         near = sorted(others, key=self._is_far)[:MOST_CALLING]
         for module, calls in self._with_linted(tuple(near)):
             if is_test_file(module):
@@ -146,9 +145,15 @@ class Incoming:
         """The linted module, which need not be on disk as it is, and the others in these files."""
         linted = self._machine.project.linted
         yield linted, self._heats.calls(linted)
+        here = self._linted_path()
+        yield from (self._read(path) for path in paths if path != here)
+
+    def _linted_path(self) -> str:
+        """The resolved path of the linted file, as `modules_that_say` spells it; "" of none."""
         if self._here is None:
-            self._here = "" if linted.path is None else str(linted.path.resolve())
-        yield from (self._read(path) for path in paths if path != self._here)
+            path = self._machine.project.linted.path
+            self._here = "" if path is None else str(path.resolve())
+        return self._here
 
     def _read(self, path: str) -> tuple[ModuleMap, Calls]:
         known = self._modules.get(path)

@@ -41,15 +41,15 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
     if base.cause in FINAL:
         return base.costing(cost)
     loops = [place for place in ctx.loops if _repeats(place, ctx)]
+    shown = [place for place in loops if _by_itself(place, ctx)]
     if base.level is Level.COLD and base.around is Level.COLD:
-        loops = [place for place in loops if _by_itself(place, ctx)]
+        loops = shown
     around = max(base.level, base.around)
     if loops:
         place = loops[-1]
         cost = Cost.ELEMENT if over else Cost.STEP
-        own_text = any(_by_itself(one, ctx) for one in loops)
         return Heat(
-            Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=own_text
+            Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=bool(shown)
         )
     if over and kind is SiteKind.TENSOR_ITERATION and _may_repeat(operation, base):
         return Heat(Level.LOOP, Cause.ELEMENTS, _name(ctx), around=around, cost=cost, own_text=True)
