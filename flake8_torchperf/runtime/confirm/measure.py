@@ -36,12 +36,14 @@ MOST_POLISHING = 60
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
     """Load, find inputs, probe. The result's "failed" says which stage did not work, and why."""
-    with standing_in(), uncompiled() if job["explain"] else contextlib.nullcontext():
-        return _execute(job)
-
-
-def _execute(job: dict[str, Any]) -> dict[str, Any]:
     began = time.monotonic()
+    if job["device"] == "cuda" and (problem := _start_cuda(float(job["seconds"]) * 0.8)):
+        return {"failed": "cuda", "reason": problem}
+    with standing_in(), uncompiled() if job["explain"] else contextlib.nullcontext():
+        return _execute(job, began)
+
+
+def _execute(job: dict[str, Any], began: float) -> dict[str, Any]:
     seconds = float(job["seconds"])
     try:
         with time_limit(seconds * 0.8):
@@ -56,6 +58,18 @@ def _execute(job: dict[str, Any]) -> dict[str, Any]:
         return {"failed": "inputs", "reason": str(error)}
     left = seconds - (time.monotonic() - began)
     return {"mode": loaded.mode, "problem": loaded.problem, **_judge(subject, job, left)}
+
+
+def _start_cuda(seconds: float) -> str:
+    """Make the context before any call is timed; why there is none, "" where there is."""
+    try:
+        with time_limit(seconds):
+            torch.zeros(1, device="cuda")
+    except TooLate:
+        return f"it took more than {seconds:.3g} s"
+    except (RuntimeError, AssertionError) as error:  # the latter: torch was built without CUDA
+        return one_line(error)
+    return ""
 
 
 def _judge(subject: Subject, job: dict[str, Any], seconds: float) -> dict[str, Any]:

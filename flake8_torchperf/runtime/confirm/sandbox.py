@@ -49,11 +49,13 @@ class Answer:
 class Sandbox:
     """Runs jobs one after the other, each in a fork of a process that has imported torch.
 
-    ``timeout`` bounds one job in seconds of wall clock, ``memory`` its own data in MiB.
+    ``timeout`` bounds one job in seconds of wall clock, ``memory`` its own data in MiB. ``device``
+    is what the jobs compute on, which decides how far `isolation` goes.
     """
 
     timeout: float
     memory: int
+    device: str = "cpu"
     torch: str = ""
     isolation: dict[str, str] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
@@ -148,7 +150,7 @@ class Sandbox:
         command = [sys.executable, "-m", "flake8_torchperf.runtime.confirm.child"]
         try:
             self._process = subprocess.Popen(
-                [*command, str(send_read), str(receive_write)],
+                [*command, str(send_read), str(receive_write), self.device],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

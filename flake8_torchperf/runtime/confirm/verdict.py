@@ -91,6 +91,7 @@ def _failure(stage: str, reason: str) -> str:
         "import": "import failed",
         "inputs": "inputs could not be made",
         "memory": "it ran out of memory",
+        "cuda": "CUDA did not start",
     }
     return f"{words.get(stage, stage)}: {reason}"
 
