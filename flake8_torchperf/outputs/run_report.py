@@ -62,8 +62,9 @@ def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
         ordered = sorted(rows, key=lambda row: (row["made_on_host"], -sum(row["kinds"].values())))
         for row in ordered:
             kinds = ", ".join(f"{_words(kind)} {times}x" for kind, times in row["kinds"].items())
-            made = " (tensor made on the host)" if row["made_on_host"] else ""
-            yield f"  {row['path']}:{row['line']}: {kinds}{made}: {_short(row['source'])}"
+            made = ", tensor made on the host" if row["made_on_host"] else ""
+            how = f" (inferred{made})" if row["inferred"] else " (reported by the device)"
+            yield f"  {row['path']}:{row['line']}: {kinds}{how}: {_short(row['source'])}"
         return
     for row in sorted(rows, key=lambda row: -row["count"]):
         place = f"  {row['path']}:{row['line']}:{row['column']}: {row['code']} {row['message']}"

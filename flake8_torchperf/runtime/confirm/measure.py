@@ -19,7 +19,7 @@ from flake8_torchperf.runtime.confirm.run import Outcome, TooLate, time_limit, w
 from flake8_torchperf.runtime.confirm.search import Assignment, Score, Search, chosen
 from flake8_torchperf.runtime.confirm.subject import Subject, SubjectError
 from flake8_torchperf.runtime.counter import DispatchCounter
-from flake8_torchperf.runtime.evidence import Evidence
+from flake8_torchperf.runtime.evidence import Evidence, total
 from flake8_torchperf.runtime.graph_breaks import explain, uncompiled
 from flake8_torchperf.runtime.stand_in import standing_in
 
@@ -263,10 +263,7 @@ def _counts(
     regions: dict[str, dict[str, Any]] = {}
     for target in job["targets"]:
         spans = [evidence.between(path, first, last) for first, last in target["regions"]]
-        summed = spans[0]
-        for one in spans[1:]:
-            summed = summed + one
-        regions[target["id"]] = summed.to_dict()
+        regions[target["id"]] = total(spans).to_dict()
     inside = range(job["first_line"], job["last_line"] + 1)
     lines = {
         str(one.line): {

@@ -19,6 +19,7 @@ from flake8_torchperf.runtime.claims import evidence_of
 from flake8_torchperf.runtime.confirm.inputs import candidates
 from flake8_torchperf.runtime.confirm.recipes import Recipe
 from flake8_torchperf.runtime.noqa import allowed_lines
+from flake8_torchperf.runtime.uses import use_spans
 from flake8_torchperf.sites.model import SiteKind
 from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap, read_module
 
@@ -60,7 +61,10 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """One finding, the evidence its page declares, and the lines where that must show."""
+    """One finding, the evidence its page declares, and the lines where that must show.
+
+    ``regions`` is empty where it shows in another function or file.
+    """
 
     id: str
     finding: Finding
@@ -224,10 +228,7 @@ def _group(
     settings: Settings,
 ) -> Group:
     info = _function(module, name.partition(".<locals>")[0])
-    targets = tuple(
-        Target(str(i), one, evidence_of(one.rule), _regions(one, module.tree))
-        for i, one in enumerate(findings)
-    )
+    targets = tuple(_target(str(i), one, module.tree) for i, one in enumerate(findings))
     first, last = _span(info, module)
     params, unsure = _candidates(info, machine)
     inner = _nested(info, name) if "<locals>" in name and info is not None else None
@@ -263,6 +264,13 @@ def _group(
         ],
     }
     return Group(path, name, first, last, targets, job)
+
+
+def _target(number: str, finding: Finding, tree: ast.Module) -> Target:
+    spec = evidence_of(finding.rule)
+    if spec is not None and spec.shows == "use":
+        return Target(number, finding, spec, use_spans(finding, tree))
+    return Target(number, finding, spec, _regions(finding, tree))
 
 
 def _function(module: ModuleMap, qualname: str) -> FunctionInfo | None:

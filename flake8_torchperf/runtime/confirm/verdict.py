@@ -20,6 +20,7 @@ from flake8_torchperf.runtime.evidence import Counts
 
 Status = Literal["confirmed", "refuted", "inconclusive"]
 COUNTED = frozenset(Counts().to_dict())
+ELSEWHERE = "its cost falls where what this line makes is used, which this function does not show"
 SHOWN = ("dispatches", "host_reads", "dynamic_shapes", "transfers")
 
 
@@ -141,11 +142,14 @@ def _decide(target: Target, probes: Sequence[dict[str, Any]], device: str) -> tu
         return "inconclusive", f"{_words(spec.counter)} are not counted by line"
     if spec.needs == "cuda" and device != "cuda":
         return "inconclusive", "only a CUDA device can show it: run with --device cuda"
+    if not target.regions:
+        return "inconclusive", ELSEWHERE
     points = [(_number(p["size"]), _number(p["regions"][target.id][spec.counter])) for p in probes]
     executions = [_number(p["executions"][target.id]) for p in probes]
     found = _shown(spec, points, executions)
     if found:
-        return "confirmed", found
+        where = found.replace("this line", "where it is used", 1) if spec.shows == "use" else found
+        return "confirmed", where
     if spec.counter == "copies_to_device" and device != "cuda" and _stayed(target, probes):
         return "inconclusive", "the code chose the host, since this machine has no accelerator"
     most = max(count for _, count in points)
@@ -157,6 +161,8 @@ def _decide(target: Target, probes: Sequence[dict[str, Any]], device: str) -> tu
     raised = [str(p["error"]) for p in probes if p["error"]]
     if len(raised) == len(probes):
         return "inconclusive", f"the line ran, but the call raised {raised[0]}"
+    if spec.shows == "use":
+        return "inconclusive", f"where its cost falls no {_words(spec.counter)} were counted"
     rounds = max(executions)
     times = "once" if rounds == 1 else f"{rounds:,} times"
     return "refuted", f"the line ran {times} in a call and made no {_words(spec.counter)}"
@@ -213,12 +219,12 @@ def _words(counter: str) -> str:
 
 
 def _amount(count: int, counter: str) -> str:
-    words = _words(counter)
-    return (
-        f"{count:,} {words[:-2] if words.endswith('ches') else words[:-1]}"
-        if count == 1
-        else (f"{count:,} {words}")
-    )
+    if count == 1:
+        return f"1 {_SINGULAR.get(counter) or _words(counter)[:-1]}"
+    return f"{count:,} {_words(counter)}"
+
+
+_SINGULAR = {"dispatches": "dispatch", "copies_to_device": "copy to device"}
 
 
 def _rate(rate: Fraction, counter: str) -> str:
