@@ -38,7 +38,8 @@ def _file(file: FileReport) -> dict[str, Any]:
         remark = {"kind": judged.verdict, "text": text}
         remarks.setdefault(judged.finding.line, []).append(remark)
     for missed in file.missed:
-        kinds = ", ".join(f"{kind.replace('_', ' ')} {n}x" for kind, n in missed.kinds.items())
+        space = " " if missed.inferred else "_"  # a device reports operations: __setitem__
+        kinds = ", ".join(f"{kind.replace('_', space)} {n}x" for kind, n in missed.kinds.items())
         made = ", tensor made on the host" if missed.on_host else ""
         how = f" (inferred{made})" if missed.inferred else " (reported by the device)"
         kind = "inside a call" if missed.inside else "missed"

@@ -249,7 +249,8 @@ def _group(
         "harness": str(settings.harness.resolve()) if settings.harness else "",
         "sizes": list(settings.sizes),
         "device": settings.device,
-        "explain": any(one.evidence and one.evidence.counter == "graph_breaks" for one in targets),
+        "explain": _asks_for("graph_breaks", targets),
+        "busy": _asks_for("early_reads", targets),
         "targets": [
             {
                 "id": one.id,
@@ -264,6 +265,10 @@ def _group(
         ],
     }
     return Group(path, name, first, last, targets, job)
+
+
+def _asks_for(counter: str, targets: Sequence[Target]) -> bool:
+    return any(one.evidence is not None and one.evidence.counter == counter for one in targets)
 
 
 def _target(number: str, finding: Finding, tree: ast.Module) -> Target:

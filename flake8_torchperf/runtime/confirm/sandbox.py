@@ -155,7 +155,7 @@ class Sandbox:
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd=self._folder,
-                env=_environment(self._folder),
+                env=_environment(self._folder, self.device),
                 pass_fds=(send_read, receive_write),
                 start_new_session=True,
             )
@@ -233,9 +233,14 @@ def _signal_words(number: int, timeout: float, memory: int) -> str:
     return f"crashed with {name}"
 
 
-def _environment(folder: str) -> dict[str, str]:
-    """What imports need. The parent's own search path goes along, so that both see one torch."""
+def _environment(folder: str, device: str) -> dict[str, str]:
+    """What imports need. The parent's own search path goes along, so that both see one torch.
+
+    Where the host stands in for a device, CUDA is hidden: it would not start, see `namespaces`.
+    """
     kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    if device != "cuda":
+        kept["CUDA_VISIBLE_DEVICES"] = ""
     package = str(Path(__file__).resolve().parents[3])
     paths = [package, *(entry for entry in sys.path if entry and os.path.isabs(entry))]
     return {

@@ -15,6 +15,7 @@ from typing import Any, Literal
 from flake8_torchperf.findings.documentation import EvidenceSpec
 from flake8_torchperf.runtime.confirm.law import Law, fit
 from flake8_torchperf.runtime.confirm.plan import Group, Target
+from flake8_torchperf.runtime.confirm.recipes import HOST, PLACE
 from flake8_torchperf.runtime.confirm.sandbox import Answer
 from flake8_torchperf.runtime.evidence import Counts
 
@@ -68,7 +69,8 @@ def _judge(group: Group, target: Target, result: dict[str, Any], size: int, devi
     if not ran:
         return Verdict("inconclusive", _no_probe(entry), inputs=inputs)
     laws = {name: _law(ran, name) for name in SHOWN}
-    status, words = _decide(target, ran, device)
+    on_host = device == "cuda" and inputs.get(PLACE) == HOST
+    status, words = _decide(target, ran, device, on_host)
     reason = f"{words}; {_whole(laws, size)}" if status == "confirmed" else words
     if result.get("mode") == "extract" and status != "inconclusive":
         reason += f" (the function alone: its module does not import, {result['problem']})"
@@ -134,7 +136,9 @@ def _no_probe(entry: dict[str, Any]) -> str:
     return "timed out: no time was left to count"
 
 
-def _decide(target: Target, probes: Sequence[dict[str, Any]], device: str) -> tuple[Status, str]:
+def _decide(
+    target: Target, probes: Sequence[dict[str, Any]], device: str, on_host: bool
+) -> tuple[Status, str]:
     spec = target.evidence
     if spec is None:
         return "inconclusive", "its page declares no evidence that a run could show"
@@ -153,6 +157,9 @@ def _decide(target: Target, probes: Sequence[dict[str, Any]], device: str) -> tu
     if spec.counter == "copies_to_device" and device != "cuda" and _stayed(target, probes):
         return "inconclusive", "the code chose the host, since this machine has no accelerator"
     most = max(count for _, count in points)
+    if most > 0 and spec.shows == "use":
+        counted = _amount(most, spec.counter)
+        return "inconclusive", f"where its cost falls {counted} were counted, too few to tell"
     if most > 0:
         return "inconclusive", (
             f"this line made {_amount(most, spec.counter)} in a call, too few to tell whether they "
@@ -163,6 +170,10 @@ def _decide(target: Target, probes: Sequence[dict[str, Any]], device: str) -> tu
         return "inconclusive", f"the line ran, but the call raised {raised[0]}"
     if spec.shows == "use":
         return "inconclusive", f"where its cost falls no {_words(spec.counter)} were counted"
+    if spec.counter == "early_reads":
+        return "inconclusive", "the copy had arrived when it was read, this time"
+    if on_host:
+        return "inconclusive", "the line ran with inputs on the host alone, where nothing waits"
     rounds = max(executions)
     times = "once" if rounds == 1 else f"{rounds:,} times"
     return "refuted", f"the line ran {times} in a call and made no {_words(spec.counter)}"

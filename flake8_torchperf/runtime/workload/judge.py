@@ -222,6 +222,8 @@ class _FileView:
             verdict = UNDECIDED
         elif spec and count < max(1.0, spec.at_least) and spec.shows == "use":
             verdict, reason = UNDECIDED, "its cost falls where what this line makes is used"
+        elif counter == "early_reads" and not count:
+            verdict, reason = UNDECIDED, "the copy had arrived when it was read, this time"
         elif self.context.heard and device_reports.decides(counter, self.caused(spans, counter)):
             count = device_reports.waits(spent)
             verdict, reason = (CONFIRMED, "") if count else (REFUTED, device_reports.NO_WAIT)

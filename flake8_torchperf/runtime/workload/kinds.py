@@ -142,6 +142,8 @@ def _cpu(args: tuple[Any, ...], kwargs: Any) -> str:
 
 
 def _to(args: tuple[Any, ...], kwargs: Any) -> str:
+    if kwargs.get("non_blocking"):
+        return ""  # torch copies into pinned memory then, and nothing waits
     device = kwargs.get("device", args[1] if len(args) > 1 else None)
     if isinstance(device, str) and device.startswith("cpu"):
         return "cpu"
