@@ -6,6 +6,7 @@ What CUDA itself does is only known from a run on CUDA.
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -24,9 +25,10 @@ sys.path[:0] = [str(ROOT / "tools")]
 import measure_syncs  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch_table import measure, workers  # noqa: E402
+from torch_table.forms import FORMS, PREFIX  # noqa: E402
 from torch_table.measured import MEASURED, fold_measured, read_measured  # noqa: E402
 from torch_table.model import Entry, Parameter, Signature  # noqa: E402
-from torch_table.witness import CudaWitness  # noqa: E402
+from torch_table.witness import WAITED_BY, CudaWitness  # noqa: E402
 
 from flake8_torchperf.knowledge.table import load  # noqa: E402
 
@@ -133,6 +135,78 @@ def test_a_machine_on_which_nothing_runs_is_given_up() -> None:
     with pytest.raises(workers.LostDevice, match="in a row"):
         workers.gather([f"torch.f{i}" for i in range(100)], run)
     assert len(started) == workers.LOST_IN_A_ROW
+
+
+def test_a_method_without_parameters_is_no_lost_one() -> None:
+    """Its overload's key is empty, as that of a row whose process ended."""
+    words = measure_syncs.summary({"torch.Tensor.item": {"": "both"}, "a": workers.ENDED})
+    assert words == "1 of 2 operations called, 1 waited, 1 ended their process: a"
+    made = Entry([Signature(())], set())
+    fold_measured(
+        {}, {"item": made}, {}, {**VERSIONS, "operations": {"torch.Tensor.item": {"": "both"}}}
+    )
+    assert made.flags == {"s"}
+    fold_measured(
+        {}, {"item": made}, {}, {**VERSIONS, "operations": {"torch.Tensor.item": workers.ENDED}}
+    )
+    assert made.flags == {"s"}
+
+
+def test_a_run_that_was_broken_off_goes_on_behind_its_rows(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output, part = tmp_path / "out.json", tmp_path / "out.json.part"
+    asked: list[list[str]] = []
+
+    def run(names: list[str]) -> Iterator[dict[str, Any]]:
+        asked.append(names)
+        for name in names:
+            if name == "c" and len(asked) == 1:
+                raise KeyboardInterrupt
+            yield {"name": name, "seen": {"x:T": "none"}}
+
+    def measured(versions: dict[str, str]) -> Any:
+        return workers.measured(["a", "b", "c"], tmp_path / "script", output, versions, run)
+
+    with pytest.raises(KeyboardInterrupt):
+        measured(VERSIONS)
+    with part.open("a") as file:
+        file.write('{"name": "c", "se')  # torn in the middle of a row
+    assert measured(VERSIONS) == {name: {"x:T": "none"} for name in "abc"}
+    assert asked == [["a", "b", "c"], ["c"]]
+    assert not part.exists()
+    assert "2 rows kept from a run that was broken off" in capsys.readouterr().err
+    part.write_text(json.dumps({"torch": "other"}) + '\n{"name": "a", "seen": {}}\n')
+    measured(VERSIONS)
+    assert asked[2] == ["a", "b", "c"]  # rows of another machine count for nothing
+
+
+def test_progress_is_a_line_now_and_then_and_one_at_the_end() -> None:
+    out, now = io.StringIO(), [0.0]
+    progress = workers.Progress(4, out, lambda: now[0])
+    for name in "abcd":
+        progress.tell({"name": name})
+        now[0] += workers.SECONDS_BETWEEN_LINES / 2
+    assert out.getvalue() == "1/4 a\n3/4 c\n4/4 d\n"
+
+
+FORMS_MEASURED = json.loads((ROOT / "tests" / "data" / "forms-h100.json").read_bytes())
+# Of pinned memory and of `cuda()` a machine without CUDA has nothing.
+NEEDS_DEVICE = {text for text in FORMS if "pin_memory" in text or "cuda()" in text}
+
+
+def test_the_forms_can_be_run_and_were_measured() -> None:
+    assert len(FORMS) == len(set(FORMS)) > 120
+    assert set(FORMS_MEASURED["forms"]) <= set(FORMS)
+    # On CUDA a clamp takes no bound that lies on the host.
+    assert set(FORMS) - set(FORMS_MEASURED["forms"]) == {"v.clamp(min=h0)"}
+    assert set(FORMS_MEASURED["forms"].values()) <= set(WAITED_BY)
+
+
+@pytest.mark.parametrize("text", sorted(set(FORMS) - NEEDS_DEVICE))
+def test_a_form_runs_without_a_device(text: str) -> None:
+    row = measure.measure(PREFIX + text, load(), WITNESS)
+    assert list(row.seen) == [text]
 
 
 def test_what_sources_disagree_about_is_told() -> None:

@@ -24,7 +24,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 from torch_table import measure, witness, workers  # noqa: E402
 from torch_table.measured import MEASURED  # noqa: E402
-from torch_table.workers import Row  # noqa: E402
+from torch_table.workers import LOST, Row  # noqa: E402
 
 from flake8_torchperf.knowledge.table import load  # noqa: E402
 
@@ -89,9 +89,9 @@ def render(
 
 def summary(found: dict[str, dict[str, str]]) -> str:
     """How many were called, how many waited, how many could not be called."""
-    called = {name: seen for name, seen in found.items() if seen and "" not in seen}
+    called = {name: seen for name, seen in found.items() if seen and LOST not in seen.values()}
     waited = [name for name, seen in called.items() if set(seen.values()) != {"none"}]
-    lost = [name for name, seen in found.items() if "" in seen]
+    lost = [name for name, seen in found.items() if LOST in seen.values()]
     text = f"{len(called)} of {len(found)} operations called, {len(waited)} waited"
     if lost:
         text = f"{text}, {len(lost)} ended their process: {', '.join(lost)}"

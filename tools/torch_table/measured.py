@@ -15,6 +15,8 @@ from typing import Any
 
 from torch_table.measure import CASES, METHOD, key_of
 from torch_table.model import Entry
+from torch_table.witness import WAITED_BY
+from torch_table.workers import LOST
 
 MEASURED = (
     Path(__file__).resolve().parents[2] / "flake8_torchperf" / "knowledge" / "measured_syncs.json"
@@ -40,7 +42,8 @@ def fold_measured(
     entries = {**functions, **{METHOD + name: entry for name, entry in methods.items()}}
     for name, entry in entries.items():
         seen = rows.get(decided.get(name, name)) or {}
-        outcomes = {key: how != "none" for key, how in seen.items() if key}
+        # A method without parameters has the key "", so what tells a row is its outcome.
+        outcomes = {key: how != "none" for key, how in seen.items() if how in WAITED_BY}
         if outcomes:
             entry.why = _origin(measured)
             _decide(entry, outcomes, whole=name in decided)
@@ -50,7 +53,7 @@ def fold_measured(
         operation, parameter = case.spares
         spared = entries.get(operation)
         outcomes_here = rows.get(f"case: {case.words}") or {}
-        if spared is not None and any(how != "none" for key, how in outcomes_here.items() if key):
+        if spared is not None and any(how not in ("none", LOST) for how in outcomes_here.values()):
             spared.unless.discard(parameter)  # it waits although the parameter is given
     for data in classes.values():
         for method in data.get("m", {}).values():

@@ -24,7 +24,8 @@ SECONDS_EACH = 120
 SECONDS_BETWEEN_LINES = 10.0
 Row = dict[str, Any]
 Run = Callable[[list[str]], Iterator[Row]]
-ENDED = {"": "the process ended"}
+LOST = "the process ended"
+ENDED = {"": LOST}
 
 
 class LostDevice(RuntimeError):

@@ -120,14 +120,15 @@ def _read_index(args: tuple[Any, ...], kwargs: Any) -> str:
 def _assigned_index(args: tuple[Any, ...], kwargs: Any) -> str:
     if len(args) < 2 or not has_mask(args[1]):
         return ""
-    fills = len(args) > 2 and isinstance(args[2], Number) and _alone(args[1])
+    fills = len(args) > 2 and isinstance(args[2], Number) and alone(args[1])
     return MASK_FILL if fills else "mask-assign"
 
 
-def _alone(index: Any) -> bool:
-    """Whether a mask is the only tensor, list or array among the indices."""
+def alone(index: Any) -> bool:
+    """Whether a mask with dimensions is the only tensor, list or array among the indices."""
     parts = index if isinstance(index, tuple) else (index,)
-    return sum(isinstance(one, list) or hasattr(one, "__array__") for one in parts) == 1
+    arrays = [one for one in parts if isinstance(one, list) or hasattr(one, "__array__")]
+    return len(arrays) == 1 and getattr(arrays[0], "ndim", 1) > 0
 
 
 def has_mask(index: Any) -> bool:
@@ -167,6 +168,27 @@ def _one_hot(args: tuple[Any, ...], kwargs: Any) -> str:
     return "one-hot" if isinstance(classes, int) and classes < 0 else ""
 
 
+def _masked_fill(args: tuple[Any, ...], kwargs: Any) -> str:
+    return _number_or_read(kwargs.get("value", args[2] if len(args) > 2 else None))
+
+
+def _index_fill(args: tuple[Any, ...], kwargs: Any) -> str:
+    return _number_or_read(kwargs.get("value", args[3] if len(args) > 3 else None))
+
+
+def _number_or_read(value: Any) -> str:
+    """These kernels take a number: a tensor in its place is read."""
+    return "scalar-arg" if isinstance(value, torch.Tensor) else ""
+
+
+def _made_of(args: tuple[Any, ...], kwargs: Any) -> str:
+    """`torch.tensor([s, t])` reads each tensor in its list."""
+    data = args[0] if args else kwargs.get("data", kwargs.get("obj"))
+    if not isinstance(data, (list, tuple)):
+        return ""
+    return "tensor-of-tensors" if any(isinstance(one, torch.Tensor) for one in data) else ""
+
+
 def _where(args: tuple[Any, ...], kwargs: Any) -> str:
     return "nonzero" if len(args) + len(kwargs) == 1 else ""
 
@@ -182,5 +204,12 @@ _LOOKS = {
     "repeat_interleave": _repeat_interleave,
     "one_hot": _one_hot,
     "where": _where,
+    "masked_fill": _masked_fill,
+    "masked_fill_": _masked_fill,
+    "index_fill": _index_fill,
+    "index_fill_": _index_fill,
+    "tensor": _made_of,
+    "as_tensor": _made_of,
+    "asarray": _made_of,
 }
 """Calls whose arguments decide."""

@@ -21,7 +21,13 @@ from flake8_torchperf.runtime.cuda_syncs import names_calls
 from flake8_torchperf.runtime.places import lines_of
 from flake8_torchperf.runtime.recorder import ITERATION, Recorder
 from flake8_torchperf.runtime.workload.copies import COPYING, copied
-from flake8_torchperf.runtime.workload.kinds import DIRECT, KERNEL_KINDS, MASK_FILL, waiting_kind
+from flake8_torchperf.runtime.workload.kinds import (
+    DIRECT,
+    KERNEL_KINDS,
+    MASK_FILL,
+    alone,
+    waiting_kind,
+)
 from flake8_torchperf.runtime.workload.origins import FACTORIES, Origins, tensors_in
 from flake8_torchperf.runtime.workload.plan import SyncRow
 
@@ -199,6 +205,8 @@ class Witness(TorchFunctionMode):
                 return
         if not kind or not operands:
             return
+        if kind == "mask-assign" and _fills(args, is_host):
+            kind = MASK_FILL
         category = _CATEGORY.get(kind, "extra" if kind in KERNEL_KINDS else "sync")
         if kind == "copy-to-host":
             down = is_host(operands[0], firmly=True) and not is_host(operands[-1])
@@ -265,11 +273,25 @@ def _count(tensor: Any) -> int:
     return count if isinstance(count, int) else 0
 
 
+def _fills(args: tuple[Any, ...], is_host: Callable[[Any], bool]) -> bool:
+    """Whether what is assigned through a mask is a single number of the host, as good as Python's.
+
+    The index and the value come last, in `__setitem__` and in `index_put_` alike.
+    """
+    if len(args) < 3:
+        return False
+    index, value = args[1:3]
+    index = tuple(index) if isinstance(index, list) else index
+    return isinstance(value, torch.Tensor) and not value.dim() and is_host(value) and alone(index)
+
+
 def _read_operand(kind: str, args: tuple[Any, ...], operands: list[torch.Tensor]) -> Any:
     """The tensor whose elements the host needs to know."""
     if kind in ("mask-index", "mask-assign"):
         masks = [one for one in tensors_in(args[1]) if one.dtype in (torch.bool, torch.uint8)]
         return masks[0]
+    if kind == "scalar-arg":
+        return operands[-1]
     if kind == "repeat-interleave" and len(operands) > 1:
         return operands[1]
     return operands[0]
