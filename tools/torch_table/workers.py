@@ -90,9 +90,10 @@ class Journal:
         self._path = output.with_name(f"{output.name}.part")
         self._versions = dict(versions)
         self.rows = self._read()
-        self._file: TextIO = self._path.open("a" if self.rows else "w", encoding="utf-8")
-        if not self.rows:
-            self._write(self._versions)
+        self._file: TextIO = self._path.open("w", encoding="utf-8")
+        self._write(self._versions)
+        for name, seen in self.rows.items():
+            self._write({"name": name, "seen": seen})
 
     def _read(self) -> Row:
         """What an earlier run with the same versions kept; a torn last line is left out."""
