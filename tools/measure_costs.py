@@ -133,13 +133,13 @@ def work(pages: dict[str, Documentation], codes: list[str]) -> Iterator[tuple[st
 
 
 class Device:
-    """The CUDA device, timed: how many cycles its idling kernel counts in a millisecond."""
+    """The CUDA device, and for how many cycles its idling kernel is busy for `QUEUE_MS`."""
 
     def __init__(self) -> None:
         import torch
 
         self._torch = torch
-        self._cycles = witness.CudaWitness()._cycles_each_second * QUEUE_MS / 1000
+        self._cycles = witness.CudaWitness().cycles(QUEUE_MS / 1000)
 
     def figures(self, page: Documentation, which: Any) -> list[float]:
         """What `FIGURES` names, of one example."""
@@ -168,7 +168,7 @@ class Device:
     def _behind(self, call: Callable[[], object]) -> float:
         """Milliseconds until the call is back, on a device that has work queued."""
         self._torch.cuda.synchronize()
-        self._torch.cuda._sleep(int(self._cycles))
+        self._torch.cuda._sleep(self._cycles)
         start = perf_counter()
         call()
         return (perf_counter() - start) * 1000

@@ -49,6 +49,10 @@ class CudaWitness:
         self._clock = clock
         self._cycles_each_second = self._timed()
 
+    def cycles(self, seconds: float) -> int:
+        """For how many cycles the idling kernel keeps the device busy that long."""
+        return max(int(self._cycles_each_second * seconds), 1)
+
     def waited(self, call: Callable[[], object]) -> str:
         """Under the debug mode, behind a queue that is not empty.
 
@@ -71,7 +75,7 @@ class CudaWitness:
         done = self._cuda.Event()
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
-            self._cuda._sleep(max(int(self._cycles_each_second * seconds), 1))
+            self._cuda._sleep(self.cycles(seconds))
             done.record()
             self._cuda.set_sync_debug_mode("warn")
             try:
