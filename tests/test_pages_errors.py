@@ -298,6 +298,11 @@ def test_no_trait_that_a_site_has_is_missing(monkeypatch: pytest.MonkeyPatch) ->
         lint(PageText(rule.path, read_text(rule.path)).body.split("```")[1][6:], "a.py", ALL)
     for path in Path(__file__).parents[1].glob("fixtures/*/before.py"):
         lint(path.read_text(encoding="utf-8"), "a.py", ALL)
+    lint(
+        "import torch\n\n\ndef step(x: torch.Tensor):\n    return x.to('cpu', non_blocking=True)\n",
+        "a.py",
+        ALL,
+    )
     assert {"compiled", "from-python", "non-blocking", "to-host"} <= found
     assert found <= vocabulary.TRAITS
 

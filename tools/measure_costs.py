@@ -138,7 +138,7 @@ class Device:
     def __init__(self) -> None:
         import torch
 
-        self._torch = torch
+        self._torch: Any = torch
         self._cycles = witness.CudaWitness().cycles(QUEUE_MS / 1000)
 
     def figures(self, page: Documentation, which: Any) -> list[float]:
