@@ -23,7 +23,7 @@ from cold import all_analysed, lines_of_python, python_files
 # flake8's own exit statuses for "nothing found" and "something found".
 _FINE = (0, 1)
 FLAKE8 = [sys.executable, "-m", "flake8", "--isolated", "--select=TPF"]
-CHECK = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "check", "--isolated"]
+CHECK = [sys.executable, "-m", "flake8_torchperf.cli.main", "check", "--isolated"]
 
 
 @dataclass(frozen=True)

@@ -26,22 +26,22 @@ Spent: TypeAlias = "defaultdict[str, float]"
 # The functions that a stage starts in, by module.
 STAGES = {
     "suspects": [
-        ("flake8_torchperf.pipeline", "read_module"),
-        ("flake8_torchperf.pipeline", "_compiled"),
-        ("flake8_torchperf.pipeline", "nominate"),
-        ("flake8_torchperf.pipeline", "with_compiled"),
-        ("flake8_torchperf.interpret.reach", "Reach.chosen"),
-        ("flake8_torchperf.interpret.reach", "Reach.module_level"),
-        ("flake8_torchperf.pipeline", "callers_first"),
+        ("flake8_torchperf.linter", "read_module"),
+        ("flake8_torchperf.linter", "_compiled"),
+        ("flake8_torchperf.linter", "nominate"),
+        ("flake8_torchperf.linter", "with_compiled"),
+        ("flake8_torchperf.absint.driver.selection", "Reach.chosen"),
+        ("flake8_torchperf.absint.driver.selection", "Reach.module_level"),
+        ("flake8_torchperf.linter", "callers_first"),
     ],
     "parse": [
-        ("flake8_torchperf.suspects.outline", "_parsed"),
-        ("flake8_torchperf.interpret.annotations", "parse_expression_text"),
+        ("flake8_torchperf.project.lazy_index", "_parsed"),
+        ("flake8_torchperf.absint.stated_types.annotations", "parse_expression_text"),
     ],
-    "index": [("flake8_torchperf.interpret.project", "_read_file")],
+    "index": [("flake8_torchperf.project.resolver", "_read_file")],
     "interpret": [
-        ("flake8_torchperf.interpret.unit", "interpret_function"),
-        ("flake8_torchperf.interpret.unit", "interpret_module"),
+        ("flake8_torchperf.absint.driver.function_analysis", "interpret_function"),
+        ("flake8_torchperf.absint.driver.function_analysis", "interpret_module"),
     ],
     "positions": [
         ("flake8_torchperf.findings.report", "locate"),
@@ -105,10 +105,10 @@ def python_files(paths: Sequence[Path], every: int) -> Iterator[Path]:
 
 def run(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path, Spent], int]:
     """Lint every file; the time per file and stage, and the number of findings."""
-    from flake8_torchperf import pipeline
-    from flake8_torchperf.interpret.project import split_lines
+    from flake8_torchperf import linter
     from flake8_torchperf.options import SCOPES, Options
-    from flake8_torchperf.subject import concerns
+    from flake8_torchperf.prefilter import concerns
+    from flake8_torchperf.project.resolver import split_lines
 
     install(clock)
     options = Options(scope=SCOPES[scope])
@@ -123,7 +123,7 @@ def run(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path, Spe
             continue
         clock.spent, clock.since = defaultdict(float), time.process_time()
         if concerns(lines, str(file)):
-            findings += len(pipeline.lint_tree(tree, lines, str(file), options))
+            findings += len(linter.lint_tree(tree, lines, str(file), options))
         clock.turn()
         taken[file] = clock.spent
     return taken, findings

@@ -11,7 +11,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from flake8_torchperf import __version__
-from flake8_torchperf.subject import concerns
+from flake8_torchperf.prefilter import concerns
 
 if TYPE_CHECKING:
     import argparse
@@ -108,7 +108,7 @@ class TorchPerfPlugin:
             return [(1, 0, internal_error(error))]
 
     def _analyse(self) -> list[tuple[int, int, str]]:
-        from flake8_torchperf.pipeline import lint_tree
+        from flake8_torchperf.linter import lint_tree
 
         findings = lint_tree(self._tree, self._lines, self._filename, self.options(), self.reads)
         return [(f.line, f.column, f"{f.code} {f.message}") for f in findings]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from flake8_run import Run
 
-COMMAND = (sys.executable, "-m", "flake8_torchperf.outputs.cli")
+COMMAND = (sys.executable, "-m", "flake8_torchperf.cli.main")
 
 
 def torchperf(

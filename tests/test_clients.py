@@ -224,7 +224,7 @@ def test_flake8_pyproject(clients: Path, tmp_path: Path) -> None:
     assert re.fullmatch(
         r"engine\.py:7:12: TPF101 STATE\.item\(\) .*\(reason: .*\)\n", done.stdout
     ), done.stdout + done.stderr
-    check = ("-m", "flake8_torchperf.outputs.cli", "check", "--no-cache", "engine.py")
+    check = ("-m", "flake8_torchperf.cli.main", "check", "--no-cache", "engine.py")
     assert attempt(clients, *check, cwd=tmp_path).stdout == done.stdout
     (tmp_path / "pyproject.toml").unlink()
     assert attempt(clients, "-m", "flake8", "engine.py", cwd=tmp_path).stdout == ""

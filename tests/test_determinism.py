@@ -85,7 +85,7 @@ def test_any_order_of_files(corpus: Path, usual: str, order: str) -> None:
 
 def check(folder: Path, *arguments: str | Path) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "flake8_torchperf.outputs.cli", "check", "--isolated",
+        [sys.executable, "-m", "flake8_torchperf.cli.main", "check", "--isolated",
          "--torchperf-scope=all", "--torchperf-explain", *map(str, arguments), "."],
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
         timeout=300, check=False,

@@ -103,7 +103,7 @@ def test_what_gives_up_is_not_timed(script: str, arguments: list[str], tmp_path:
     """A plugin that fails on each file is the fastest of all."""
     broken = tmp_path / "broken"
     broken.mkdir()
-    spoilt = "import sys\nsys.modules['flake8_torchperf.pipeline'] = None\n"
+    spoilt = "import sys\nsys.modules['flake8_torchperf.linter'] = None\n"
     (broken / "sitecustomize.py").write_text(spoilt)
     (tmp_path / "a.py").write_text(READ)
     told = run(script, tmp_path / "a.py", *arguments, status=1, before=broken)

@@ -62,7 +62,9 @@ def compiled(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def is_compiled(python: Path, folder: Path) -> bool:
     """Does this Python, started in a folder, import the compiled modules of its environment?"""
     said = (
-        "from flake8_torchperf.interpret import unit, values; print(unit.__file__, values.__file__)"
+        "from flake8_torchperf.absint.domain import values\n"
+        "from flake8_torchperf.absint.driver import function_analysis\n"
+        "print(function_analysis.__file__, values.__file__)"
     )
     return all(
         place.endswith(sysconfig.get_config_var("EXT_SUFFIX"))

@@ -120,9 +120,7 @@ def test_the_index_would_take_both(
 def test_explain_needs_no_rich(installed: Path, tmp_path: Path) -> None:
     names = call(installed, "-m", "pip", "list", "--format=freeze").lower()
     assert "rich==" not in names
-    done = attempt(
-        installed, "-m", "flake8_torchperf.outputs.cli", "explain", "TPF203", cwd=tmp_path
-    )
+    done = attempt(installed, "-m", "flake8_torchperf.cli.main", "explain", "TPF203", cwd=tmp_path)
     assert done.stdout.startswith("# nonfinite-check-per-tensor (TPF203)\n")
     assert (done.returncode, done.stderr) == (0, "")
 
@@ -141,7 +139,7 @@ def test_check_prints_what_an_older_flake8_prints(
             "check",
             *options,
             cache=tmp_path / "cache",
-            program=(str(python), "-m", "flake8_torchperf.outputs.cli"),
+            program=(str(python), "-m", "flake8_torchperf.cli.main"),
             cwd=tmp_path,
         )
         assert (found.output, found.errors) == (plain.output, ""), turn

@@ -121,7 +121,7 @@ def test_the_runtime_examples_are_found() -> None:
 @pytest.mark.parametrize("command", ["confirm", "run"])
 def test_every_option_that_is_documented_for_a_command_exists(command: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "flake8_torchperf.outputs.cli", command, "--help"],
+        [sys.executable, "-m", "flake8_torchperf.cli.main", command, "--help"],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -40,7 +40,7 @@ def run(
     report = folder / "report.json"
     done = subprocess.run(
         [
-            sys.executable, "-m", "flake8_torchperf.outputs.cli", "run", "--no-metrics",
+            sys.executable, "-m", "flake8_torchperf.cli.main", "run", "--no-metrics",
             "--json", str(report), *options, "work.py",
         ],
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True, timeout=120,
@@ -97,7 +97,7 @@ def test_the_environment_starts_nothing(tmp_path: Path) -> None:
     names = ("RUN", "SCRIPT", "CONFIRM", "ARGS", "OPTIONS", "HARNESS", "INPUTS")
     for command in ("run", "confirm"):
         done = subprocess.run(
-            [sys.executable, "-m", "flake8_torchperf.outputs.cli", command],
+            [sys.executable, "-m", "flake8_torchperf.cli.main", command],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)} | {f"TORCHPERF_{n}": "work.py" for n in names},
             capture_output=True, text=True, timeout=120, check=False,

@@ -135,7 +135,7 @@ def run_output() -> str:
 
 def _torchperf(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "flake8_torchperf.outputs.cli", *words],
+        [sys.executable, "-m", "flake8_torchperf.cli.main", *words],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdin=subprocess.DEVNULL,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.spelling import dotted_name, is_name, named_parameters
-from flake8_torchperf.suspects.walk import SCOPES, bound_in, children, once, put_children, walk
+from flake8_torchperf.syntax.names import dotted_name, is_name, named_parameters
+from flake8_torchperf.syntax.traversal import SCOPES, bound_in, children, once, put_children, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from flake8_torchperf.suspects.modulemap import FunctionInfo
+    from flake8_torchperf.project.module_index import FunctionInfo
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 STATEMENTS = (ast.For, ast.AsyncFor, ast.While)

@@ -12,20 +12,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.model import Level
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
+from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap, read_module
 from flake8_torchperf.runtime.claims import evidence_of
 from flake8_torchperf.runtime.confirm.inputs import candidates
 from flake8_torchperf.runtime.confirm.recipes import Recipe
 from flake8_torchperf.runtime.noqa import allowed_lines
-from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap, read_module
 
 if TYPE_CHECKING:
+    from flake8_torchperf.absint.engine.analysis import Machine
     from flake8_torchperf.findings.documentation import EvidenceSpec
     from flake8_torchperf.findings.model import Finding
-    from flake8_torchperf.interpret.machine import Machine
 
 # What is flagged is a way of looping: the loop's body is what it costs.
 LOOP_KINDS = {SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS}
@@ -202,12 +202,12 @@ def unparsable(path: Path, error: Exception) -> str:
 
 def _machine(module: ModuleMap, settings: Settings) -> Machine:
     """The interpreter's shared state for one file, as the pipeline sets it up."""
+    from flake8_torchperf.absint.driver.function_analysis import module_constant
+    from flake8_torchperf.absint.engine.analysis import Machine
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.hotness.conventions import load_conventions
-    from flake8_torchperf.interpret.machine import Machine
-    from flake8_torchperf.interpret.project import Project
-    from flake8_torchperf.interpret.unit import module_constant
     from flake8_torchperf.knowledge.table import load
+    from flake8_torchperf.project.resolver import Project
 
     catalogue = load_catalogue(settings.options.rules)
     machine = Machine(load(), Project(module), module_constant, catalogue.called_functions)
