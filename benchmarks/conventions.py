@@ -37,7 +37,7 @@ from judged import read_places
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from flake8_torchperf.absint.driver.caller_review import Review
+from flake8_torchperf.absint.driver.caller_review import CallerReview
 from flake8_torchperf.absint.engine.analysis import Context
 from flake8_torchperf.events.site import Site
 from flake8_torchperf.findings.catalogue import load_catalogue
@@ -192,7 +192,7 @@ def switch_off(name: str) -> None:
     if cause in QUESTIONS:
         setattr(CalledHeats, QUESTIONS[cause], lambda *_: False)
     if cause is Cause.SET_UP_CALLS:
-        Review._only_set_up = lambda *_: False  # type: ignore[method-assign]
+        CallerReview._only_set_up = lambda *_: False  # type: ignore[method-assign]
 
 
 def _cool_no_site(cause: Cause) -> None:

@@ -30,8 +30,8 @@ STAGES = {
         ("flake8_torchperf.linter", "_compiled"),
         ("flake8_torchperf.linter", "nominate"),
         ("flake8_torchperf.linter", "with_compiled"),
-        ("flake8_torchperf.absint.driver.selection", "Reach.chosen"),
-        ("flake8_torchperf.absint.driver.selection", "Reach.module_level"),
+        ("flake8_torchperf.absint.driver.selection", "Selection.chosen"),
+        ("flake8_torchperf.absint.driver.selection", "Selection.module_level"),
         ("flake8_torchperf.linter", "callers_first"),
     ],
     "parse": [

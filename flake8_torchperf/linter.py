@@ -1,4 +1,4 @@
-"""From source text to findings: suspects, parse, interpret, sites, findings, in that order.
+"""From source text to findings: index, candidates, interpretation, sites, findings.
 
 Enters what flake8 hands over (the ast, the lines, the file's name) and options; leaves findings.
 The interpreter, the torch table and the rule pages are imported only where a file has suspects.
@@ -135,18 +135,18 @@ def _findings(
     options: Options,
     reads: dict[str, str] | None,
 ) -> list[Finding]:
-    from flake8_torchperf.absint.driver.caller_review import Review
+    from flake8_torchperf.absint.driver.caller_review import CallerReview
     from flake8_torchperf.absint.driver.function_analysis import (
         interpret_function,
         interpret_module,
         module_constant,
     )
-    from flake8_torchperf.absint.driver.selection import Reach
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.driver.selection import Selection
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.findings.report import report
     from flake8_torchperf.hotness.conventions import load_conventions
-    from flake8_torchperf.hotness.function_heat import Heats
+    from flake8_torchperf.hotness.function_heat import FunctionHeats
     from flake8_torchperf.hotness.model import Level
     from flake8_torchperf.hotness.own_heat import Names
     from flake8_torchperf.knowledge.table import load
@@ -155,29 +155,29 @@ def _findings(
     catalogue = load_catalogue(options.rules)
     called = catalogue.called_functions
     conventions = load_conventions(options.rules)
-    machine = Machine(load(), Project(module, reads), module_constant, called, compiled)
-    machine.conventions = conventions
+    analysis = Analysis(load(), Project(module, reads), module_constant, called, compiled)
+    analysis.conventions = conventions
     names = Names(conventions, options.hot + catalogue.hot, options.cold)
     findings: list[Finding] = []
-    heats = Heats(machine, names)
-    reach = Reach(module, machine, heats, catalogue)
-    review = Review(machine, heats)
+    heats = FunctionHeats(analysis, names)
+    selection = Selection(module, analysis, heats, catalogue)
+    review = CallerReview(analysis, heats)
     try:
         if options.scope is Level.HOT:
-            for info in reach.unheard(suspects.functions):
+            for info in selection.unheard(suspects.functions):
                 review.warm(info)
-        for info in callers_first(reach.chosen(suspects.functions, options.scope)):
-            unit = interpret_function(info, machine, heats)
+        for info in callers_first(selection.chosen(suspects.functions, options.scope)):
+            result = interpret_function(info, analysis, heats)
             if options.scope is Level.HOT:
-                unit = review.rewarmed(unit, info)
-            found = report(unit, catalogue, options)
+                result = review.rewarmed(result, info)
+            found = report(result, catalogue, options)
             if found and options.scope is not Level.COLD:
-                kept = review.reviewed(unit, info)
-                found = found if kept is unit else report(kept, catalogue, options)
+                kept = review.reviewed(result, info)
+                found = found if kept is result else report(kept, catalogue, options)
             findings.extend(found)
-        if suspects.module_level and reach.module_level(options.scope):
-            findings.extend(report(interpret_module(module, machine), catalogue, options))
+        if suspects.module_level and selection.module_level(options.scope):
+            findings.extend(report(interpret_module(module, analysis), catalogue, options))
     finally:
-        machine.forget()
+        analysis.forget()
     findings.sort(key=lambda f: (f.line, f.column, f.code))
     return findings

@@ -1,7 +1,7 @@
 """flake8's face: a file's tree and lines enter, flake8 results leave.
 
 Must not know how anything is analysed, and must stay cheap to import: flake8 loads it for every
-run, and for a file that has nothing to do with torch (see `subject.py`) nothing else is imported.
+run, and for a file that has nothing to do with torch (see `prefilter.py`) nothing else is imported.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from linting import ALL
 
-from flake8_torchperf.absint.driver.function_analysis import Unit
+from flake8_torchperf.absint.driver.function_analysis import AnalysisResult
 from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.findings import catalogue as catalogue_module
 from flake8_torchperf.findings import vocabulary
@@ -289,8 +289,8 @@ def test_no_trait_that_a_site_has_is_missing(monkeypatch: pytest.MonkeyPatch) ->
     """Some traits come from functions, which the test above does not follow."""
     found: set[str] = set()
 
-    def report(unit: Unit, catalogue: object, options: object) -> list[object]:
-        found.update(trait for site in unit.sites for trait in site.traits)
+    def report(result: AnalysisResult, catalogue: object, options: object) -> list[object]:
+        found.update(trait for site in result.sites for trait in site.traits)
         return []
 
     monkeypatch.setattr("flake8_torchperf.findings.report.report", report)

@@ -95,7 +95,7 @@ def runs_up(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> boo
         return True
     paths = {path_of(part) for part in parts} - {path, None}
     for place in reversed(ctx.loops):
-        if place is not ctx.loops[-1] and _rounds(place.node).made_anew(path, but=node):
+        if place is not ctx.loops[-1] and _updates(place.node).made_anew(path, but=node):
             return False  # it is another total in each round of this loop
         if not paths.isdisjoint(_assigned_within(place.node)):
             return True
@@ -148,13 +148,13 @@ def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> 
         return False
     if not _backward_calls(whole):
         return False
-    rounds = _rounds(loop)
-    through = rounds.used_up_in(whole)
-    if added_path not in through or kept in through or added_path in rounds.let_go:
+    updates = _updates(loop)
+    through = updates.used_up_in(whole)
+    if added_path not in through or kept in through or added_path in updates.let_go:
         return False
-    if not rounds.whenever_backward_runs(reassigning, whole):
+    if not updates.whenever_backward_runs(reassigning, whole):
         return False
-    return added_path in rounds.assigned and not rounds.made_anew(kept, but=reassigning)
+    return added_path in updates.assigned and not updates.made_anew(kept, but=reassigning)
 
 
 def _records_nothing(ctx: Context) -> bool:
@@ -162,7 +162,7 @@ def _records_nothing(ctx: Context) -> bool:
     return NO_GRADIENTS in ctx.traits or any(gradients_off(d, ctx.module) for d in decorators)
 
 
-class Rounds:
+class LoopUpdates:
     """What the rounds of one loop do, for all that is added up in it."""
 
     def __init__(self, loop: ast.AST) -> None:
@@ -226,7 +226,7 @@ class Rounds:
         return {path for path in map(path_of, inside) if path is not None}
 
 
-_rounds = once(Rounds)
+_updates = once(LoopUpdates)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

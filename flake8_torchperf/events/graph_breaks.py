@@ -64,7 +64,7 @@ UNANSWERED_COMPILED = frozenset(
 
 def entered(place: Context, node: ast.AST, *, keep_cold: bool = False) -> Context:
     """The place inside a function: what is compiled is hot, and its sites say so."""
-    code = place.machine.compiled
+    code = place.analysis.compiled
     if code is None:
         return place
     compilation = code.functions.get(id(node))
@@ -112,7 +112,7 @@ def note_attribute(node: ast.Assign, target: ast.Attribute, owner: Value, ctx: C
 
 
 def _note_mark(node: ast.AST, ctx: Context) -> None:
-    code = ctx.machine.compiled
+    code = ctx.analysis.compiled
     mark = None if code is None else code.marks.get(id(node))
     if mark is None:
         return
@@ -152,7 +152,7 @@ def _breaking(callee: Value, arguments: Arguments, ctx: Context) -> None:
         return
     if not operation or not ctx.traits.isdisjoint(SWITCHED_OFF.get(operation, ())):
         return
-    code = ctx.machine.compiled
+    code = ctx.analysis.compiled
     if operation in ADVICE and code is not None and id(arguments.node) in code.advice:
         ctx = ctx.demote(Cause.ERROR)
     covers = tuple(argument.node for argument in arguments.all())

@@ -103,16 +103,16 @@ def _in_a_step(ctx: Context) -> bool:
 
 def _beside_steps(ctx: Context) -> bool:
     """Is it a test or a benchmark, which chooses what it compares?"""
-    return is_beside_steps(ctx.module, ctx.machine.conventions)
+    return is_beside_steps(ctx.module, ctx.analysis.conventions)
 
 
 def uses_accelerator(module: ModuleMap, ctx: Context) -> bool:
     """Does the module bring anything to an accelerator? Asked once for each module."""
     key = ("accelerator", id(module))
-    found = ctx.machine.summaries.get(key)
+    found = ctx.analysis.summaries.get(key)
     if found is None:
         found = any(_brings_to_device(node) for node in ast.walk(module.tree))
-        ctx.machine.summaries[key] = found
+        ctx.analysis.summaries[key] = found
     return bool(found)
 
 

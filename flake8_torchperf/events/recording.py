@@ -28,7 +28,7 @@ from flake8_torchperf.intent.explicit_copies import (
     made_lists,
 )
 from flake8_torchperf.intent.host_names import given_to_host, moved_later, names_on_way, root
-from flake8_torchperf.intent.number_or_tensor import Either
+from flake8_torchperf.intent.number_or_tensor import NumberOrTensor
 from flake8_torchperf.syntax.traversal import once
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def _made_array(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
     if ctx.node is None or (isinstance(operand, Tensor) and operand.scalar is True):
         return False
     function, module = ctx.node, ctx.module
-    made = ctx.machine.kept(
+    made = ctx.analysis.kept(
         ("made arrays", id(function)), lambda: made_arrays(module.nodes(function), module.qualify)
     )
     return id(node) in made
@@ -119,12 +119,12 @@ def _made_list(ctx: Context, node: ast.AST) -> bool:
     if ctx.node is None or ctx.base.level is Level.STEP:
         return False
     nodes = ctx.module.nodes(ctx.node)
-    return id(node) in ctx.machine.kept(("lists", id(ctx.node)), lambda: made_lists(nodes))
+    return id(node) in ctx.analysis.kept(("lists", id(ctx.node)), lambda: made_lists(nodes))
 
 
-def _either(function: FunctionNode, ctx: Context) -> Either:
+def _either(function: FunctionNode, ctx: Context) -> NumberOrTensor:
     """Which reads make a number of what may be one; asked for each site, so kept."""
-    return ctx.machine.kept(("either", id(function)), lambda: Either(function))
+    return ctx.analysis.kept(("either", id(function)), lambda: NumberOrTensor(function))
 
 
 def _of_either(
@@ -235,7 +235,7 @@ def _lies_on_host(
     read = [operand_node if operand_node is not None else node]
     if isinstance(node, ast.Subscript):
         read += [node.value, node.slice]
-    table = ctx.machine.conventions
+    table = ctx.analysis.conventions
     if any(table.says("variable", name, "on-host") for part in read for name in names_on_way(part)):
         return True
     if ctx.node is None:
@@ -251,7 +251,7 @@ def _lies_on_host(
 
 def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:
     """What a function moves to a device; asked for each of its sites, so kept."""
-    return ctx.machine.kept(
+    return ctx.analysis.kept(
         ("moved later", id(function)), lambda: moved_later(ctx.module.nodes(function))
     )
 
@@ -263,7 +263,7 @@ def _told_by_ranks(
     if ctx.node is None or kind not in FROM_DEVICE:
         return False
     function, qualify = ctx.node, ctx.module.qualify
-    names = ctx.machine.kept(
+    names = ctx.analysis.kept(
         ("exchanged", id(function)), lambda: exchanged(ctx.module.nodes(function), qualify)
     )
     read = operand_node if operand_node is not None else node
@@ -275,10 +275,10 @@ def _told_by_ranks(
 def _given_to_host(function: FunctionNode, ctx: Context) -> frozenset[str]:
     """What of a function's names is given to the host's code; asked for each site, so kept."""
     key = ("given to the host", id(function))
-    return ctx.machine.kept(
+    return ctx.analysis.kept(
         key,
         lambda: given_to_host(
-            ctx.module.nodes(function), ctx.module.qualify, ctx.machine.table.method_names()
+            ctx.module.nodes(function), ctx.module.qualify, ctx.analysis.table.method_names()
         ),
     )
 
@@ -385,7 +385,7 @@ def _waits_somewhere(node: ast.AST) -> bool:
 
 def names_rows(node: ast.AST, ctx: Context) -> bool:
     """Does an expression use a value that stands for a whole batch under ``vmap``?"""
-    code = ctx.machine.compiled
+    code = ctx.analysis.compiled
     if code is None or not code.rows:
         return False
     from flake8_torchperf.torch_compile.vmap import named

@@ -28,7 +28,7 @@ from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.branch_frequency import WAITED_FOR
 from flake8_torchperf.hotness.loop_kinds import plain_names
 from flake8_torchperf.hotness.model import Cause
-from flake8_torchperf.intent.data_freshness import Fresh
+from flake8_torchperf.intent.data_freshness import DataFreshness
 from flake8_torchperf.intent.number_or_tensor import made_a_tensor
 from flake8_torchperf.syntax.traversal import changes_in, once, walk
 
@@ -59,7 +59,7 @@ def factory_device(ctx: Context) -> str:
 
 def _sets_default(module: ModuleMap, ctx: Context) -> bool:
     key = ("default device", id(module))
-    found = ctx.machine.summaries.get(key)
+    found = ctx.analysis.summaries.get(key)
     if found is None:
         text = "".join(module.lines)
         named = any(name in text for name in DEFAULTS)
@@ -70,7 +70,7 @@ def _sets_default(module: ModuleMap, ctx: Context) -> bool:
             in DEFAULTS
             for node in ast.walk(module.tree)
         )
-        ctx.machine.summaries[key] = found
+        ctx.analysis.summaries[key] = found
     return bool(found)
 
 
@@ -225,13 +225,13 @@ def _made_of(tensor: Tensor, ctx: Context) -> ast.expr | None:
     return made.args[0] if _fresh(ctx).holds(made) else None
 
 
-def _fresh(ctx: Context) -> Fresh:
+def _fresh(ctx: Context) -> DataFreshness:
     """What is known of the data in the function around; asked for each site, so kept."""
     function, module = ctx.node, ctx.module
     assert function is not None
-    return ctx.machine.kept(
+    return ctx.analysis.kept(
         ("fresh", id(function)),
-        lambda: Fresh(function, module.nodes(function), module, ctx.self_name),
+        lambda: DataFreshness(function, module.nodes(function), module, ctx.self_name),
     )
 
 
@@ -363,7 +363,11 @@ def written_by(node: ast.Call, value: Value, callee: Value | None, env: Env, ctx
     if callee is not None:
         for position, argument in enumerate(node.args):
             made = env.get(path_of(argument) or "")
-            if isinstance(made, Tensor) and made.origin and may_fill(callee, position, ctx.machine):
+            if (
+                isinstance(made, Tensor)
+                and made.origin
+                and may_fill(callee, position, ctx.analysis)
+            ):
                 written(argument, env)
 
 

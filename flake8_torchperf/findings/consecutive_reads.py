@@ -39,7 +39,7 @@ _LEFT = -2
 
 
 def in_rows(raws: Sequence[Raw], roots: Sequence[ast.AST]) -> list[Row]:
-    """The findings of a unit as rows, most of them of one finding, in the order of their firsts.
+    """The findings of one analysis as rows, mostly of one finding, in the order of their firsts.
 
     ``roots`` are the function or the statements that the findings stand in.
     """

@@ -1,6 +1,6 @@
-"""Sites of one unit to findings: matched, located, worded.
+"""Sites of one analysis result to findings: matched, located, worded.
 
-Enters a unit, the catalogue and options; leaves findings. Must not know flake8.
+Enters the result of an analysis, the catalogue and options; leaves findings. Must not know flake8.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable
 
-    from flake8_torchperf.absint.driver.function_analysis import Unit
+    from flake8_torchperf.absint.driver.function_analysis import AnalysisResult
     from flake8_torchperf.events.site import Site
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.match import Raw
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from flake8_torchperf.syntax.positions import Place, Snippet
 
 
-def report(unit: Unit, catalogue: Catalogue, options: Options) -> list[Finding]:
-    """The findings among the sites of a unit; positions are computed only if there are any."""
+def report(result: AnalysisResult, catalogue: Catalogue, options: Options) -> list[Finding]:
+    """The findings among the sites of a result; positions are computed only if there are any."""
     needed = Strength[options.confidence.upper()]
-    believed = [site for site in unit.sites if _believed(site, needed)]
+    believed = [site for site in result.sites if _believed(site, needed)]
     raws = _one_loop_one_finding(find(believed, catalogue, options.scope))
-    rows = _rows(raws, unit.snippet, options)
-    return [_finding(row, unit.snippet, catalogue, options) for row in rows]
+    rows = _rows(raws, result.snippet, options)
+    return [_finding(row, result.snippet, catalogue, options) for row in rows]
 
 
 def _rows(raws: list[Raw], snippet: Snippet, options: Options) -> list[Row]:

@@ -151,7 +151,7 @@ def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> Guard | None:
 
 def _by_convention(flag: str, ctx: Context) -> Guard | None:
     """What the table of conventions says of a flag."""
-    row = ctx.machine.conventions.row("flag", flag)
+    row = ctx.analysis.conventions.row("flag", flag)
     if row is None:
         return None
     if row.effect == "branch-cold":
@@ -169,10 +169,10 @@ def always_given(name: str, ctx: Context) -> bool:
     """Is an optional parameter of a private function, or of a method, given in each call here?"""
     if ctx.node is None or ctx.depth or not ctx.calls:
         return False
-    agreed = ctx.machine.agreed.get(ctx.calls[-1])
+    agreed = ctx.analysis.agreed.get(ctx.calls[-1])
     if agreed is None and ctx.owner is None and not ctx.node.name.startswith("_"):
         return False  # it has a default for those who call it from elsewhere
-    known = ctx.machine.given(ctx.calls[-1]) if agreed is None else agreed
+    known = ctx.analysis.given(ctx.calls[-1]) if agreed is None else agreed
     given = known.get(name, UNKNOWN)
     options = given.options if isinstance(given, Union) else (given,)
     return not any(option is UNKNOWN or isinstance(option, NoneValue) for option in options)
@@ -373,7 +373,7 @@ def _warns(statement: ast.stmt, ctx: Context) -> bool:
         case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=[text, *_])):
             return _begins(text).lower().startswith(("warn", "error"))
         case ast.Expr(value=ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name))):
-            return ctx.machine.conventions.says("call", name, "warning")
+            return ctx.analysis.conventions.says("call", name, "warning")
     return False
 
 

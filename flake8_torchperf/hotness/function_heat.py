@@ -20,7 +20,7 @@ from flake8_torchperf.project.module_index import FunctionInfo
 from flake8_torchperf.syntax.traversal import walk
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.hotness.call_graph import Calls
     from flake8_torchperf.hotness.model import Heat
     from flake8_torchperf.hotness.own_heat import Names
@@ -37,49 +37,49 @@ def nested_info(node: FunctionNode, outer: str, module: ModuleMap) -> FunctionIn
     return FunctionInfo(node.name, f"{outer}.<locals>.{node.name}", node, None, module)
 
 
-class Heats:
+class FunctionHeats:
     """What is known of how often functions run; asked again and again, so kept."""
 
-    def __init__(self, machine: Machine, names: Names) -> None:
-        self._machine = machine
+    def __init__(self, analysis: Analysis, names: Names) -> None:
+        self._analysis = analysis
         self._names = names
         self._own: dict[str, Heat] = {}
         self._calls: dict[str, Calls] = {}
         self._called: dict[str, CalledHeats] = {}
         self._around: dict[ast.AST, bool] = {}
         self._warmed: dict[str, Heat] = {}
-        machine.is_around_steps = self.is_around_steps
+        analysis.is_around_steps = self.is_around_steps
 
     def own(self, info: FunctionInfo) -> Heat:
         """The heat of a function by its name, its decorators and its parameters."""
         found = self._own.get(info.key)
         if found is None:
-            given = partial(summaries.given_tensors, info, self._machine)
+            given = partial(summaries.given_tensors, info, self._analysis)
             found = own_heat(info, self._names, self._lineage, given)
             self._own[info.key] = found
         return found
 
     def nested(self, info: FunctionInfo) -> Heat:
         """The heat of a function that stands in another, by itself."""
-        declared = declared_parameters(info, self._machine).values()
+        declared = declared_parameters(info, self._analysis).values()
         given = any(isinstance(value, Tensor) for value in declared)
         return own_heat(info, self._names, self._lineage, lambda: given)
 
     def _lineage(self, owner: ClassInfo) -> Lineage:
-        return self._machine.kept(("heat lineage", owner.key), lambda: self._read_lineage(owner))
+        return self._analysis.kept(("heat lineage", owner.key), lambda: self._read_lineage(owner))
 
     def _read_lineage(self, owner: ClassInfo) -> Lineage:
         names: set[str] = set()
         whole = True
-        for one in lineage(owner, self._machine):
+        for one in lineage(owner, self._analysis):
             if isinstance(one, str):
                 last = one.rpartition(".")[2]
-                known = last in PLAIN_BASES or self._machine.table.klass(one) is not None
+                known = last in PLAIN_BASES or self._analysis.table.klass(one) is not None
                 whole = whole and known
                 names.add(last)
             else:
                 names.add(one.name)
-        return Lineage(torch_kind(owner, self._machine), frozenset(names), whole)
+        return Lineage(torch_kind(owner, self._analysis), frozenset(names), whole)
 
     def calls(self, module: ModuleMap) -> Calls:
         """The calls in a module."""
@@ -138,5 +138,5 @@ class Heats:
             head = head.value
         if not isinstance(head, ast.Name) or head.id not in module.imports:
             return None
-        value = self._machine.external(module.qualify(called))
+        value = self._analysis.external(module.qualify(called))
         return value.info if isinstance(value, Function) else None

@@ -107,14 +107,17 @@ def _by_elements(place: LoopPlace) -> bool:
 
 def _repeats(place: LoopPlace, ctx: Context) -> bool:
     """Does a loop repeat what stands in it, and is it none around the loop over steps?"""
-    return not (is_written_out(place.node) or ctx.machine.is_around_steps(place.node, ctx.module))
+    return not (is_written_out(place.node) or ctx.analysis.is_around_steps(place.node, ctx.module))
 
 
 def _by_itself(place: LoopPlace, ctx: Context) -> bool:
     """Does a loop's own text say what its rounds are: elements, steps, or calls of a model?"""
     if _by_elements(place) or takes_step(place.node) or id(place.node) in ctx.step_loops:
         return True
-    if isinstance(place.value, Instance) and kind_of_instance(place.value, ctx.machine) == "loader":
+    if (
+        isinstance(place.value, Instance)
+        and kind_of_instance(place.value, ctx.analysis) == "loader"
+    ):
         return True
     return runs_model(place.node, ctx) or _of_data_by_name(place.node, ctx)
 
@@ -125,12 +128,12 @@ def _of_data_by_name(loop: ast.AST, ctx: Context) -> bool:
     if head is None or ctx.base.cause not in (Cause.NOTHING, Cause.OUTSIDE_STEPS):
         return False
     names = sorted(names_in(head.target) | names_in(head.iter))
-    return ctx.machine.conventions.first("loop", names) is not None
+    return ctx.analysis.conventions.first("loop", names) is not None
 
 
 def runs_model(loop: ast.AST, ctx: Context) -> bool:
     """Is a module called in each round, as far as the calls in it have been looked at?"""
-    called = ctx.machine.models_called
+    called = ctx.analysis.models_called
     return bool(called) and not called.isdisjoint(_calls_in(loop))
 
 

@@ -26,7 +26,7 @@ SIZES = frozenset(("shape", "size", "ndim", "len", "numel", "dtype", "device"))
 NUMBERS = frozenset(("item", "sum", "mean", "max", "min", "numel", "size", "dim"))
 
 
-class Fresh:
+class DataFreshness:
     """One function, asked where the data comes from that it makes tensors of."""
 
     def __init__(self, node: FunctionNode, nodes: Nodes, module: ModuleMap, own: str) -> None:

@@ -11,7 +11,7 @@ import ast
 from flake8_torchperf.syntax.traversal import children, walk
 
 
-class Either:
+class NumberOrTensor:
     """One function, asked which of its reads make a number of what may be one."""
 
     def __init__(self, function: ast.AST) -> None:

@@ -16,7 +16,7 @@ SETTLED = 2_000_000_000  # nanoseconds
 NONE: frozenset[str] = frozenset()
 
 
-class Folders:
+class FileIndex:
     """The folders looked into while one file is linted."""
 
     def __init__(self) -> None:

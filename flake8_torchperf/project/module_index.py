@@ -153,7 +153,7 @@ class ModuleMap:
     """One module: the source lines, and what each name at its top level stands for.
 
     ``functions`` and ``classes`` need not be plain dicts: those of an outline find what they are
-    asked for (see `outline.py`), which compiled code would not ask of what is declared a dict.
+    asked for (see `lazy_index.py`), which compiled code would not ask of what is declared a dict.
     """
 
     name: str

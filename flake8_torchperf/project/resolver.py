@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf import digest
-from flake8_torchperf.project.file_index import Folders
+from flake8_torchperf.project.file_index import FileIndex
 from flake8_torchperf.project.lazy_index import read_outline
-from flake8_torchperf.project.text_search import Texts, is_too_large, read_texts, stamp
+from flake8_torchperf.project.text_search import TextSearch, is_too_large, read_texts, stamp
 
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
@@ -34,8 +34,8 @@ class Project:
         self.top = module.name.partition(".")[0] if module.package else ""
         self._modules: dict[str, ModuleMap | None] = {module.name: module} if module.name else {}
         self._read = 0
-        self._folders = Folders()
-        self._texts: Texts | None = None
+        self._folders = FileIndex()
+        self._texts: TextSearch | None = None
 
     def module(self, name: str) -> ModuleMap | None:
         """The map of a module of the same project, or None where there is no such file."""

@@ -16,7 +16,7 @@ from flake8_torchperf.digest import digest, digest_of_files, modules_below, read
 MOST_MODULES = 24
 
 
-class Texts:
+class TextSearch:
     """The modules below a folder as they were when they were read."""
 
     def __init__(self, paths: list[str]) -> None:
@@ -85,14 +85,14 @@ class _Last(NamedTuple):
 
     folder: str
     stamps: list[tuple[int, int]]
-    texts: Texts
+    texts: TextSearch
     asked: float
 
 
 _LAST: list[_Last] = []
 
 
-def read_texts(folder: str) -> Texts:
+def read_texts(folder: str) -> TextSearch:
     """The modules below a folder; read again only when one of them has changed.
 
     Linting goes through a package file after file: what was asked a moment ago is as it was.
@@ -105,7 +105,7 @@ def read_texts(folder: str) -> Texts:
     if last is not None and last.texts.paths == paths and last.stamps == stamps:
         texts = last.texts
     else:
-        texts = Texts(paths)
+        texts = TextSearch(paths)
     _LAST[:] = [_Last(folder, stamps, texts, time.monotonic())]
     return texts
 

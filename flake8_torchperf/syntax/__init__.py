@@ -1,1 +1,1 @@
-"""Places and source text of the ast nodes that findings stand on, and types written in strings."""
+"""The ast and source text of one module: traversal, names, positions."""

@@ -26,7 +26,7 @@ from flake8_torchperf.syntax.compile_guards import WORDS, guarded, leaves
 from flake8_torchperf.syntax.traversal import SCOPES, children, walk
 from flake8_torchperf.torch_compile.compile_calls import Settings, Ways, stated
 from flake8_torchperf.torch_compile.recompilation import Mark, find_marks
-from flake8_torchperf.torch_compile.vmap import Mapped
+from flake8_torchperf.torch_compile.vmap import BatchedNames
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -169,7 +169,7 @@ class Search:
         self.root = scopes.root
         self.found = CompiledCode()
         self._entries: list[Callable_] = []
-        self._mapped = Mapped(scopes, self.resolver)
+        self._mapped = BatchedNames(scopes, self.resolver)
         self.ways = Ways(scopes)
 
     def decorators(self) -> None:

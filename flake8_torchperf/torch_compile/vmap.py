@@ -41,7 +41,7 @@ PLAIN_FUNCTIONS = frozenset((
 ))  # fmt: skip
 
 
-class Mapped:
+class BatchedNames:
     """Collects, function by function, the names that are batched; ``places`` says where."""
 
     def __init__(self, scopes: Scopes, resolver: Resolver) -> None:

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.absint.domain.values import Value
-    from flake8_torchperf.absint.engine.analysis import Context, Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis, Context
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 
 
 NOTHING: frozenset[str] = frozenset()
 
 
-def asked_in(info: FunctionInfo, klass: ClassInfo, name: str, machine: Machine) -> frozenset[str]:
+def asked_in(info: FunctionInfo, klass: ClassInfo, name: str, analysis: Analysis) -> frozenset[str]:
     """What to ask the calls in a method for, when one of the attributes it writes is asked for.
 
     Nothing where no method that it calls may write that attribute as well: then all such
     attributes are told by interpreting it once.
     """
-    shared = _of(_by_calls(info, klass, machine), _by_itself(info))
+    shared = _of(_by_calls(info, klass, analysis), _by_itself(info))
     return shared if name in shared else NOTHING
 
 
@@ -43,7 +43,7 @@ def touched(function: Function, node: ast.Call, ctx: Context) -> frozenset[str]:
     klass = owner.info if isinstance(owner, Instance) else info.owner
     if klass is None:
         return NOTHING
-    return _by_itself(info) | _by_calls(info, klass, ctx.machine)
+    return _by_itself(info) | _by_calls(info, klass, ctx.analysis)
 
 
 def _on_own_object(node: ast.Call, me: str) -> bool:
@@ -72,56 +72,56 @@ def _by_itself(info: FunctionInfo) -> frozenset[str]:
     return NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
 
 
-def _by_calls(start: FunctionInfo, klass: ClassInfo, machine: Machine) -> frozenset[str]:
+def _by_calls(start: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> frozenset[str]:
     """The attributes that methods of the same object write which a method calls."""
     key = ("written by calls", start.key, klass.key)
-    if key not in machine.summaries:
+    if key not in analysis.summaries:
         seen: set[str] = set()
         waiting = [start]
         found: set[str] = set()
         while waiting and len(seen) <= MAX_METHODS:
-            for method in _own_calls(waiting.pop(), klass, machine):
+            for method in _own_calls(waiting.pop(), klass, analysis):
                 if method.key not in seen:
                     seen.add(method.key)
                     waiting.append(method)
                     found.update(_by_itself(method))
-        machine.summaries[key] = frozenset((ANY,)) if waiting else frozenset(found)
-    return machine.summaries[key]  # type: ignore[return-value]
+        analysis.summaries[key] = frozenset((ANY,)) if waiting else frozenset(found)
+    return analysis.summaries[key]  # type: ignore[return-value]
 
 
 # Methods that one may lead to; beyond that it is taken to write any attribute.
 MAX_METHODS = 400
 
 
-def _own_calls(info: FunctionInfo, klass: ClassInfo, machine: Machine) -> list[FunctionInfo]:
+def _own_calls(info: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> list[FunctionInfo]:
     """The methods of the same object that a method calls, through ``self`` or ``super()``."""
     key = ("own calls", info.key, klass.key)
-    return machine.kept(key, lambda: [*_find_own_calls(info, klass, machine)])
+    return analysis.kept(key, lambda: [*_find_own_calls(info, klass, analysis)])
 
 
 def _find_own_calls(
-    info: FunctionInfo, klass: ClassInfo, machine: Machine
+    info: FunctionInfo, klass: ClassInfo, analysis: Analysis
 ) -> Iterator[FunctionInfo]:
     for name in info.own_calls:
-        found = find_method(klass, name, machine)
+        found = find_method(klass, name, analysis)
         if found is not None:
             yield found.info
     for name in info.super_calls:
-        found = _inherited(info, name, machine)
+        found = _inherited(info, name, analysis)
         if found is not None:
             yield found.info
 
 
-def _inherited(info: FunctionInfo, name: str, machine: Machine) -> Function | None:
+def _inherited(info: FunctionInfo, name: str, analysis: Analysis) -> Function | None:
     """The method of that name in the nearest base of a method's class that has one."""
-    for base in () if info.owner is None else lineage(info.owner, machine)[1:]:
-        found = None if isinstance(base, str) else find_method(base, name, machine)
+    for base in () if info.owner is None else lineage(info.owner, analysis)[1:]:
+        found = None if isinstance(base, str) else find_method(base, name, analysis)
         if found is not None:
             return found
     return None
 
 
-def may_fill(callee: Value, position: int, machine: Machine) -> bool:
+def may_fill(callee: Value, position: int, analysis: Analysis) -> bool:
     """May a call write into the tensor it is given at a position?
 
     Of a function of the project its body tells: where nothing is done in place, and the parameter
@@ -133,7 +133,7 @@ def may_fill(callee: Value, position: int, machine: Machine) -> bool:
     parameters = [*info.node.args.posonlyargs, *info.node.args.args][callee.bound is not None :]
     if position >= len(parameters):
         return True
-    filled = machine.kept(("filled", info.key), lambda: _filled(info))
+    filled = analysis.kept(("filled", info.key), lambda: _filled(info))
     return ANY in filled or parameters[position].arg in filled
 
 

@@ -82,7 +82,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
         callee = expressions.evaluate(node.func, env, ctx)
     arguments = evaluate_arguments(node, env, host_consumers.for_arguments(callee, node, ctx))
     _named_call(callee, node, ctx)
-    if ctx.sink is not None and ctx.machine.compiled is not None:
+    if ctx.sink is not None and ctx.analysis.compiled is not None:
         graph_breaks.note_call(callee, arguments, ctx)
     told_by_use(node, arguments, env, ctx)
     opaque = isinstance(callee, OPAQUE)
@@ -109,8 +109,8 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
 
 def _note_model(callee: Instance, node: ast.Call, ctx: Context) -> None:
     """A loop that calls a model is one over steps, whatever its function is called."""
-    if kind_of_instance(callee, ctx.machine) == "module":
-        ctx.machine.models_called.add(id(node))
+    if kind_of_instance(callee, ctx.analysis) == "module":
+        ctx.analysis.models_called.add(id(node))
 
 
 def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
@@ -170,7 +170,7 @@ def _lambdas(arguments: Arguments, ctx: Context) -> None:
     for argument in arguments.all():
         match argument.value:
             case Closure(node=ast.Lambda(body=body), key=key, env=outer):
-                given = ctx.machine.observed.get(key, {})
+                given = ctx.analysis.observed.get(key, {})
                 if any(isinstance(value, Tensor) for value in given.values()):
                     expressions.evaluate(body, {**outer, **given}, ctx.mark(LATER))
 
@@ -210,7 +210,7 @@ def _is_data(given: ast.expr, env: Env) -> None:
 
 
 def _told_here(owner: ast.expr, ctx: Context) -> bool:
-    """Of a function's own names `evidence` knows more: whether a test guards the call, for one."""
+    """`usage_inference` knows more of own names: whether a test guards the call, for one."""
     return ctx.node is None or not isinstance(owner, ast.Name)
 
 
@@ -280,8 +280,8 @@ def unknown_method(
     if name == "zero_grad" and "set_to_none" in arguments.keywords:
         input_pipeline.zero_grad(arguments, ctx)  # only torch's optimizers and modules take it
     arrays = knows_arrays(ctx.module, ctx.node)
-    told = told_by_call(node, ctx.machine.table, arrays=arrays)
-    if not told and owner is COMPARED and ctx.machine.table.method(name) is not None:
+    told = told_by_call(node, ctx.analysis.table, arrays=arrays)
+    if not told and owner is COMPARED and ctx.analysis.table.method(name) is not None:
         told = "" if arrays else f"a comparison is asked for `.{name}`"
     if told:
         reason = Reason(told, node, None, Strength.INFERRED)
@@ -291,7 +291,7 @@ def unknown_method(
         if path is not None and _told_here(func.value, ctx):
             env[path] = tensor
         return tensor_methods.call_method(tensor, func.value, name, arguments, ctx)
-    cast = told_by_cast(func, ctx.machine.table)
+    cast = told_by_cast(func, ctx.analysis.table)
     if cast is not None and isinstance(func.value, ast.Call):
         return _cast_and_asked(func.value, cast, func, arguments, ctx)
     if name in ("named_parameters", "named_buffers", "parameters", "buffers"):
@@ -305,7 +305,9 @@ def _of_gradient(func: ast.Attribute, ctx: Context) -> bool:
     """``layer.weight.grad.norm(2)``: who has a ``grad`` that answers as a tensor, is one."""
     asked = isinstance(func.value, ast.Attribute) and func.value.attr == "grad"
     return (
-        asked and func.attr not in OF_CONTAINERS and ctx.machine.table.method(func.attr) is not None
+        asked
+        and func.attr not in OF_CONTAINERS
+        and ctx.analysis.table.method(func.attr) is not None
     )
 
 
@@ -330,7 +332,7 @@ STRING_METHODS = frozenset(
 
 def _named_call(callee: Value, node: ast.Call, ctx: Context) -> None:
     """A call that a page of the user's own asks for by name."""
-    if not ctx.machine.called or ctx.sink is None:
+    if not ctx.analysis.called or ctx.sink is None:
         return
     name = ""
     match callee:
@@ -338,5 +340,5 @@ def _named_call(callee: Value, node: ast.Call, ctx: Context) -> None:
             name = found
         case Function(info=info):
             name = f"{info.module.name}.{info.qualname}".lstrip(".")
-    if name in ctx.machine.called:
+    if name in ctx.analysis.called:
         emit(ctx, SiteKind.CALL, name, node, None)

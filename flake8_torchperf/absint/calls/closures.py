@@ -58,7 +58,7 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
     if ctx.depth >= MAX_CALL_DEPTH:
         return UNKNOWN
     env, given = _entry(closure, arguments, ctx)
-    summaries.note_call(ctx.machine, closure.key, given)
+    summaries.note_call(ctx.analysis, closure.key, given)
     this = (closure.key, given)
     if this in ctx.calls:
         return UNKNOWN  # it calls itself with what it was given: nothing new comes of that
@@ -102,12 +102,12 @@ def _outcome(closure: Closure, body: list[ast.stmt], env: Env, ctx: Context) -> 
         "closure", closure.key, _named(closure, env), ctx.depth,
         ctx.self_name, None if ctx.owner is None else ctx.owner.key, ctx.traits, ctx.compiled,
     )  # fmt: skip
-    found = ctx.machine.summaries.get(key)
+    found = ctx.analysis.summaries.get(key)
     if isinstance(found, _Outcome):
         ctx.budget.opaque_calls += found.opaque_calls
         ctx.budget.waits += found.waits
         return found
-    outcome = ctx.machine.summaries[key] = _run(body, env, ctx)
+    outcome = ctx.analysis.summaries[key] = _run(body, env, ctx)
     return outcome
 
 

@@ -52,13 +52,13 @@ from flake8_torchperf.project.module_index import REGISTERING
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Context, Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis, Context
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 
 
 def record_attribute(owner: Sequence, name: str, ctx: Context) -> Value | None:
     """A method or property of a named tuple's class; None where it has none of that name."""
-    method = None if owner.info is None else find_method(owner.info, name, ctx.machine)
+    method = None if owner.info is None else find_method(owner.info, name, ctx.analysis)
     return None if method is None else _bound(method, owner, ctx)
 
 
@@ -72,16 +72,16 @@ def _bound(method: Function, owner: Value, ctx: Context) -> Value:
 
 def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
     """``owner.name``."""
-    machine = ctx.machine
+    analysis = ctx.analysis
     if owner.info is None:
         return torch_containers.given_by(owner, _torch_attribute(owner.name, name, ctx))
-    method = find_method(owner.info, name, machine)
+    method = find_method(owner.info, name, analysis)
     if method is not None:
         return _bound(method, owner, ctx)
     found = class_attribute(owner.info, name, ctx)
     if found is not None:
         return found
-    for base in lineage(owner.info, machine):
+    for base in lineage(owner.info, analysis):
         if isinstance(base, str):
             inherited = _torch_attribute(base, name, ctx)
             if inherited is not UNKNOWN:
@@ -94,7 +94,7 @@ PROPERTIES = ("property", "cached_property", "lazy_property", "lazyproperty")
 
 
 def _torch_attribute(torch_class: str, name: str, ctx: Context) -> Value:
-    found = ctx.machine.table.klass(torch_class)
+    found = ctx.analysis.table.klass(torch_class)
     kind = "" if found is None else found.kind
     if kind == "module" and name == "training":
         return BOOL
@@ -122,7 +122,7 @@ ON_HOST = {("PackedSequence", "batch_sizes"), ("DeviceMesh", "mesh")}
 
 def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
     """What the class and its bases say of an attribute; None where they say nothing."""
-    summaries = ctx.machine.summaries
+    summaries = ctx.analysis.summaries
     key: tuple[object, ...] = ("attribute", info.key, name)
     if key not in summaries:
         # What a method under way writes is not known until it is done: ask again then.
@@ -138,7 +138,7 @@ def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[st
     """The methods that write the attribute and are being interpreted right now."""
     return frozenset(
         method.key
-        for base in lineage(info, ctx.machine)
+        for base in lineage(info, ctx.analysis)
         if not isinstance(base, str) and name in base.written_by
         for method in _writers(base, name)
         if summaries.out_of_reach(method, ctx)
@@ -151,49 +151,49 @@ def _writers(base: ClassInfo, name: str) -> list[FunctionInfo]:
 
 
 def _of_lineage(info: ClassInfo, name: str, key: tuple[object, ...], ctx: Context) -> Value | None:
-    for base in lineage(info, ctx.machine):
+    for base in lineage(info, ctx.analysis):
         if isinstance(base, str):
             continue
         found = _declared(base, name, info, key, ctx)
         if found is None or found is UNKNOWN:
-            found = _documented(base, name, ctx.machine) or found
+            found = _documented(base, name, ctx.analysis) or found
         if found is not None:
-            return UNKNOWN if _answers_as_other(found, name, info, ctx.machine) else found
+            return UNKNOWN if _answers_as_other(found, name, info, ctx.analysis) else found
     return None
 
 
-def _answers_as_other(value: Value, name: str, info: ClassInfo, machine: Machine) -> bool:
+def _answers_as_other(value: Value, name: str, info: ClassInfo, analysis: Analysis) -> bool:
     """A tensor by its use alone, asked anywhere in the class for what no tensor has."""
     tensor = tensor_of(value)
     if tensor is None or tensor.reason.strength is Strength.STATED:
         return False
     asked = (
         node
-        for base in lineage(info, machine)
+        for base in lineage(info, analysis)
         if not isinstance(base, str)
         for method in base.functions
         for node in method.nodes.of(ast.Attribute)
         if isinstance(node.value, ast.Attribute) and node.value.attr == name
     )
-    return any(isinstance(n.ctx, ast.Load) and foreign(n.attr, machine.table) for n in asked)
+    return any(isinstance(n.ctx, ast.Load) and foreign(n.attr, analysis.table) for n in asked)
 
 
-def _documented(info: ClassInfo, name: str, machine: Machine) -> Value | None:
+def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
     """What a class's docstring says of an attribute; None where it says nothing."""
     raw = ast.get_docstring(info.node, clean=False) if info.node.body else None
     if not raw or name not in raw:
         return None
-    found = documented(cleandoc(raw), name, Reason(f"docstring of `{info.name}`"), machine)
+    found = documented(cleandoc(raw), name, Reason(f"docstring of `{info.name}`"), analysis)
     return None if found is UNKNOWN else found
 
 
 def _declared(
     base: ClassInfo, name: str, info: ClassInfo, key: tuple[object, ...], ctx: Context
 ) -> Value | None:
-    machine = ctx.machine
+    analysis = ctx.analysis
     written: Value | None = None
     if name in base.annotations:
-        stated = annotation_of(base.annotations[name], base, name, machine)
+        stated = annotation_of(base.annotations[name], base, name, analysis)
         if stated is not UNKNOWN and not (isinstance(stated, Tensor) and stated.dtype == "unknown"):
             return stated
         written = None if stated is UNKNOWN else stated
@@ -205,7 +205,7 @@ def _declared(
             registered = method in base.setters.get(name, ())
             values.append(_registered(writes[name], info, ctx) if registered else writes[name])
             # What is known so far: a method that appends to the attribute reads it first.
-            machine.summaries[key] = _reconciled(values, written)
+            analysis.summaries[key] = _reconciled(values, written)
     if values:
         return _reconciled(values, written)
     if written is not None:
@@ -220,7 +220,7 @@ MAX_WRITERS = 4
 
 def _registered(value: Value, info: ClassInfo, ctx: Context) -> Value:
     """A tensor that a module keeps under a name it was told: such states move with the module."""
-    if isinstance(value, Tensor) and torch_kind(info, ctx.machine) == "module":
+    if isinstance(value, Tensor) and torch_kind(info, ctx.analysis) == "module":
         return replace(value, device="unknown", origin="", memory="")
     return value
 
@@ -240,10 +240,10 @@ def _reconciled(values: list[Value], stated: Value | None) -> Value:
     return result
 
 
-def annotation_of(node: ast.expr, info: ClassInfo, name: str, machine: Machine) -> Value:
+def annotation_of(node: ast.expr, info: ClassInfo, name: str, analysis: Analysis) -> Value:
     """The value of an attribute by its annotation in the class body."""
     reason = Reason(f"annotation of `{info.name}.{name}`")
-    return annotated(node, info.module, machine, reason)
+    return annotated(node, info.module, analysis, reason)
 
 
 def _evaluate(node: ast.expr, info: ClassInfo, ctx: Context) -> Value:
@@ -253,7 +253,7 @@ def _evaluate(node: ast.expr, info: ClassInfo, ctx: Context) -> Value:
 
 def class_member(info: ClassInfo, name: str, ctx: Context) -> Value:
     """``Class.name``: a method, a class variable or a nested class."""
-    method = find_method(info, name, ctx.machine)
+    method = find_method(info, name, ctx.analysis)
     if method is not None:
         return method
     nested = info.module.classes.get(f"{info.name}.{name}")
@@ -263,7 +263,7 @@ def class_member(info: ClassInfo, name: str, ctx: Context) -> Value:
     if found is not None:
         return found
     if name == "apply" and any(
-        isinstance(b, str) and b.endswith("autograd.Function") for b in lineage(info, ctx.machine)
+        isinstance(b, str) and b.endswith("autograd.Function") for b in lineage(info, ctx.analysis)
     ):
         return _apply(info, ctx)
     return UNKNOWN
@@ -274,10 +274,10 @@ def _apply(info: ClassInfo, ctx: Context) -> Value:
 
     With a ``setup_context`` beside it, ``forward`` takes none.
     """
-    forward = find_method(info, "forward", ctx.machine)
+    forward = find_method(info, "forward", ctx.analysis)
     if forward is None:
         return UNKNOWN
-    separate = find_method(info, "setup_context", ctx.machine) is not None
+    separate = find_method(info, "setup_context", ctx.analysis) is not None
     return forward if separate else Partial(forward, (UNKNOWN,), ())
 
 
@@ -285,7 +285,7 @@ def super_instance(ctx: Context) -> Value:
     """``super()`` inside a method: the same object, seen as its first base."""
     if ctx.owner is None:
         return UNKNOWN
-    bases = lineage(ctx.owner, ctx.machine)[1:]
+    bases = lineage(ctx.owner, ctx.analysis)[1:]
     if not bases:
         return UNKNOWN
     first = bases[0]
@@ -297,10 +297,10 @@ def super_instance(ctx: Context) -> Value:
 def construct(callee: ClassValue, arguments: Arguments, ctx: Context) -> Value:
     """``Class(...)``: an object of it; a named tuple keeps what it was given."""
     info = callee.info
-    kind = record_kind(info, ctx.machine)
+    kind = record_kind(info, ctx.analysis)
     if kind:
         return _record(info, kind, arguments, ctx)
-    kind = torch_kind(info, ctx.machine)
+    kind = torch_kind(info, ctx.analysis)
     if kind == "parameter" or any(b in ("torch.Tensor", "torch.nn.Parameter") for b in info.bases):
         return Tensor(Reason(f"`{info.name}` is a tensor class", arguments.node))
     return Instance(info.key, info)
@@ -309,9 +309,9 @@ def construct(callee: ClassValue, arguments: Arguments, ctx: Context) -> Value:
 def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> Value:
     """A named tuple or typed dict keeps what it was given."""
     fields: dict[str, Value] = {}
-    for position, (name, (home, node)) in enumerate(record_fields(info, ctx.machine).items()):
+    for position, (name, (home, node)) in enumerate(record_fields(info, ctx.analysis).items()):
         given = arguments.get(position if kind == "NamedTuple" else -1, name)
-        stated = annotation_of(node, home, name, ctx.machine)
+        stated = annotation_of(node, home, name, ctx.analysis)
         fields[name] = stated if given is None or given.value is UNKNOWN else given.value
     if kind == "TypedDict":
         return Mapping_(UNKNOWN, UNKNOWN, tuple(fields.items()))
@@ -320,7 +320,7 @@ def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> V
 
 def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     """A call of something of torch's that is no function: one of its classes, or Unknown."""
-    found = ctx.machine.table.klass(name)
+    found = ctx.analysis.table.klass(name)
     if found is None:
         return UNKNOWN
     reason = Reason(f"`{name}` makes it", arguments.node)
@@ -331,7 +331,7 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     made = instance_of(found.qualified, reason)
     if found.qualified == input_pipeline.LOADER and isinstance(made, Instance):
         data = arguments.value(0, "dataset")
-        kind = kind_of_instance(data, ctx.machine) if isinstance(data, Instance) else ""
+        kind = kind_of_instance(data, ctx.analysis) if isinstance(data, Instance) else ""
         return input_pipeline.loader(made, arguments, ctx, kind)
     if found.kind == "distribution":
         return torch_containers.distribution(made, arguments)
@@ -352,9 +352,9 @@ def _is_asked(arguments: Arguments, option: str) -> bool:
 
 def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """``module(x)`` runs ``forward``; any other object its ``__call__``."""
-    machine = ctx.machine
+    analysis = ctx.analysis
     if callee.info is None:
-        found = machine.table.klass(callee.name)
+        found = analysis.table.klass(callee.name)
         if found is not None and found.kind == "module":
             return _torch_forward(callee, arguments, ctx)
         if found is not None and found.kind == "context":
@@ -362,21 +362,21 @@ def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context
         return call_torch_method(callee, "__call__", arguments, ctx)
     names = (
         ("forward", "__call__")
-        if torch_kind(callee.info, machine) == "module"
+        if torch_kind(callee.info, analysis) == "module"
         else (
             "__call__",
             "forward",
         )
     )
     for name in names:
-        method = find_method(callee.info, name, machine)
+        method = find_method(callee.info, name, analysis)
         if method is not None:
             return summaries.call_function(replace(method, bound=callee), arguments, env, ctx)
     return UNKNOWN
 
 
 def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
-    found = ctx.machine.table.klass(callee.name)
+    found = ctx.analysis.table.klass(callee.name)
     op = None if found is None else found.method("forward")
     tensors = arguments.tensors()
     reason = Reason(f"`{callee.name}` returns it", arguments.node)
@@ -423,7 +423,7 @@ def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Con
     if name in REGISTERING:
         _register(name, arguments, ctx)
         return NONE
-    found = ctx.machine.table.klass(owner.name)
+    found = ctx.analysis.table.klass(owner.name)
     if name == "zero_grad":
         input_pipeline.zero_grad(arguments, ctx)
         return NONE
@@ -490,7 +490,7 @@ def _register(name: str, arguments: Arguments, ctx: Context) -> None:
 def container_item(owner: Instance, ctx: Context) -> Value:
     """``container[i]``: what its ``__getitem__`` returns."""
     if owner.info is not None:
-        method = find_method(owner.info, "__getitem__", ctx.machine)
+        method = find_method(owner.info, "__getitem__", ctx.analysis)
         if method is not None:
             return summaries.call_bound(replace(method, bound=owner), ctx)
     return UNKNOWN
@@ -499,4 +499,4 @@ def container_item(owner: Instance, ctx: Context) -> Value:
 def cast(arguments: Arguments, ctx: Context) -> Value:
     """``typing.cast(T, x)``."""
     reason = Reason("`typing.cast`", arguments.node)
-    return annotated(arguments.positional[0].node, ctx.module, ctx.machine, reason)
+    return annotated(arguments.positional[0].node, ctx.module, ctx.analysis, reason)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo
 
 
@@ -159,25 +159,25 @@ def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:
     return replace(found, element=element, items=items)
 
 
-def documented(info: FunctionInfo, machine: Machine) -> Value | None:
+def documented(info: FunctionInfo, analysis: Analysis) -> Value | None:
     """What the docstring says of the result; None where it says nothing. Kept."""
-    return machine.kept(("documented result", info.key), lambda: _read_docstring(info, machine))
+    return analysis.kept(("documented result", info.key), lambda: _read_docstring(info, analysis))
 
 
-def _read_docstring(info: FunctionInfo, machine: Machine) -> Value | None:
+def _read_docstring(info: FunctionInfo, analysis: Analysis) -> Value | None:
     docstring = ast.get_docstring(info.node) or ""
     if "eturn" not in docstring and ":rtype:" not in docstring:
         return None
-    found = documented_result(docstring, Reason(f"docstring of `{info.qualname}`"), machine)
+    found = documented_result(docstring, Reason(f"docstring of `{info.qualname}`"), analysis)
     return None if found is UNKNOWN else found
 
 
-def returns_annotation(info: FunctionInfo, machine: Machine) -> Value | None:
+def returns_annotation(info: FunctionInfo, analysis: Analysis) -> Value | None:
     """What the return annotation says; None where there is none."""
     if info.node.returns is None:
         return None
     key = ("returns", info.key)
-    if key not in machine.summaries:
+    if key not in analysis.summaries:
         reason = Reason(f"return annotation of `{info.qualname}`")
-        machine.summaries[key] = annotated(info.node.returns, info.module, machine, reason)
-    return machine.summaries[key]  # type: ignore[return-value]
+        analysis.summaries[key] = annotated(info.node.returns, info.module, analysis, reason)
+    return analysis.summaries[key]  # type: ignore[return-value]

@@ -50,7 +50,7 @@ from flake8_torchperf.hotness.model import Cause
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
 # A function longer than this is interpreted where it stands, but not for its callers.
@@ -105,7 +105,7 @@ def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> d
     It is called with what it declares.
     """
     klass = owner.info or info.owner
-    asked = NOTHING if klass is None else asked_in(info, klass, name, ctx.machine)
+    asked = NOTHING if klass is None else asked_in(info, klass, name, ctx.analysis)
     return summarise(Function(info, info.key, owner), None, asked, ctx).writes
 
 
@@ -122,7 +122,7 @@ def summarise(
         _observe(info, function.bound, arguments, ctx)
     if function.bound is not None and _returns_self(info):
         return Summary(function.bound)
-    stated = returns_annotation(info, ctx.machine)
+    stated = returns_annotation(info, ctx.analysis)
     if stated is not None and not worth_interpreting(stated, info) and asked is None:
         return Summary(stated)
     length = (info.node.end_lineno or 0) - info.node.lineno
@@ -132,15 +132,15 @@ def summarise(
         return Summary(UNKNOWN if stated is None else stated)
     env = entry(info, function.bound, arguments, ctx)
     key = ("summary", info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])))
-    cached = ctx.machine.summaries.get(key)
+    cached = ctx.analysis.summaries.get(key)
     if isinstance(cached, Summary):
         return cached
     summary = _interpret(info, env, asked, ctx)
     value = reconcile(summary.value, stated)
     if stated is None and value in (UNKNOWN, NONE):
-        value = documented(info, ctx.machine) or value
+        value = documented(info, ctx.analysis) or value
     summary = Summary(value, summary.writes)
-    ctx.machine.summaries[key] = summary
+    ctx.analysis.summaries[key] = summary
     return summary
 
 
@@ -203,7 +203,7 @@ def entry(
     info: FunctionInfo, bound: Value | None, arguments: Arguments | None, ctx: Context
 ) -> Env:
     """The environment at the start of a function."""
-    env = dict(declared_parameters(info, ctx.machine))
+    env = dict(declared_parameters(info, ctx.analysis))
     me = self_name(info)
     if me and info.owner is not None:
         if "classmethod" in info.decorators or info.name in ("__new__", "__init_subclass__"):
@@ -212,16 +212,16 @@ def entry(
             env[me] = bound
         else:
             reason = Reason(f"`{me}` of `{info.owner.name}`")
-            fields = record(info.owner, ctx.machine, reason)
+            fields = record(info.owner, ctx.analysis, reason)
             env[me] = fields or Instance(info.owner.key, info.owner)
     if arguments is not None:
         _bind(info, env, arguments, skip=bool(me) and bound is not None)
     return env
 
 
-def given_tensors(info: FunctionInfo, machine: Machine) -> bool:
+def given_tensors(info: FunctionInfo, analysis: Analysis) -> bool:
     """Do a function's parameters say that it is given tensors?"""
-    return any(_has_tensor(value) for value in declared_parameters(info, machine).values())
+    return any(_has_tensor(value) for value in declared_parameters(info, analysis).values())
 
 
 def _has_tensor(value: Value) -> bool:
@@ -265,15 +265,15 @@ def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx:
 
     Only of the linted module's own functions: no others are interpreted for themselves.
     """
-    machine = ctx.machine
-    watched = info.key == machine.watched
-    if info.module is not machine.project.linted and not watched:
+    analysis = ctx.analysis
+    watched = info.key == analysis.watched
+    if info.module is not analysis.project.linted and not watched:
         return
     given: Env = {}
     _bind(info, given, arguments, skip=bool(self_name(info)) and bound is not None)
-    note_call(machine, info.key, given)
+    note_call(analysis, info.key, given)
     if watched:
-        note_call(machine, called_at(info, ctx.module, arguments.node.lineno), given)
+        note_call(analysis, called_at(info, ctx.module, arguments.node.lineno), given)
 
 
 def called_at(info: FunctionInfo, module: ModuleMap, line: int) -> object:
@@ -281,9 +281,9 @@ def called_at(info: FunctionInfo, module: ModuleMap, line: int) -> object:
     return info.key, module.name, line
 
 
-def note_call(machine: Machine, key: object, given: Env) -> None:
+def note_call(analysis: Analysis, key: object, given: Env) -> None:
     """Join the arguments of one more call of a function into what is remembered of it."""
-    seen = machine.observed.setdefault(key, {})
+    seen = analysis.observed.setdefault(key, {})
     for name, value in given.items():
         seen[name] = join(seen[name], value) if name in seen else value
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.absint.calls.summaries import called_at, fill_as_called
 from flake8_torchperf.absint.domain.values import UNKNOWN, join_all
-from flake8_torchperf.absint.driver.function_analysis import Unit, interpret_function
-from flake8_torchperf.absint.driver.package_callers import CONSTRUCTOR, Incoming
+from flake8_torchperf.absint.driver.function_analysis import AnalysisResult, interpret_function
+from flake8_torchperf.absint.driver.package_callers import CONSTRUCTOR, PackageCallers
 from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.absint.stated_types.class_hierarchy import torch_kind
 from flake8_torchperf.events.site import SiteKind
@@ -22,10 +22,10 @@ from flake8_torchperf.hotness.roots import is_test_file
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.values import Value
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.events.site import Site
     from flake8_torchperf.hotness.call_graph import CallSite
-    from flake8_torchperf.hotness.function_heat import Heats
+    from flake8_torchperf.hotness.function_heat import FunctionHeats
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # Causes that no call in the package changes.
@@ -40,50 +40,50 @@ _Judged: TypeAlias = "tuple[CallSite, bool | None]"
 MAX_CALLERS = 1
 
 
-class Review:
+class CallerReview:
     """Reviews the functions of one module."""
 
-    def __init__(self, machine: Machine, heats: Heats) -> None:
-        self._machine = machine
+    def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
+        self._analysis = analysis
         self._heats = heats
-        self._incoming = Incoming(machine, heats)
+        self._package_callers = PackageCallers(analysis, heats)
         self._known: dict[CallSite, bool | None] = {}
 
-    def reviewed(self, unit: Unit, info: FunctionInfo) -> Unit:
+    def reviewed(self, result: AnalysisResult, info: FunctionInfo) -> AnalysisResult:
         """The sites of a function that its callers leave, as hot as those make them."""
         heat = self._heats.called(info)
         if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause is not Cause.CALLED):
-            return unit
+            return result
         nearby = self._judged(self._heats.calls(info.module).of(info))
         often = any(answer is False for _, answer in nearby)
         asked = heat.level is Level.HOT or heat.cause is Cause.NOTHING
         if not often and asked and self._only_set_up(info):
-            return _cooled(unit, Heat(Level.COLD, Cause.SET_UP_CALLS, info.name, loops=False))
+            return _cooled(result, Heat(Level.COLD, Cause.SET_UP_CALLS, info.name, loops=False))
         # The rest of the package is searched only where its own module leaves the question open.
         probe = self._watch(info) if len(_callers(nearby)) <= MAX_CALLERS else None
         if probe is None:
-            return unit
+            return result
         called = interpret_function(info, probe, self._heats)
-        there = {(id(site.node), site.kind) for site in unit.sites}
+        there = {(id(site.node), site.kind) for site in result.sites}
         sites = [site for site in called.sites if (id(site.node), site.kind) in there]
-        return Unit(unit.snippet, tuple(sites))
+        return AnalysisResult(result.snippet, tuple(sites))
 
-    def rewarmed(self, unit: Unit, info: FunctionInfo) -> Unit:
+    def rewarmed(self, result: AnalysisResult, info: FunctionInfo) -> AnalysisResult:
         """The sites of a helper again, where some of them count only in a step that calls it."""
         heat = self._heats.called(info)
-        if heat.cause is not Cause.GIVEN_TENSORS or not any(map(_wants_step, unit.sites)):
-            return unit
+        if heat.cause is not Cause.GIVEN_TENSORS or not any(map(_wants_step, result.sites)):
+            return result
         self.warm(info)
         if self._heats.called(info) is heat:
-            return unit
-        return interpret_function(info, self._machine, self._heats)
+            return result
+        return interpret_function(info, self._analysis, self._heats)
 
     def warm(self, info: FunctionInfo) -> None:
         """Make a function hot that a loop or a step elsewhere in the package is seen to call."""
         heat = self._heats.called(info)
         if heat.level >= Level.STEP or heat.cause not in WARMED:
             return
-        if not self._machine.project.is_searched_whole:
+        if not self._analysis.project.is_searched_whole:
             return  # of a package that is too large, too little would be seen for what it takes
         site = self._first_call(info, MAX_CALLERS_ABOVE, steps=True)
         if site is not None:
@@ -95,7 +95,7 @@ class Review:
 
     def _first_call(self, info: FunctionInfo, further: int, *, steps: bool) -> CallSite | None:
         """The first call in the package from a step, or a loop, by itself or by its caller."""
-        for site in self._incoming.leading(info):
+        for site in self._package_callers.leading(info):
             caller = site.caller
             if caller is None or caller.key == info.key:
                 continue
@@ -122,7 +122,7 @@ class Review:
         found = False
         while waiting:
             called = waiting.pop()
-            judged = self._judged(self._incoming.of(called))
+            judged = self._judged(self._package_callers.of(called))
             answers = [answer for _, answer in judged]
             if not judged or False in answers:
                 return False
@@ -141,17 +141,17 @@ class Review:
                 self._known[site] = self._sets_up(site)
         return [(site, self._known[site]) for site in calls]
 
-    def _watch(self, info: FunctionInfo) -> Machine | None:
-        """A machine that saw what all calls in the package give that are not set-up.
+    def _watch(self, info: FunctionInfo) -> Analysis | None:
+        """An analysis that saw what all calls in the package give that are not set-up.
 
         None where there are none, where one of them is not understood, or where they tell nothing.
         """
-        judged = self._judged(self._incoming.of(info))
+        judged = self._judged(self._package_callers.of(info))
         warm = [site for site, answer in judged if not answer]
         callers = _callers(judged)
         if not warm or len(callers) > MAX_CALLERS:
             return None
-        probe = self._machine.watching(info.key)
+        probe = self._analysis.watching(info.key)
         for caller in callers.values():
             interpret_function(caller, probe, self._heats)
         given = [_given(info, site, probe) for site in warm]
@@ -165,7 +165,7 @@ class Review:
 
     def _tells(self, info: FunctionInfo, agreed: dict[str, Value]) -> bool:
         """Do the calls say more of a parameter than it declares itself?"""
-        declared = declared_parameters(info, self._machine)
+        declared = declared_parameters(info, self._analysis)
         filled = dict(declared)
         fill_as_called(filled, agreed, private=info.name.startswith("_"))
         return filled != declared
@@ -201,9 +201,9 @@ class Review:
 
         A layer is made once; what a function makes for itself, it may make in each step.
         """
-        if info.owner is None or torch_kind(info.owner, self._machine):
+        if info.owner is None or torch_kind(info.owner, self._analysis):
             return False
-        return bool(self._incoming.of(info))
+        return bool(self._package_callers.of(info))
 
 
 def _wants_step(site: Site) -> bool:
@@ -220,7 +220,7 @@ def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:
     return {caller.key: caller for caller in warm if caller is not None}
 
 
-def _given(info: FunctionInfo, site: CallSite, probe: Machine) -> dict[str, Value] | None:
+def _given(info: FunctionInfo, site: CallSite, probe: Analysis) -> dict[str, Value] | None:
     """What one call was seen to give; None where it was not seen."""
     module = info.module if site.caller is None else site.caller.module
     return probe.observed.get(called_at(info, module, site.line))
@@ -231,13 +231,13 @@ def _same(values: list[Value]) -> Value:
     return UNKNOWN if UNKNOWN in values else join_all(values)
 
 
-def _cooled(unit: Unit, cold: Heat) -> Unit:
+def _cooled(result: AnalysisResult, cold: Heat) -> AnalysisResult:
     """The same sites, of a function that runs seldom.
 
     What is compiled stays as it is, and so do loops of which the text itself says what they are.
     """
     sites = [
         site if site.compiled or site.heat.own_text else replace(site, heat=cold)
-        for site in unit.sites
+        for site in result.sites
     ]
-    return Unit(unit.snippet, tuple(sites))
+    return AnalysisResult(result.snippet, tuple(sites))

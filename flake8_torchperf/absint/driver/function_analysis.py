@@ -14,7 +14,7 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     join_all,
 )
-from flake8_torchperf.absint.engine.analysis import Budget, Context, Machine, Pending
+from flake8_torchperf.absint.engine.analysis import Analysis, Budget, Context, Pending
 from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.absint.transfer import expressions, statements
 from flake8_torchperf.events import graph_breaks
@@ -30,7 +30,7 @@ from flake8_torchperf.syntax.traversal import FUNCTIONS
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.hotness.function_heat import Heats
+    from flake8_torchperf.hotness.function_heat import FunctionHeats
     from flake8_torchperf.hotness.model import Heat
     from flake8_torchperf.project.module_index import ModuleMap
 
@@ -39,36 +39,40 @@ MAX_NESTED = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Unit:
+class AnalysisResult:
     """The sites of one piece of a file, and the snippet they stand in."""
 
     snippet: Snippet
     sites: tuple[Site, ...]
 
 
-def interpret_function(info: FunctionInfo, machine: Machine, heats: Heats) -> Unit:
+def interpret_function(
+    info: FunctionInfo, analysis: Analysis, heats: FunctionHeats
+) -> AnalysisResult:
     """Interpret one function.
 
     Most helpers have no site at all; the calls that lead to one are asked where there are some.
     """
     own = heats.own(info)
     if own.level is not Level.HOT:
-        return _interpreted(info, machine, heats, heats.called(info))
-    unit = _interpreted(info, machine, heats, own)
-    called = heats.called(info) if unit.sites else own
-    return unit if called is own else _interpreted(info, machine, heats, called)
+        return _interpreted(info, analysis, heats, heats.called(info))
+    result = _interpreted(info, analysis, heats, own)
+    called = heats.called(info) if result.sites else own
+    return result if called is own else _interpreted(info, analysis, heats, called)
 
 
-def _interpreted(info: FunctionInfo, machine: Machine, heats: Heats, base: Heat) -> Unit:
+def _interpreted(
+    info: FunctionInfo, analysis: Analysis, heats: FunctionHeats, base: Heat
+) -> AnalysisResult:
     """The sites of a function that runs as often as ``base`` says."""
     snippet = Snippet(info.module.lines, [info.node])
     if is_kernel(info):
-        return Unit(snippet, ())
+        return AnalysisResult(snippet, ())
     sites: list[Site] = []
     pending: list[Pending] = []
-    budget = machine.begin()
+    budget = analysis.begin()
     place = Context(
-        machine,
+        analysis,
         info.module,
         budget,
         sites,
@@ -84,11 +88,11 @@ def _interpreted(info: FunctionInfo, machine: Machine, heats: Heats, base: Heat)
     env = summaries.entry(info, None, None, place)
     private = info.name.startswith("_")
     if private or UNKNOWN in env.values():
-        summaries.fill_from_calls(env, machine.given(info.key))
+        summaries.fill_from_calls(env, analysis.given(info.key))
     else:
-        summaries.fill_with_numbers(env, machine.given(info.key))
-    if info.key in machine.agreed:
-        summaries.fill_as_called(env, machine.agreed[info.key], private=private)
+        summaries.fill_with_numbers(env, analysis.given(info.key))
+    if info.key in analysis.agreed:
+        summaries.fill_as_called(env, analysis.agreed[info.key], private=private)
     if base.cause in (Cause.OUTSIDE_STEPS, Cause.NOTHING):
         place = place.but(step_loops=step_loops(info))
     place = _compiled(place.but(base=base), info)
@@ -98,19 +102,19 @@ def _interpreted(info: FunctionInfo, machine: Machine, heats: Heats, base: Heat)
     except RecursionError:
         # Blocks nested deeper than Python's own stack: nothing is known of such a function.
         sites.clear()
-    return Unit(snippet, tuple(map(asked_for, sites)))
+    return AnalysisResult(snippet, tuple(map(asked_for, sites)))
 
 
-def interpret_module(module: ModuleMap, machine: Machine) -> Unit:
+def interpret_module(module: ModuleMap, analysis: Analysis) -> AnalysisResult:
     """Interpret the statements outside functions and classes."""
     body = [s for s in module.tree.body if not isinstance(s, FUNCTIONS)]
     sites: list[Site] = []
-    place = Context(machine, module, machine.begin(), sites, MODULE_HEAT)
+    place = Context(analysis, module, analysis.begin(), sites, MODULE_HEAT)
     try:
         statements.block(body, {}, place)
     except RecursionError:
         sites.clear()
-    return Unit(Snippet(module.lines, body), tuple(map(asked_for, sites)))
+    return AnalysisResult(Snippet(module.lines, body), tuple(map(asked_for, sites)))
 
 
 def _compiled(place: Context, info: FunctionInfo) -> Context:
@@ -121,7 +125,7 @@ def _compiled(place: Context, info: FunctionInfo) -> Context:
 
 
 def _run_pending(
-    pending: list[Pending], sites: list[Site], module: ModuleMap, heats: Heats
+    pending: list[Pending], sites: list[Site], module: ModuleMap, heats: FunctionHeats
 ) -> None:
     """Interpret nested functions in the environment that the outer function left them."""
     seen: set[int] = set()
@@ -135,12 +139,12 @@ def _run_pending(
         _run_nested(Pending(item.node, item.env, place, item.info), module, heats)
 
 
-def _run_nested(item: Pending, module: ModuleMap, heats: Heats) -> None:
+def _run_nested(item: Pending, module: ModuleMap, heats: FunctionHeats) -> None:
     outer, node = item.context, item.node
-    machine = outer.machine
+    analysis = outer.analysis
     made = nested_info(node, outer.function, module)
     inner = item.info or made
-    declared = declared_parameters(inner, machine)
+    declared = declared_parameters(inner, analysis)
     demoted = None if outer.demoted is Cause.MADE_ONCE else outer.demoted
     place = outer.but(
         function=made.qualname, node=node, returns=[], demoted=demoted, step_loops=frozenset()
@@ -152,7 +156,7 @@ def _run_nested(item: Pending, module: ModuleMap, heats: Heats) -> None:
     heat = heats.nested(inner)
     place = _compiled(place if _as_outer(heat, outer, node) else place.but(base=heat), inner)
     env: Env = {**item.env, **declared}
-    summaries.fill_from_calls(env, machine.given(id(node)))
+    summaries.fill_from_calls(env, analysis.given(id(node)))
     statements.block(node.body, env, place)
 
 
@@ -178,17 +182,17 @@ def _only_called(name: str, outer: Context) -> bool:
     return bool(named) and all(id(n) in called for n in named)
 
 
-def module_constant(machine: Machine, module: ModuleMap, name: str) -> Value:
+def module_constant(analysis: Analysis, module: ModuleMap, name: str) -> Value:
     """What a name assigned at module level is worth: its annotation, else what is assigned."""
     from flake8_torchperf.absint.domain.values import Reason
     from flake8_torchperf.absint.stated_types.annotations import annotated
 
     if name in module.annotations:
         reason = Reason(f"annotation of `{name}`")
-        stated = annotated(module.annotations[name], module, machine, reason)
+        stated = annotated(module.annotations[name], module, analysis, reason)
         if stated is not UNKNOWN:
             return stated
-    place = Context(machine, module, Budget(machine.stack, MODULE_STEPS), None, MODULE_HEAT)
+    place = Context(analysis, module, Budget(analysis.stack, MODULE_STEPS), None, MODULE_HEAT)
     assigned = module.constants.get(name, ())[:MAX_ASSIGNMENTS]
     value = join_all([expressions.evaluate(node, {}, place) for node in assigned])
     if isinstance(value, Scalar) and value.kind == "str" and "device" in name.lower():

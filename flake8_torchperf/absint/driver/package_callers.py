@@ -25,8 +25,8 @@ from flake8_torchperf.project.text_search import stamp
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.absint.engine.analysis import Machine
-    from flake8_torchperf.hotness.function_heat import Heats
+    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.hotness.function_heat import FunctionHeats
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
 # Functions whose callers are looked for, for one linted file.
@@ -40,11 +40,11 @@ CONSTRUCTOR = "__init__"
 PLAIN_BASES = frozenset(("object", "ABC", "Protocol", "Generic", "Module"))
 
 
-class Incoming:
+class PackageCallers:
     """Asked for functions of the linted module, and for those that call them."""
 
-    def __init__(self, machine: Machine, heats: Heats) -> None:
-        self._machine = machine
+    def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
+        self._analysis = analysis
         self._heats = heats
         self._here: str | None = None
         self._modules: dict[str, tuple[ModuleMap, Calls]] = {}
@@ -68,10 +68,10 @@ class Incoming:
         if name.startswith("__") and name.endswith("__"):
             return []
         method = info.owner is not None and not constructs
-        whole = self._machine.project.is_searched_whole
+        whole = self._analysis.project.is_searched_whole
         if not whole and (method or not info.name.startswith("_")):
             return []  # what is public, the rest of a large package may call
-        paths = self._machine.project.modules_that_say(f".{name}" if method else name)
+        paths = self._analysis.project.modules_that_say(f".{name}" if method else name)
         if paths is None:
             return []
         found: list[CallSite] = []
@@ -102,7 +102,7 @@ class Incoming:
 
     def _seen(self, info: FunctionInfo) -> Iterator[CallSite]:
         method, name = info.owner is not None, info.name
-        project = self._machine.project
+        project = self._analysis.project
         if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
             return
         paths = project.modules_that_say(f".{name}" if method else name)
@@ -119,7 +119,7 @@ class Incoming:
 
     def _is_far(self, path: str) -> bool:
         """Is a file in another folder than the linted one?"""
-        own = self._machine.project.linted.path
+        own = self._analysis.project.linted.path
         return own is None or Path(path).parent != own.parent
 
     def _unused(self, info: FunctionInfo, name: str, read: list[ModuleMap]) -> list[CallSite]:
@@ -133,17 +133,17 @@ class Incoming:
             return []
         if info.owner is not None and self._has_foreign_base(info.owner):
             return []
-        if not self._machine.project.is_searched_whole:
+        if not self._analysis.project.is_searched_whole:
             return []
         return [CallSite(None, info.node.lineno, seldom=True)]
 
     def _has_foreign_base(self, owner: ClassInfo) -> bool:
-        bases = [base for base in lineage(owner, self._machine) if isinstance(base, str)]
+        bases = [base for base in lineage(owner, self._analysis) if isinstance(base, str)]
         return any(base.rpartition(".")[2] not in PLAIN_BASES for base in bases)
 
     def _with_linted(self, paths: tuple[str, ...]) -> Iterator[tuple[ModuleMap, Calls]]:
         """The linted module, which need not be on disk as it is, and the others in these files."""
-        linted = self._machine.project.linted
+        linted = self._analysis.project.linted
         yield linted, self._heats.calls(linted)
         here = self._linted_path()
         yield from (self._read(path) for path in paths if path != here)
@@ -151,7 +151,7 @@ class Incoming:
     def _linted_path(self) -> str:
         """The resolved path of the linted file, as `modules_that_say` spells it; "" of none."""
         if self._here is None:
-            path = self._machine.project.linted.path
+            path = self._analysis.project.linted.path
             self._here = "" if path is None else str(path.resolve())
         return self._here
 
@@ -174,14 +174,14 @@ class Incoming:
         if head.id not in module.imports:
             # What a function imports for itself, and what a star brings.
             return isinstance(called, ast.Name)
-        match self._machine.external(module.qualify(called)):
+        match self._analysis.external(module.qualify(called)):
             case Function(info=found):
                 return found.key == info.key
             case ClassValue(info=found_class):
                 owner = info.owner
                 return owner is not None and found_class.key == owner.key
             case External(name=name):
-                return name.partition(".")[0] == self._machine.project.top
+                return name.partition(".")[0] == self._analysis.project.top
         return False
 
 

@@ -33,9 +33,9 @@ from flake8_torchperf.syntax.host_expressions import HostNames
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.findings.catalogue import Catalogue
-    from flake8_torchperf.hotness.function_heat import Heats
+    from flake8_torchperf.hotness.function_heat import FunctionHeats
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
     from flake8_torchperf.syntax.traversal import Nodes
 
@@ -57,18 +57,18 @@ OPTIONS = ("foreach", "fused")
 UNNAMED = {"forward", "__call__", "__getitem__"}
 
 
-class Reach:
+class Selection:
     """Judges the suspects of one module."""
 
     def __init__(
-        self, module: ModuleMap, machine: Machine, heats: Heats, catalogue: Catalogue
+        self, module: ModuleMap, analysis: Analysis, heats: FunctionHeats, catalogue: Catalogue
     ) -> None:
         self._module = module
-        self._machine = machine
+        self._analysis = analysis
         self._heats = heats
         self._spoken = _spoken_of_when_cold(catalogue)
         self._words = frozenset(word for kind in self._spoken for word in WORDS.get(kind, ()))
-        self._nominating = names_that_nominate(module, machine.called)
+        self._nominating = names_that_nominate(module, analysis.called)
 
     def chosen(self, suspects: Sequence[FunctionInfo], scope: Level) -> list[FunctionInfo]:
         """The suspects that can have a site some rule objects to, and those that tell of them."""
@@ -79,7 +79,7 @@ class Reach:
         for info in suspects:
             wanted = self._may_report(info, scope) or self._holds(info.nodes)
             (kept if wanted else others).append(info)
-        return _with_tellers(kept, others, suspects, self._machine)
+        return _with_tellers(kept, others, suspects, self._analysis)
 
     def unheard(self, suspects: Sequence[FunctionInfo]) -> list[FunctionInfo]:
         """The suspects that are cold and wait by their words: calls elsewhere may say more."""
@@ -107,7 +107,7 @@ class Reach:
         return scope is Level.COLD or not self._spoken <= WORDS.keys()
 
     def _is_compiled(self, nodes: Nodes) -> bool:
-        code = self._machine.compiled
+        code = self._analysis.compiled
         return code is not None and code.concerns_any(nodes)
 
     def _may_report(self, info: FunctionInfo, scope: Level) -> bool:
@@ -181,21 +181,21 @@ def _with_tellers(
     kept: list[FunctionInfo],
     others: list[FunctionInfo],
     suspects: Sequence[FunctionInfo],
-    machine: Machine,
+    analysis: Analysis,
 ) -> list[FunctionInfo]:
     """Add the functions that may call one of those kept whose parameters say too little."""
-    told = {info.name for info in kept if _asks(info, machine)}
+    told = {info.name for info in kept if _asks(info, analysis)}
     chosen = {id(info) for info in kept}
     while told:
         callers = [info for info in others if id(info) not in chosen and _calls(info, told)]
         chosen.update(map(id, callers))
-        told = {info.name for info in callers if _asks(info, machine)}
+        told = {info.name for info in callers if _asks(info, analysis)}
     return [info for info in suspects if id(info) in chosen]
 
 
-def _asks(info: FunctionInfo, machine: Machine) -> bool:
+def _asks(info: FunctionInfo, analysis: Analysis) -> bool:
     """Do the calls in its module tell of this function's parameters? See `fill_from_calls`."""
-    values = declared_parameters(info, machine).values()
+    values = declared_parameters(info, analysis).values()
     unknown = UNKNOWN in values
     return unknown or (
         info.name.startswith("_") and any(isinstance(value, Tensor) for value in values)

@@ -76,12 +76,12 @@ class Budget:
 
 
 @dataclass(slots=True, eq=False)
-class Machine:
+class Analysis:
     """Shared by all evaluations of one file: nothing in it depends on the place evaluated."""
 
     table: TorchTable
     project: Project
-    constant: Callable[[Machine, ModuleMap, str], Value]
+    constant: Callable[[Analysis, ModuleMap, str], Value]
     called: frozenset[str] = frozenset()
     compiled: CompiledCode | None = None
     stack: Stack = field(default_factory=Stack)
@@ -110,8 +110,8 @@ class Machine:
         """The arguments that the calls seen so far gave."""
         return self.observed.get(key, {})
 
-    def watching(self, key: str) -> Machine:
-        """A machine that watches the calls of a function; what it sees, this one does not.
+    def watching(self, key: str) -> Analysis:
+        """An analysis that watches the calls of a function; what it sees, this one does not.
 
         What a name means and what a function returns depends on no such thing, so they share it.
         """
@@ -225,7 +225,7 @@ class Context:
     attributes; its calls are followed for those that are ``asked`` for.
     """
 
-    machine: Machine
+    analysis: Analysis
     module: ModuleMap
     budget: Budget
     sink: list[Site] | None

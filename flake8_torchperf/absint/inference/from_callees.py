@@ -16,7 +16,7 @@ from flake8_torchperf.absint.stated_types.annotations import annotated
 from flake8_torchperf.absint.stated_types.class_hierarchy import find_method
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.absint.inference.usage import Use
     from flake8_torchperf.project.module_index import FunctionInfo
 
@@ -24,32 +24,32 @@ if TYPE_CHECKING:
 MAX_CALLS = 8
 
 
-def told_by_callees(use: Use, name: str, info: FunctionInfo, machine: Machine) -> Value:
+def told_by_callees(use: Use, name: str, info: FunctionInfo, analysis: Analysis) -> Value:
     """A tensor, where any function that a parameter is passed to takes one there."""
     if use.foreign or use.told:
         return UNKNOWN
     for func, place in use.given[:MAX_CALLS]:
-        callee = _callee(func, info, machine)
-        taken = UNKNOWN if callee is None else _taken(callee, place, machine)
+        callee = _callee(func, info, analysis)
+        taken = UNKNOWN if callee is None else _taken(callee, place, analysis)
         if callee is not None and isinstance(taken, Tensor):
             fact = f"`{name}` is passed to `{callee.qualname}`"
             return Tensor(Reason(fact, func, taken.reason, Strength.INFERRED), taken.dtype)
     return UNKNOWN
 
 
-def _callee(func: ast.expr, info: FunctionInfo, machine: Machine) -> FunctionInfo | None:
+def _callee(func: ast.expr, info: FunctionInfo, analysis: Analysis) -> FunctionInfo | None:
     match func:
         case ast.Name(id=name):
-            found = machine.lookup(info.module, name)
+            found = analysis.lookup(info.module, name)
         case ast.Attribute(attr=name) if info.owner is not None:
-            method = find_method(info.owner, name, machine)
+            method = find_method(info.owner, name, analysis)
             found = UNKNOWN if method is None else method
         case _:
             return None
     return found.info if isinstance(found, Function) else None
 
 
-def _taken(callee: FunctionInfo, place: int | str, machine: Machine) -> Value:
+def _taken(callee: FunctionInfo, place: int | str, analysis: Analysis) -> Value:
     """What a function takes at a position or under a keyword, by itself."""
     spec = callee.node.args
     ordinary = [*spec.posonlyargs, *spec.args]
@@ -63,5 +63,5 @@ def _taken(callee: FunctionInfo, place: int | str, machine: Machine) -> Value:
         return UNKNOWN
     if found.annotation is not None:
         reason = Reason(f"annotation of parameter `{found.arg}` of `{callee.qualname}`")
-        return annotated(found.annotation, callee.module, machine, reason)
-    return evidence_of(callee.node, callee.module, machine).value_of(found.arg, None)
+        return annotated(found.annotation, callee.module, analysis, reason)
+    return evidence_of(callee.node, callee.module, analysis).value_of(found.arg, None)

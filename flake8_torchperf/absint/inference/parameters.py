@@ -36,7 +36,7 @@ from flake8_torchperf.absint.stated_types.docstrings import documented, document
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo, FunctionNode
 
 
@@ -56,25 +56,25 @@ def literal_default(name: str, function: FunctionNode) -> ast.Constant | None:
     return None
 
 
-def declared_parameters(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
+def declared_parameters(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
     """The value of each parameter, ``self`` left out."""
     key = ("parameters", info.key)
-    if key not in machine.summaries:
-        machine.summaries[key] = _declare(info, machine)
-    return machine.summaries[key]  # type: ignore[return-value]
+    if key not in analysis.summaries:
+        analysis.summaries[key] = _declare(info, analysis)
+    return analysis.summaries[key]  # type: ignore[return-value]
 
 
-def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
+def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
     found: dict[str, Value] = {}
     spec = info.node.args
     method = info.owner is not None and "staticmethod" not in info.decorators
     docstring = _Docstring(info)
-    uses = partial(evidence_of, info.node, info.module, machine)
+    uses = partial(evidence_of, info.node, info.module, analysis)
     for position, (parameter, default) in enumerate(parameters_of(spec)):
         if position == 0 and method:
             continue
         name = parameter.arg
-        value = _of_parameter(parameter, default, info, docstring, machine)
+        value = _of_parameter(parameter, default, info, docstring, analysis)
         if "state_steps" in name:
             value = step_counters(value)
         elif name == "batch_sizes" and (lengths := tensor_of(value)) is not None:
@@ -84,24 +84,24 @@ def _declare(info: FunctionInfo, machine: Machine) -> dict[str, Value]:
             optional = isinstance(default, ast.Constant) and default.value is None
             used = uses().value_of(name, parameter, optional=optional)
             if used is UNKNOWN and value is UNKNOWN and parameter.annotation is None:
-                used = _by_callees(name, uses(), info, machine, optional=optional)
+                used = _by_callees(name, uses(), info, analysis, optional=optional)
             value = used if used is not UNKNOWN else value
-            if value is UNKNOWN and name == "closure" and _of_optimizer(info, machine):
+            if value is UNKNOWN and name == "closure" and _of_optimizer(info, analysis):
                 value = _closure(parameter, optional=optional)
         found[name] = value
     if spec.vararg is not None:
         name = spec.vararg.arg
-        inner = _annotation(spec.vararg, info, machine)
+        inner = _annotation(spec.vararg, info, analysis)
         used = uses().value_of(name, spec.vararg)
         element = inner if inner is not UNKNOWN or not isinstance(used, Sequence) else used.element
         found[name] = Sequence("tuple", element)
     if spec.kwarg is not None:
-        inner = _annotation(spec.kwarg, info, machine)
+        inner = _annotation(spec.kwarg, info, analysis)
         whole = isinstance(inner, Mapping_) and _is_unpacked(spec.kwarg.annotation)
         found[spec.kwarg.arg] = inner if whole else Mapping_(Scalar("str"), inner)
     if _is_forward(info):
-        _assume_forward(found, info, machine, uses)
-    if machine.compiled is not None and id(info.node) in machine.compiled.entries:
+        _assume_forward(found, info, analysis, uses)
+    if analysis.compiled is not None and id(info.node) in analysis.compiled.entries:
         _assume_compiled(found, info, uses)
     return found
 
@@ -133,10 +133,10 @@ class _Docstring:
 
 
 def _by_callees(
-    name: str, uses: Evidence, info: FunctionInfo, machine: Machine, *, optional: bool
+    name: str, uses: Evidence, info: FunctionInfo, analysis: Analysis, *, optional: bool
 ) -> Value:
     use = uses.uses.get(name)
-    value = UNKNOWN if use is None else told_by_callees(use, name, info, machine)
+    value = UNKNOWN if use is None else told_by_callees(use, name, info, analysis)
     return union((value, NONE)) if optional and value is not UNKNOWN else value
 
 
@@ -151,8 +151,8 @@ def step_counters(value: Value) -> Value:
     return value
 
 
-def _of_optimizer(info: FunctionInfo, machine: Machine) -> bool:
-    return info.owner is not None and torch_kind(info.owner, machine) == "optimizer"
+def _of_optimizer(info: FunctionInfo, analysis: Analysis) -> bool:
+    return info.owner is not None and torch_kind(info.owner, analysis) == "optimizer"
 
 
 def _closure(parameter: ast.arg, *, optional: bool) -> Value:
@@ -171,14 +171,14 @@ def _of_parameter(
     default: ast.expr | None,
     info: FunctionInfo,
     docstring: _Docstring,
-    machine: Machine,
+    analysis: Analysis,
 ) -> Value:
     name = parameter.arg
-    value = _annotation(parameter, info, machine)
+    value = _annotation(parameter, info, analysis)
     named = docstring.names(name)
     if parameter.annotation is None and named:
         reason = Reason(f"docstring of parameter `{name}`", parameter)
-        value = documented(docstring.text, name, reason, machine)
+        value = documented(docstring.text, name, reason, analysis)
     if (
         isinstance(value, (Tensor, Union))
         and named
@@ -201,11 +201,11 @@ def _boolean(value: Value) -> Value:
     return value
 
 
-def _annotation(parameter: ast.arg, info: FunctionInfo, machine: Machine) -> Value:
+def _annotation(parameter: ast.arg, info: FunctionInfo, analysis: Analysis) -> Value:
     if parameter.annotation is None:
         return UNKNOWN
     reason = Reason(f"annotation of parameter `{parameter.arg}`", parameter)
-    return annotated(parameter.annotation, info.module, machine, reason)
+    return annotated(parameter.annotation, info.module, analysis, reason)
 
 
 def _container_of_unknown(value: Value) -> bool:
@@ -248,13 +248,13 @@ def _assume_compiled(
 def _assume_forward(
     found: dict[str, Value],
     info: FunctionInfo,
-    machine: Machine,
+    analysis: Analysis,
     uses: Callable[[], Evidence],
 ) -> None:
     """By convention ``forward`` of a module takes tensors first."""
     spec = info.node.args
     ordinary = [*spec.posonlyargs, *spec.args]
-    if info.owner is None or torch_kind(info.owner, machine) != "module" or len(ordinary) < 2:
+    if info.owner is None or torch_kind(info.owner, analysis) != "module" or len(ordinary) < 2:
         return
     first, name = ordinary[1], ordinary[1].arg
     required = len(ordinary) - len(spec.defaults) > 1

@@ -34,7 +34,7 @@ from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.syntax.traversal import DEFINITIONS, PLAIN, children, put_children
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.knowledge.table import Op, TorchTable
     from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
 
@@ -116,15 +116,15 @@ def used_as(
     return Evidence(uses, known.targets)
 
 
-def evidence_of(node: FunctionNode, module: ModuleMap, machine: Machine) -> Evidence:
+def evidence_of(node: FunctionNode, module: ModuleMap, analysis: Analysis) -> Evidence:
     """How a function uses its names; collected once."""
     key = ("uses", id(node))
-    found = machine.summaries.get(key)
+    found = analysis.summaries.get(key)
     if not isinstance(found, Evidence):
-        code = machine.compiled
+        code = analysis.compiled
         compiled = code is not None and id(node) in code.entries
-        found = used_as(node, module, machine.table, compiled=compiled)
-        machine.summaries[key] = found
+        found = used_as(node, module, analysis.table, compiled=compiled)
+        analysis.summaries[key] = found
     return found
 
 

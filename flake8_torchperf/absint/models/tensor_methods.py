@@ -290,7 +290,7 @@ def _compare(
 def _by_table(
     tensor: Tensor, owner: ast.expr | None, name: str, arguments: Arguments, ctx: Context
 ) -> Value:
-    op = ctx.machine.table.method(name)
+    op = ctx.analysis.table.method(name)
     if op is None:
         return UNKNOWN
     others = arguments.tensors()

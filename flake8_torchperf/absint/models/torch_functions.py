@@ -60,7 +60,7 @@ NO_TENSOR = {"Y", "D", "s"}
 
 def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     """Call the function or class of torch with this qualified name."""
-    table = ctx.machine.table
+    table = ctx.analysis.table
     special = torch_overrides.SPECIAL.get(table.canonical(name)) or torch_overrides.SPECIAL.get(
         name
     )
@@ -99,7 +99,7 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     return value
 
 
-# Factories of what has one dimension or more, whatever they are given, beside those of `ranks`.
+# Factories of what has one dimension or more, whatever they are given, beside those of `rank`.
 ROWS = frozenset((
     "range", "hann_window", "hamming_window", "blackman_window", "bartlett_window", "kaiser_window",
 ))  # fmt: skip
@@ -126,7 +126,7 @@ def _source_is_linted(name: str, ctx: Context) -> bool:
     """Is a function written in Python in the package that is linted? What waits is shown there."""
     if ctx.module.package.partition(".")[0] != name.partition(".")[0]:
         return False
-    found = ctx.machine.project.find(name)
+    found = ctx.analysis.project.find(name)
     return found is not None and len(found[1]) == 1 and found[1][0] in found[0].functions
 
 

@@ -194,7 +194,7 @@ def _synchronize(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
-    op = ctx.machine.table.function("torch.where")
+    op = ctx.analysis.table.function("torch.where")
     tensors = arguments.tensors()
     reason = Reason(f"`{name}` returns it", arguments.node, tensors[0].reason if tensors else None)
     if len(arguments.positional) + len(arguments.keywords) == 1 and not arguments.open:

@@ -26,7 +26,7 @@ from flake8_torchperf.project.module_index import ModuleMap
 from flake8_torchperf.syntax.positions import UnreadableError, parse_expression_text
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis
 
 # Google: "x (torch.Tensor): ..."; NumPy: "x : torch.Tensor", "x, y : Tensor"; Sphinx:
 # ":type x: torch.Tensor" and ":param torch.Tensor x: ...".
@@ -100,13 +100,13 @@ NAMES = ModuleMap(
 )
 
 
-def documented(docstring: str, name: str, reason: Reason, machine: Machine) -> Value:
+def documented(docstring: str, name: str, reason: Reason, analysis: Analysis) -> Value:
     """What a docstring says of a parameter or attribute."""
     if name not in docstring:
         return UNKNOWN
     for types in _types(docstring):
         if name in types:
-            return _stated(types[name], reason, machine)
+            return _stated(types[name], reason, analysis)
     return UNKNOWN
 
 
@@ -123,17 +123,17 @@ def _types(docstring: str) -> tuple[dict[str, str], ...]:
     return tuple(found)
 
 
-def documented_result(docstring: str, reason: Reason, machine: Machine) -> Value:
+def documented_result(docstring: str, reason: Reason, analysis: Analysis) -> Value:
     """What a docstring says that its function returns."""
     several = SEVERAL_RESULTS.search(docstring)
     if several:
         entries = re.findall(rf"^{several['indent']}\w+[ \t]*:[ \t]+(.+)$", several["text"], re.M)
-        items = tuple(_stated(text, reason, machine) for text in entries)
+        items = tuple(_stated(text, reason, analysis) for text in entries)
         return Sequence("tuple", UNKNOWN, items)
     for pattern in RESULTS:
         found = pattern.search(docstring)
         if found:
-            return _stated(found["type"], reason, machine)
+            return _stated(found["type"], reason, analysis)
     return UNKNOWN
 
 
@@ -157,17 +157,17 @@ def _entries(docstring: str) -> dict[str, list[str]]:
     return found
 
 
-def _stated(text: str, reason: Reason, machine: Machine) -> Value:
+def _stated(text: str, reason: Reason, analysis: Analysis) -> Value:
     text = ROLES.sub("", text).strip()
     generic = GENERIC.match(text)
-    value = UNKNOWN if generic is None else _generic(generic["type"], reason, machine)
+    value = UNKNOWN if generic is None else _generic(generic["type"], reason, analysis)
     return _in_words(text, reason) if value is UNKNOWN else value
 
 
-def _generic(text: str, reason: Reason, machine: Machine) -> Value:
+def _generic(text: str, reason: Reason, analysis: Analysis) -> Value:
     """``Optional[Tensor]`` and ``Tensor | None``; prose may look so too, and is Unknown then."""
     try:
-        return annotated(parse_expression_text(text), NAMES, machine, reason)
+        return annotated(parse_expression_text(text), NAMES, analysis, reason)
     except UnreadableError:
         return UNKNOWN
 

@@ -41,7 +41,7 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
     """``target = value``."""
     if isinstance(target, ast.Name):
         if ctx.node is not None and _is_doubtful(value):
-            used = evidence_of(ctx.node, ctx.module, ctx.machine).value_at(target)
+            used = evidence_of(ctx.node, ctx.module, ctx.analysis).value_at(target)
             value = _believed(value, used)
         if "state_steps" in target.id:
             value = step_counters(value)
@@ -68,7 +68,7 @@ def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> 
     uses = _uses_by_name(function).get(name, frozenset())
     if not uses.isdisjoint(ASKED_OF_DICTS):
         return Mapping_(STR, batch)
-    table = ctx.machine.table
+    table = ctx.analysis.table
     if any(table.attribute(use) is None and table.method(use) is None for use in uses):
         return UNKNOWN
     return batch

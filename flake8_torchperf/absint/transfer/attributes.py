@@ -144,10 +144,10 @@ def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx:
     own = None if tensor.info is None else _of_subclass(tensor.info, name, ctx)
     if own is not None:
         return own
-    known = ctx.machine.table.attribute(name)
+    known = ctx.analysis.table.attribute(name)
     if known is not None:
         return value_of_return(known, tensor.reason, [tensor], tensor.device)
-    if ctx.machine.table.method(name) is not None:
+    if ctx.analysis.table.method(name) is not None:
         return BoundMethod(tensor, name, node.value if node is not None else None)
     return UNKNOWN
 
@@ -157,10 +157,10 @@ def _of_subclass(info: ClassInfo, name: str, ctx: Context) -> Value | None:
 
     Then only if it says what it returns: torch's table says more than a body that is unclear.
     """
-    method = find_method(info, name, ctx.machine)
+    method = find_method(info, name, ctx.analysis)
     if method is None:
         return None
-    known = ctx.machine.table.method(name) or ctx.machine.table.attribute(name)
+    known = ctx.analysis.table.method(name) or ctx.analysis.table.attribute(name)
     if known is not None and method.info.node.returns is None:
         return None
     return instances.instance_attribute(Instance(info.key, info), name, ctx)
@@ -181,7 +181,7 @@ def _of_external(qualified: str, name: str, ctx: Context) -> Value:
     if qualified == "torch" and name in DTYPES:
         return DType(DTYPES[name])
     constant = EXTERNAL_CONSTANTS.get(dotted)
-    return constant if constant is not None else ctx.machine.external(dotted)
+    return constant if constant is not None else ctx.analysis.external(dotted)
 
 
 EXTERNAL_CONSTANTS: dict[str, Value] = {
@@ -197,7 +197,7 @@ def _of_union(
     options: tuple[Value, ...], name: str, node: ast.Attribute | None, ctx: Context
 ) -> Value:
     """Only the options that can have the attribute matter: None and numbers have none."""
-    table = ctx.machine.table
+    table = ctx.analysis.table
     if table.method(name) is not None or table.attribute(name) is not None:
         tensors = [o for o in options if isinstance(o, Tensor)]
         others = [

@@ -135,9 +135,9 @@ def name(node: ast.Name, env: Env, ctx: Context) -> Value:
     """A name: local, then enclosing, then the module's, then Python's own."""
     found = env.get(node.id) or CONSTANTS.get(node.id)
     if isinstance(found, Imported):
-        return ctx.machine.external(found.name)
+        return ctx.analysis.external(found.name)
     if found is None:
-        return ctx.machine.lookup(ctx.module, node.id)
+        return ctx.analysis.lookup(ctx.module, node.id)
     if type(found) is Tensor and found.device == "unknown" and _says_host(node.id, ctx):
         return replace(found, device=BESIDE_HOST)
     return found
@@ -145,7 +145,7 @@ def name(node: ast.Name, env: Env, ctx: Context) -> Value:
 
 def _says_host(name: str, ctx: Context) -> bool:
     """``lengths_cpu``: does the name say where the thing lies?"""
-    return ctx.machine.conventions.says("variable", name, "on-host")
+    return ctx.analysis.conventions.says("variable", name, "on-host")
 
 
 def _constant(node: ast.Constant, env: Env, ctx: Context) -> Value:

@@ -160,7 +160,7 @@ def _only_declared(value: Value, ctx: Context) -> bool:
     node = value.reason.node
     if not isinstance(node, ast.arg) or not value.reason.fact.startswith("annotation of"):
         return False
-    use = evidence_of(ctx.node, ctx.module, ctx.machine).uses.get(node.arg)
+    use = evidence_of(ctx.node, ctx.module, ctx.analysis).uses.get(node.arg)
     return use is None or not (use.told or use.hints or use.method)
 
 

@@ -48,7 +48,7 @@ from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, i
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.absint.engine.analysis import Context, Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis, Context
 
 IS_TENSOR = {
     "torch.is_tensor",
@@ -281,7 +281,7 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
 
 def _as_given(path: str, env: Env, ctx: Context) -> Value | None:
     """What all calls of the function gave for a parameter that still is that: a number, a list."""
-    agreed = ctx.machine.agreed.get(ctx.calls[-1]) if ctx.calls and not ctx.depth else None
+    agreed = ctx.analysis.agreed.get(ctx.calls[-1]) if ctx.calls and not ctx.depth else None
     if agreed is None:
         return None
     value = agreed.get(path, UNKNOWN)
@@ -346,25 +346,25 @@ def _each(test: ast.expr, env: Env, ctx: Context) -> Env | None:
 def _subclass(node: ast.expr, classes: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
     """``issubclass(wanted, torch.Tensor)``, where it is known which class is wanted."""
     value = expressions.evaluate(node, env, ctx.silent())
-    verdicts = [_derives(value, one, ctx.machine) for one in _class_list(classes, env, ctx)]
+    verdicts = [_derives(value, one, ctx.analysis) for one in _class_list(classes, env, ctx)]
     if True in verdicts:
         return dict(env) if holds else None
     return None if holds and verdicts and None not in verdicts else dict(env)
 
 
-def _derives(value: Value, base: Value, machine: Machine) -> bool | None:
+def _derives(value: Value, base: Value, analysis: Analysis) -> bool | None:
     """Is a class derived from another? None where that cannot be told."""
     name = base.name if isinstance(base, External) else ""
     match value:
         case External(name=own) if own == name:
             return True
-        case ClassValue(info=info) if name and name in lineage(info, machine):
+        case ClassValue(info=info) if name and name in lineage(info, analysis):
             return True
         case ClassValue(info=info) if isinstance(base, ClassValue):
-            return True if base.info in lineage(info, machine) else None
+            return True if base.info in lineage(info, analysis) else None
     tensor, array = (
         _is_tensor_class(value)
-        or (isinstance(value, ClassValue) and is_tensor_class(value.info, machine)),
+        or (isinstance(value, ClassValue) and is_tensor_class(value.info, analysis)),
         isinstance(value, External) and value.name == ARRAY,
     )
     apart = (tensor and name == ARRAY) or (array and name in TENSOR_CLASSES)
@@ -388,7 +388,7 @@ def _class_list(node: ast.expr, env: Env, ctx: Context) -> list[Value]:
         return [*_class_list(node.left, env, ctx), *_class_list(node.right, env, ctx)]
     name = dotted_name(node)
     if name == "Tensor" or name.endswith(".Tensor"):
-        value = resolve_dotted(name, ctx.module, ctx.machine)
+        value = resolve_dotted(name, ctx.module, ctx.analysis)
         return [External("torch.Tensor") if value is UNKNOWN else value]
     value = expressions.evaluate(node, env, ctx.silent())
     if isinstance(value, Sequence) and value.items is not None:

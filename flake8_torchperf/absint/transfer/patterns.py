@@ -82,7 +82,7 @@ def _attributes(
         case Sequence(names=fields):
             names = list(fields)
         case Instance(info=info) if info is not None:
-            names = list(record_fields(info, ctx.machine))
+            names = list(record_fields(info, ctx.analysis))
         case Scalar() if len(pattern.patterns) == 1:
             return [(pattern.patterns[0], matched)]  # `case int(n)` gives the number itself
     names += [""] * (len(pattern.patterns) - len(names))

@@ -153,7 +153,7 @@ def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
             _running_total(target, node, value, ctx)
         if ctx.loops and isinstance(node.value, ast.BinOp):
             accumulation.added(node, target, value, ctx)
-    if ctx.sink is not None and ctx.machine.compiled is not None:
+    if ctx.sink is not None and ctx.analysis.compiled is not None:
         _in_compiled(node, env, ctx)
     sized = loops.sizes(node.value, value, env, ctx)
     for target in node.targets:
@@ -219,7 +219,7 @@ def _accumulation(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) 
 def _ann_assign(node: ast.AnnAssign, env: Env, ctx: Context) -> None:
     path = path_of(node.target)
     reason = Reason(f"annotation of `{path}`", node)
-    stated = annotated(node.annotation, ctx.module, ctx.machine, reason)
+    stated = annotated(node.annotation, ctx.module, ctx.analysis, reason)
     if node.value is None:
         if path is not None and stated is not UNKNOWN:
             assignment.assign(node.target, stated, env, ctx)
@@ -241,7 +241,7 @@ def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
     value = operators.binary(node.op, left, right, node, ctx)
     if isinstance(left, Tensor) and isinstance(value, Tensor):
         value = operators.in_place(left, value)
-    if ctx.sink is not None and ctx.machine.compiled is not None:
+    if ctx.sink is not None and ctx.analysis.compiled is not None:
         graph_breaks.note_statement(node, ctx)
     if isinstance(node.op, ast.Add) and isinstance(right, Scalar) and right.read:
         _accumulation(node, node.target, right, ctx)
@@ -409,7 +409,7 @@ def _function(node: FunctionNode, env: Env, ctx: Context) -> Flow:
     closure: Value = Closure(node, id(node), env, ctx.module)
     if node.returns is not None:
         reason = Reason(f"return annotation of `{name}`", node)
-        stated = annotated(node.returns, ctx.module, ctx.machine, reason)
+        stated = annotated(node.returns, ctx.module, ctx.analysis, reason)
         closure = closure if stated is UNKNOWN or tensor_of(stated) else Returning(stated)
     bind(env, name, closure)
     if ctx.pending is not None:
@@ -423,9 +423,9 @@ def _class(node: ast.ClassDef, env: Env, ctx: Context) -> Flow:
         block([s for s in node.body if not isinstance(s, DEFINITIONS)], dict(env), ctx)
         return Flow(env)
     key = ("local class", id(node))
-    info = ctx.machine.summaries.get(key)
+    info = ctx.analysis.summaries.get(key)
     if not isinstance(info, ClassInfo):
-        info = ctx.machine.summaries[key] = local_class(node, ctx.module, ctx.function)
+        info = ctx.analysis.summaries[key] = local_class(node, ctx.module, ctx.function)
     bind(env, node.name, ClassValue(info, info.key))
     if ctx.pending is not None:
         ctx.pending.extend(Pending(m.node, env, ctx, m) for m in info.functions)

@@ -17,7 +17,7 @@ from flake8_torchperf.runtime.confirm.recipes import Recipe, listing, simple, te
 from flake8_torchperf.runtime.confirm.usage import Use, uses
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo
 
 # How many candidates one parameter may have: the child tries them one at a time.
@@ -39,7 +39,7 @@ TORCH_KINDS = {
 
 
 def candidates(
-    info: FunctionInfo, machine: Machine
+    info: FunctionInfo, machine: Analysis
 ) -> tuple[dict[str, list[Recipe]], tuple[str, ...]]:
     """Per parameter of ``info`` (``self`` left out) the recipes to try; empty lists for unknowns.
 

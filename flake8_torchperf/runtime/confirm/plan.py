@@ -23,7 +23,7 @@ from flake8_torchperf.runtime.confirm.recipes import Recipe
 from flake8_torchperf.runtime.noqa import allowed_lines
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.findings.documentation import EvidenceSpec
     from flake8_torchperf.findings.model import Finding
 
@@ -200,17 +200,17 @@ def unparsable(path: Path, error: Exception) -> str:
     return f"{path} cannot be parsed: {error}"
 
 
-def _machine(module: ModuleMap, settings: Settings) -> Machine:
+def _machine(module: ModuleMap, settings: Settings) -> Analysis:
     """The interpreter's shared state for one file, as the pipeline sets it up."""
     from flake8_torchperf.absint.driver.function_analysis import module_constant
-    from flake8_torchperf.absint.engine.analysis import Machine
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.hotness.conventions import load_conventions
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.resolver import Project
 
     catalogue = load_catalogue(settings.options.rules)
-    machine = Machine(load(), Project(module), module_constant, catalogue.called_functions)
+    machine = Analysis(load(), Project(module), module_constant, catalogue.called_functions)
     machine.conventions = load_conventions(settings.options.rules)
     return machine
 
@@ -220,7 +220,7 @@ def _group(
     name: str,
     findings: list[Finding],
     module: ModuleMap,
-    machine: Machine,
+    machine: Analysis,
     settings: Settings,
 ) -> Group:
     info = _function(module, name.partition(".<locals>")[0])
@@ -286,7 +286,7 @@ def _span(info: FunctionInfo | None, module: ModuleMap) -> tuple[int, int]:
 
 
 def _candidates(
-    info: FunctionInfo | None, machine: Machine
+    info: FunctionInfo | None, machine: Analysis
 ) -> tuple[dict[str, list[Recipe]], tuple[str, ...]]:
     return ({}, ()) if info is None else candidates(info, machine)
 
