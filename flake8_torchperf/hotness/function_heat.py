@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.calls import summaries
 from flake8_torchperf.absint.domain.values import Function, Tensor
 from flake8_torchperf.absint.inference.parameters import declared_parameters
-from flake8_torchperf.absint.stated_types.class_hierarchy import lineage, torch_kind
+from flake8_torchperf.absint.stated_types.class_hierarchy import find_method, lineage, torch_kind
 from flake8_torchperf.hotness.call_graph import calls_in
 from flake8_torchperf.hotness.loop_kinds import around_steps, goes_backward
 from flake8_torchperf.hotness.model import Cause, Level
@@ -17,6 +17,7 @@ from flake8_torchperf.hotness.own_heat import own_heat
 from flake8_torchperf.hotness.propagation import SETTLED, CalledHeats
 from flake8_torchperf.hotness.roots import Lineage
 from flake8_torchperf.project.module_index import FunctionInfo
+from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import walk
 
 if TYPE_CHECKING:
@@ -130,9 +131,12 @@ class FunctionHeats:
         )
 
     def _function(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
-        """The function that a name or an imported path stands for."""
+        """The function that a name, an imported path or a method of the own object stands for."""
         if isinstance(called, ast.Name) and called.id in module.functions:
             return module.functions[called.id]
+        method = self._method(called, module)
+        if method is not None:
+            return method
         head = called
         while isinstance(head, ast.Attribute):
             head = head.value
@@ -140,3 +144,22 @@ class FunctionHeats:
             return None
         value = self._analysis.external(module.qualify(called))
         return value.info if isinstance(value, Function) else None
+
+    def _method(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
+        """``self.train_epoch``: the method of the class that the call stands in."""
+        if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
+            return None
+        owner = next((one for one in module.classes.values() if _holds(one.node, called)), None)
+        caller = owner and next((one for one in owner.functions if _holds(one.node, called)), None)
+        if owner is None or caller is None:
+            return None
+        me = named_parameters(caller.node.args)[:1]
+        if not me or not is_name(called.value, me[0].arg):
+            return None
+        found = find_method(owner, called.attr, self._analysis)
+        return None if found is None else found.info
+
+
+def _holds(outer: ast.ClassDef | FunctionNode, inner: ast.expr) -> bool:
+    """Does a class or function stand around an expression of its module?"""
+    return outer.lineno <= inner.lineno <= (outer.end_lineno or outer.lineno)
