@@ -150,8 +150,10 @@ class FunctionHeats:
         if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
             return None
         owner = next((one for one in module.classes.values() if _holds(one.node, called)), None)
-        caller = owner and next((one for one in owner.functions if _holds(one.node, called)), None)
-        if owner is None or caller is None:
+        if owner is None:
+            return None
+        caller = next((one for one in owner.functions if _holds(one.node, called)), None)
+        if caller is None:
             return None
         me = named_parameters(caller.node.args)[:1]
         if not me or not is_name(called.value, me[0].arg):
