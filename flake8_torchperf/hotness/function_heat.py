@@ -149,17 +149,13 @@ class FunctionHeats:
         """``self.train_epoch``: the method of the class that the call stands in."""
         if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
             return None
-        owner = next((one for one in module.classes.values() if _holds(one.node, called)), None)
-        if owner is None:
-            return None
-        caller = next((one for one in owner.functions if _holds(one.node, called)), None)
-        if caller is None:
-            return None
-        me = named_parameters(caller.node.args)[:1]
-        if not me or not is_name(called.value, me[0].arg):
-            return None
-        found = find_method(owner, called.attr, self._analysis)
-        return None if found is None else found.info
+        for owner in module.classes.values():
+            for caller in owner.functions if _holds(owner.node, called) else ():
+                me = named_parameters(caller.node.args)[:1]
+                if _holds(caller.node, called) and me and is_name(called.value, me[0].arg):
+                    found = find_method(owner, called.attr, self._analysis)
+                    return None if found is None else found.info
+        return None
 
 
 def _holds(outer: ast.ClassDef | FunctionNode, inner: ast.expr) -> bool:
