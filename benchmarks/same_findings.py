@@ -18,7 +18,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from cold import all_analysed
+from perf.running import all_analysed
 
 SCOPES = ("all", "hot")
 _CHECK = "from flake8_torchperf.outputs.cli import main; raise SystemExit(main())"
