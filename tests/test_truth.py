@@ -194,17 +194,19 @@ def test_a_mistake_is_one_line_before_anything_runs(tmp_path, arguments, message
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks" / "labels").glob("*.json")))
-def test_the_labels_that_are_kept_here_are_whole_and_small(path):
-    labels = json.loads(path.read_text())
-    assert path.name == f"{labels['package']}-{labels['version']}.json"
-    assert path.stat().st_size < 250_000
-    for category in ("sync", "host", "extra", "iter", "fill"):
-        for file, rows in labels[category].items():
-            executed = [
-                one if isinstance(one, list) else [one, one] for one in labels["executed"][file]
-            ]
-            assert all(row["span"] in executed for row in rows)
+def test_labels_of_a_library_read_and_write_as_they_are(tmp_path, monkeypatch):
+    """The form is that of all labels recorded so far: README's figures are measured with them."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    from truth_labels import CATEGORIES, load_labels
+
+    kept = ROOT / "benchmarks" / "labels" / "nflows-0.14.json"
+    labels = load_labels(kept)
+    assert kept.name == f"{labels.package}-{labels.version}.json"
+    assert (labels.count_executed(), len(labels.places("sync"))) == (1441, 51)
+    for category in CATEGORIES:
+        assert set(labels.places(category)) <= labels.executed_places()
+    labels.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == kept.read_bytes()
 
 
 def test_a_device_from_elsewhere_is_not_taken_for_the_host(tmp_path):
