@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import fork_server
+from environments import clean_environment
 from flake8_run import Run
 
 COMMAND = (sys.executable, "-m", "flake8_torchperf.outputs.cli")
@@ -28,7 +29,9 @@ def torchperf(
 
     ``forked`` says that it does not matter to ``program`` what has been imported before.
     """
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    # Elsewhere, what is installed there is to run, not this checkout.
+    ours = program[0] == sys.executable
+    environment = {**(os.environ if ours else clean_environment()), "PYTHONHASHSEED": "0"}
     environment.pop("TORCHPERF_DEBUG", None)
     if debug:
         environment["TORCHPERF_DEBUG"] = "1"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import fork_server
+from environments import clean_environment
 
 _RESULT = re.compile(
     r"(?P<path>.+?):(?P<line>\d+):(?P<column>\d+): (?P<code>[A-Z]\d*\w*) (?P<text>.*)"
@@ -59,11 +60,13 @@ def flake8(
     isolated: bool = True,
 ) -> Run:
     """``python -m flake8 ARGUMENTS``; isolated from the repository's configuration unless told."""
+    # Elsewhere, what is installed there is to be linted with, not this checkout.
+    variables = dict(os.environ) if str(python) == sys.executable else clean_environment()
     command = [str(python), "-m", "flake8", *(["--isolated"] if isolated else [])]
     done = fork_server.run(
         [*command, *arguments],
         cwd=cwd,
-        env={**os.environ, **(environment or {})},
+        env={**variables, **(environment or {})},
         stdin=(stdin or "").encode(),
     )
     return Run(done.returncode, decoded(done.stdout), decoded(done.stderr))

@@ -123,12 +123,19 @@ def test_without_a_compiler_it_stays_python(tmp_path: Path) -> None:
 
 
 def test_where_the_compiler_fails_it_stays_python(compiler: str, tmp_path: Path) -> None:
-    script = tmp_path / "cc"
+    """It compiles the headers, one source, and no other: what is made by then is of no use."""
+    script, compiled = tmp_path / "cc", tmp_path / "compiled"
     script.write_text(
-        f'#!/bin/sh\ncase "$*" in *interpret___values.c*) exit 1;; esac\nexec {compiler} "$@"\n'
+        f"""#!/bin/sh
+case "$*" in *___*.c*)
+    mkdir {compiled} 2>/dev/null || exit 1
+esac
+exec {compiler} "$@"
+"""
     )
     script.chmod(0o755)
     wheel, said = build(tmp_path, CC=str(script))
+    assert compiled.is_dir()
     assert "flake8-torchperf stays plain Python: the C compiler failed: " in said
     lints(tmp_path, wheel)
 
