@@ -119,15 +119,18 @@ def speaking_row(info: FunctionInfo, conventions: Conventions) -> Convention | N
     """The row that speaks of a function, the nearest name first."""
     found = conventions.row("function", info.name)
     if found is None:
-        found = conventions.first("decorator", (d.rpartition(".")[2] for d in info.decorators))
+        found = conventions.first("decorator", _last_parts(info.decorators))
     if found is None and info.owner is not None:
-        bases = (base.rpartition(".")[2] for base in info.owner.bases)
-        found = conventions.first("class", (info.owner.name, *bases))
+        found = conventions.first("class", (info.owner.name, *_last_parts(info.owner.bases)))
     if found is None:
         found = _row_of_module(info.module, conventions)
     if found is None:
         found = conventions.first("import", (*info.module.imports.values(), info.module.name))
     return found
+
+
+def _last_parts(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.rpartition(".")[2] for name in names)
 
 
 def module_names(module: ModuleMap) -> tuple[str, tuple[str, ...]]:

@@ -13,10 +13,11 @@ from flake8_torchperf.hotness.model import Cause, Level
 from flake8_torchperf.hotness.propagation import SETTLED, CalledHeats
 from flake8_torchperf.hotness.roots import Lineage
 from flake8_torchperf.interpret import functions
-from flake8_torchperf.interpret.lineage import lineage, torch_kind
+from flake8_torchperf.interpret.lineage import find_method, lineage, torch_kind
 from flake8_torchperf.interpret.parameters import declared_parameters
 from flake8_torchperf.interpret.values import Function, Tensor
 from flake8_torchperf.suspects.modulemap import FunctionInfo
+from flake8_torchperf.suspects.spelling import is_name, named_parameters
 from flake8_torchperf.suspects.walk import walk
 
 if TYPE_CHECKING:
@@ -130,9 +131,12 @@ class Heats:
         )
 
     def _function(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
-        """The function that a name or an imported path stands for."""
+        """The function that a name, an imported path or a method of the own object stands for."""
         if isinstance(called, ast.Name) and called.id in module.functions:
             return module.functions[called.id]
+        method = self._method(called, module)
+        if method is not None:
+            return method
         head = called
         while isinstance(head, ast.Attribute):
             head = head.value
@@ -140,3 +144,20 @@ class Heats:
             return None
         value = self._machine.external(module.qualify(called))
         return value.info if isinstance(value, Function) else None
+
+    def _method(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
+        """``self.train_epoch``: the method of the class that the call stands in."""
+        if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
+            return None
+        for owner in module.classes.values():
+            for caller in owner.functions if _holds(owner.node, called) else ():
+                me = named_parameters(caller.node.args)[:1]
+                if _holds(caller.node, called) and me and is_name(called.value, me[0].arg):
+                    found = find_method(owner, called.attr, self._machine)
+                    return None if found is None else found.info
+        return None
+
+
+def _holds(outer: ast.ClassDef | FunctionNode, inner: ast.expr) -> bool:
+    """Does a class or function stand around an expression of its module?"""
+    return outer.lineno <= inner.lineno <= (outer.end_lineno or outer.lineno)

@@ -105,9 +105,9 @@ class Incoming:
         project = self._machine.project
         if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
             return
-        paths = project.modules_that_say(f".{name}" if method else name)
+        paths = project.modules_that_call(f".{name}" if method else name)
         here = self._linted_path()
-        others = [path for path in paths or () if path != here]
+        others = [path for path in paths if path != here]
         near = sorted(others, key=self._is_far)[:MOST_CALLING]
         for module, calls in self._with_linted(tuple(near)):
             if is_test_file(module):

@@ -74,15 +74,23 @@ class Project:
 
         None where those are too many to be read.
         """
+        texts = self._all_texts()
+        return () if texts is None else texts.that_say(word)
+
+    def modules_that_call(self, word: str) -> tuple[str, ...]:
+        """Those of `modules_that_say` in which a word may be called; none of too many."""
+        texts = self._all_texts()
+        return () if texts is None else texts.that_call(word)
+
+    def _all_texts(self) -> Texts | None:
         if self._texts is None:
             folder = self._searched()
             if not folder:
-                return ()
+                return None
             self._texts = read_texts(folder)
             if self._reads is not None:
                 self._reads[folder] = self._texts.content
-        near = os.path.join(self._root or "", *self.linted.package.split("."), "")
-        return self._texts.that_say(word, near)
+        return self._texts
 
     @property
     def is_searched_whole(self) -> bool:

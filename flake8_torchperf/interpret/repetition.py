@@ -124,7 +124,7 @@ def _of_data_by_name(loop: ast.AST, ctx: Context) -> bool:
     head = head_of(loop)
     if head is None or ctx.base.cause not in (Cause.NOTHING, Cause.OUTSIDE_STEPS):
         return False
-    names = sorted(names_in(head.target) | names_in(head.iter))
+    names = tuple(sorted(names_in(head.target) | names_in(head.iter)))
     return ctx.machine.conventions.first("loop", names) is not None
 
 

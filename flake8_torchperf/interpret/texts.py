@@ -6,6 +6,7 @@ Enters a package's folder; leaves the paths of modules that hold a word. Must no
 from __future__ import annotations
 
 import os
+import re
 import time
 from functools import lru_cache
 from typing import NamedTuple
@@ -16,14 +17,25 @@ from flake8_torchperf.digest import digest, digest_of_files, modules_below, read
 MOST_MODULES = 24
 
 
+# Searches after which the words of all modules are gathered: that takes as long as some twenty.
+SEARCHES = 16
+# Blanks for all that no word is made of; bytes above ASCII are parts of letters.
+_SPACES = bytes(
+    one if one >= 128 or chr(one).isalnum() or one == ord("_") else ord(" ") for one in range(256)
+)
+
+
 class Texts:
     """The modules below a folder as they were when they were read."""
 
     def __init__(self, paths: list[str]) -> None:
         self.paths = paths
         self._read = {path: read_bytes(path) for path in paths}
+        self._data = {path: one for path, one in self._read.items() if isinstance(one, bytes)}
         self._content: str | None = None
         self._known: dict[str, tuple[str, ...] | None] = {}
+        # The modules that hold each word, once that was asked for often enough.
+        self._by_word: dict[bytes, list[str]] | None = None
 
     @property
     def content(self) -> str:
@@ -36,37 +48,51 @@ class Texts:
         data = self._read[path]
         return digest(data) if isinstance(data, bytes) else data
 
-    def that_say(self, word: str, near: str) -> tuple[str, ...] | None:
-        """The modules that hold a word, in order; None where more than `MOST_MODULES` do.
+    def that_say(self, text: str) -> tuple[str, ...] | None:
+        """The modules that hold a word, ``.word`` or ``def word``, in order.
 
-        Counted are those too in which it is a part of a longer one. The search begins in the folder
-        ``near``: what is everywhere is there too.
+        None where more than `MOST_MODULES` do.
         """
-        if word not in self._known:
-            self._known[word] = self._search(word.encode(), near)
-        return self._known[word]
+        if text not in self._known:
+            self._known[text] = self._search(text.encode())
+        return self._known[text]
 
-    def _search(self, word: bytes, near: str) -> tuple[str, ...] | None:
-        around = [path for path in self._read if path.startswith(near)]
-        beyond = [path for path in self._read if not path.startswith(near)]
-        found: dict[str, bytes] = {}
-        for path in (*around, *beyond):
-            data = self._read[path]
-            if isinstance(data, bytes) and word in data:
+    def that_call(self, text: str) -> tuple[str, ...]:
+        """Those of the modules that hold a word in which it may be called; none of too many."""
+        begins = b"" if text.startswith(".") else rb"(?<!def )\b"
+        call = re.compile(begins + re.escape(text.encode()) + rb"\s*\(")
+        said = self.that_say(text) or ()
+        return tuple(path for path in said if call.search(self._data[path]))
+
+    def _search(self, text: bytes) -> tuple[str, ...] | None:
+        word = text.lstrip(b".").rpartition(b" ")[2]
+        searched = self._by_word is None and len(self._known) < SEARCHES
+        found: list[str] = []
+        for path in self._data if searched else self._words().get(word, ()):
+            if (text == word and not searched) or _holds(self._data[path], text):
                 if len(found) == MOST_MODULES:
                     return None
-                found[path] = data
-        return tuple(path for path in self._read if path in found and _ends(word, found[path]))
+                found.append(path)
+        return tuple(found)
+
+    def _words(self) -> dict[bytes, list[str]]:
+        if self._by_word is None:
+            self._by_word = {}
+            for path, data in self._data.items():
+                for word in set(data.translate(_SPACES).split()):
+                    self._by_word.setdefault(word, []).append(path)
+        return self._by_word
 
 
-def _ends(word: bytes, data: bytes) -> bool:
-    """Does a text hold a word that is not the beginning of a longer one?"""
-    start = data.find(word)
+def _holds(data: bytes, text: bytes) -> bool:
+    """Does a text hold a word, or ``.word``, that is no part of a longer one?"""
+    start = data.find(text)
     while start >= 0:
-        end = start + len(word)
-        if not (data[end : end + 1].isalnum() or data[end : end + 1] == b"_"):
+        end = start + len(text)
+        before = b"" if text.startswith(b".") else data[max(start - 1, 0) : start]
+        if not (before + data[end : end + 1]).translate(_SPACES).strip():
             return True
-        start = data.find(word, end)
+        start = data.find(text, end)
     return False
 
 
