@@ -18,7 +18,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from cold import all_analysed
+from perf.running import all_analysed
 
 SCOPES = ("all", "hot")
 # The second import is for versions in which the command line still lay in `outputs`.
@@ -26,7 +26,7 @@ _CHECK = """
 try:
     from flake8_torchperf.cli.main import main
 except ModuleNotFoundError:
-    from flake8_torchperf.outputs.cli import main
+    from flake8_torchperf.cli.main import main
 raise SystemExit(main())
 """
 

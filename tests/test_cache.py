@@ -84,6 +84,7 @@ def analysed_and_printed(project: Path, cache: Path, *options: str) -> tuple[str
         cwd=project,
         cache=cache,
         program=(sys.executable, "-c", program),
+        forked=True,
     )
     assert "Traceback" not in run.errors, run.errors
     return run.output, sorted(run.errors.split())

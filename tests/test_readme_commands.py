@@ -91,7 +91,7 @@ class Place:
 def project(wheel: Path, clients: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
     """A project with what the commands name; torch and the clients are at hand."""
     folder = tmp_path_factory.mktemp("project")
-    python = environment(folder / ".venv", sys.executable)
+    python = environment(folder / ".venv", sys.executable, pip=True)
     call(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
     share_packages(python, folder / "installed")
     files = {
@@ -118,7 +118,7 @@ def project(wheel: Path, clients: Path, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = copy_checkout(tmp_path_factory.mktemp("checkout"))
-    python = environment(folder / ".venv", sys.executable)
+    python = environment(folder / ".venv", sys.executable, pip=True)
     share_packages(python)
     return Place(folder, python)
 
@@ -129,7 +129,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Place:
     code = folder / "path" / "to" / "your" / "code"
     code.mkdir(parents=True)
     (code / "model.py").write_text(READS_IN_A_LOOP, encoding="utf-8")
-    return Place(folder, environment(folder / ".venv", sys.executable))
+    return Place(folder, environment(folder / ".venv", sys.executable, pip=True))
 
 
 def update_readme() -> object:

@@ -14,6 +14,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+from flake8_torchperf.runtime.workload.plan import UnreadableResultsError, load_observed
+
 ROOT = Path(__file__).resolve().parent.parent
 READ = """
     import torch
@@ -67,16 +69,23 @@ def test_what_the_workload_prints_changes_no_verdict(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the file by /proc")
-@pytest.mark.parametrize(
-    "text", ["confirmed", "", "[]", "{}", FORGED, "[" * 100_000, '{"lines": 1}', "\\udcff"]
-)
-def test_a_spoilt_report_is_no_report(tmp_path: Path, text: str) -> None:
-    code = READ + FIND + f"    open(results, 'w').write({text!r})\n    os._exit(3)\n"
+def test_a_spoilt_report_is_no_report(tmp_path: Path) -> None:
+    code = READ + FIND + f"    open(results, 'w').write({FORGED!r})\n    os._exit(3)\n"
     done, data = run(tmp_path, code)
     assert done.returncode == 3
     assert data is None
     assert done.stderr.startswith("torchperf: the workload spoilt its report")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["confirmed", "", "[]", "{}", FORGED, "[" * 100_000, '{"lines": 1}', "\\udcff"]
+)
+def test_what_is_no_report_is_not_read_as_one(tmp_path: Path, text: str) -> None:
+    (tmp_path / "results.json").write_text(text)
+    with pytest.raises(UnreadableResultsError) as raised:
+        load_observed(tmp_path / "results.json")
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("descriptor", [0, 1, 2])

@@ -1,7 +1,5 @@
 """Where the linter's time goes: CPU seconds per stage, in total and for the dearest files.
 
-    python benchmarks/stages.py PATH... [--every N] [--scope hot] [--files 10]
-
 Every file is linted in this one process, without flake8; building the file's own tree, which flake8
 does in any case, is not counted. A stage's time does not include that of a stage inside it.
 """
@@ -11,14 +9,15 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib
-import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from perf.running import at_least_one, existing, python_files
 
 # CPU seconds by stage.
 Spent: TypeAlias = "defaultdict[str, float]"
@@ -54,6 +53,32 @@ STAGES = {
     ],
 }
 REST = "rest"
+
+
+@dataclass(frozen=True)
+class Stages:
+    """What is linted, and how many of the dearest files are shown."""
+
+    paths: Sequence[Path]
+    every: int
+    scope: str
+    files: int
+
+    @staticmethod
+    def add_arguments(parser: argparse.ArgumentParser) -> None:
+        """The options of the command line."""
+        parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="files or trees")
+        parser.add_argument("--every", type=int, default=1, metavar="N", help="every n-th file")
+        parser.add_argument("--scope", choices=("loop", "hot", "all"), default="hot")
+        parser.add_argument("--files", type=int, default=10, help="dearest shown (default: 10)")
+
+    def measure(self) -> int:
+        """Lint every file in this process and print."""
+        existing(self.paths)
+        at_least_one(every=self.every)
+        taken, findings = lint_all(python_files(self.paths, self.every), self.scope, Clock())
+        report(taken, findings, self.files)
+        return 0
 
 
 @dataclass
@@ -97,13 +122,7 @@ def install(clock: Clock) -> None:
             setattr(owner, last, clock.timed(stage, getattr(owner, last)))
 
 
-def python_files(paths: Sequence[Path], every: int) -> Iterator[Path]:
-    """The Python files under the paths, or every n-th of them."""
-    found = [f for path in paths for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
-    yield from found[::every]
-
-
-def run(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path, Spent], int]:
+def lint_all(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path, Spent], int]:
     """Lint every file; the time per file and stage, and the number of findings."""
     from flake8_torchperf import linter
     from flake8_torchperf.options import SCOPES, Options
@@ -146,24 +165,3 @@ def report(taken: dict[Path, Spent], findings: int, shown: int) -> None:
         spent = taken[file]
         cells = (sum(spent.values()), *(spent[stage] for stage in stages))
         print("  " + "".join(f"{1000 * cell:11.1f}" for cell in cells), f" {file}")
-
-
-def main() -> int:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("paths", type=Path, nargs="+", help="files or trees")
-    parser.add_argument("--every", type=int, default=1, help="take every n-th file (default: 1)")
-    parser.add_argument("--scope", choices=("loop", "hot", "all"), default="hot")
-    parser.add_argument("--files", type=int, default=10, help="dearest files shown (default: 10)")
-    arguments = parser.parse_args()
-    for path in arguments.paths:
-        if not path.exists():
-            parser.error(f"there is no {path}")
-    files = list(python_files(arguments.paths, arguments.every))
-    taken, findings = run(files, arguments.scope, Clock())
-    report(taken, findings, arguments.files)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
