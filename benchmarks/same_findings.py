@@ -26,7 +26,7 @@ _CHECK = """
 try:
     from flake8_torchperf.cli.main import main
 except ModuleNotFoundError:
-    from flake8_torchperf.cli.main import main
+    from flake8_torchperf.outputs.cli import main
 raise SystemExit(main())
 """
 

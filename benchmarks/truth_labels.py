@@ -157,7 +157,7 @@ def _grouped(
         path = Path(os.path.realpath(row.path))
         file = path.relative_to(root).as_posix() if path.is_relative_to(root) else ""
         statement = views[file].at(row.line) if file in views else None
-        if statement is not None and statement.function:
+        if statement is not None and statement.function and row.category in CATEGORIES:
             groups.setdefault(((file, *statement.span), row.category), []).append(row)
     return [(place, category, own) for (place, category), own in sorted(groups.items())]
 

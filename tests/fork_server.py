@@ -159,8 +159,8 @@ def main() -> None:
     # What every program needs is imported once, some of it with the first finding.
     import flake8.main.application  # noqa: F401
 
+    from flake8_torchperf.linter import lint
     from flake8_torchperf.options import Options
-    from flake8_torchperf.pipeline import lint
     from flake8_torchperf.plugin import TorchPerfPlugin  # noqa: F401
 
     assert lint(_WAITS, f"{__file__}.linted.py", Options())

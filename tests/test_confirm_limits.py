@@ -13,6 +13,7 @@ import pytest
 pytest.importorskip("torch")
 
 from flake8_torchperf.cli.confirm_command import DEFAULT_SIZES
+from flake8_torchperf.runtime.confirm import namespaces
 from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
 from flake8_torchperf.runtime.confirm.verdict import judge
@@ -263,6 +264,75 @@ def processes():
     )
     rows = [line.split(None, 2) for line in done.stdout.splitlines()[1:]]
     return {f"{row[0]} {row[2]}" for row in rows if len(row) == 3 and not row[1].startswith("Z")}
+
+
+def test_with_cuda_all_but_the_process_namespace_and_a_read_only_proc_is_given_up():
+    apart, with_cuda = namespaces.separation("cpu"), namespaces.separation("cuda")
+    assert apart.flags & ~with_cuda.flags == namespaces.CLONE_NEWPID
+    assert with_cuda.flags & ~apart.flags == 0
+    assert (apart.read_only_proc, with_cuda.read_only_proc) == (True, False)
+    assert (apart.shared, bool(with_cuda.shared)) == ("", True)
+
+
+# What a process that computes on CUDA may do with files, each line one thing to try.
+ON_CUDA = {
+    "writes to its own entry in /proc": ("open('/proc/self/comm', 'w').close()", True),
+    "writes to a setting of the kernel": ("open('/proc/sys/kernel/core_pattern', 'w')", False),
+    "asks the kernel for a reboot": ("open('/proc/sysrq-trigger', 'w').close()", False),
+    "writes to a file of yours": (f"open({__file__!r}, 'a').close()", False),
+    "writes to its folder": ("open('mine', 'w').close()", True),
+    "reaches the network": ("socket.create_connection(('127.0.0.1', 9), 1)", False),
+    "mounts /proc anew": (
+        "namespaces.check(namespaces.libc().mount(b'proc', b'/proc', b'proc', 0, None), '')",
+        False,
+    ),
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")
+def test_what_a_process_that_computes_on_cuda_may_do(tmp_path):
+    """No GPU is needed for it: the plan is carried out, and each thing is tried."""
+    code = "\n".join(
+        [
+            "import json, os, socket",
+            "from flake8_torchperf.runtime.confirm import namespaces",
+            f"achieved = namespaces.leave({str(tmp_path)!r}, (), 'cuda')",
+            f"os.chdir({str(tmp_path)!r})",
+            "namespaces.drop_privileges()",
+            "done = {}",
+            f"for name, (text, _) in {ON_CUDA!r}.items():",
+            "    try:",
+            "        exec(text)",
+            "        done[name] = True",
+            "    except OSError:",
+            "        done[name] = False",
+            "print(json.dumps([achieved, done, os.getpid()]))",
+        ]
+    )
+    command = [sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
+        told, _ = child.communicate(timeout=60)
+    achieved, done, pid = json.loads(told)
+    if achieved["files"] != "read-only":
+        pytest.skip(f"no namespaces here: {achieved}")
+    assert done == {name: allowed for name, (_, allowed) in ON_CUDA.items()}
+    assert achieved["processes"].startswith("shared: CUDA")
+    assert pid == child.pid  # it sees the processes that there are
+
+
+def test_where_cuda_does_not_start_the_verdict_says_so(groups):
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("CUDA starts here")
+    group = groups["has_no_input"]
+    job = {**group.job, "device": "cuda"}
+    with Sandbox(TIMEOUT, 512, "cuda") as made:
+        assert made.isolation["processes"].startswith("shared: ")
+        verdict = judge(group, group.targets[0], made.run(job), 1000, "cuda")
+    assert verdict.status == "inconclusive"
+    assert verdict.reason.startswith("CUDA did not start: ")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

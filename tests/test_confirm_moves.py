@@ -57,6 +57,24 @@ def test_shapes_that_depend_on_data_are_confirmed(tmp_path: Path) -> None:
         assert "1 dynamic shape per call" in reason
 
 
+NEW = """
+import torch
+
+
+class Shifted(torch.nn.Module):
+    def forward(self, x: torch.Tensor, by: float) -> torch.Tensor:
+        return x - x.new_tensor([by])  # TPF502
+"""
+
+
+def test_a_new_tensor_of_host_data_is_a_copy(tmp_path: Path) -> None:
+    path = tmp_path / "new.py"
+    path.write_text(NEW)
+    ((code, status, reason),) = verdicts(path).values()
+    assert (code, status) == ("TPF502", "confirmed")
+    assert "1 copy to device per call" in reason
+
+
 X = torch.arange(6.0).reshape(3, 2)
 without_device = pytest.mark.skipif(torch.accelerator.is_available(), reason="has an accelerator")
 
@@ -73,6 +91,12 @@ without_device = pytest.mark.skipif(torch.accelerator.is_available(), reason="ha
         (lambda: torch.tensor([1.0], device="cuda"), 1),
         (lambda: torch.as_tensor([1.0], device=torch.device("cuda", 0)), 1),
         (lambda: torch.nn.Linear(2, 2, bias=False).to("cuda"), 1),
+        (lambda: X.new_tensor([1.0, 2.0]), 1),
+        (lambda: X.new_tensor(data=1.0, device="cuda"), 1),
+        (lambda: X.new_tensor(1.0, device="cpu"), 0),
+        (lambda: X.new_tensor([]), 0),
+        (lambda: torch.tensor([], device="cuda"), 0),
+        (lambda: X.new_full((), 1.0), 0),
         (lambda: torch.zeros(3, device="cuda"), 0),
         (lambda: torch.ones_like(X, device="cuda"), 0),
         (lambda: X.to(torch.float64), 0),

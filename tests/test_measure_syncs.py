@@ -23,7 +23,7 @@ sys.path[:0] = [str(ROOT / "tools")]
 
 import measure_syncs  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
-from torch_table import measure  # noqa: E402
+from torch_table import measure, workers  # noqa: E402
 from torch_table.measured import MEASURED, fold_measured, read_measured  # noqa: E402
 from torch_table.model import Entry, Parameter, Signature  # noqa: E402
 from torch_table.witness import CudaWitness  # noqa: E402
@@ -115,7 +115,7 @@ def test_the_rest_is_measured_after_the_device_is_lost() -> None:
                 return
             yield {"name": name, "seen": {"x:T": "both"}}
 
-    found = measure_syncs.gather(["a", "fatal", "b", "c"], run)
+    found = workers.gather(["a", "fatal", "b", "c"], run)
     assert started == [["a", "fatal", "b", "c"], ["b", "c"]]
     assert found["fatal"] == {"": "the process ended"}
     assert found["c"] == {"x:T": "both"}
@@ -130,9 +130,9 @@ def test_a_machine_on_which_nothing_runs_is_given_up() -> None:
         started.append(names)
         yield from ()
 
-    with pytest.raises(measure_syncs.LostDevice, match="in a row"):
-        measure_syncs.gather([f"torch.f{i}" for i in range(100)], run)
-    assert len(started) == measure_syncs.LOST_IN_A_ROW
+    with pytest.raises(workers.LostDevice, match="in a row"):
+        workers.gather([f"torch.f{i}" for i in range(100)], run)
+    assert len(started) == workers.LOST_IN_A_ROW
 
 
 def test_what_sources_disagree_about_is_told() -> None:

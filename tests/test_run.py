@@ -93,7 +93,8 @@ def torchperf(folder: Path, *arguments: str, **options: Any) -> subprocess.Compl
 
 def environment() -> dict[str, str]:
     root = str(Path(__file__).resolve().parent.parent)
-    return {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1"}
+    # The workloads compute on the host, which stands in for a device only where there is none.
+    return {**os.environ, "PYTHONPATH": root, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 
 
 @pytest.fixture(scope="module")

@@ -250,6 +250,34 @@ def test_cudas_own_reports_are_attributed(pretended_cuda):
     assert pretended_cuda == [0, 1, 1, 1, 0]  # on, on, and back to what each had found
 
 
+@pytest.mark.parametrize(
+    "silenced",
+    [
+        lambda: warnings.simplefilter("ignore"),
+        lambda: warnings.filterwarnings("ignore", category=UserWarning),
+        lambda: warnings.resetwarnings() or warnings.simplefilter("ignore"),
+    ],
+    ids=["all", "by category", "reset"],
+)
+def test_cudas_reports_are_heard_whatever_the_program_filters(pretended_cuda, silenced):
+    def work():
+        silenced()
+        waits(X)
+        with warnings.catch_warnings(record=True) as log:  # as pytest does around each test
+            warnings.simplefilter("ignore")
+            waits(X)
+        assert log == []
+        warnings.warn("filtered by the program", stacklevel=1)
+
+    filters, show = warnings.filters, warnings._showwarnmsg
+    with warnings.catch_warnings(record=True) as log:
+        assert counted(work).totals.device_syncs == 2
+    assert log == []
+    assert warnings.filters is filters
+    assert type(filters) is list
+    assert warnings._showwarnmsg is show
+
+
 def test_cuda_is_not_started_by_counting(pretended_cuda, monkeypatch):
     queued = []
     monkeypatch.setattr(torch.cuda, "is_initialized", lambda: False)

@@ -220,7 +220,8 @@ def _run(
     judged: list[Judged] = []
     if not groups:
         return judged, Session(_torch_version(), arguments.device, size, {})
-    with Sandbox(arguments.timeout, arguments.memory) as sandbox, _progress(len(groups)) as tell:
+    limits = (arguments.timeout, arguments.memory, arguments.device)
+    with Sandbox(*limits) as sandbox, _progress(len(groups)) as tell:
         for group in groups:
             tell(f"{group.path}: {group.function}", None)
             answer = sandbox.run(group.job)

@@ -38,10 +38,12 @@ def _file(file: FileReport) -> dict[str, Any]:
         remark = {"kind": judged.verdict, "text": text}
         remarks.setdefault(judged.finding.line, []).append(remark)
     for missed in file.missed:
-        kinds = ", ".join(f"{kind.replace('_', ' ')} {n}x" for kind, n in missed.kinds.items())
-        made = " (tensor made on the host)" if missed.on_host else ""
+        space = " " if missed.inferred else "_"  # a device reports operations: __setitem__
+        kinds = ", ".join(f"{kind.replace('_', space)} {n}x" for kind, n in missed.kinds.items())
+        made = ", tensor made on the host" if missed.on_host else ""
+        how = f" (inferred{made})" if missed.inferred else " (reported by the device)"
         kind = "inside a call" if missed.inside else "missed"
-        remarks.setdefault(missed.span[0], []).append({"kind": kind, "text": kinds + made})
+        remarks.setdefault(missed.span[0], []).append({"kind": kind, "text": kinds + how})
     lines = [
         {
             "number": number,

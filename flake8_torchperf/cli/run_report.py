@@ -61,9 +61,11 @@ def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
         # Tensors made on the host last: where the program itself uses an accelerator, they stay.
         ordered = sorted(rows, key=lambda row: (row["made_on_host"], -sum(row["kinds"].values())))
         for row in ordered:
-            kinds = ", ".join(f"{_words(kind)} {times}x" for kind, times in row["kinds"].items())
-            made = " (tensor made on the host)" if row["made_on_host"] else ""
-            yield f"  {row['path']}:{row['line']}: {kinds}{made}: {_short(row['source'])}"
+            words = _words if row["inferred"] else str  # a device reports operations: __setitem__
+            kinds = ", ".join(f"{words(kind)} {times}x" for kind, times in row["kinds"].items())
+            made = ", tensor made on the host" if row["made_on_host"] else ""
+            how = f" (inferred{made})" if row["inferred"] else " (reported by the device)"
+            yield f"  {row['path']}:{row['line']}: {kinds}{how}: {_short(row['source'])}"
         return
     for row in sorted(rows, key=lambda row: -row["count"]):
         place = f"  {row['path']}:{row['line']}:{row['column']}: {row['code']} {row['message']}"

@@ -18,6 +18,7 @@ from flake8_torchperf.findings.page import (
     choice,
     read_text,
     string,
+    strings,
 )
 from flake8_torchperf.findings.rule import Rule
 
@@ -51,8 +52,9 @@ COUNTERS = (
     "autograd_nodes",
 )
 LAWS = ("call", "element")
-EVIDENCE_KEYS = ("counter", "law", "at_least", "good_at_most", "needs")
-EXAMPLE_KEYS = ("call", "inputs", "setup")
+SHOWS = ("line", "use")
+EVIDENCE_KEYS = ("counter", "law", "at_least", "good_at_most", "needs", "shows")
+EXAMPLE_KEYS = ("call", "inputs", "setup", "host")
 MARKER = re.compile(r"#\s*(TPF[0-9]{3}(?:\s*,\s*TPF[0-9]{3})*)\s*$")
 
 
@@ -63,7 +65,8 @@ class EvidenceSpec:
     ``law`` "call": the bad example counts at least ``at_least`` of ``counter`` per call and the
     good one at most ``good_at_most``. ``law`` "element": the count grows with the input size n, by
     ``at_least`` or more per unit of n in the bad example and by nothing in the good one.
-    ``needs`` "cuda" names evidence that no other machine can show.
+    ``needs`` "cuda" names evidence that no other machine can show. ``shows`` "use": it shows where
+    what the reported line makes is used, in the loop over a loader or the step of an optimizer.
     """
 
     counter: str
@@ -71,12 +74,14 @@ class EvidenceSpec:
     at_least: float
     good_at_most: float = 0.0
     needs: str = ""
+    shows: str = "line"
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
     """How to run a page's two snippets: call ``call`` with ``inputs`` evaluated over n and torch.
 
+    ``host`` are the inputs that stay on the host where the others are made on a device.
     ``bad_line`` and ``good_line`` are the 1-based lines of the page where the snippets begin.
     """
 
@@ -87,6 +92,7 @@ class Example:
     good: str
     bad_line: int
     good_line: int
+    host: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,6 +204,7 @@ def _evidence(text: PageText, table: Any) -> EvidenceSpec:
         at_least=_number(text, table, "at_least", 1.0),
         good_at_most=_number(text, table, "good_at_most", 0.0),
         needs=choice(text, table, "needs", ("", "cuda"), "evidence") if "needs" in table else "",
+        shows=choice(text, table, "shows", SHOWS, "evidence") if "shows" in table else "line",
     )
 
 
@@ -221,4 +228,15 @@ def _example(
         good=good,
         bad_line=bad_line,
         good_line=good_line,
+        host=_host_inputs(text, table, inputs),
     )
+
+
+def _host_inputs(
+    text: PageText, table: Mapping[str, Any], inputs: Mapping[str, Any]
+) -> tuple[str, ...]:
+    names = strings(text, table, "host", "example")
+    for name in names:
+        if name not in inputs:
+            raise text.error(f"'host' names {name!r}, which is no input", "host", "example")
+    return names

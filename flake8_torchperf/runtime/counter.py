@@ -105,6 +105,11 @@ class DispatchCounter:
         self._breaks += _graph_breaks() - self._breaks_before
         self._open.close()
 
+    @property
+    def device_waits(self) -> int:
+        """How many waits CUDA has reported; a number alone, where `evidence` would be slow."""
+        return self._recorder.device_waits
+
     def _same_thread(self) -> None:
         if threading.get_ident() != self._recorder.opener:
             raise RuntimeError(

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import io
+import sys
+import types
 import unittest.mock
 from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
@@ -79,10 +81,9 @@ def graph_breaks(page: Documentation, which: Which) -> int:
     if page.example is None:
         raise ValueError(f"{page.rule.code} has no examples to run")
     snippet = page.example.bad if which == "bad" else page.example.good
-    filename = f"<{page.rule.code} {which}>"
-    call, inputs = _made(page, which, SIZES[0])
-    with redirect_stdout(io.StringIO()):
+    with made(page, which, SIZES[0]) as (call, inputs), redirect_stdout(io.StringIO()):
         found = explain(call, (), inputs)
+    filename = _filename(page, which)
     marked = {line for line, _ in expected_findings(snippet)}
     if not marked:
         return len(found.breaks)
@@ -122,8 +123,7 @@ def probe(page: Documentation, which: Which, n: int) -> Probe:
         _forget_compiled()
     needs_device = page.evidence is not None and page.evidence.needs == "cuda"
     counter = DispatchCounter(host_as_device=not needs_device)
-    with _compiling() as calls:
-        call, inputs = _made(page, which, n)
+    with _compiling() as calls, made(page, which, n) as (call, inputs):
         calls.clear()
         with redirect_stdout(io.StringIO()), standing_in(), counter:
             result = call(**inputs)
@@ -132,19 +132,42 @@ def probe(page: Documentation, which: Which, n: int) -> Probe:
     return Probe(counter.evidence.totals, graphs, skipped, len(calls), nodes)
 
 
-def _made(page: Documentation, which: Which, n: int) -> tuple[Callable[..., Any], dict[str, Any]]:
-    """An example's function, and inputs of size ``n`` made from a fixed seed."""
+@contextlib.contextmanager
+def made(
+    page: Documentation, which: Which, n: int, device: str = ""
+) -> Iterator[tuple[Callable[..., Any], dict[str, Any]]]:
+    """An example's function, and inputs of size ``n`` made from a fixed seed.
+
+    Where a ``device`` is named, everything is made there but the inputs that the page keeps on the
+    host; the function itself is to be called without a default device. While the context is open
+    the example is an importable module, which torch.compile asks of its functions.
+    """
     if page.example is None:
         raise ValueError(f"{page.rule.code} has no examples to run")
-    example, filename = page.example, f"<{page.rule.code} {which}>"
+    example, code = page.example, page.rule.code
     snippet = example.bad if which == "bad" else example.good
-    names: dict[str, Any] = {"torch": torch, "n": n, "__name__": filename}
-    exec(compile(snippet, filename, "exec"), names)
-    if example.setup:
-        exec(compile(example.setup, f"<{page.rule.code} setup>", "exec"), names)
-    torch.manual_seed(0)
-    inputs = {name: eval(source, dict(names)) for name, source in example.inputs.items()}
-    return names[example.call], inputs
+    module = types.ModuleType(f"torchperf_example_{code}_{which}")
+    names = vars(module)
+    names.update(torch=torch, n=n)
+    sys.modules[module.__name__] = module
+    try:
+        with torch.device(device) if device else contextlib.nullcontext():
+            exec(compile(snippet, _filename(page, which), "exec"), names)
+            if example.setup:
+                exec(compile(example.setup, f"<{code} setup>", "exec"), names)
+        torch.manual_seed(0)
+        inputs: dict[str, Any] = {}
+        for name, source in example.inputs.items():
+            there = device and name not in example.host
+            with torch.device(device) if there else contextlib.nullcontext():
+                inputs[name] = eval(source, dict(names))
+        yield names[example.call], inputs
+    finally:
+        sys.modules.pop(module.__name__, None)
+
+
+def _filename(page: Documentation, which: Which) -> str:
+    return f"<{page.rule.code} {which}>"
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ import torch
 from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
+from flake8_torchperf.runtime.cuda_syncs import names_calls
 from flake8_torchperf.runtime.recorder import Recorder
 
 Note = Callable[[Recorder, FrameType, Any, tuple[Any, ...], dict[str, Any], Any], None]
@@ -265,12 +266,27 @@ def _note_factory(
 ) -> None:
     """torch.tensor(data, device=...): made on the host and copied, for CUDA always pageable."""
     device = kwargs.get("device", args[1] if len(args) > 1 else None)
-    if device is None or _names_host(device) or recorder.moved_inside:
+    if device is not None and not _names_host(device):
+        _made_from_host(recorder, frame, "tensor", data, out)
+
+
+def _note_new_tensor(
+    recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
+) -> None:
+    """x.new_tensor(data): the same, on the device of x unless another is named."""
+    if recorder.on_device(tensor) and not _names_host(kwargs.get("device")):
+        data = args[0] if args else kwargs.get("data")
+        _made_from_host(recorder, frame, "new_tensor", data, out)
+
+
+def _made_from_host(recorder: Recorder, frame: FrameType, cause: str, data: Any, out: Any) -> None:
+    """A tensor filled on the host and copied; one without elements is not."""
+    if recorder.moved_inside or not out.nbytes:
         return
     if isinstance(data, torch.Tensor) and data.device == out.device:
         return
     if recorder.on_device(out):
-        recorder.event(frame, "transfers", "to-device tensor", out.nbytes)
+        recorder.event(frame, "transfers", f"to-device {cause}", out.nbytes)
 
 
 def _copy_to_host(recorder: Recorder, frame: FrameType, cause: str, tensor: Any, out: Any) -> None:
@@ -358,9 +374,14 @@ _METHODS: dict[str, Note] = {
     "to": _note_to,
     "cuda": _note_cuda,
     "copy_": _note_copy,
+    "new_tensor": _note_new_tensor,
     "__repr__": _note_format,
     "__format__": _note_format,
 }
+
+
+for _made in (_method(torch.Tensor.cpu, _note_cpu), _factory(torch.tensor)):
+    names_calls(_made.__code__, "original")  # wrappers of one kind share their code
 
 
 def _always() -> bool:

@@ -63,6 +63,9 @@ class Recorder:
         self.operations: dict[int, Operation] = {}
         self.durations: dict[int, deque[int]] = {}
         self.waiting = 0  # Above 0 inside a synchronisation that the program asked for.
+        self.device_waits = (
+            0  # What CUDA has reported so far; the witness compares before and after.
+        )
         self.transfers = 0
         self.moved_inside = False  # Whether the wrapped call just over dispatched a real transfer.
         self._host_copy: weakref.ref[torch.Tensor] | None = None

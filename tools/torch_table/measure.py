@@ -16,6 +16,7 @@ import torch
 
 from flake8_torchperf.knowledge.overloads import Overload
 from flake8_torchperf.knowledge.table import MASK, Op, TorchTable
+from torch_table.forms import FORMS, PREFIX, prepared
 from torch_table.model import Parameter, Signature
 from torch_table.operations import probeable
 from torch_table.probe import Prober
@@ -69,6 +70,11 @@ def operation_names(table: TorchTable) -> list[str]:
 def measure(name: str, table: TorchTable, witness: Witness) -> Row:
     """Every overload of one operation for which arguments are found."""
     row = Row(name)
+    if name.startswith(PREFIX):
+        text = name.removeprefix(PREFIX)
+        outcome = _outcome(lambda: prepared(text, witness.device), witness)
+        row.seen.update({text: outcome} if outcome else {})
+        return row
     if name in CASES:
         outcome = _outcome(lambda: CASES[name].make(witness.device), witness)
         row.seen.update({CASES[name].words: outcome} if outcome else {})
@@ -302,7 +308,7 @@ _CASES = (
     Case("x[list] = number", _assigned(_list, _number)),
     Case(
         "index_put_((mask,), tensor)",
-        _plain(lambda x: x.index_put_((x > 5,), x[0])),
+        _plain(lambda x: x.index_put_((x > 5,), x.new_zeros(()))),
         f"{METHOD}index_put_",
     ),
     Case("bincount(minlength=)", _plain(lambda x: torch.bincount(x, minlength=16)), disputed=True),
@@ -332,8 +338,8 @@ CASES = {f"case: {one.words}": one for one in _CASES}
 
 
 def all_names(table: TorchTable) -> list[str]:
-    """Every operation, then every case."""
-    return [*operation_names(table), *CASES]
+    """Every operation, then every case, then every form."""
+    return [*operation_names(table), *CASES, *(PREFIX + text for text in FORMS)]
 
 
 def rows(names: list[str], table: TorchTable, witness: Witness) -> Iterator[Row]:

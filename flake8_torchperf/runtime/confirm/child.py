@@ -28,7 +28,7 @@ RESULT_FD = 200
 
 def main() -> int:
     """Serve jobs until the pipe they come on is closed."""
-    requests, answers = int(sys.argv[1]), int(sys.argv[2])
+    requests, answers, device = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     sys.path[:] = [entry for entry in sys.path if entry and entry != os.getcwd()]
     isolation.die_with_parent()
     isolation.adopt_orphans()
@@ -43,7 +43,7 @@ def main() -> int:
             return 1
         torch.set_num_threads(1)  # a fork may not inherit a pool of threads
         namespaces.keep_out(True)  # a job must not reach the pipes through /proc
-        _send(outgoing, {"ready": torch.__version__, "isolation": _try_isolation()})
+        _send(outgoing, {"ready": torch.__version__, "isolation": _try_isolation(device)})
         for line in incoming:
             _send(outgoing, _serve(json.loads(line), outgoing, measure))
     return 0
@@ -54,14 +54,14 @@ def _send(outgoing: Any, message: dict[str, Any]) -> None:
     outgoing.flush()
 
 
-def _try_isolation() -> dict[str, str]:
+def _try_isolation(device: str) -> dict[str, str]:
     """What isolation will achieve here, found out in a fork that does nothing else."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
         with tempfile.TemporaryDirectory() as folder:
             namespaces.keep_out(False)
-            os.write(write, json.dumps(namespaces.leave(folder)).encode())
+            os.write(write, json.dumps(namespaces.leave(folder, (), device)).encode())
             os._exit(0)
     os.close(write)
     with os.fdopen(read, "rb") as file:
@@ -135,7 +135,7 @@ def _work(job: dict[str, Any], write: int, secret: str, measure: Any) -> None:
     os.chdir(folder)
     isolation.limit(int(job["memory"]), int(job["timeout"]) + 2, job["device"])
     needed = [job["path"], job["root"], job["harness"], sys.prefix, sys.base_prefix, *sys.path]
-    achieved = namespaces.leave(folder, [one for one in needed if one])
+    achieved = namespaces.leave(folder, [one for one in needed if one], job["device"])
     os.chdir(folder)  # again: the folder is mounted anew, and writable only there
     isolation.die_with_parent()  # last: entering a user namespace forgets it
     if achieved["processes"] == "apart":

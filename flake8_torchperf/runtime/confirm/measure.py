@@ -19,7 +19,7 @@ from flake8_torchperf.runtime.confirm.run import Outcome, TooLate, time_limit, w
 from flake8_torchperf.runtime.confirm.search import Assignment, Score, Search, chosen
 from flake8_torchperf.runtime.confirm.subject import Subject, SubjectError
 from flake8_torchperf.runtime.counter import DispatchCounter
-from flake8_torchperf.runtime.evidence import Evidence
+from flake8_torchperf.runtime.evidence import Evidence, total
 from flake8_torchperf.runtime.graph_breaks import explain, uncompiled
 from flake8_torchperf.runtime.stand_in import standing_in
 
@@ -30,18 +30,22 @@ CALL_SHARE = 0.2
 FIRST_SHARE = 0.5
 # Calls that did not come back before the search gives up.
 MOST_LATE = 3
+# A tenth of a second at 2 GHz: a copy to the host that is queued behind it is not there at once.
+BUSY_CYCLES = 200_000_000
 # Attempts spent on better inputs once all flagged lines have run.
 MOST_POLISHING = 60
 
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
     """Load, find inputs, probe. The result's "failed" says which stage did not work, and why."""
-    with standing_in(), uncompiled() if job["explain"] else contextlib.nullcontext():
-        return _execute(job)
-
-
-def _execute(job: dict[str, Any]) -> dict[str, Any]:
     began = time.monotonic()
+    if job["device"] == "cuda" and (problem := _start_cuda(float(job["seconds"]) * 0.8)):
+        return {"failed": "cuda", "reason": problem}
+    with standing_in(), uncompiled() if job["explain"] else contextlib.nullcontext():
+        return _execute(job, began)
+
+
+def _execute(job: dict[str, Any], began: float) -> dict[str, Any]:
     seconds = float(job["seconds"])
     try:
         with time_limit(seconds * 0.8):
@@ -56,6 +60,18 @@ def _execute(job: dict[str, Any]) -> dict[str, Any]:
         return {"failed": "inputs", "reason": str(error)}
     left = seconds - (time.monotonic() - began)
     return {"mode": loaded.mode, "problem": loaded.problem, **_judge(subject, job, left)}
+
+
+def _start_cuda(seconds: float) -> str:
+    """Make the context before any call is timed; why there is none, "" where there is."""
+    try:
+        with time_limit(seconds):
+            torch.zeros(1, device="cuda")
+    except TooLate:
+        return f"it took more than {seconds:.3g} s"
+    except (RuntimeError, AssertionError) as error:  # the latter: torch was built without CUDA
+        return one_line(error)
+    return ""
 
 
 def _judge(subject: Subject, job: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -220,12 +236,15 @@ def _probe(
 ) -> dict[str, Any] | None:
     """One size: counted, then traced with fresh inputs. None where it takes too long."""
     cuda = job["device"] == "cuda"
+    device: Any = torch.cuda
     counter = DispatchCounter("full", owner=[job["path"]], host_as_device=not cuda)
     error = ""
     try:
         with time_limit(seconds):
             call = calls(n)
             try:
+                if cuda and job["busy"]:
+                    device._sleep(BUSY_CYCLES)
                 with counter:
                     call()
                     if cuda:
@@ -249,10 +268,7 @@ def _counts(
     regions: dict[str, dict[str, Any]] = {}
     for target in job["targets"]:
         spans = [evidence.between(path, first, last) for first, last in target["regions"]]
-        summed = spans[0]
-        for one in spans[1:]:
-            summed = summed + one
-        regions[target["id"]] = summed.to_dict()
+        regions[target["id"]] = total(spans).to_dict()
     inside = range(job["first_line"], job["last_line"] + 1)
     lines = {
         str(one.line): {

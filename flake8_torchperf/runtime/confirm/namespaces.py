@@ -11,6 +11,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 # linux/sched.h, linux/mount.h, linux/prctl.h and linux/capability.h.
 CLONE_NEWNS, CLONE_NEWIPC, CLONE_NEWUSER = 0x00020000, 0x08000000, 0x10000000
@@ -30,6 +31,39 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "dxg")
 ACCELERATORS = ("nvidia", "nvhost", "nvmap")
 # Sockets in these folders lead to services that act for whoever connects: a desktop's, Docker's.
 SERVICES = ("/run", "/var/run", "/tmp/.X11-unix", "/tmp/.ICE-unix")
+# What in /proc changes the whole machine. A file there obeys whoever has root's number, with or
+# without a capability, so these stay read-only where the rest of /proc cannot.
+KERNEL_SETTINGS = (
+    "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi",
+    "/proc/scsi", "/proc/mtrr",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Separation:
+    """What a process is to give up: namespaces by their flags, and whether /proc is read-only.
+
+    ``shared`` says why it keeps the processes of its parent; empty where it does not.
+    """
+
+    flags: int
+    shared: str = ""
+    read_only_proc: bool = True
+
+
+APART = Separation(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC)
+# Tried one by one on an H100 (driver 580, CUDA 13.0): in a process namespace of its own, and with
+# a read-only /proc, cudaGetDeviceCount fails with error 304. Everything else leaves CUDA working.
+WITH_CUDA = Separation(
+    CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWIPC,
+    shared="CUDA does not start in a process namespace of its own",
+    read_only_proc=False,
+)
+
+
+def separation(device: str) -> Separation:
+    """What a process that computes on ``device`` ("cpu" or "cuda") can give up."""
+    return WITH_CUDA if device == "cuda" else APART
 
 
 class _MountAttributes(ctypes.Structure):
@@ -61,35 +95,32 @@ def check(result: int, what: str) -> None:
         raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
-def leave(folder: str, needed: Iterable[str] = ()) -> dict[str, str]:
+def leave(folder: str, needed: Iterable[str] = (), device: str = "cpu") -> dict[str, str]:
     """Drop the network and make all files but those under ``folder`` read-only.
 
     ``needed`` are paths that must stay readable. Returns what was achieved: "dropped", "read-only"
     and "apart", or "kept: why", "writable: why" and "shared: why". Where processes are apart, it
-    is the next fork that becomes the first of them.
+    is the next fork that becomes the first of them. With CUDA they are not, see `separation`.
     """
     if sys.platform != "linux":
-        why = f"{sys.platform} lets no unprivileged process do so"
-        return {
-            "network": f"kept: {why}",
-            "files": f"writable: {why}",
-            "processes": f"shared: {why}",
-        }
+        return _nothing(f"{sys.platform} lets no unprivileged process do so")
+    plan = separation(device)
     try:
-        _unshare(CLONE_NEWNET | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC)
+        _unshare(plan.flags)
     except OSError as error:
-        why = str(error.strerror)
-        return {
-            "network": f"kept: {why}",
-            "files": f"writable: {why}",
-            "processes": f"shared: {why}",
-        }
-    achieved = {"network": "dropped", "files": "read-only", "processes": "apart"}
+        return _nothing(str(error.strerror))
+    processes = f"shared: {plan.shared}" if plan.shared else "apart"
+    achieved = {"network": "dropped", "files": "read-only", "processes": processes}
     try:
-        _read_only_but(folder, [os.path.realpath(path) for path in needed])
+        _read_only_but(folder, [os.path.realpath(path) for path in needed], plan.read_only_proc)
     except OSError as error:
         achieved["files"] = f"writable: {error.strerror}"
     return achieved
+
+
+def _nothing(why: str) -> dict[str, str]:
+    """What was achieved where the kernel grants no namespace."""
+    return {"network": f"kept: {why}", "files": f"writable: {why}", "processes": f"shared: {why}"}
 
 
 def _unshare(flags: int) -> None:
@@ -108,21 +139,29 @@ def _unshare(flags: int) -> None:
             file.write(text)
 
 
-def _read_only_but(folder: str, needed: list[str]) -> None:
+def _read_only_but(folder: str, needed: list[str], read_only_proc: bool) -> None:
     """Needs a mount namespace of its own; ``mount_setattr`` exists since Linux 5.12."""
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
-    read_only = _MountAttributes(attr_set=MOUNT_ATTR_RDONLY)
-    size = ctypes.c_size_t(ctypes.sizeof(read_only))
-    code = libc().syscall(
-        SYS_MOUNT_SETATTR, AT_FDCWD, b"/", AT_RECURSIVE, ctypes.byref(read_only), size
-    )
-    check(code, "mount_setattr")
+    keeps_proc = not read_only_proc and not os.statvfs("/proc").f_flag & os.ST_RDONLY
+    if keeps_proc:
+        for place in filter(os.path.exists, KERNEL_SETTINGS):
+            _mount(place, place, None, MS_BIND | MS_REC)  # a mount of its own, so it can differ
+    _set_attributes("/", AT_RECURSIVE, _MountAttributes(attr_set=MOUNT_ATTR_RDONLY))
+    if keeps_proc:
+        _set_attributes("/proc", 0, _MountAttributes(attr_clr=MOUNT_ATTR_RDONLY))
     for place in SERVICES:
         inside = any(path == place or path.startswith(f"{place}/") for path in needed)
         if os.path.isdir(place) and not os.path.islink(place) and not inside:
             _mount("tmpfs", place, "tmpfs", MS_RDONLY, b"size=4k")
     _few_devices()
     _mount("tmpfs", folder, "tmpfs", MS_NOSUID | MS_NODEV, LARGEST_FOLDER)
+
+
+def _set_attributes(place: str, flags: int, attributes: _MountAttributes) -> None:
+    size = ctypes.c_size_t(ctypes.sizeof(attributes))
+    pointer = ctypes.byref(attributes)
+    code = libc().syscall(SYS_MOUNT_SETATTR, AT_FDCWD, os.fsencode(place), flags, pointer, size)
+    check(code, f"mount_setattr {place}")
 
 
 def _few_devices() -> None:

@@ -21,6 +21,7 @@ from flake8_torchperf.runtime.claims import evidence_of
 from flake8_torchperf.runtime.confirm.inputs import candidates
 from flake8_torchperf.runtime.confirm.recipes import Recipe
 from flake8_torchperf.runtime.noqa import allowed_lines
+from flake8_torchperf.runtime.uses import use_spans
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Analysis
@@ -60,7 +61,10 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """One finding, the evidence its page declares, and the lines where that must show."""
+    """One finding, the evidence its page declares, and the lines where that must show.
+
+    ``regions`` is empty where it shows in another function or file.
+    """
 
     id: str
     finding: Finding
@@ -224,10 +228,7 @@ def _group(
     settings: Settings,
 ) -> Group:
     info = _function(module, name.partition(".<locals>")[0])
-    targets = tuple(
-        Target(str(i), one, evidence_of(one.rule), _regions(one, module.tree))
-        for i, one in enumerate(findings)
-    )
+    targets = tuple(_target(str(i), one, module.tree) for i, one in enumerate(findings))
     first, last = _span(info, module)
     params, unsure = _candidates(info, machine)
     inner = _nested(info, name) if "<locals>" in name and info is not None else None
@@ -248,7 +249,8 @@ def _group(
         "harness": str(settings.harness.resolve()) if settings.harness else "",
         "sizes": list(settings.sizes),
         "device": settings.device,
-        "explain": any(one.evidence and one.evidence.counter == "graph_breaks" for one in targets),
+        "explain": _asks_for("graph_breaks", targets),
+        "busy": _asks_for("early_reads", targets),
         "targets": [
             {
                 "id": one.id,
@@ -263,6 +265,17 @@ def _group(
         ],
     }
     return Group(path, name, first, last, targets, job)
+
+
+def _asks_for(counter: str, targets: Sequence[Target]) -> bool:
+    return any(one.evidence is not None and one.evidence.counter == counter for one in targets)
+
+
+def _target(number: str, finding: Finding, tree: ast.Module) -> Target:
+    spec = evidence_of(finding.rule)
+    if spec is not None and spec.shows == "use":
+        return Target(number, finding, spec, use_spans(finding, tree))
+    return Target(number, finding, spec, _regions(finding, tree))
 
 
 def _function(module: ModuleMap, qualname: str) -> FunctionInfo | None:

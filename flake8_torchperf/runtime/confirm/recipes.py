@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 Recipe: TypeAlias = "dict[str, Any]"
 Shape: TypeAlias = "tuple[int | str, ...]"
 
+# What a call may be given on CUDA: everything there, or, since some code moves it, on the host.
+PLACE, HOST = "(inputs)", "on the host"
 # What tensors without further hints look like, likeliest first. 4 is the width that modules and
 # sizes get too, so that a guessed layer fits a guessed batch.
 WIDTH = 4

@@ -62,6 +62,8 @@ def isolation_notes(session: Session) -> list[str]:
         notes.append(f"the code could write to files: {files.partition(': ')[2]}")
     if processes.startswith("shared"):
         notes.append(f"the code could end other programs of yours: {processes.partition(': ')[2]}")
+    if session.device == "cuda" and not files.startswith("writable"):
+        notes.append("the code could write to /proc but its settings: CUDA needs it to start")
     return notes
 
 

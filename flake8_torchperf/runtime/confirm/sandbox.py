@@ -49,11 +49,13 @@ class Answer:
 class Sandbox:
     """Runs jobs one after the other, each in a fork of a process that has imported torch.
 
-    ``timeout`` bounds one job in seconds of wall clock, ``memory`` its own data in MiB.
+    ``timeout`` bounds one job in seconds of wall clock, ``memory`` its own data in MiB. ``device``
+    is what the jobs compute on, which decides how far `isolation` goes.
     """
 
     timeout: float
     memory: int
+    device: str = "cpu"
     torch: str = ""
     isolation: dict[str, str] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
@@ -148,12 +150,12 @@ class Sandbox:
         command = [sys.executable, "-m", "flake8_torchperf.runtime.confirm.child"]
         try:
             self._process = subprocess.Popen(
-                [*command, str(send_read), str(receive_write)],
+                [*command, str(send_read), str(receive_write), self.device],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 cwd=self._folder,
-                env=_environment(self._folder),
+                env=_environment(self._folder, self.device),
                 pass_fds=(send_read, receive_write),
                 start_new_session=True,
             )
@@ -231,9 +233,14 @@ def _signal_words(number: int, timeout: float, memory: int) -> str:
     return f"crashed with {name}"
 
 
-def _environment(folder: str) -> dict[str, str]:
-    """What imports need. The parent's own search path goes along, so that both see one torch."""
+def _environment(folder: str, device: str) -> dict[str, str]:
+    """What imports need. The parent's own search path goes along, so that both see one torch.
+
+    Where the host stands in for a device, CUDA is hidden: it would not start, see `namespaces`.
+    """
     kept = {name: os.environ[name] for name in ENVIRONMENT if name in os.environ}
+    if device != "cuda":
+        kept["CUDA_VISIBLE_DEVICES"] = ""
     package = str(Path(__file__).resolve().parents[3])
     paths = [package, *(entry for entry in sys.path if entry and os.path.isabs(entry))]
     return {

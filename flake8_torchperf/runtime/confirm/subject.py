@@ -17,7 +17,7 @@ from flake8_torchperf.runtime.confirm.build import Builder
 from flake8_torchperf.runtime.confirm.candidates import Choices, choices
 from flake8_torchperf.runtime.confirm.load import ConfirmError, Loaded, module_code, one_line
 from flake8_torchperf.runtime.confirm.objects import Objects, bare, make
-from flake8_torchperf.runtime.confirm.recipes import Recipe, simple
+from flake8_torchperf.runtime.confirm.recipes import HOST, PLACE, Recipe, simple
 from flake8_torchperf.runtime.confirm.run import finish, gradients
 from flake8_torchperf.runtime.confirm.search import Dimension
 
@@ -94,6 +94,8 @@ class Subject:
         self.guessed = tuple(name for name in options.guessed if len(options.get(name, ())) > 1)
         self.dimensions = [Dimension(name, made) for name, made in options.items()]
         self.dimensions.append(Dimension(GRADIENTS, [simple("default"), simple("no_grad")]))
+        if self.job["device"] == "cuda":
+            self.dimensions.append(Dimension(PLACE, [simple("default"), simple(HOST)]))
         if self._function(unwrapped=True) is not function:
             self.dimensions.append(Dimension(HOW, [simple("default"), simple("unwrapped")]))
         self._plan_owner()
@@ -132,8 +134,9 @@ class Subject:
             raise SubjectError(f"{self.job['function']} cannot be called once it is loaded")
         return found  # type: ignore[no-any-return]
 
-    def _builder(self, n: int) -> Builder:
-        return Builder(n, self.job["device"], self.loaded.names, self.objects.construct)
+    def _builder(self, n: int, on_host: bool = False) -> Builder:
+        device = "cpu" if on_host else self.job["device"]
+        return Builder(n, device, self.loaded.names, self.objects.construct)
 
     def _harness_names(self) -> set[str]:
         made = self._harness(int(self.job["sizes"][0])) if self._harness is not None else {}
@@ -148,7 +151,7 @@ class Subject:
             names = {**self._module_names()}
             code = self._code
             return lambda: exec(code, names)
-        builder = self._builder(n)
+        builder = self._builder(n, recipes.get(PLACE) == simple(HOST))
         by_hand = self._harness(n) if self._harness is not None else {}
         positional, named = self._arguments(recipes, builder, by_hand)
         if self._bound:

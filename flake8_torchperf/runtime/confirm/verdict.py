@@ -15,11 +15,13 @@ from typing import Any, Literal
 from flake8_torchperf.findings.documentation import EvidenceSpec
 from flake8_torchperf.runtime.confirm.law import Law, fit
 from flake8_torchperf.runtime.confirm.plan import Group, Target
+from flake8_torchperf.runtime.confirm.recipes import HOST, PLACE
 from flake8_torchperf.runtime.confirm.sandbox import Answer
 from flake8_torchperf.runtime.evidence import Counts
 
 Status = Literal["confirmed", "refuted", "inconclusive"]
 COUNTED = frozenset(Counts().to_dict())
+ELSEWHERE = "its cost falls where what this line makes is used, which this function does not show"
 SHOWN = ("dispatches", "host_reads", "dynamic_shapes", "transfers")
 
 
@@ -67,7 +69,8 @@ def _judge(group: Group, target: Target, result: dict[str, Any], size: int, devi
     if not ran:
         return Verdict("inconclusive", _no_probe(entry), inputs=inputs)
     laws = {name: _law(ran, name) for name in SHOWN}
-    status, words = _decide(target, ran, device)
+    on_host = device == "cuda" and inputs.get(PLACE) == HOST
+    status, words = _decide(target, ran, device, on_host)
     reason = f"{words}; {_whole(laws, size)}" if status == "confirmed" else words
     if result.get("mode") == "extract" and status != "inconclusive":
         reason += f" (the function alone: its module does not import, {result['problem']})"
@@ -91,6 +94,7 @@ def _failure(stage: str, reason: str) -> str:
         "import": "import failed",
         "inputs": "inputs could not be made",
         "memory": "it ran out of memory",
+        "cuda": "CUDA did not start",
     }
     return f"{words.get(stage, stage)}: {reason}"
 
@@ -132,7 +136,9 @@ def _no_probe(entry: dict[str, Any]) -> str:
     return "timed out: no time was left to count"
 
 
-def _decide(target: Target, probes: Sequence[dict[str, Any]], device: str) -> tuple[Status, str]:
+def _decide(
+    target: Target, probes: Sequence[dict[str, Any]], device: str, on_host: bool
+) -> tuple[Status, str]:
     spec = target.evidence
     if spec is None:
         return "inconclusive", "its page declares no evidence that a run could show"
@@ -140,14 +146,20 @@ def _decide(target: Target, probes: Sequence[dict[str, Any]], device: str) -> tu
         return "inconclusive", f"{_words(spec.counter)} are not counted by line"
     if spec.needs == "cuda" and device != "cuda":
         return "inconclusive", "only a CUDA device can show it: run with --device cuda"
+    if not target.regions:
+        return "inconclusive", ELSEWHERE
     points = [(_number(p["size"]), _number(p["regions"][target.id][spec.counter])) for p in probes]
     executions = [_number(p["executions"][target.id]) for p in probes]
     found = _shown(spec, points, executions)
     if found:
-        return "confirmed", found
+        where = found.replace("this line", "where it is used", 1) if spec.shows == "use" else found
+        return "confirmed", where
     if spec.counter == "copies_to_device" and device != "cuda" and _stayed(target, probes):
         return "inconclusive", "the code chose the host, since this machine has no accelerator"
     most = max(count for _, count in points)
+    if most > 0 and spec.shows == "use":
+        counted = _amount(most, spec.counter)
+        return "inconclusive", f"where its cost falls {counted} were counted, too few to tell"
     if most > 0:
         return "inconclusive", (
             f"this line made {_amount(most, spec.counter)} in a call, too few to tell whether they "
@@ -156,6 +168,12 @@ def _decide(target: Target, probes: Sequence[dict[str, Any]], device: str) -> tu
     raised = [str(p["error"]) for p in probes if p["error"]]
     if len(raised) == len(probes):
         return "inconclusive", f"the line ran, but the call raised {raised[0]}"
+    if spec.shows == "use":
+        return "inconclusive", f"where its cost falls no {_words(spec.counter)} were counted"
+    if spec.counter == "early_reads":
+        return "inconclusive", "the copy had arrived when it was read, this time"
+    if on_host:
+        return "inconclusive", "the line ran with inputs on the host alone, where nothing waits"
     rounds = max(executions)
     times = "once" if rounds == 1 else f"{rounds:,} times"
     return "refuted", f"the line ran {times} in a call and made no {_words(spec.counter)}"
@@ -212,12 +230,12 @@ def _words(counter: str) -> str:
 
 
 def _amount(count: int, counter: str) -> str:
-    words = _words(counter)
-    return (
-        f"{count:,} {words[:-2] if words.endswith('ches') else words[:-1]}"
-        if count == 1
-        else (f"{count:,} {words}")
-    )
+    if count == 1:
+        return f"1 {_SINGULAR.get(counter) or _words(counter)[:-1]}"
+    return f"{count:,} {_words(counter)}"
+
+
+_SINGULAR = {"dispatches": "dispatch", "copies_to_device": "copy to device"}
 
 
 def _rate(rate: Fraction, counter: str) -> str:

@@ -114,11 +114,11 @@ def waiting_kind(name: str, args: tuple[Any, ...], kwargs: Any) -> str:
 
 
 def _read_index(args: tuple[Any, ...], kwargs: Any) -> str:
-    return "mask-index" if len(args) > 1 and _has_mask(args[1]) else ""
+    return "mask-index" if len(args) > 1 and has_mask(args[1]) else ""
 
 
 def _assigned_index(args: tuple[Any, ...], kwargs: Any) -> str:
-    if len(args) < 2 or not _has_mask(args[1]):
+    if len(args) < 2 or not has_mask(args[1]):
         return ""
     fills = len(args) > 2 and isinstance(args[2], Number) and _alone(args[1])
     return MASK_FILL if fills else "mask-assign"
@@ -130,10 +130,11 @@ def _alone(index: Any) -> bool:
     return sum(isinstance(one, list) or hasattr(one, "__array__") for one in parts) == 1
 
 
-def _has_mask(index: Any) -> bool:
+def has_mask(index: Any) -> bool:
+    """Whether an index selects by truth values held in a tensor."""
     if isinstance(index, torch.Tensor):
         return index.dtype in (torch.bool, torch.uint8)
-    return isinstance(index, (tuple, list)) and any(_has_mask(one) for one in index)
+    return isinstance(index, (tuple, list)) and any(has_mask(one) for one in index)
 
 
 def _cpu(args: tuple[Any, ...], kwargs: Any) -> str:
@@ -141,6 +142,8 @@ def _cpu(args: tuple[Any, ...], kwargs: Any) -> str:
 
 
 def _to(args: tuple[Any, ...], kwargs: Any) -> str:
+    if kwargs.get("non_blocking"):
+        return ""  # torch copies into pinned memory then, and nothing waits
     device = kwargs.get("device", args[1] if len(args) > 1 else None)
     if isinstance(device, str) and device.startswith("cpu"):
         return "cpu"

@@ -45,8 +45,9 @@ class SyncRow:
     """One way in which one line synchronised (or would on an accelerator).
 
     ``category`` is "sync", "host" (the tensor was made on the host), "extra" (inside a kernel),
-    "iter" or "fill" (a number assigned through a mask); ``kind`` is for instance "item" or
-    "mask-index", ``operation`` the function called.
+    "iter", "fill" (a number assigned through a mask), "copy" (to the device) or "device": the
+    device itself reported it, all others are inferred from the call. ``kind`` is for instance
+    "item", "mask-index" or "assign-from-host", ``operation`` the function called.
     """
 
     path: str

@@ -39,7 +39,8 @@ class Session:
         self._plan = plan
         level: Level = "reads" if plan.level == "reads" else "full"
         self._counter = DispatchCounter(level, owner=owns)
-        self._witness = Witness(owns)
+        waits = (lambda: self._counter.device_waits) if torch.cuda.is_available() else None
+        self._witness = Witness(owns, waits)
         self._lines = ExecutedLines(owns)
         self._process = os.getpid()
         self._written = False

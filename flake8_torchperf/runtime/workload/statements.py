@@ -25,18 +25,19 @@ class Statement:
 
 
 class Statements:
-    """The statements of a module by line; of text that does not parse, none."""
+    """The statements of a module by line; of text that does not parse, none, and no ``tree``."""
 
     def __init__(self, source: str) -> None:
         self._by_line: dict[int, Statement] = {}
         self._conditional: dict[int, list[tuple[Span, Span]]] = {}
+        self.tree: ast.Module | None = None
         try:
-            tree = ast.parse(source)
+            self.tree = ast.parse(source)
         except (SyntaxError, ValueError):
             # Generated or templated text: each of its lines stands for itself.
             return
-        self._enter(tree, "")
-        self._note_conditional(tree)
+        self._enter(self.tree, "")
+        self._note_conditional(self.tree)
 
     def span(self, line: int) -> Span:
         """The lines of the innermost statement that holds this line; between statements, itself."""

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from flake8_torchperf import __version__
+from flake8_torchperf.runtime.workload.device_reports import UNHEARD, was_silenced
 from flake8_torchperf.runtime.workload.judge import VERDICTS, FileReport, Judged, Missed
 from flake8_torchperf.runtime.workload.plan import Observed
 
@@ -32,7 +33,7 @@ def as_data(
         "ended": observed.ended,
         "seconds": observed.seconds,
         "totals": dict(observed.totals),
-        "notes": [*observed.notes, *(f"{one.path}: {one.note}" for one in files if one.note)],
+        "notes": _notes(observed, files),
     }
     for verdict in VERDICTS:
         data[verdict.replace(" ", "_")] = [
@@ -45,6 +46,12 @@ def as_data(
     data["files"] = [_file(file) for file in files]
     data["metrics"] = observed.metrics
     return data
+
+
+def _notes(observed: Observed, files: Sequence[FileReport]) -> list[str]:
+    silenced = [UNHEARD] if was_silenced(observed) else []
+    of_files = [f"{one.path}: {one.note}" for one in files if one.note]
+    return [*observed.notes, *silenced, *of_files]
 
 
 def _finding(file: FileReport, judged: Judged) -> dict[str, Any]:
@@ -70,6 +77,7 @@ def _missed(file: FileReport, missed: Missed) -> dict[str, Any]:
         "statement": list(missed.span),
         "kinds": dict(missed.kinds),
         "made_on_host": missed.on_host,
+        "inferred": missed.inferred,
         "seconds": missed.seconds,
         "source": missed.text,
     }

@@ -17,8 +17,10 @@ from torch.compiler import is_compiling
 from torch.overrides import TorchFunctionMode
 
 from flake8_torchperf.runtime import modes
+from flake8_torchperf.runtime.cuda_syncs import names_calls
 from flake8_torchperf.runtime.places import lines_of
 from flake8_torchperf.runtime.recorder import ITERATION, Recorder
+from flake8_torchperf.runtime.workload.copies import COPYING, copied
 from flake8_torchperf.runtime.workload.kinds import DIRECT, KERNEL_KINDS, MASK_FILL, waiting_kind
 from flake8_torchperf.runtime.workload.origins import FACTORIES, Origins, tensors_in
 from flake8_torchperf.runtime.workload.plan import SyncRow
@@ -56,11 +58,16 @@ class _Reads(Recorder):
 
 
 class Witness(TorchFunctionMode):
-    """Open it around the workload, in its thread; then ask for `rows`."""
+    """Open it around the workload, in its thread; then ask for `rows`.
 
-    def __init__(self, owns: Callable[[str], bool]) -> None:
+    ``waits`` tells how many waits the device has reported so far; without a device that reports
+    any, it is left out.
+    """
+
+    def __init__(self, owns: Callable[[str], bool], waits: Callable[[], int] | None = None) -> None:
         super().__init__()
         self._owns = owns
+        self._waits = waits
         self._owned: dict[int, bool] = {}
         self._codes: dict[int, CodeType] = {}
         self._names: dict[Any, str] = {}
@@ -120,18 +127,31 @@ class Witness(TorchFunctionMode):
             return func(*args, **kwargs)
         name = self._names.get(func) or self._name(func)
         self.scalars.clear()
+        waited = self._waits() if self._waits is not None else 0
         out = func(*args, **kwargs)
+        if self._waits is not None and (waited := self._waits() - waited):
+            self._note_device(sys._getframe(1), name, waited, args)
         kind = waiting_kind(name, args, kwargs)
         if name == "unbind" and sys._getframe(1).f_code is ITERATION:
             kind = "iter"
-        if kind or self.scalars or name in FACTORIES:
+        copy = copied(name, args, kwargs, out, self._origins.is_host) if name in COPYING else ""
+        if kind or copy or self.scalars or name in FACTORIES:
             frame = self._frame(sys._getframe(1))
             if frame is not None:
                 self._note(frame, name, kind, args)
+                if copy:
+                    self._add(frame, "copy", copy, name, _count(out))
             self._origins.follow(name, args, kwargs, out, frame is not None)
         elif not isinstance(out, (bool, int, float)):
             self._origins.follow(name, args, kwargs, out, False)
         return out
+
+    def _note_device(self, caller: FrameType, name: str, times: int, args: tuple[Any, ...]) -> None:
+        """What the device itself reported while an owned line called this."""
+        frame = self._frame(caller)
+        if frame is not None:
+            numel = max(map(_count, tensors_in(args)), default=1)
+            self._add(frame, "device", "waited", name, numel, times)
 
     def _name(self, func: Any) -> str:
         name = str(getattr(func, "__name__", func))
@@ -190,10 +210,12 @@ class Witness(TorchFunctionMode):
         if category:
             self._add(frame, category, kind, name, numel)
 
-    def _add(self, frame: FrameType, category: str, kind: str, name: str, numel: int) -> None:
+    def _add(
+        self, frame: FrameType, category: str, kind: str, name: str, numel: int, times: int = 1
+    ) -> None:
         key = (id(frame.f_code), frame.f_lasti, category, kind, name)
         seen = self._seen.setdefault(key, [0, 0])
-        seen[0] += 1
+        seen[0] += times
         seen[1] = max(seen[1], numel)
 
     @property
@@ -210,6 +232,8 @@ class Witness(TorchFunctionMode):
             total[1] = max(total[1], numel)
         return tuple(SyncRow(*key, *counts) for key, counts in sorted(merged.items()))
 
+
+names_calls(Witness.__torch_function__.__code__, "func")
 
 _CATEGORY = {"iter": "iter", MASK_FILL: "fill"}
 SELF_CONTAINED = KERNEL_KINDS | {MASK_FILL}
@@ -235,9 +259,9 @@ def _spells_host(code: CodeType) -> bool:
     return any(isinstance(one, str) and one.startswith("cpu") for one in code.co_consts)
 
 
-def _count(tensor: torch.Tensor) -> int:
+def _count(tensor: Any) -> int:
     """How many elements it has; 0 where torch.jit.trace, which makes sizes tensors, is at work."""
-    count = tensor.numel()
+    count = tensor.numel() if isinstance(tensor, torch.Tensor) else 0
     return count if isinstance(count, int) else 0
 
 

@@ -1,0 +1,134 @@
+"""What the examples of the rule pages cost on a GPU: the file, its figures, and their sentence.
+
+A page and `benchmarks/costs.json` enter, text leaves. Needs no torch; `tools/measure_costs.py`
+measures.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from flake8_torchperf.findings.documentation import Documentation, Example
+
+COSTS = Path(__file__).resolve().parents[2] / "benchmarks" / "costs.json"
+# The figures of one example, in the order in which the file holds them.
+FIGURES = ("waits", "call_ms", "behind_ms")
+# The sentence stands as the last paragraph of this section.
+SECTION = "Why it is slow"
+BEGINS = "On an "
+
+UNMEASURED: Mapping[str, str] = {
+    "TPF504": "a read that comes too early is wrong, not slow",
+    "TPF505": "starting workers takes longer than all of the example's small items",
+    "TPF507": "what the kept graph costs is memory",
+    **dict.fromkeys(
+        ("TPF601", "TPF602", "TPF603", "TPF604", "TPF605", "TPF606", "TPF607", "TPF608"),
+        "what compiling costs depends on the code around it, not on the device",
+    ),
+}
+"""Pages whose examples no device is asked about, and why."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One call of an example.
+
+    ``waits`` is how often it made Python wait, ``call_ms`` its time in a row of calls, the device's
+    included, and ``behind_ms`` the time on the host behind a queue that is busy for some ms.
+    """
+
+    waits: int
+    call_ms: float
+    behind_ms: float
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Both examples of a page, and the examples that they were measured of."""
+
+    digest: str
+    bad: Figures
+    good: Figures
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The file. ``device`` is its full name, ``n`` the size of the inputs."""
+
+    device: str
+    n: int
+    queue_ms: float
+    rules: Mapping[str, Cost]
+
+
+def read_costs(path: Path = COSTS) -> Costs:
+    """The file's content."""
+    data = json.loads(path.read_bytes())
+    rules = {
+        code: Cost(row["digest"], Figures(*row["bad"]), Figures(*row["good"]))
+        for code, row in data["rules"].items()
+    }
+    return Costs(data["device"], data["n"], data["queue_ms"], rules)
+
+
+def write_costs(origin: Mapping[str, Any], rules: Mapping[str, Any], path: Path = COSTS) -> None:
+    """The origin once, then a line for each page."""
+    head = [f"{json.dumps(key)}: {json.dumps(value)}," for key, value in origin.items()]
+    body = [f"{json.dumps(code)}: {json.dumps(row)}" for code, row in sorted(rules.items())]
+    text = "\n".join(["{", *head, '"rules": {', ",\n".join(body), "}", "}"])
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def digest(example: Example) -> str:
+    """Short and different for every change to what is run."""
+    run = [example.bad, example.good, example.call, example.setup, sorted(example.inputs.items()),
+           example.host]  # fmt: skip
+    return hashlib.sha256(json.dumps(run).encode()).hexdigest()[:12]
+
+
+def sentence(costs: Costs, cost: Cost) -> str:
+    """ "On an H100 (n = 256): 256 waits, 11.4 ms; fixed: 0 waits, 2.2 ms."."""
+    shows_queue = cost.bad.waits > 0 and cost.bad.call_ms < costs.queue_ms
+    told = [_told(one, cost, shows_queue, costs.queue_ms) for one in (cost.bad, cost.good)]
+    return f"{BEGINS}{_short(costs.device)} (n = {costs.n}): {told[0]}; fixed: {told[1]}."
+
+
+def _told(figures: Figures, cost: Cost, shows_queue: bool, queue_ms: float) -> str:
+    text = f"{_ms(figures.call_ms)}"
+    if cost.bad.waits or cost.good.waits:
+        text = f"{figures.waits} wait{'s' * (figures.waits != 1)}, {text}"
+    if shows_queue:
+        behind = f"{_ms(figures.behind_ms)} behind"
+        work = f" {queue_ms:.0f} ms of queued work" if figures is cost.bad else ""
+        text += f" ({behind}{work})"
+    return text
+
+
+def _ms(value: float) -> str:
+    return f"{value:.1f} ms" if value >= 1 else f"{value:.2f} ms"
+
+
+def _short(device: str) -> str:
+    """ "NVIDIA H100 80GB HBM3" is an H100."""
+    return next(
+        (word for word in device.split() if word[:1] in "ABHLV" and word[1:].isdigit()), device
+    )
+
+
+def written(page: Documentation, costs: Costs) -> str:
+    """The page's text with its sentence: put in, replaced, or taken out where nothing fits it."""
+    text = page.rule.path.read_text(encoding="utf-8")
+    heading = f"\n## {SECTION}\n"
+    start = text.index(heading) + len(heading)
+    end = text.index("\n## ", start)
+    section = text[start:end].strip("\n").split("\n\n")
+    kept = [one for one in section if not one.startswith(BEGINS)]
+    cost = costs.rules.get(page.rule.code)
+    if cost is not None and page.example is not None and cost.digest == digest(page.example):
+        kept.append(sentence(costs, cost))
+    return text[:start] + "\n" + "\n\n".join(kept) + "\n" + text[end:]
