@@ -24,7 +24,18 @@ from compiling import ASKED, LEVEL, Wish, machine_problem, mypy_problem, wish  #
 from native import write  # noqa: E402
 
 # What most of the time goes to. The rest is imported for every file, or runs once.
-COMPILED = ("findings", "hotness", "interpret", "knowledge", "parse", "sites", "suspects")
+COMPILED = (
+    "absint",
+    "candidates",
+    "events",
+    "findings",
+    "hotness",
+    "intent",
+    "knowledge",
+    "project",
+    "syntax",
+    "torch_compile",
+)
 # Where a wheel is built, neither flake8 nor what types it has is installed.
 OPTIONS = ("--config-file=", "--ignore-missing-imports")
 # What mypy may say of the modules as they are written out. Of those that people write it says

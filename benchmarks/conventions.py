@@ -37,19 +37,19 @@ from judged import read_places
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from flake8_torchperf.absint.driver.caller_review import CallerReview
+from flake8_torchperf.absint.engine.analysis import Context
+from flake8_torchperf.events.site import Site
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.match import rule_for
 from flake8_torchperf.findings.model import Finding
-from flake8_torchperf.hotness import conventions, functions
+from flake8_torchperf.hotness import conventions, own_heat
 from flake8_torchperf.hotness.model import Cause, Heat, Level
 from flake8_torchperf.hotness.propagation import CalledHeats
 from flake8_torchperf.hotness.roots import Lineage, root_of
-from flake8_torchperf.interpret.machine import Context
-from flake8_torchperf.interpret.review import Review
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
-from flake8_torchperf.sites.model import Site
-from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo
+from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 
 FEW = 5  # a row that hides less does not pay for the line it takes
 LEAST_JUDGED = 4
@@ -192,7 +192,7 @@ def switch_off(name: str) -> None:
     if cause in QUESTIONS:
         setattr(CalledHeats, QUESTIONS[cause], lambda *_: False)
     if cause is Cause.SET_UP_CALLS:
-        Review._only_set_up = lambda *_: False  # type: ignore[method-assign]
+        CallerReview._only_set_up = lambda *_: False  # type: ignore[method-assign]
 
 
 def _cool_no_site(cause: Cause) -> None:
@@ -216,11 +216,11 @@ def _cool_no_function(cause: Cause) -> None:
     def given(info: FunctionInfo, given_tensors: Callable[[], bool]) -> Heat:
         return Heat(Level.HOT, Cause.GIVEN_TENSORS, info.name)
 
-    functions.root_of = other_root  # type: ignore[attr-defined]
+    own_heat.root_of = other_root  # type: ignore[attr-defined]
     if cause is Cause.OUTSIDE_STEPS:
-        functions.holds_steps = lambda *_, **__: False  # type: ignore[attr-defined]
+        own_heat.holds_steps = lambda *_, **__: False  # type: ignore[attr-defined]
     if cause is Cause.NOTHING:
-        functions._by_default = given
+        own_heat._by_default = given
 
 
 def lint_all(

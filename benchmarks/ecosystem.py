@@ -132,7 +132,7 @@ def _lint_all(sources: Iterator[tuple[str, bytes]], jobs: int) -> list[File]:
 def lint_file(source: tuple[str, bytes]) -> File:
     """Lint one file as flake8 hands it over."""
     from flake8_torchperf.plugin import TorchPerfPlugin
-    from flake8_torchperf.subject import concerns
+    from flake8_torchperf.prefilter import concerns
 
     os.environ["TORCHPERF_DEBUG"] = "1"  # errors are raised instead of reported
     name, content = source
@@ -159,8 +159,8 @@ def lint_file(source: tuple[str, bytes]) -> File:
 
 def _past_the_gate(tree: ast.Module, lines: Sequence[str], name: str) -> Rows:
     """Analyse what the plugin leaves out at once, since it says nothing of torch."""
+    from flake8_torchperf.linter import lint_tree
     from flake8_torchperf.options import Options
-    from flake8_torchperf.pipeline import lint_tree
 
     found = lint_tree(tree, lines, name, Options())
     return [(one.line, one.column, f"{one.code} {one.message}") for one in found]

@@ -18,10 +18,17 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from cold import all_analysed
+from perf.running import all_analysed
 
 SCOPES = ("all", "hot")
-_CHECK = "from flake8_torchperf.outputs.cli import main; raise SystemExit(main())"
+# The second import is for versions in which the command line still lay in `outputs`.
+_CHECK = """
+try:
+    from flake8_torchperf.cli.main import main
+except ModuleNotFoundError:
+    from flake8_torchperf.outputs.cli import main
+raise SystemExit(main())
+"""
 
 
 class NotAVersionError(ValueError):

@@ -1,4 +1,4 @@
-"""Programs of any size: what `growth.py` measures, and what the tests count the work of.
+"""Programs of any size: what `perf growth` measures, and what the tests count the work of.
 
 Enters a size; leaves the text of a module. Each kind of program is made larger in one direction
 only: more lines, terms, branches, or more of one thing in one function. Must not know the plugin.

@@ -13,7 +13,7 @@ executed statements with a finding, how many synchronised. What did not run deci
 does what is neutral: tensors made on the host, waits inside kernels, iteration over a tensor, and
 findings in a part of a statement that need not be evaluated.
 
-What a recording cannot tell: see benchmarks/README.md.
+What a recording cannot show: see docs/accuracy.md.
 """
 
 from __future__ import annotations

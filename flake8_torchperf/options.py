@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flake8.options.manager import Option, OptionManager
 
 SCOPES = {"loop": Level.LOOP, "hot": Level.HOT, "all": Level.COLD}
-# How sure a reason must be, the surest first; `interpret.values.Strength` has the same names.
+# How sure a reason must be, the surest first; `absint.domain.values.Strength` has the same names.
 CONFIDENCES = ("stated", "inferred", "assumed")
 
 # The words configparser's getboolean takes, which is what flake8's own switches accept.

@@ -1,7 +1,7 @@
 """flake8's face: a file's tree and lines enter, flake8 results leave.
 
 Must not know how anything is analysed, and must stay cheap to import: flake8 loads it for every
-run, and for a file that has nothing to do with torch (see `subject.py`) nothing else is imported.
+run, and for a file that has nothing to do with torch (see `prefilter.py`) nothing else is imported.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import traceback
 from typing import TYPE_CHECKING
 
 from flake8_torchperf import __version__
-from flake8_torchperf.subject import concerns
+from flake8_torchperf.prefilter import concerns
 
 if TYPE_CHECKING:
     import argparse
@@ -108,7 +108,7 @@ class TorchPerfPlugin:
             return [(1, 0, internal_error(error))]
 
     def _analyse(self) -> list[tuple[int, int, str]]:
-        from flake8_torchperf.pipeline import lint_tree
+        from flake8_torchperf.linter import lint_tree
 
         findings = lint_tree(self._tree, self._lines, self._filename, self.options(), self.reads)
         return [(f.line, f.column, f"{f.code} {f.message}") for f in findings]

@@ -50,7 +50,7 @@ try:
 
         status = main(sys.argv[1:])
     else:
-        from flake8_torchperf.outputs.cli import main as torchperf
+        from flake8_torchperf.cli.main import main as torchperf
 
         status = torchperf(sys.argv[1:])
 except SystemExit as leaving:

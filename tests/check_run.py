@@ -1,15 +1,19 @@
-"""Run ``torchperf`` as a user does, in a process of its own, with a cache of the test's own."""
+"""Run ``torchperf`` as a user does, in a process of its own, with a cache of the test's own.
+
+`fork_server` starts it, except where a test brings its own program.
+"""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 
+import fork_server
+from environments import clean_environment
 from flake8_run import Run
 
-COMMAND = (sys.executable, "-m", "flake8_torchperf.outputs.cli")
+COMMAND = (sys.executable, "-m", "flake8_torchperf.cli.main")
 
 
 def torchperf(
@@ -19,24 +23,23 @@ def torchperf(
     cache: Path | None = None,
     program: tuple[str, ...] = COMMAND,
     debug: bool = True,
+    forked: bool = False,
 ) -> Run:
-    """``torchperf ARGUMENTS``; ``cache`` is the folder the environment names for the cache."""
-    environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    """``torchperf ARGUMENTS``; ``cache`` is the folder the environment names for the cache.
+
+    ``forked`` says that it does not matter to ``program`` what has been imported before.
+    """
+    # Elsewhere, what is installed there is to run, not this checkout.
+    ours = program[0] == sys.executable
+    environment = {**(os.environ if ours else clean_environment()), "PYTHONHASHSEED": "0"}
     environment.pop("TORCHPERF_DEBUG", None)
     if debug:
         environment["TORCHPERF_DEBUG"] = "1"
     if cache is not None:
         environment["TORCHPERF_CACHE_DIR"] = str(cache)
-    given = stdin.encode() if isinstance(stdin, str) else stdin
-    done = subprocess.run(
-        [*program, *map(str, arguments)],
-        cwd=cwd,
-        input=given,
-        env=environment,
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
+    given = stdin.encode() if isinstance(stdin, str) else stdin or b""
+    start = fork_server.run if forked or program == COMMAND else fork_server.start
+    done = start([*program, *arguments], cwd=cwd, env=environment, stdin=given)
     return Run(done.returncode, done.stdout.decode("utf-8"), done.stderr.decode("utf-8"))
 
 

@@ -23,23 +23,42 @@ CLIENTS = (
 )
 
 
-# Files that start what `torchperf confirm` starts: some of them look at all processes that there are
-# for what is left of it. And files that need the installed package, which is built once.
-ONE_AFTER_THE_OTHER = (
-    "test_confirm", "test_readme", "test_executes_nothing", "test_clients", "test_package",
-)  # fmt: skip
+# Files that one worker has to run, one after the other. Those of the first start what `torchperf
+# confirm` starts: some of them look at all processes that there are for what is left of it. Those of
+# the second need the installed package, which is built once.
+TOGETHER = {
+    "confirm": ("test_confirm", "test_executes_nothing", "test_readme.py"),
+    "installed": ("test_clients", "test_package", "test_readme_commands"),
+}
+# What takes longest comes first, so that no worker is left alone with it at the end.
+LONGEST_FIRST = ("test_native_build", *TOGETHER["installed"], *TOGETHER["confirm"])
+LONGEST_FIRST += ("test_run.py", "test_run_safety", "test_bounds_work", "test_torch_table")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the longest files first, and leave the others as they are."""
+    places = {name: place for place, name in enumerate(LONGEST_FIRST)}
+
+    def place(item: pytest.Item) -> int:
+        names = (name for name in places if item.path.name.startswith(name))
+        return places.get(max(names, key=len, default=""), len(places))
+
+    items.sort(key=place)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadFileScheduling:
-    """Under `-n auto`, give each worker whole files, and one of them all those above."""
+    """Under `-n auto`, give each worker whole files in this order, and one of them those together."""
     from xdist.scheduler import LoadFileScheduling
 
     class Files(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             path: str = super()._split_scope(nodeid)
-            return "" if Path(path).name.startswith(ONE_AFTER_THE_OTHER) else path
+            name = Path(path).name
+            groups = (group for group, names in TOGETHER.items() if name.startswith(names))
+            return next(groups, path)
 
+    config.option.loadscopereorder = False
     return Files(config, log)
 
 

@@ -16,12 +16,14 @@ ROOT = Path(__file__).parents[1]
 def clean_environment(python: Path | None = None) -> dict[str, str]:
     """This process's variables without what would let the checkout be imported.
 
-    What is built with them is plain Python, but where a test asks for more.
+    What is built with them is plain Python, but where a test asks for more; and Python keeps what
+    it compiles, as where a person installs the package, so that it does so once.
 
     With ``python``, an interpreter in a virtual environment, that environment's programs come
     first, as they do where a person has activated it.
     """
-    left_out = {"PYTHONPATH", "TORCHPERF_DEBUG", "PYTEST_ADDOPTS", "VIRTUAL_ENV"}
+    left_out = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "TORCHPERF_DEBUG", "PYTEST_ADDOPTS"}
+    left_out |= {"VIRTUAL_ENV"}
     clean = {name: value for name, value in os.environ.items() if name not in left_out}
     clean["FLAKE8_TORCHPERF_COMPILE"] = "0"
     if python is not None:
@@ -58,13 +60,23 @@ def call(
     return done.stdout
 
 
-def environment(folder: Path, python: str, *requirements: str | Path) -> Path:
-    """A new virtual environment with the requirements; returns its interpreter."""
-    call(python, "-m", "venv", folder)
+def environment(folder: Path, python: str, *requirements: str | Path, pip: bool = False) -> Path:
+    """A new virtual environment with the requirements; returns its interpreter.
+
+    This Python's pip installs them; the environment has one of its own only with ``pip``.
+    """
+    call(python, "-m", "venv", *([] if pip else ["--without-pip"]), folder)
     interpreter = folder / ("Scripts" if os.name == "nt" else "bin") / "python"
     if requirements:
-        call(interpreter, "-m", "pip", "install", "--quiet", "--no-compile", *requirements)
+        pip_of = (sys.executable, "-m", "pip", "--python", interpreter)
+        call(*pip_of, "install", "--quiet", "--no-compile", *requirements)
     return interpreter
+
+
+def installed_in(interpreter: Path) -> str:
+    """The names and versions of what an environment holds, in lower case, one a line."""
+    listed = (sys.executable, "-m", "pip", "--python", interpreter, "list", "--format=freeze")
+    return call(*listed).lower()
 
 
 def share_packages(interpreter: Path, *folders: Path) -> None:

@@ -1,14 +1,16 @@
-"""Run flake8 with the plugin as a user does, in a process of its own."""
+"""Run flake8 with the plugin as a user does, in a process of its own: `fork_server` starts it."""
 
 from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import fork_server
+from environments import clean_environment
 
 _RESULT = re.compile(
     r"(?P<path>.+?):(?P<line>\d+):(?P<column>\d+): (?P<code>[A-Z]\d*\w*) (?P<text>.*)"
@@ -58,15 +60,18 @@ def flake8(
     isolated: bool = True,
 ) -> Run:
     """``python -m flake8 ARGUMENTS``; isolated from the repository's configuration unless told."""
+    # Elsewhere, what is installed there is to be linted with, not this checkout.
+    variables = dict(os.environ) if str(python) == sys.executable else clean_environment()
     command = [str(python), "-m", "flake8", *(["--isolated"] if isolated else [])]
-    done = subprocess.run(
-        [*command, *map(str, arguments)],
+    done = fork_server.run(
+        [*command, *arguments],
         cwd=cwd,
-        input=stdin,
-        env={**os.environ, **(environment or {})},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
+        env={**variables, **(environment or {})},
+        stdin=(stdin or "").encode(),
     )
-    return Run(done.returncode, done.stdout, done.stderr)
+    return Run(done.returncode, decoded(done.stdout), decoded(done.stderr))
+
+
+def decoded(output: bytes) -> str:
+    """What a process printed, as text, with Python's line ends."""
+    return output.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")

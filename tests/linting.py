@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from flake8_torchperf.hotness.model import Level
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
 
 # What the programs of most tables start with; a table about imports passes "" instead.
 PRELUDE = """\

@@ -9,7 +9,7 @@ import pytest
 from linting import ALL, findings, program
 
 from flake8_torchperf.findings.catalogue import load_catalogue
-from flake8_torchperf.pipeline import lint
+from flake8_torchperf.linter import lint
 
 
 def advice(line: str, given: str = "x: Tensor, ts: list[Tensor], n: int, eps") -> list[str]:

@@ -11,8 +11,8 @@ import pytest
 from fuzzing.check import check
 from linting import ALL, HOT
 
-from flake8_torchperf.interpret.machine import STEPS_PER_FUNCTION
-from flake8_torchperf.pipeline import lint
+from flake8_torchperf.absint.engine.analysis import STEPS_PER_FUNCTION
+from flake8_torchperf.linter import lint
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 HEAD = "import torch\n"

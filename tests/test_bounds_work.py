@@ -11,8 +11,8 @@ import pytest
 from linting import ALL, HOT
 
 from flake8_torchperf.hotness.model import Level
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "benchmarks"))
 

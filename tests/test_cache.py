@@ -67,13 +67,13 @@ def analysed(project: Path, cache: Path, *options: str) -> list[str]:
 def analysed_and_printed(project: Path, cache: Path, *options: str) -> tuple[str, list[str]]:
     program = (
         "import sys\n"
-        "import flake8_torchperf.pipeline as pipeline\n"
+        "import flake8_torchperf.linter as pipeline\n"
         "lint_tree = pipeline.lint_tree\n"
         "def shown(tree, lines, filename, *more, **named):\n"
         "    print(filename, file=sys.stderr)\n"
         "    return lint_tree(tree, lines, filename, *more, **named)\n"
         "pipeline.lint_tree = shown\n"
-        "from flake8_torchperf.outputs.cli import main\n"
+        "from flake8_torchperf.cli.main import main\n"
         "main(sys.argv[1:])\n"
     )
     run = torchperf(
@@ -84,6 +84,7 @@ def analysed_and_printed(project: Path, cache: Path, *options: str) -> tuple[str
         cwd=project,
         cache=cache,
         program=(sys.executable, "-c", program),
+        forked=True,
     )
     assert "Traceback" not in run.errors, run.errors
     return run.output, sorted(run.errors.split())
@@ -259,7 +260,7 @@ def test_conditions_hold_what_every_finding_depends_on(
 @pytest.mark.parametrize(
     "name",
     [
-        "interpret/calls.py",
+        "absint/calls/call_dispatch.py",
         "plugin.py",
         "knowledge/torch_table.json",
         "knowledge/supplement.toml",
@@ -404,10 +405,10 @@ def test_the_cache_command_with_a_wrong_configuration_is_one_line(
 def test_internal_errors_are_not_remembered(project: Path, cache: Path) -> None:
     program = (
         "import sys\n"
-        "import flake8_torchperf.pipeline as pipeline\n"
+        "import flake8_torchperf.linter as pipeline\n"
         "def broken(*_, **__): raise KeyError('broken')\n"
         "pipeline.lint_tree = broken\n"
-        "from flake8_torchperf.outputs.cli import main\n"
+        "from flake8_torchperf.cli.main import main\n"
         "main(sys.argv[1:])\n"
     )
     run = torchperf(
@@ -428,13 +429,13 @@ def test_a_file_that_changes_while_it_is_linted_is_not_remembered(
 ) -> None:
     program = (
         "import sys\n"
-        "import flake8_torchperf.pipeline as pipeline\n"
+        "import flake8_torchperf.linter as pipeline\n"
         "lint_tree = pipeline.lint_tree\n"
         "def edited(tree, lines, filename, *more, **named):\n"
         "    open(filename, 'a').write('# saved\\n')\n"
         "    return lint_tree(tree, lines, filename, *more, **named)\n"
         "pipeline.lint_tree = edited\n"
-        "from flake8_torchperf.outputs.cli import main\n"
+        "from flake8_torchperf.cli.main import main\n"
         "main(sys.argv[1:])\n"
     )
     torchperf("check", "-j1", cwd=project, cache=cache, program=(sys.executable, "-c", program))
@@ -507,7 +508,7 @@ def test_the_plugin_interprets_nothing_that_it_remembers(
     TorchPerfPlugin.use(Options(cache=True, cache_folder=cache))
     try:
         (finding,) = run()
-        monkeypatch.setattr("flake8_torchperf.pipeline.lint_tree", None)
+        monkeypatch.setattr("flake8_torchperf.linter.lint_tree", None)
         monkeypatch.setenv("TORCHPERF_DEBUG", "1")
         assert run() == [finding]
     finally:

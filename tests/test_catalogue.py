@@ -14,8 +14,8 @@ from flake8_torchperf.findings.documentation import (
     read_documentation,
 )
 from flake8_torchperf.findings.rule import Rule
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
 
 RULES = load_catalogue().rules
 FAMILIES = {

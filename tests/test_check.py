@@ -188,7 +188,7 @@ def test_the_report_can_go_to_a_file(tree: Path, tmp_path: Path) -> None:
 def test_processes_that_are_started_anew(tree: Path) -> None:
     program = (
         "import multiprocessing, sys\n"
-        "from flake8_torchperf.outputs.cli import main\n"
+        "from flake8_torchperf.cli.main import main\n"
         "if __name__ == '__main__':\n"
         "    multiprocessing.set_start_method('spawn')\n"
         "    sys.exit(main())\n"
@@ -213,9 +213,9 @@ def test_processes_that_are_started_anew(tree: Path) -> None:
 RUN_AND_SHOW = """\
 import sys
 {before}
-from flake8_torchperf.outputs.cli import main
+from flake8_torchperf.cli.main import main
 status = main(sys.argv[1:])
-names = ["pycodestyle", "pyflakes", "mccabe", "flake8_torchperf.pipeline", "libcst", "torch"]
+names = ["pycodestyle", "pyflakes", "mccabe", "flake8_torchperf.linter", "libcst", "torch"]
 print([name for name in names if name in sys.modules], file=sys.stderr)
 """
 
@@ -230,13 +230,13 @@ def imported(*arguments: str | Path, cache: Path, before: str = "") -> str:
 def test_no_other_checker_is_imported(tree: Path, tmp_path: Path) -> None:
     assert imported(tree / "quiet.py", cache=tmp_path) == "[]"
     first = imported(tree / "reads.py", cache=tmp_path)
-    assert "flake8_torchperf.pipeline" in first
+    assert "flake8_torchperf.linter" in first
     assert "pycodestyle" not in first
     assert "torch'" not in first
 
 
 def test_what_is_remembered_is_neither_parsed_nor_interpreted(tree: Path, tmp_path: Path) -> None:
-    assert "flake8_torchperf.pipeline" in imported(tree / "reads.py", cache=tmp_path)
+    assert "flake8_torchperf.linter" in imported(tree / "reads.py", cache=tmp_path)
     no_tree = "from flake8.processor import FileProcessor; FileProcessor.build_ast = None"
     assert imported(tree / "reads.py", cache=tmp_path, before=no_tree) == "[]"
 
@@ -308,7 +308,7 @@ def test_a_folder_that_cannot_be_listed_is_said(tmp_path: Path) -> None:
         "        raise PermissionError(13, 'Permission denied', path)\n"
         "    return scandir(path)\n"
         "os.scandir = listed\n"
-        "from flake8_torchperf.outputs.cli import main\n"
+        "from flake8_torchperf.cli.main import main\n"
         "sys.exit(main())\n"
     )
     arguments = ("check", "--isolated", "--no-cache", "closed", "pkg")
@@ -402,7 +402,7 @@ def test_why_the_parser_gave_up_is_said(tmp_path: Path) -> None:
 def test_a_current_folder_that_was_removed(tree: Path, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
-    command = f"rmdir {gone}; exec {sys.executable} -m flake8_torchperf.outputs.cli check {tree}"
+    command = f"rmdir {gone}; exec {sys.executable} -m flake8_torchperf.cli.main check {tree}"
     ran = subprocess.run(
         ["sh", "-c", command], cwd=gone, capture_output=True, text=True, check=False, timeout=60
     )
@@ -412,7 +412,7 @@ def test_a_current_folder_that_was_removed(tree: Path, tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only Linux has such a device")
 def test_standard_output_that_is_full(tree: Path) -> None:
-    command = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "check", "--isolated"]
+    command = [sys.executable, "-m", "flake8_torchperf.cli.main", "check", "--isolated"]
     with open("/dev/full", "w") as full:
         ran = subprocess.run(
             [*command, "--no-cache", tree / "reads.py"],
@@ -435,7 +435,7 @@ def test_help_shows_examples_and_flake8s_options() -> None:
 
 
 def test_a_reader_that_has_seen_enough(tree: Path) -> None:
-    command = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "check", "--isolated"]
+    command = [sys.executable, "-m", "flake8_torchperf.cli.main", "check", "--isolated"]
     started = subprocess.Popen(
         [*command, "--no-cache", "--format=" + "x" * 100_000],
         cwd=tree,

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from flake8_torchperf import __version__
+from flake8_torchperf.cli.explain import explain
+from flake8_torchperf.cli.main import main
 from flake8_torchperf.findings.catalogue import load_catalogue
-from flake8_torchperf.outputs.cli import main
-from flake8_torchperf.outputs.explain import explain
 
 HOUSE_RULE = """\
 +++
@@ -150,7 +150,7 @@ def test_a_terminal_gets_rich_text() -> None:
 
 
 def test_without_rich_a_terminal_gets_plain_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("flake8_torchperf.outputs.explain.find_spec", lambda name: None)
+    monkeypatch.setattr("flake8_torchperf.cli.explain.find_spec", lambda name: None)
     out = Terminal()
     assert explain(["TPF203"], out=out) == 0
     assert "## What it does" in out.getvalue()
@@ -167,7 +167,7 @@ def test_version_and_help(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_a_reader_that_stops_early_sees_no_traceback() -> None:
-    script = "import sys; from flake8_torchperf.outputs.cli import main; sys.exit(main())"
+    script = "import sys; from flake8_torchperf.cli.main import main; sys.exit(main())"
     codes = [rule.code for rule in load_catalogue().rules] * 5
     process = subprocess.Popen(
         [sys.executable, "-c", script, "explain", *codes],
@@ -185,7 +185,7 @@ def test_a_reader_that_stops_early_sees_no_traceback() -> None:
 
 def test_what_a_terminal_has_no_character_for_is_escaped() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "flake8_torchperf.outputs.cli", "explain", "TPF205"],
+        [sys.executable, "-m", "flake8_torchperf.cli.main", "explain", "TPF205"],
         env={**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "ascii"},
         capture_output=True,
     )
@@ -195,7 +195,7 @@ def test_what_a_terminal_has_no_character_for_is_escaped() -> None:
 
 def test_explaining_needs_neither_torch_nor_the_interpreter() -> None:
     script = (
-        "import sys; from flake8_torchperf.outputs.cli import main; main(['rules']); "
-        "sys.exit(any(name in sys.modules for name in ('torch', 'flake8_torchperf.interpret')))"
+        "import sys; from flake8_torchperf.cli.main import main; main(['rules']); "
+        "sys.exit(any(name in sys.modules for name in ('torch', 'flake8_torchperf.absint')))"
     )
     assert subprocess.run([sys.executable, "-c", script], capture_output=True).returncode == 0

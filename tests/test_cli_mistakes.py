@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from flake8_torchperf.outputs.cli import COMMANDS, build_parser, main
+from flake8_torchperf.cli.main import COMMANDS, build_parser, main
 
 MISTAKES = [
     (["explian"], "torchperf: there is no command explian; did you mean 'explain'?"),
@@ -100,7 +100,7 @@ def test_the_reserved_code_as_data(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are POSIX's")
 def test_rich_in_a_terminal_and_plain_in_a_pipe() -> None:
     pytest.importorskip("rich")
-    command = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "explain", "TPF203"]
+    command = [sys.executable, "-m", "flake8_torchperf.cli.main", "explain", "TPF203"]
     piped = subprocess.run(command, capture_output=True, check=True).stdout
     assert b"\x1b[" not in piped
     assert b"## What it does" in piped

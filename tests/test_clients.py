@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from documents import TEXT
 from environments import (
     ROOT,
     attempt,
@@ -23,7 +24,6 @@ from environments import (
 )
 from language_server import LanguageServer
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 NOTEBOOKS = ROOT / "tests" / "notebooks"
 READS_IN_A_LOOP = """\
 import torch
@@ -39,8 +39,8 @@ pytestmark = pytest.mark.slow
 
 
 def shown(language: str, holding: str) -> str:
-    """The one block of README.md in this language that holds these words."""
-    blocks = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
+    """The one block of README.md or docs/ in this language that holds these words."""
+    blocks = re.findall(rf"```{language}\n(.*?)```", TEXT, re.DOTALL)
     (block,) = [block for block in blocks if holding in block]
     return str(block)
 
@@ -118,7 +118,7 @@ def commit_all(folder: Path) -> str:
 
 
 class TestLanguageServer:
-    """python-lsp-server with README's settings."""
+    """python-lsp-server with the settings of docs/editors-and-notebooks.md."""
 
     def test_an_unsaved_buffer_gets_codes_and_ranges(self, clients: Path, tmp_path: Path) -> None:
         file = tmp_path / "model.py"
@@ -210,7 +210,7 @@ class TestNotebooks:
         assert done.returncode == 1
 
     def test_flake8_nb_reads_no_other_languages(self, flake8_nb: Path, tmp_path: Path) -> None:
-        """As README says. Once this fails, flake8-nb has learnt it, and README is to say so."""
+        """As docs/ says. Once this fails, flake8-nb has learnt it, and the page is to say so."""
         shutil.copy(NOTEBOOKS / "other_languages.ipynb", tmp_path)
         done = attempt(flake8_nb, "-m", "flake8_nb", "--select", "TPF,E9", ".", cwd=tmp_path)
         assert re.findall(r"ipynb#In\[\d+\]:\d+:\d+: (\w+) ", done.stdout) == ["E999"]
@@ -224,7 +224,7 @@ def test_flake8_pyproject(clients: Path, tmp_path: Path) -> None:
     assert re.fullmatch(
         r"engine\.py:7:12: TPF101 STATE\.item\(\) .*\(reason: .*\)\n", done.stdout
     ), done.stdout + done.stderr
-    check = ("-m", "flake8_torchperf.outputs.cli", "check", "--no-cache", "engine.py")
+    check = ("-m", "flake8_torchperf.cli.main", "check", "--no-cache", "engine.py")
     assert attempt(clients, *check, cwd=tmp_path).stdout == done.stdout
     (tmp_path / "pyproject.toml").unlink()
     assert attempt(clients, "-m", "flake8", "engine.py", cwd=tmp_path).stdout == ""

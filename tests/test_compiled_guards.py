@@ -135,7 +135,7 @@ def test_what_python_runs_under_a_guard_stays_what_it_is() -> None:
 
 def test_the_tracer_answers_as_the_linter_says() -> None:
     torch = pytest.importorskip("torch")
-    from flake8_torchperf.suspects.guards import COMPILING, OTHERWISE
+    from flake8_torchperf.syntax.compile_guards import COMPILING, OTHERWISE
 
     asked = {
         "is_compiling": torch.compiler.is_compiling,

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from flake8_torchperf.outputs.cli import main
+from flake8_torchperf.cli.main import main
 
 FIXTURES = Path(__file__).parents[1] / "fixtures"
 SCALER = FIXTURES / "issue82206_sharded_grad_scaler"
@@ -103,7 +103,7 @@ def many(tmp_path_factory):
 @pytest.fixture(scope="module")
 def verdicts(many, request):
     """The verdict on each flagged line of MANY, by the line's comment: one child judges all."""
-    from flake8_torchperf.outputs.confirm_command import DEFAULT_SIZES
+    from flake8_torchperf.cli.confirm_command import DEFAULT_SIZES
     from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
     from flake8_torchperf.runtime.confirm.sandbox import Sandbox
     from flake8_torchperf.runtime.confirm.verdict import judge

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from flake8_torchperf.outputs.cli import main
+from flake8_torchperf.cli.main import main
 
 COMPILED = """
 import torch

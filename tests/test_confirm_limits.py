@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from flake8_torchperf.outputs.confirm_command import DEFAULT_SIZES
+from flake8_torchperf.cli.confirm_command import DEFAULT_SIZES
 from flake8_torchperf.runtime.confirm import namespaces
 from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
@@ -342,7 +342,7 @@ def test_a_killed_command_takes_its_children_along(tmp_path, number):
         f"    open('{MARK}', 'w').close()\n    time.sleep(600)\n{READ}"
     )
     before = processes()
-    command = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "confirm", "slow.py"]
+    command = [sys.executable, "-m", "flake8_torchperf.cli.main", "confirm", "slow.py"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
         command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from flake8_torchperf.outputs.confirm_command import DEFAULT_SIZES
+from flake8_torchperf.cli.confirm_command import DEFAULT_SIZES
 from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
 from flake8_torchperf.runtime.confirm.verdict import judge
@@ -170,7 +170,7 @@ def test_a_malformed_report_is_no_verdict(tmp_path, result):
 
 
 def torchperf(folder, *arguments, **more):
-    command = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "confirm", *arguments]
+    command = [sys.executable, "-m", "flake8_torchperf.cli.main", "confirm", *arguments]
     root = str(Path(__file__).parents[1])
     environment = {**os.environ, "PYTHONPATH": root}
     return subprocess.run(
@@ -251,7 +251,7 @@ def test_a_parameter_that_cannot_be_made_is_named(tmp_path):
 def test_usage_errors_are_one_line(tmp_path, monkeypatch, capsys, arguments, problem):
     import torch
 
-    from flake8_torchperf.outputs.cli import main
+    from flake8_torchperf.cli.main import main
 
     if "cuda" in arguments and torch.cuda.is_available():
         pytest.skip("this machine has the device")
@@ -267,8 +267,8 @@ def test_usage_errors_are_one_line(tmp_path, monkeypatch, capsys, arguments, pro
 
 
 def test_inputs_nested_too_deeply_are_one_line():
+    from flake8_torchperf.cli.confirm_command import parse_inputs
     from flake8_torchperf.options import OptionError
-    from flake8_torchperf.outputs.confirm_command import parse_inputs
 
     for depth in range(500, 1200, 100):  # some of these can be parsed, but not written again
         with contextlib.suppress(OptionError):
@@ -278,7 +278,7 @@ def test_inputs_nested_too_deeply_are_one_line():
 
 
 def test_a_file_that_cannot_be_linted_costs_none_of_its_folder(tmp_path, monkeypatch, capsys):
-    from flake8_torchperf.outputs.cli import main
+    from flake8_torchperf.cli.main import main
 
     (tmp_path / "one.py").write_text(f"import torch\n\n\ndef f(x: torch.Tensor) -> float:\n{READ}")
     (tmp_path / "broken.py").write_text("def f(:\n")
@@ -293,8 +293,8 @@ def test_a_file_that_cannot_be_linted_costs_none_of_its_folder(tmp_path, monkeyp
 
 
 def test_missing_torch_is_one_line_with_the_command(monkeypatch, capsys):
-    from flake8_torchperf.outputs import confirm_command
-    from flake8_torchperf.outputs.cli import main
+    from flake8_torchperf.cli import confirm_command
+    from flake8_torchperf.cli.main import main
 
     monkeypatch.setattr(confirm_command, "find_spec", lambda name: None)
     assert main(["confirm", "x.py"]) == 2
@@ -302,7 +302,7 @@ def test_missing_torch_is_one_line_with_the_command(monkeypatch, capsys):
 
 
 def test_the_help_documents_the_exit_statuses(capsys):
-    from flake8_torchperf.outputs.cli import main
+    from flake8_torchperf.cli.main import main
 
     with pytest.raises(SystemExit) as stopped:
         main(["confirm", "--help"])

@@ -15,7 +15,8 @@ from flake8_run import flake8
 from linting import PRELUDE, in_package
 
 from flake8_torchperf.cache.key import conditions
-from flake8_torchperf.findings.words import hidden_by
+from flake8_torchperf.cli.main import main
+from flake8_torchperf.findings.heat_text import hidden_by
 from flake8_torchperf.hotness.conventions import (
     FIELDS,
     FILE,
@@ -29,9 +30,8 @@ from flake8_torchperf.hotness.conventions import (
 )
 from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.hotness.roots import CAUSES, PROTOCOLS
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import OptionError, Options, check_rules
-from flake8_torchperf.outputs.cli import main
-from flake8_torchperf.pipeline import lint
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -123,7 +123,7 @@ def test_linting_does_not_read_the_file(tmp_path: Path) -> None:
 
 
 def test_explain_shows_it(capsys: pytest.CaptureFixture[str]) -> None:
-    from flake8_torchperf.outputs.cli import main
+    from flake8_torchperf.cli.main import main
 
     costs = read_costs()
     assert main(["explain", "TPF203"]) == 0

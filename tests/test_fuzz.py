@@ -81,14 +81,14 @@ def test_broken_python_through_flake8(pieces: Pieces, tmp_path: Path) -> None:
 
 def test_a_crash_is_seen_and_made_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """What the fuzzer is for, tried on a linter that has a fault."""
-    from flake8_torchperf import pipeline
+    from flake8_torchperf import linter
 
     def faulty(tree: ast.Module, *_: object) -> list[object]:
         if any(isinstance(node, ast.Lambda) for node in ast.walk(tree)):
             raise ZeroDivisionError
         return []
 
-    monkeypatch.setattr(pipeline, "lint_tree", faulty)
+    monkeypatch.setattr(linter, "lint_tree", faulty)
     source = "import torch\n\n\ndef step(x):\n    key = lambda y: (y, x)\n    return key(x)\n"
     check(source.replace("lambda y: ", ""))
     with pytest.raises(BrokenError) as caught:

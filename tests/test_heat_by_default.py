@@ -10,7 +10,7 @@ from pathlib import Path
 
 from linting import ALL, HOT, check, findings, in_package, program, table
 
-from flake8_torchperf.pipeline import lint
+from flake8_torchperf.linter import lint
 
 SILENT = {
     "an array for somebody who computes with arrays": """

@@ -14,9 +14,9 @@ import pytest
 from linting import ALL, HOT, expected
 
 from flake8_torchperf.digest import MAX_TREE
-from flake8_torchperf.interpret import texts
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
+from flake8_torchperf.project import text_search
 
 TORCH = "import torch\nfrom torch import Tensor, nn\n"
 # What most of them lint.
@@ -588,7 +588,7 @@ def test_what_is_linted_need_not_be_on_disk(tmp_path: Path) -> None:
 
 
 def test_a_change_elsewhere_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "TRUSTED", 0.0)
+    monkeypatch.setattr(text_search, "TRUSTED", 0.0)
     packed(tmp_path, SILENT["called by set-up code of other modules"])
     ops, net = tmp_path / "pkg" / "ops.py", tmp_path / "pkg" / "net.py"
     assert rows(ops, HOT) == []
@@ -625,7 +625,7 @@ def test_of_a_large_package_what_is_around_is_searched(tmp_path: Path) -> None:
 
 def test_a_name_that_is_everywhere_is_anybodys(tmp_path: Path) -> None:
     modules = dict(SILENT["called by set-up code of other modules"])
-    for number in range(texts.MOST_MODULES):
+    for number in range(text_search.MOST_MODULES):
         modules[f"more{number}.py"] = modules["net.py"]
     ops = tmp_path / "pkg" / "ops.py"
     packed(tmp_path, modules)

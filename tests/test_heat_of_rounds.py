@@ -10,7 +10,7 @@ from pathlib import Path
 
 from linting import ALL, HOT, check, findings, in_package, program, table
 
-from flake8_torchperf.pipeline import lint
+from flake8_torchperf.linter import lint
 
 SILENT = {
     "once an epoch, beside the steps of it": """
@@ -48,6 +48,26 @@ SILENT = {
                 loss.backward()
                 optimizer.step()
                 total += loss.detach()
+        """,
+    "once an epoch, in a method beside the one that takes the steps": """
+        class Trainer:
+            def run_training(self):
+                for epoch in range(self.last):
+                    self.train_epoch()
+                    self.val_epoch()
+
+            def train_epoch(self):
+                for x in self.loader:
+                    self.model(x).sum().backward()
+                    self.optimizer.step()
+
+            def val_epoch(self):
+                accumulated: dict[str, Tensor] = {}
+                for batch in self.val_loader:
+                    for k, v in self.model(batch).items():
+                        acc = accumulated.get(k)
+                        accumulated[k] = v.float() if acc is None else acc + v.float()
+                return torch.stack(list(accumulated.values())).tolist()  # TPF102
         """,
     "one round for each layer": """
         class Model:

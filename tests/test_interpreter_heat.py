@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from linting import ALL, HOT, LOOP, check, program, table
 
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
 
 HOT_PLACES = {
     "forward": """

@@ -8,7 +8,7 @@ import pytest
 from flake8_run import flake8
 from linting import ALL, expected
 
-from flake8_torchperf.pipeline import lint
+from flake8_torchperf.linter import lint
 
 PACKAGE = {
     "__init__.py": """

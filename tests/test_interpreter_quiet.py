@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from linting import ALL, HOT, check, findings, program, table
 
-from flake8_torchperf.pipeline import lint
+from flake8_torchperf.linter import lint
 
 WANTED = {
     "objects are gathered as bytes": """

@@ -2,7 +2,7 @@
 
 from linting import ALL, HOT, check, table
 
-from flake8_torchperf.pipeline import lint
+from flake8_torchperf.linter import lint
 
 PLAIN = "import torch\nfrom torch import Tensor, nn\n"
 

@@ -77,35 +77,65 @@ def test_a_file_is_without_torch_where_the_plugin_passes_it_over(tmp_path: Path)
         f"import jax\n{READ.replace('torch.', '')}".replace("torch", "j")
     )
     (tmp_path / "b.py").write_text(READ)
-    assert "2 files, 11 lines, 1 findings" in run("stages.py", tmp_path)
+    assert "2 files, 11 lines, 1 findings" in run("perf", "stages", tmp_path)
 
 
-@pytest.mark.parametrize("shape", ["file", "terms", "loops", "classes"])
-def test_growth_is_measured(shape: str) -> None:
-    (head, row) = run("growth.py", "--lines", "2000", "--only", shape, "--no-memory").splitlines()
+def test_growth_is_measured() -> None:
+    told = run("perf", "growth", "--lines", "2000", "--only", "file,terms,loops")
+    (head, *rows, memory) = told.splitlines()
     assert head.split()[:4] == ["shape", "size", "lines", "seconds"]
-    assert row.startswith(shape)
+    assert [row.split()[:2] for row in rows] == [
+        ["file", "2000"],
+        ["terms", "3000"],
+        ["loops", "200"],
+    ]
+    assert memory.startswith("memory at 2000 lines: ")
 
 
 def test_each_way_of_running_flake8_is_timed(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(READ)
     environment = Path(sys.executable).parent.parent
-    table = run("cold.py", tmp_path, "--rounds", "1", "--before", environment).splitlines()
+    table = run("perf", "cold", tmp_path, "--rounds", "1", "--before", environment).splitlines()
     results = {row[:24].strip(): row.split()[-1] for row in table[2:5]}
     assert results == {"flake8": "0", "flake8 + torchperf": "1", "flake8 + the one before": "1"}
 
 
+def test_check_is_timed_empty_and_remembering(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(READ)
+    table = run("perf", "check", tmp_path / "a.py", "--rounds", "1", "--jobs", "1").splitlines()
+    assert [(row[:24].strip(), row.split()[-1]) for row in table[2:6]] == [
+        ("flake8 --select TPF", "1"),
+        ("check --no-cache", "1"),
+        ("check, first run", "1"),
+        ("check, second run", "1"),
+    ]
+
+
+def test_what_counting_costs_is_measured() -> None:
+    pytest.importorskip("torch")
+    told = run("perf", "counter", "--seconds", "0", "--only", "64-128-128-10")
+    (_, head, row) = told.splitlines()
+    assert head.split()[:3] == ["us/dispatch", "full", "reads"]
+    assert row.split()[0] == "64-128-128-10"
+    assert all(float(cell) > 0 for cell in row.split()[1:])
+
+
+def test_what_cannot_be_measured_is_one_line(tmp_path: Path) -> None:
+    told = run("perf", "cold", tmp_path / "nowhere", status=2)
+    assert told.splitlines()[-1] == f"perf: error: there is no {tmp_path / 'nowhere'}"
+
+
 @pytest.mark.parametrize(
-    ("script", "arguments"),
-    [("cold.py", ["--rounds", "1"]), ("check.py", ["--rounds", "1", "--jobs", "1"])],
+    ("command", "arguments"),
+    [("cold", ["--rounds", "1"]), ("check", ["--rounds", "1", "--jobs", "1"])],
 )
-def test_what_gives_up_is_not_timed(script: str, arguments: list[str], tmp_path: Path) -> None:
+def test_what_gives_up_is_not_timed(command: str, arguments: list[str], tmp_path: Path) -> None:
     """A plugin that fails on each file is the fastest of all."""
     broken = tmp_path / "broken"
     broken.mkdir()
-    spoilt = "import sys\nsys.modules['flake8_torchperf.pipeline'] = None\n"
+    spoilt = "import sys\nsys.modules['flake8_torchperf.linter'] = None\n"
     (broken / "sitecustomize.py").write_text(spoilt)
     (tmp_path / "a.py").write_text(READ)
-    told = run(script, tmp_path / "a.py", *arguments, status=1, before=broken)
+    told = run("perf", command, tmp_path / "a.py", *arguments, status=1, before=broken)
     assert "did not analyse every file" in told
     assert "TPF900" in told

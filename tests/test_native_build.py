@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 import sysconfig
@@ -22,10 +23,13 @@ VARIABLE = "FLAKE8_TORCHPERF_COMPILE"
 SNIPPETS = ("test_interpreter_*.py", "test_heat*.py", "test_moves.py", "test_bounds.py")
 
 
-def build(folder: Path, wish: str | None = None, **variables: str) -> tuple[Path | None, str]:
+def build(
+    folder: Path, wish: str | None = None, *, only: str = "", **variables: str
+) -> tuple[Path | None, str]:
     """Build a wheel of the checkout as a user does who wishes nothing, or sets the variable.
 
-    Returns the wheel, None where there is none, and what was said.
+    Returns the wheel, None where there is none, and what was said. ``only`` compiles one of the
+    packages, for what is the same with all.
     """
     settings = {**clean_environment(), f"{VARIABLE}_LEVEL": "0", **variables}
     del settings[VARIABLE]
@@ -33,7 +37,15 @@ def build(folder: Path, wish: str | None = None, **variables: str) -> tuple[Path
         settings[VARIABLE] = wish
     wheels = folder / "wheels"
     command = (sys.executable, "-m", "pip", "wheel", "-v", "--no-deps", "--wheel-dir", wheels)
-    done = attempt(*command, copy_checkout(folder / "source"), env=settings)
+    source = copy_checkout(folder / "source")
+    if only:
+        script = source / "setup.py"
+        text, changed = re.subn(
+            r"^COMPILED = .*$", f'COMPILED = ("{only}",)', script.read_text(), flags=re.MULTILINE
+        )
+        assert changed == 1
+        script.write_text(text)
+    done = attempt(*command, source, env=settings)
     made = list(wheels.glob("*.whl"))
     assert (done.returncode == 0) == (len(made) == 1), done.stdout + done.stderr
     return made[0] if made else None, done.stdout + done.stderr
@@ -62,7 +74,9 @@ def compiled(compiler: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def is_compiled(python: Path, folder: Path) -> bool:
     """Does this Python, started in a folder, import the compiled modules of its environment?"""
     said = (
-        "from flake8_torchperf.interpret import unit, values; print(unit.__file__, values.__file__)"
+        "from flake8_torchperf.absint.domain import values\n"
+        "from flake8_torchperf.absint.driver import function_analysis\n"
+        "print(function_analysis.__file__, values.__file__)"
     )
     return all(
         place.endswith(sysconfig.get_config_var("EXT_SUFFIX"))
@@ -123,12 +137,19 @@ def test_without_a_compiler_it_stays_python(tmp_path: Path) -> None:
 
 
 def test_where_the_compiler_fails_it_stays_python(compiler: str, tmp_path: Path) -> None:
-    script = tmp_path / "cc"
+    """It compiles the headers, one source, and no other: what is made by then is of no use."""
+    script, compiled = tmp_path / "cc", tmp_path / "compiled"
     script.write_text(
-        f'#!/bin/sh\ncase "$*" in *interpret___values.c*) exit 1;; esac\nexec {compiler} "$@"\n'
+        f"""#!/bin/sh
+case "$*" in *___*.c*)
+    mkdir {compiled} 2>/dev/null || exit 1
+esac
+exec {compiler} "$@"
+"""
     )
     script.chmod(0o755)
-    wheel, said = build(tmp_path, CC=str(script))
+    wheel, said = build(tmp_path, only="knowledge", CC=str(script))
+    assert compiled.is_dir()
     assert "flake8-torchperf stays plain Python: the C compiler failed: " in said
     lints(tmp_path, wheel)
 

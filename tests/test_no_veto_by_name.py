@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from linting import HOT, expected, in_package
 
-from flake8_torchperf.pipeline import lint
+from flake8_torchperf.linter import lint
 
 LISTS = Path(__file__).with_name("must_report")
 IMPORTS = """\

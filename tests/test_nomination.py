@@ -14,8 +14,8 @@ import test_interpreter_narrowing
 import test_interpreter_records
 from linting import ALL, check, findings, program, table
 
-from flake8_torchperf import pipeline
-from flake8_torchperf.suspects.nominate import Suspects
+from flake8_torchperf import linter
+from flake8_torchperf.candidates.nominate import Suspects
 
 ALONE = {
     "a match": """
@@ -209,7 +209,7 @@ TABLES = [
 def test_no_function_with_a_finding_is_left_out(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     nominated = findings(program(code), ALL)
     monkeypatch.setattr(
-        pipeline,
+        linter,
         "nominate",
         lambda module, called: Suspects(tuple(module.defined), module_level=True),
     )

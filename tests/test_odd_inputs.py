@@ -12,8 +12,8 @@ from flake8_run import flake8
 from linting import ALL, HOT, LOOP, findings
 
 from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
 
 READ = "def step(x: torch.Tensor):\n    return x.item()\n"
 HEAD = "import torch\n"

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchperf.suspects.modulemap import ModuleMap, read_module
-from flake8_torchperf.suspects.outline import read_outline
+from flake8_torchperf.project.lazy_index import read_outline
+from flake8_torchperf.project.module_index import ModuleMap, read_module
 
 HERE = Path(__file__).resolve()
 LIBRARY = Path(sysconfig.get_paths()["stdlib"])

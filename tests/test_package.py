@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from check_run import torchperf
-from environments import ROOT, attempt, call, environment, pythons
+from environments import ROOT, attempt, call, environment, installed_in, pythons
 from flake8_run import flake8
 
 READS_IN_A_LOOP = """\
@@ -60,7 +60,7 @@ def test_it_lints_away_from_the_checkout(installed: Path, tmp_path: Path) -> Non
 
 
 def test_it_needs_neither_torch_nor_numpy(installed: Path) -> None:
-    names = call(installed, "-m", "pip", "list", "--format=freeze").lower()
+    names = installed_in(installed)
     assert "torch==" not in names
     assert "numpy==" not in names
 
@@ -81,14 +81,20 @@ def lowest_requirements(python: tuple[int, int]) -> list[str]:
     return sorted(lowest.values())
 
 
-def test_the_oldest_versions_claimed(wheel: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def oldest(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The interpreter of an environment with the oldest Python found and the lowest versions."""
     version, name = min(pythons().items())
-    python = environment(tmp_path / "env", name, wheel, *lowest_requirements(version))
+    folder = tmp_path_factory.mktemp("oldest") / "env"
+    return environment(folder, name, wheel, *lowest_requirements(version))
+
+
+def test_the_oldest_versions_claimed(oldest: Path, tmp_path: Path) -> None:
     file = tmp_path / "model.py"
     file.write_text(READS_IN_A_LOOP, encoding="utf-8")
-    run = flake8("--select=TPF", file, cwd=tmp_path, python=python)
+    run = flake8("--select=TPF", file, cwd=tmp_path, python=oldest)
     assert run.codes == ["TPF101"], run.errors
-    fixtures = flake8("--select=TPF", "-j1", ROOT / "fixtures", python=python)
+    fixtures = flake8("--select=TPF", "-j1", ROOT / "fixtures", python=oldest)
     newest = flake8("--select=TPF", "-j1", ROOT / "fixtures")
     # flake8 5 prints the files in another order.
     assert sorted(fixtures.results, key=repr) == sorted(newest.results, key=repr)
@@ -118,21 +124,22 @@ def test_the_index_would_take_both(
 
 
 def test_explain_needs_no_rich(installed: Path, tmp_path: Path) -> None:
-    names = call(installed, "-m", "pip", "list", "--format=freeze").lower()
+    names = installed_in(installed)
     assert "rich==" not in names
-    done = attempt(
-        installed, "-m", "flake8_torchperf.outputs.cli", "explain", "TPF203", cwd=tmp_path
-    )
+    done = attempt(installed, "-m", "flake8_torchperf.cli.main", "explain", "TPF203", cwd=tmp_path)
     assert done.stdout.startswith("# nonfinite-check-per-tensor (TPF203)\n")
     assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("release", ["5.0.4", "6.0.0", "7.0.0"])
 def test_check_prints_what_an_older_flake8_prints(
-    wheel: Path, tmp_path: Path, release: str
+    wheel: Path, oldest: Path, tmp_path: Path, release: str
 ) -> None:
-    _, name = min(pythons().items())
-    python = environment(tmp_path / "env", name, wheel, f"flake8=={release}")
+    if f"flake8=={release}" in installed_in(oldest):
+        python = oldest
+    else:
+        _, name = min(pythons().items())
+        python = environment(tmp_path / "env", name, wheel, f"flake8=={release}")
     options = ("--isolated", "-j2", "--torchperf-scope=all", "--statistics", ROOT / "fixtures")
     plain = flake8("--select=TPF", *options[1:], cwd=tmp_path, python=python)
     assert plain.output
@@ -141,7 +148,7 @@ def test_check_prints_what_an_older_flake8_prints(
             "check",
             *options,
             cache=tmp_path / "cache",
-            program=(str(python), "-m", "flake8_torchperf.outputs.cli"),
+            program=(str(python), "-m", "flake8_torchperf.cli.main"),
             cwd=tmp_path,
         )
         assert (found.output, found.errors) == (plain.output, ""), turn

@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from linting import ALL
 
+from flake8_torchperf.absint.driver.function_analysis import AnalysisResult
+from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.findings import catalogue as catalogue_module
 from flake8_torchperf.findings import vocabulary
 from flake8_torchperf.findings.catalogue import (
@@ -22,9 +24,7 @@ from flake8_torchperf.findings.catalogue import (
 from flake8_torchperf.findings.documentation import expected_findings
 from flake8_torchperf.findings.page import PageText, read_text
 from flake8_torchperf.findings.vocabulary import check_words
-from flake8_torchperf.interpret.unit import Unit
-from flake8_torchperf.pipeline import lint
-from flake8_torchperf.sites.model import SiteKind
+from flake8_torchperf.linter import lint
 
 PAGE = """\
 +++
@@ -262,9 +262,9 @@ def texts_of(value: ast.AST, named: dict[str, str]) -> Iterator[str]:
 
 def test_no_trait_that_the_interpreter_gives_is_missing() -> None:
     package = Path(vocabulary.__file__).parents[1]
-    folders = ("interpret", "sites", "suspects")
+    folders = ("absint", "candidates", "events", "hotness", "intent", "syntax", "torch_compile")
     sources = [
-        path.read_text("utf-8") for name in folders for path in (package / name).glob("*.py")
+        path.read_text("utf-8") for name in folders for path in (package / name).rglob("*.py")
     ]
     named = {
         target.id: node.value.value
@@ -289,8 +289,8 @@ def test_no_trait_that_a_site_has_is_missing(monkeypatch: pytest.MonkeyPatch) ->
     """Some traits come from functions, which the test above does not follow."""
     found: set[str] = set()
 
-    def report(unit: Unit, catalogue: object, options: object) -> list[object]:
-        found.update(trait for site in unit.sites for trait in site.traits)
+    def report(result: AnalysisResult, catalogue: object, options: object) -> list[object]:
+        found.update(trait for site in result.sites for trait in site.traits)
         return []
 
     monkeypatch.setattr("flake8_torchperf.findings.report.report", report)

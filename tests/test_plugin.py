@@ -330,7 +330,7 @@ def test_a_bug_of_ours_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> list[object]:
         raise KeyError("two\nlines")
 
-    monkeypatch.setattr("flake8_torchperf.pipeline.lint_tree", broken)
+    monkeypatch.setattr("flake8_torchperf.linter.lint_tree", broken)
     monkeypatch.delenv("TORCHPERF_DEBUG", raising=False)
     (message,) = run_plugin(READS_IN_A_LOOP)
     assert message.startswith("TPF900 ")
@@ -346,8 +346,8 @@ def test_a_bug_of_ours_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("source", "absent"),
     [
-        ("x = 1\n", ["flake8_torchperf.pipeline", "flake8_torchperf.findings", "torch"]),
-        ("import torch\n\n\ndef f(x):\n    return x\n", ["flake8_torchperf.interpret", "torch"]),
+        ("x = 1\n", ["flake8_torchperf.linter", "flake8_torchperf.findings", "torch"]),
+        ("import torch\n\n\ndef f(x):\n    return x\n", ["flake8_torchperf.absint", "torch"]),
         (READS_IN_A_LOOP, ["libcst", "torch"]),
     ],
     ids=["no-torch", "no-suspects", "suspects"],

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from linting import ALL, HOT, check, table
 
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
 
 SCALER = {
     "gradients in an untyped list": """

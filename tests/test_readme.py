@@ -1,4 +1,4 @@
-"""README.md says what is so: its generated parts are current and its configuration is accepted."""
+"""README.md and docs/: generated parts are current, options exist, examples and links work."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from documents import README, ROOT, TEXT, broken_links, with_links
 from flake8_run import flake8
 
-ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 RUNNABLE = re.findall(
     r"<!-- tests/test_readme\.py runs this -->\n```python\n(.*?)```", TEXT, re.DOTALL
 )
@@ -31,8 +30,15 @@ def test_generated_parts_are_current() -> None:
 
 
 def test_every_option_is_documented_and_every_documented_option_exists() -> None:
-    offered = set(re.findall(r"--torchperf-\w+", flake8("--help").output))
-    assert offered == set(re.findall(r"--torchperf-\w+", TEXT))
+    """In README.md, where one looks for it; the pages in docs/ name no other."""
+    option = re.compile(r"--(?:no-)?torchperf-[\w-]+")
+    offered = set(option.findall(flake8("--help").output))
+    assert offered == set(option.findall(README))
+    assert set(option.findall(TEXT)) == offered
+
+
+def test_the_readme_stays_short() -> None:
+    assert len(README.splitlines()) <= 250
 
 
 def test_the_configuration_example_is_accepted(tmp_path: Path) -> None:
@@ -54,6 +60,18 @@ def test_the_page_that_is_shown_is_the_page_that_is_kept() -> None:
     assert page.read_text(encoding="utf-8").split("+++\n")[1] == shown
 
 
+def test_the_conventions_that_are_shown_are_accepted(tmp_path: Path) -> None:
+    (block,) = re.findall(r"```toml\n(\[\[convention\]\].*?)```", TEXT, re.DOTALL)
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "conventions.toml").write_text(block, encoding="utf-8")
+    source = "import torch\n\n\ndef tabulate_losses(x: torch.Tensor) -> None:\n    print(x)\n"
+    (tmp_path / "tables.py").write_text(source, encoding="utf-8")
+    words = ("--select=TPF", "--torchperf-scope=all", "--torchperf-explain", "tables.py")
+    run = flake8("--torchperf-rules=rows/", *words, cwd=tmp_path)
+    assert run.errors == ""
+    assert "hidden by default: convention table-writers" in run.output
+
+
 def test_a_mistake_in_a_page_is_one_line_with_file_and_line(tmp_path: Path) -> None:
     """Of flake8, whichever way it is told of the page."""
     (page,) = (ROOT / "fixtures" / "team_rules" / "perf-rules").glob("*.md")
@@ -72,10 +90,20 @@ def test_a_mistake_in_a_page_is_one_line_with_file_and_line(tmp_path: Path) -> N
     assert flake8("--torchperf-rules=perf-rules/", "empty.py", cwd=tmp_path).errors == run.errors
 
 
-def test_links_to_files_lead_somewhere() -> None:
-    links = re.findall(r"\]\((?!http|#)([^)#]+)", TEXT)
-    assert links
-    assert [link for link in links if not (ROOT / link).exists()] == []
+@pytest.mark.parametrize(
+    "document", with_links(), ids=lambda path: path.relative_to(ROOT).as_posix()
+)
+def test_links_to_files_and_headings_lead_somewhere(document: Path) -> None:
+    assert list(broken_links(document)) == []
+
+
+def test_a_link_to_a_file_or_heading_that_is_not_there_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# `a`: The page, at once\n[1](#a-the-page-at-once) [2](#elsewhere) [3](none.md)\n"
+        "[4](page.md#a-the-page-at-once) [5](https://example.org/#x)\n```\n[6](none.md)\n```\n"
+    )
+    assert list(broken_links(page)) == ["#elsewhere", "none.md"]
 
 
 def test_times_and_versions_may_differ_and_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,7 +120,7 @@ def test_times_and_versions_may_differ_and_nothing_else(monkeypatch: pytest.Monk
 @NEEDS_TORCH
 @pytest.mark.parametrize("example", RUNNABLE)
 def test_runtime_examples_run(example: str, tmp_path: Path) -> None:
-    """As tests, where they are tests; a script whose output README shows prints what it shows."""
+    """As tests, where they are tests; a script whose output is shown prints what is shown."""
     (tmp_path / "test_example.py").write_text(example, encoding="utf-8")
     pytest_options = ["-m", "pytest", "-q", "--strict-markers", "-p", "no:cacheprovider"]
     # Where the package is installed, pytest loads the plugin by itself and refuses it twice.
@@ -121,18 +149,19 @@ def test_the_runtime_examples_are_found() -> None:
 @pytest.mark.parametrize("command", ["confirm", "run"])
 def test_every_option_that_is_documented_for_a_command_exists(command: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "flake8_torchperf.outputs.cli", command, "--help"],
+        [sys.executable, "-m", "flake8_torchperf.cli.main", command, "--help"],
         cwd=ROOT,
         capture_output=True,
         text=True,
     )
-    offered = set(re.findall(r"--[a-z][a-z-]+", done.stdout)) - {"--torchperf-scope"}
-    (section,) = re.findall(rf"### `torchperf {command}`(.*?)\n##", TEXT, re.DOTALL)
+    options = done.stdout.partition("\nexample:")[0]  # an example may give the script options
+    offered = set(re.findall(r"--[a-z][a-z-]+", options)) - {"--torchperf-scope"}
+    page = (ROOT / "docs" / "confirm-and-run.md").read_text(encoding="utf-8")
+    (section,) = re.findall(rf"^## `torchperf {command}`\n(.*?)(?=^## |\Z)", page, re.DOTALL | re.M)
     named = {word for word in re.findall(r"--[a-z][a-z-]+", section) if "torchperf" not in word}
     assert named
     assert named <= offered
-    if command == "confirm":
-        assert offered - {"--help"} == named
+    assert offered - {"--help"} == named
 
 
 def test_the_command_that_lints_the_fixtures_finds_something() -> None:

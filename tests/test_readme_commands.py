@@ -1,6 +1,6 @@
-"""Every command in README.md is executed, in the place that it speaks of.
+"""Every command in README.md and docs/ is executed, in the place that it speaks of.
 
-Most run in a project with files of the names README uses, under an environment that holds the
+Most run in a project with files of the names used there, under an environment that holds the
 wheel. What is installed "on a machine with nothing but Python" runs in a new environment, what
 speaks of a checkout in a copy of this one. Where a command is shown with its output (after "$"),
 the output is compared. Blocks in other languages are configuration, and each kind says who reads
@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from documents import TEXT
 from environments import ROOT, call, clean_environment, copy_checkout, environment, share_packages
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
 READS_IN_A_LOOP = """\
 import torch
 
@@ -29,7 +29,7 @@ import torch
 def report(values: list[torch.Tensor]) -> list[float]:
     return [value.item() for value in values]
 """
-# README's example for `confirm` with inputs by hand asks about line 41 of src/scaler.py.
+# The example for `confirm` with inputs by hand asks about line 41 of src/scaler.py.
 SCALER = (
     "import torch\n{padding}\ndef unscale(grads: list[torch.Tensor], inv_scale: torch.Tensor):\n"
     "    for grad in grads:\n        grad.mul_(inv_scale.item())\n"
@@ -39,7 +39,7 @@ SCALER = (
 OTHER_LANGUAGES = {
     "python": "tests/test_readme.py runs those with a marker; the rest are lines to read",
     "ini": "tests/test_readme.py gives it to flake8",
-    "toml": "tests/test_clients.py gives it to flake8 with Flake8-pyproject; the other is a page",
+    "toml": "tests/test_clients.py and tests/test_readme.py give them to flake8",
     "yaml": "tests/test_clients.py gives ours to pre-commit; the other needs the published package",
     "json": "tests/test_clients.py sends pylsp's to it; VS Code's is read by VS Code alone",
     "lua": "read by Neovim; tests/test_clients.py runs the command it leads to",
@@ -53,7 +53,7 @@ pytestmark = pytest.mark.slow
 
 @dataclass(frozen=True)
 class Command:
-    """A command line, and what README shows of its output ("" where it shows none)."""
+    """A command line, and the output that is shown for it ("" where none is)."""
 
     line: str
     output: str = ""
@@ -61,12 +61,12 @@ class Command:
 
 def commands() -> list[Command]:
     found = []
-    for block in re.findall(r"^```console\n(.*?)^```", README, re.DOTALL | re.MULTILINE):
+    for block in re.findall(r"^```console\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE):
         if block.startswith("$ "):
             found += [Command(*part.split("\n", 1)) for part in block[2:].split("\n$ ")]
         else:
             found += [Command(line) for line in block.splitlines()]
-    return found
+    return list(dict.fromkeys(found))  # several documents may show the same one
 
 
 COMMANDS = commands()
@@ -89,9 +89,9 @@ class Place:
 
 @pytest.fixture(scope="module")
 def project(wheel: Path, clients: Path, tmp_path_factory: pytest.TempPathFactory) -> Place:
-    """A project with what README's commands name; torch and the clients are at hand."""
+    """A project with what the commands name; torch and the clients are at hand."""
     folder = tmp_path_factory.mktemp("project")
-    python = environment(folder / ".venv", sys.executable)
+    python = environment(folder / ".venv", sys.executable, pip=True)
     call(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
     share_packages(python, folder / "installed")
     files = {
@@ -118,7 +118,7 @@ def project(wheel: Path, clients: Path, tmp_path_factory: pytest.TempPathFactory
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Place:
     folder = copy_checkout(tmp_path_factory.mktemp("checkout"))
-    python = environment(folder / ".venv", sys.executable)
+    python = environment(folder / ".venv", sys.executable, pip=True)
     share_packages(python)
     return Place(folder, python)
 
@@ -129,7 +129,7 @@ def fresh(tmp_path_factory: pytest.TempPathFactory) -> Place:
     code = folder / "path" / "to" / "your" / "code"
     code.mkdir(parents=True)
     (code / "model.py").write_text(READS_IN_A_LOOP, encoding="utf-8")
-    return Place(folder, environment(folder / ".venv", sys.executable))
+    return Place(folder, environment(folder / ".venv", sys.executable, pip=True))
 
 
 def update_readme() -> object:
@@ -194,6 +194,6 @@ def test_commands_are_found() -> None:
 
 
 def test_every_other_block_is_accounted_for() -> None:
-    opened = re.findall(r"^```(\w*)$", README, re.MULTILINE)[::2]
-    assert opened.count("console") == README.count("```console\n")
+    opened = re.findall(r"^```(\w*)$", TEXT, re.MULTILINE)[::2]
+    assert opened.count("console") == TEXT.count("```console\n")
     assert set(opened) - {"console"} == set(OTHER_LANGUAGES)

@@ -13,8 +13,8 @@ import pytest
 from linting import ALL, HOT, LOOP, check, expected, findings, program, table
 
 from flake8_torchperf.cache.findings import memory_of, remembered
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
 
 PRELUDE = """\
 import logging

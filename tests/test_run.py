@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
 from flake8_torchperf.runtime.workload import launch
 from flake8_torchperf.runtime.workload.judge import judge
 from flake8_torchperf.runtime.workload.lines import ExecutedLines
@@ -79,7 +79,7 @@ print("to stderr", file=sys.stderr)
 
 
 def torchperf(folder: Path, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "run", *arguments]
+    command = [sys.executable, "-m", "flake8_torchperf.cli.main", "run", *arguments]
     return subprocess.run(
         command,
         cwd=folder,
@@ -211,7 +211,7 @@ class TestPassingThrough:
             time.sleep(60)
         """
         (tmp_path / "wait.py").write_text(dedent(script))
-        command = [sys.executable, "-m", "flake8_torchperf.outputs.cli", "run"]
+        command = [sys.executable, "-m", "flake8_torchperf.cli.main", "run"]
         command += ["--json", "run.json", "wait.py"]
         began = time.monotonic()
         with subprocess.Popen(
@@ -351,7 +351,7 @@ class TestMistakes:
         code = (
             "import importlib.util as u; real = u.find_spec\n"
             "u.find_spec = lambda name, *a: None if name == 'torch' else real(name, *a)\n"
-            "from flake8_torchperf.outputs.cli import main\n"
+            "from flake8_torchperf.cli.main import main\n"
             "raise SystemExit(main(['run', 's.py']))\n"
         )
         done = subprocess.run(

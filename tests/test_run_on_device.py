@@ -20,7 +20,7 @@ sys.path[:0] = [str(ROOT / "tools")]
 
 from torch_table.forms import holders  # noqa: E402
 
-from flake8_torchperf.outputs.run_report import as_text  # noqa: E402
+from flake8_torchperf.cli.run_report import as_text  # noqa: E402
 from flake8_torchperf.runtime.workload.device_reports import NO_WAIT, UNHEARD  # noqa: E402
 from flake8_torchperf.runtime.workload.judge import FileReport, judge  # noqa: E402
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402

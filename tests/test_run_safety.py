@@ -14,6 +14,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+from flake8_torchperf.runtime.workload.plan import UnreadableResultsError, load_observed
+
 ROOT = Path(__file__).resolve().parent.parent
 READ = """
     import torch
@@ -40,7 +42,7 @@ def run(
     report = folder / "report.json"
     done = subprocess.run(
         [
-            sys.executable, "-m", "flake8_torchperf.outputs.cli", "run", "--no-metrics",
+            sys.executable, "-m", "flake8_torchperf.cli.main", "run", "--no-metrics",
             "--json", str(report), *options, "work.py",
         ],
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True, timeout=120,
@@ -67,16 +69,23 @@ def test_what_the_workload_prints_changes_no_verdict(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="finds the file by /proc")
-@pytest.mark.parametrize(
-    "text", ["confirmed", "", "[]", "{}", FORGED, "[" * 100_000, '{"lines": 1}', "\\udcff"]
-)
-def test_a_spoilt_report_is_no_report(tmp_path: Path, text: str) -> None:
-    code = READ + FIND + f"    open(results, 'w').write({text!r})\n    os._exit(3)\n"
+def test_a_spoilt_report_is_no_report(tmp_path: Path) -> None:
+    code = READ + FIND + f"    open(results, 'w').write({FORGED!r})\n    os._exit(3)\n"
     done, data = run(tmp_path, code)
     assert done.returncode == 3
     assert data is None
     assert done.stderr.startswith("torchperf: the workload spoilt its report")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "text", ["confirmed", "", "[]", "{}", FORGED, "[" * 100_000, '{"lines": 1}', "\\udcff"]
+)
+def test_what_is_no_report_is_not_read_as_one(tmp_path: Path, text: str) -> None:
+    (tmp_path / "results.json").write_text(text)
+    with pytest.raises(UnreadableResultsError) as raised:
+        load_observed(tmp_path / "results.json")
+    assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize("descriptor", [0, 1, 2])
@@ -97,7 +106,7 @@ def test_the_environment_starts_nothing(tmp_path: Path) -> None:
     names = ("RUN", "SCRIPT", "CONFIRM", "ARGS", "OPTIONS", "HARNESS", "INPUTS")
     for command in ("run", "confirm"):
         done = subprocess.run(
-            [sys.executable, "-m", "flake8_torchperf.outputs.cli", command],
+            [sys.executable, "-m", "flake8_torchperf.cli.main", command],
             cwd=tmp_path,
             env={**os.environ, "PYTHONPATH": str(ROOT)} | {f"TORCHPERF_{n}": "work.py" for n in names},
             capture_output=True, text=True, timeout=120, check=False,

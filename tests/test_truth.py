@@ -53,6 +53,39 @@ host()
 plain(torch.ones(2, 2))
 fills(torch.ones(2, 2), 0.5)
 """
+# Modules of another library, and what uses each: all are recorded in one run.
+CASES = {
+    "traced": (
+        "def f(x):\n    return x[x > 0]\n",
+        "from library.traced import f\ntorch.jit.trace(f, torch.arange(4.0))\n",
+    ),
+    "filled": (
+        "def f(x):\n    x[x > 0] = 1\n",
+        "from library.filled import f\nwith torch.inference_mode():\n    f(torch.ones(3))\n",
+    ),
+    "array": (
+        "import torch\n\ndef f(a):\n    return torch.from_numpy(a).sum().item()\n",
+        "import numpy\nfrom library.array import f\nassert f(numpy.ones(3)) == 3\n",
+    ),
+    "devices": (
+        """\
+import torch
+
+def to(x, device):
+    return x.to(device)
+
+def down(x):
+    return x.to("cpu")
+
+def classes(x):
+    return torch.nn.functional.one_hot(x, 5)
+""",
+        """\
+from library.devices import classes, down, to
+to(torch.ones(2), "cpu"), down(torch.ones(2)), classes(torch.tensor(3))
+""",
+    ),
+}
 
 
 def started(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -72,13 +105,21 @@ def truth(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
-    return record(tmp_path_factory.mktemp("truth"), PACKAGE, USE)
+    return record(tmp_path_factory.mktemp("truth"), {"core": PACKAGE}, USE)
 
 
-def record(folder: Path, package: str, use: str) -> tuple[Path, dict[str, Any]]:
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The labels of all CASES."""
+    files = {name: text for name, (text, _) in CASES.items()}
+    use = "import torch\n" + "".join(text for _, text in CASES.values())
+    return record(tmp_path_factory.mktemp("cases"), files, use)[1]
+
+
+def record(folder: Path, files: dict[str, str], use: str) -> tuple[Path, dict[str, Any]]:
     (folder / "library").mkdir()
-    (folder / "library" / "__init__.py").write_text("")
-    (folder / "library" / "core.py").write_text(package)
+    for name, text in {"__init__": "", **files}.items():
+        (folder / "library" / f"{name}.py").write_text(text)
     info = folder / "library-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: library\nVersion: 1.0\n")
@@ -100,10 +141,8 @@ def test_labels_hold_what_ran_and_how_it_waited(recorded):
     ]
 
 
-def test_sizes_that_jit_trace_makes_tensors_are_recorded(tmp_path):
-    use = "import torch\nfrom library.core import f\ntorch.jit.trace(f, torch.arange(4.0))\n"
-    labels = record(tmp_path, "def f(x):\n    return x[x > 0]\n", use)[1]
-    assert [row["span"] for row in labels["sync"]["core.py"]] == [[2, 2]]
+def test_sizes_that_jit_trace_makes_tensors_are_recorded(cases):
+    assert [row["span"] for row in cases["sync"]["traced.py"]] == [[2, 2]]
 
 
 def test_a_number_filled_in_through_one_mask_is_neutral(recorded):
@@ -115,12 +154,10 @@ def test_a_number_filled_in_through_one_mask_is_neutral(recorded):
     ]
 
 
-def test_reading_the_number_that_fills_is_no_read_of_the_tensor(tmp_path):
+def test_reading_the_number_that_fills_is_no_read_of_the_tensor(cases):
     """In inference mode the number, a tensor on the host by then, is read where it can be seen."""
-    use = "import torch\nfrom library.core import f\nwith torch.inference_mode():\n    f(torch.ones(3))\n"
-    labels = record(tmp_path, "def f(x):\n    x[x > 0] = 1\n", use)[1]
-    assert labels["sync"] == {}
-    assert [row["kinds"] for row in labels["fill"]["core.py"]] == [{"mask-fill": 1}]
+    assert "filled.py" not in cases["sync"]
+    assert [row["kinds"] for row in cases["fill"]["filled.py"]] == [{"mask-fill": 1}]
 
 
 def test_tensors_made_on_the_host_and_iteration_are_neutral(recorded):
@@ -129,12 +166,9 @@ def test_tensors_made_on_the_host_and_iteration_are_neutral(recorded):
     assert [row["span"] for row in labels["iter"]["core.py"]] == [[19, 19]]
 
 
-def test_an_array_as_a_tensor_lies_on_the_host(tmp_path):
-    package = "import torch\n\ndef f(a):\n    return torch.from_numpy(a).sum().item()\n"
-    use = "import numpy\nfrom library.core import f\nassert f(numpy.ones(3)) == 3\n"
-    labels = record(tmp_path, package, use)[1]
-    assert labels["sync"] == {}
-    assert [row["span"] for row in labels["host"]["core.py"]] == [[4, 4]]
+def test_an_array_as_a_tensor_lies_on_the_host(cases):
+    assert "array.py" not in cases["sync"]
+    assert [row["span"] for row in cases["host"]["array.py"]] == [[4, 4]]
 
 
 def test_a_report_is_scored_by_statement(recorded):
@@ -194,37 +228,21 @@ def test_a_mistake_is_one_line_before_anything_runs(tmp_path, arguments, message
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks" / "labels").glob("*.json")))
-def test_the_labels_that_are_kept_here_are_whole_and_small(path):
-    labels = json.loads(path.read_text())
-    assert path.name == f"{labels['package']}-{labels['version']}.json"
-    assert path.stat().st_size < 250_000
-    for category in ("sync", "host", "extra", "iter", "fill"):
-        for file, rows in labels[category].items():
-            executed = [
-                one if isinstance(one, list) else [one, one] for one in labels["executed"][file]
-            ]
-            assert all(row["span"] in executed for row in rows)
+def test_labels_of_a_library_read_and_write_as_they_are(tmp_path, monkeypatch):
+    """The form is that of all labels recorded so far: README's figures are measured with them."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    from truth_labels import CATEGORIES, load_labels
+
+    kept = ROOT / "benchmarks" / "labels" / "nflows-0.14.json"
+    labels = load_labels(kept)
+    assert kept.name == f"{labels.package}-{labels.version}.json"
+    assert (labels.count_executed(), len(labels.places("sync"))) == (1441, 51)
+    for category in CATEGORIES:
+        assert set(labels.places(category)) <= labels.executed_places()
+    labels.save(tmp_path / "again.json")
+    assert (tmp_path / "again.json").read_bytes() == kept.read_bytes()
 
 
-def test_a_device_from_elsewhere_is_not_taken_for_the_host(tmp_path):
-    package = """\
-import torch
-
-def to(x, device):
-    return x.to(device)
-
-def down(x):
-    return x.to("cpu")
-
-def classes(x):
-    return torch.nn.functional.one_hot(x, 5)
-"""
-    use = """\
-import torch
-from library.core import classes, down, to
-to(torch.ones(2), "cpu"), down(torch.ones(2)), classes(torch.tensor(3))
-"""
-    labels = record(tmp_path, package, use)[1]
-    assert [row["span"] for row in labels["sync"]["core.py"]] == [[7, 7]]
-    assert [row["span"] for row in labels["extra"]["core.py"]] == [[4, 4], [10, 10]]
+def test_a_device_from_elsewhere_is_not_taken_for_the_host(cases):
+    assert [row["span"] for row in cases["sync"]["devices.py"]] == [[7, 7]]
+    assert [row["span"] for row in cases["extra"]["devices.py"]] == [[4, 4], [10, 10]]

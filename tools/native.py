@@ -19,16 +19,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 # What takes the place of what a module imports from dataclasses.
-IMPORTS = "from flake8_torchperf.interpret.record import changed as replace"
+IMPORTS = "from flake8_torchperf.absint.domain.record import changed as replace"
 # Modules that stay Python: what the others are written out with; a kind of dict, of which compiled
 # code would ask what any dict answers; and the readers of rule pages, which run once.
 LEFT_OUT = (
-    "__init__.py",
-    "catalogue.py",
-    "documentation.py",
-    "outline.py",
-    "page.py",
-    "record.py",
+    "absint/domain/record.py",
+    "findings/catalogue.py",
+    "findings/documentation.py",
+    "findings/page.py",
+    "project/lazy_index.py",
 )
 # The method that copies a record with some fields changed. A class that has one of its own for
 # Python, where copying is done otherwise, gets this one all the same.
@@ -62,7 +61,7 @@ def native(text: str) -> str:
                 _write_kept(node, lines)
                 if decorators and _is_record(decorators[0]):
                     _write_record(node, decorators[0], lines)
-            case ast.ImportFrom(module="dataclasses" | "flake8_torchperf.interpret.record"):
+            case ast.ImportFrom(module="dataclasses" | "flake8_torchperf.absint.domain.record"):
                 _put([IMPORTS], node.lineno - 1, node.end_lineno or node.lineno, lines)
     return "\n".join(lines) + "\n"
 
@@ -203,17 +202,22 @@ def _given(field: Field) -> str:
     return f"{field.factory}() if {field.name} is None else {field.name}"
 
 
+def is_left_out(module: str) -> bool:
+    """Does a module, by its path in the package, stay Python?"""
+    return module in LEFT_OUT or module.endswith("/__init__.py")
+
+
 def write(root: Path, package: str, folders: Iterable[str], target: Path) -> list[str]:
     """Folders of a package written out below ``target``; the files there that can be compiled."""
     compiled: list[str] = []
     (target / package).mkdir(parents=True, exist_ok=True)
     (target / package / "__init__.py").write_bytes((root / package / "__init__.py").read_bytes())
     for folder in folders:
-        (target / package / folder).mkdir(exist_ok=True)
-        for source in sorted((root / package / folder).glob("*.py")):
+        for source in sorted((root / package / folder).rglob("*.py")):
             file = target / source.relative_to(root)
+            file.parent.mkdir(parents=True, exist_ok=True)
             text = source.read_text(encoding="utf-8")
-            left = source.name in LEFT_OUT
+            left = is_left_out(source.relative_to(root / package).as_posix())
             file.write_text(text if left else native(text), encoding="utf-8")
             if not left:
                 compiled.append(str(file))

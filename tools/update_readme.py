@@ -1,10 +1,10 @@
-"""Writes what is made from something else: README's rules table and examples, docs/conventions.md.
+"""Generates parts of README.md and of the pages in docs/: the rule table, examples, conventions.
 
     python tools/update_readme.py            rewrites them
-    python tools/update_readme.py --check    exits with 1 where one of them is out of date
+    python tools/update_readme.py --check    exits with 1 if one of them is out of date
 
-The table comes from the rule pages, the examples' output from flake8 and `torchperf` themselves
-(so torch must be installed). How long something took, and the versions, may differ.
+The table comes from the rule pages. The output shown in examples comes from running flake8 and
+`torchperf`, so torch must be installed. Only times and versions may differ from what is stored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from itertools import groupby
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,7 +26,6 @@ from flake8_torchperf.findings.documentation import read_documentation  # noqa: 
 from flake8_torchperf.findings.rule import Rule  # noqa: E402
 from flake8_torchperf.hotness.conventions import load_conventions  # noqa: E402
 
-README = ROOT / "README.md"
 CONVENTIONS = ROOT / "docs" / "conventions.md"
 EXAMPLE = "fixtures/issue82206_sharded_grad_scaler/before.py"
 TEAM_RULES = "fixtures/team_rules/perf-rules"
@@ -57,14 +56,12 @@ CHANGING = re.compile(r"[\d.e+-]+(?= ms in operations\])|(?<= in )[\d.]+ s on .*
 
 
 def rules_table() -> str:
-    """Every rule of our own: its code, linked to its page, and the first thing the page says."""
-    rows = []
-    for family, rules in groupby(load_catalogue().rules, key=lambda rule: rule.family):
-        rows += ["", f"**{family[0].upper()}{family[1:]}**", "", "| code | reports |", "|---|---|"]
-        rows += [
-            f"| [{rule.code}](rules/{rule.path.name}) | {_first_sentence(rule)} |" for rule in rules
-        ]
-    return "\n".join(rows[1:])
+    """Every rule of our own: its code, linked to its page, its name, and what it reports."""
+    rows = [
+        f"| [{rule.code}](rules/{rule.path.name}) | {rule.name} | {_first_sentence(rule)} |"
+        for rule in load_catalogue().rules
+    ]
+    return "\n".join(["| code | name | reports |", "|---|---|---|", *rows])
 
 
 def conventions_page() -> str:
@@ -84,19 +81,27 @@ def _in_cell(text: str) -> str:
 ABOUT_CONVENTIONS = """\
 # The table of conventions
 
-What a name says about how often code runs, where nothing else does (see
-[How it decides](../README.md#how-it-decides)). No row hides a loop over a tensor's elements, a loop
-that takes steps or calls a module, or what is called from one.
+Each row says what a name tells about how often code runs. The linter consults the table only where
+stronger evidence is missing: [What counts as hot](hotness.md) gives the order. No row hides a loop
+over a tensor's elements, a loop that takes training steps or calls a module, or anything called
+from such a loop.
 
-The pattern is a regular expression, searched in the name without its leading underscores. `cold`
-leaves what it matches to `--torchperf-scope=all`; `cold-outside-loops` leaves its loops as they
-are; `hot` says that it runs in each step, and of a name in the head of a loop that the loop goes
-through the data. `branch-cold` is of the flag that a branch asks, `on-host` of a variable,
-`warning` of a call: a branch that begins with one runs seldom. A row stays only while what it hides
-is worth telling in fewer than one of four cases (`benchmarks/conventions.py`). Add rows of your own
-in a `conventions.toml` beside [your rule pages](../rules/README.md).
+The pattern is a regular expression. It is matched against the name without its leading underscores.
 
-The table is generated from `flake8_torchperf/hotness/conventions.toml`.
+| effect | what a match does |
+|---|---|
+| `cold` | the code is reported with `--torchperf-scope=all` only |
+| `cold-outside-loops` | the same, except inside loops |
+| `hot` | the function runs in every step; in a loop's head, the loop goes through the data |
+| `branch-cold` | a branch that tests this flag runs seldom |
+| `on-host` | the variable lies on the host |
+| `warning` | a branch that begins with this call runs seldom |
+
+A row is kept only if fewer than a quarter of the findings that it hides are worth reporting, as
+measured with `benchmarks/conventions.py`. To add rows of your own, put a `conventions.toml` next to
+[your rule pages](own-rules.md).
+
+This page is generated from `flake8_torchperf/hotness/conventions.toml`.
 
 | id | applies to | pattern | effect | reason | evidence |
 |---|---|---|---|---|---|"""
@@ -135,7 +140,7 @@ def run_output() -> str:
 
 def _torchperf(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
-        [sys.executable, "-m", "flake8_torchperf.outputs.cli", *words],
+        [sys.executable, "-m", "flake8_torchperf.cli.main", *words],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdin=subprocess.DEVNULL,
@@ -148,23 +153,28 @@ def _torchperf(words: list[str], folder: Path) -> subprocess.CompletedProcess[st
     return done
 
 
-def updated(text: str) -> str:
-    """README's text with the generated parts made anew that differ in more than times and versions.
+# The generated parts, by the document that holds them.
+PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
+    "README.md": {"example": lambda: flake8_output(EXAMPLE), "rules": rules_table},
+    "docs/own-rules.md": {
+        "team": lambda: flake8_output("--torchperf-rules", TEAM_RULES, TEAM_FILE)
+    },
+    "docs/confirm-and-run.md": {"confirm": confirm_output, "run": run_output},
+}
 
-    Raises ValueError where one is missing.
+
+def updated(text: str, document: str) -> str:
+    """A document's text with its generated parts replaced where more than times differs.
+
+    Raises ValueError if the document lacks the marker of a part.
     """
-    for name, content in (
-        ("rules", rules_table()),
-        ("example", flake8_output(EXAMPLE)),
-        ("team", flake8_output("--torchperf-rules", TEAM_RULES, TEAM_FILE)),
-        ("confirm", confirm_output()),
-        ("run", run_output()),
-    ):
+    for name, make in PARTS[document].items():
         begin, end = f"<!-- {name}: tools/update_readme.py -->", f"<!-- end of {name} -->"
         if text.count(begin) != 1 or text.count(end) != 1:
-            raise ValueError(f"README.md must hold {begin!r} and {end!r} once")
+            raise ValueError(f"{document} must hold {begin!r} and {end!r} once")
         head, rest = text.split(begin)
         old, tail = rest.split(end)
+        content = make()
         if not same(old, f"\n{content}\n"):
             text = f"{head}{begin}\n{content}\n{end}{tail}"
     return text
@@ -176,25 +186,25 @@ def same(old: str, new: str) -> bool:
 
 
 def main() -> int:
-    """Rewrite README.md, or say whether it is up to date."""
+    """Rewrite the generated parts, or say which of them are out of date."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--check", action="store_true", help="change nothing; exit 1 if outdated")
     arguments = parser.parse_args()
-    old = README.read_text(encoding="utf-8")
-    new = updated(old)
-    stale = [README] if not same(old, new) else []
-    page = conventions_page()
-    if not CONVENTIONS.is_file() or CONVENTIONS.read_text(encoding="utf-8") != page:
-        stale.append(CONVENTIONS)
-    if arguments.check:
-        for path in stale:
-            name = path.relative_to(ROOT)
+    made = {CONVENTIONS: conventions_page()}
+    for name in PARTS:
+        made[ROOT / name] = updated((ROOT / name).read_text(encoding="utf-8"), name)
+    stale = [
+        path
+        for path, text in made.items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    ]
+    for path in stale:
+        if arguments.check:
+            name = path.relative_to(ROOT).as_posix()
             print(f"{name} is out of date: run python tools/update_readme.py", file=sys.stderr)
-        return int(bool(stale))
-    README.write_text(new, encoding="utf-8")
-    CONVENTIONS.parent.mkdir(exist_ok=True)
-    CONVENTIONS.write_text(page, encoding="utf-8")
-    return 0
+        else:
+            path.write_text(made[path], encoding="utf-8")
+    return int(bool(stale)) if arguments.check else 0
 
 
 if __name__ == "__main__":

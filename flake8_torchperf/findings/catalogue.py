@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.findings.page import (
     CatalogueError,
     PageError,
@@ -21,7 +22,6 @@ from flake8_torchperf.findings.page import (
 )
 from flake8_torchperf.findings.rule import Match, Rule
 from flake8_torchperf.hotness.conventions import FILE as CONVENTIONS
-from flake8_torchperf.sites.model import SiteKind
 
 __all__ = [
     "Catalogue",

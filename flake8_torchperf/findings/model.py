@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from flake8_torchperf.events.site import Site
     from flake8_torchperf.findings.catalogue import Rule
-    from flake8_torchperf.sites.model import Site
 
 
 @dataclass(frozen=True, slots=True)

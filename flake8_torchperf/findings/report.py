@@ -1,40 +1,40 @@
-"""Sites of one unit to findings: matched, located, worded.
+"""Sites of one analysis result to findings: matched, located, worded.
 
-Enters a unit, the catalogue and options; leaves findings. Must not know flake8.
+Enters the result of an analysis, the catalogue and options; leaves findings. Must not know flake8.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.values import Strength, Tensor, tensor_of
+from flake8_torchperf.events.locate import locate
+from flake8_torchperf.findings.consecutive_reads import Row, in_rows
+from flake8_torchperf.findings.heat_text import hidden_by
 from flake8_torchperf.findings.match import find, rule_for
 from flake8_torchperf.findings.message import format_message, with_reason
 from flake8_torchperf.findings.model import Finding
-from flake8_torchperf.findings.rows import Row, in_rows
-from flake8_torchperf.findings.words import hidden_by
 from flake8_torchperf.hotness.model import Level
-from flake8_torchperf.interpret.values import Strength, Tensor, tensor_of
-from flake8_torchperf.sites.locate import locate
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable
 
+    from flake8_torchperf.absint.driver.function_analysis import AnalysisResult
+    from flake8_torchperf.events.site import Site
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.match import Raw
-    from flake8_torchperf.interpret.unit import Unit
     from flake8_torchperf.options import Options
-    from flake8_torchperf.parse.snippet import Place, Snippet
-    from flake8_torchperf.sites.model import Site
+    from flake8_torchperf.syntax.positions import Place, Snippet
 
 
-def report(unit: Unit, catalogue: Catalogue, options: Options) -> list[Finding]:
-    """The findings among the sites of a unit; positions are computed only if there are any."""
+def report(result: AnalysisResult, catalogue: Catalogue, options: Options) -> list[Finding]:
+    """The findings among the sites of a result; positions are computed only if there are any."""
     needed = Strength[options.confidence.upper()]
-    believed = [site for site in unit.sites if _believed(site, needed)]
+    believed = [site for site in result.sites if _believed(site, needed)]
     raws = _one_loop_one_finding(find(believed, catalogue, options.scope))
-    rows = _rows(raws, unit.snippet, options)
-    return [_finding(row, unit.snippet, catalogue, options) for row in rows]
+    rows = _rows(raws, result.snippet, options)
+    return [_finding(row, result.snippet, catalogue, options) for row in rows]
 
 
 def _rows(raws: list[Raw], snippet: Snippet, options: Options) -> list[Row]:

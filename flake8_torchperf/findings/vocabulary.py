@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.globs import problem_with
 from flake8_torchperf.findings.page import PageText, nearest
-from flake8_torchperf.suspects.compiled import SWITCHES
+from flake8_torchperf.torch_compile.regions import SWITCHES
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.rule import Rule

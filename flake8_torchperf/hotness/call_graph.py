@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.hotness.first_call import made_by_call, made_once, turned_on
 from flake8_torchperf.hotness.loop_kinds import is_written_out, takes_step
-from flake8_torchperf.suspects.walk import FUNCTIONS, children, walk
+from flake8_torchperf.syntax.traversal import FUNCTIONS, children, walk
 
 if TYPE_CHECKING:
-    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
 # Nodes of which a part runs more or less often than the whole.
 TELLING = (

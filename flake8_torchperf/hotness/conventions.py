@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 FILE = "conventions.toml"
 TABLE = Path(__file__).with_name(FILE)
@@ -63,6 +63,7 @@ class Conventions:
 
     rows: tuple[Convention, ...]
     _known: dict[tuple[str, str], Convention | None] = field(default_factory=dict)
+    _first: dict[tuple[str, ...], Convention | None] = field(default_factory=dict)
     _patterns: dict[str, list[tuple[re.Pattern[str], Convention]]] = field(default_factory=dict)
 
     def row(self, subject: str, name: str) -> Convention | None:
@@ -83,13 +84,13 @@ class Conventions:
                 return row
         return None
 
-    def first(self, subject: str, names: Iterable[str]) -> Convention | None:
+    def first(self, subject: str, names: tuple[str, ...]) -> Convention | None:
         """The row that speaks of the first of these names of which one does."""
-        for name in names:
-            found = self.row(subject, name)
-            if found is not None:
-                return found
-        return None
+        key = (subject, *names)
+        if key not in self._first:
+            rows = (self.row(subject, name) for name in names)
+            self._first[key] = next((row for row in rows if row is not None), None)
+        return self._first[key]
 
     def says(self, subject: str, name: str, effect: str) -> bool:
         """Does a row give a name this effect?"""

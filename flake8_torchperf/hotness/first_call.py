@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.spelling import spelled
-from flake8_torchperf.suspects.walk import once, walk
+from flake8_torchperf.syntax.names import spelled
+from flake8_torchperf.syntax.traversal import once, walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.spelling import dotted_name, is_name, named_parameters
-from flake8_torchperf.suspects.walk import SCOPES, bound_in, children, once, put_children, walk
+from flake8_torchperf.syntax.names import dotted_name, is_name, named_parameters
+from flake8_torchperf.syntax.traversal import SCOPES, bound_in, children, once, put_children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from flake8_torchperf.suspects.modulemap import FunctionInfo
+    from flake8_torchperf.project.module_index import FunctionInfo
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
@@ -49,7 +49,7 @@ def _direct(loop: ast.AST) -> Iterator[ast.AST]:
             put_children(node, waiting)
 
 
-def _methods_called(nodes: Iterator[ast.AST] | list[ast.AST]) -> frozenset[str]:
+def _methods_called(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """``backward`` of ``scaler.scale(loss).backward()``; nothing that ``super()`` is asked."""
     found: set[str] = set()
     for node in nodes:
@@ -186,11 +186,11 @@ def takes_training_step(info: FunctionInfo) -> bool:
     Or step outside any loop after going backward in one. Gradients of an input are asked for under
     ``model.eval()`` without a step of an optimizer.
     """
+    calls = info.nodes.of(ast.Call)
+    if _methods_called(calls).isdisjoint((*BACKWARD, "step")):
+        return False
     inside = _in_loops(info.node)
-    outside: set[str] = set()
-    for call in info.nodes.of(ast.Call):
-        if id(call) not in inside:
-            outside |= _methods_called([call])
+    outside = _methods_called([call for call in calls if id(call) not in inside])
     if not outside.isdisjoint(BACKWARD):
         return not ("eval" in outside and outside.isdisjoint(("step", "zero_grad", "train")))
     return "step" in outside and any(map(goes_backward, info.nodes.of_any(*STATEMENTS)))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.hotness.functions import SET_UP
 from flake8_torchperf.hotness.loop_kinds import step_loops
 from flake8_torchperf.hotness.model import Cause, Heat, Level
+from flake8_torchperf.hotness.own_heat import SET_UP
 from flake8_torchperf.hotness.reachability import Every, Some
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.hotness.call_graph import Calls, CallSite
-    from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
 # Causes that no call changes: the user's word, a training step, a tracer's or a test's function.
 SETTLED = frozenset((

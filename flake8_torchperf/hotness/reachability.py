@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from flake8_torchperf.hotness.call_graph import Calls, CallSite
-    from flake8_torchperf.suspects.modulemap import FunctionInfo
+    from flake8_torchperf.project.module_index import FunctionInfo
 
 # True and False are a call's own answer; with None its caller's answer is taken.
 Judge: TypeAlias = "Callable[[FunctionInfo, CallSite], bool | None]"

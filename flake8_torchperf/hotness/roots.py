@@ -17,7 +17,7 @@ from flake8_torchperf.hotness.model import Cause
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.suspects.modulemap import ClassInfo, FunctionInfo, ModuleMap
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
 PROTOCOLS = Path(__file__).with_name("protocols.toml")
 # What a field of a protocol says of the methods that it names.

@@ -5,7 +5,8 @@ Where a line belongs:
 - Counting: `counter` opens and closes it all; `modes`, `patches` and `cuda_syncs` see events,
   `operations` knows what each is, `places` where it belongs, `recorder` keeps the tables.
 - What was counted: `evidence`, as a text `report`; `budget` sets limits to it, for pytest
-  `pytest_plugin`. `noqa` tells the lines that may spend, `claims` what a rule's page promises.
+  `pytest_plugin`. `noqa` tells the lines that may spend, `claims` what a rule's page promises,
+  and `uses` where, if not on the reported line.
 - Other ways to run code: `examples` of the rule pages, `graph_breaks` under torch.compile,
   `stand_in` where there is no accelerator.
 - Commands: `confirm` runs functions with made inputs in a sandbox, `workload` a person's own

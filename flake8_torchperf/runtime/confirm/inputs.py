@@ -9,16 +9,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.interpret import values as v
-from flake8_torchperf.interpret.parameters import declared_parameters
+from flake8_torchperf.absint.domain import values as v
+from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.runtime.confirm import recipes
 from flake8_torchperf.runtime.confirm.names import by_name, pool
 from flake8_torchperf.runtime.confirm.recipes import Recipe, listing, simple, tensor
 from flake8_torchperf.runtime.confirm.usage import Use, uses
 
 if TYPE_CHECKING:
-    from flake8_torchperf.interpret.machine import Machine
-    from flake8_torchperf.suspects.modulemap import FunctionInfo
+    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.project.module_index import FunctionInfo
 
 # How many candidates one parameter may have: the child tries them one at a time.
 MAX_CANDIDATES = 26
@@ -39,7 +39,7 @@ TORCH_KINDS = {
 
 
 def candidates(
-    info: FunctionInfo, machine: Machine
+    info: FunctionInfo, machine: Analysis
 ) -> tuple[dict[str, list[Recipe]], tuple[str, ...]]:
     """Per parameter of ``info`` (``self`` left out) the recipes to try; empty lists for unknowns.
 

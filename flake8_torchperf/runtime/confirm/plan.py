@@ -12,21 +12,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.model import Level
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
+from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap, read_module
 from flake8_torchperf.runtime.claims import evidence_of
 from flake8_torchperf.runtime.confirm.inputs import candidates
 from flake8_torchperf.runtime.confirm.recipes import Recipe
 from flake8_torchperf.runtime.noqa import allowed_lines
 from flake8_torchperf.runtime.uses import use_spans
-from flake8_torchperf.sites.model import SiteKind
-from flake8_torchperf.suspects.modulemap import FunctionInfo, ModuleMap, read_module
 
 if TYPE_CHECKING:
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.findings.documentation import EvidenceSpec
     from flake8_torchperf.findings.model import Finding
-    from flake8_torchperf.interpret.machine import Machine
 
 # What is flagged is a way of looping: the loop's body is what it costs.
 LOOP_KINDS = {SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS}
@@ -204,17 +204,17 @@ def unparsable(path: Path, error: Exception) -> str:
     return f"{path} cannot be parsed: {error}"
 
 
-def _machine(module: ModuleMap, settings: Settings) -> Machine:
+def _machine(module: ModuleMap, settings: Settings) -> Analysis:
     """The interpreter's shared state for one file, as the pipeline sets it up."""
+    from flake8_torchperf.absint.driver.function_analysis import module_constant
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.hotness.conventions import load_conventions
-    from flake8_torchperf.interpret.machine import Machine
-    from flake8_torchperf.interpret.project import Project
-    from flake8_torchperf.interpret.unit import module_constant
     from flake8_torchperf.knowledge.table import load
+    from flake8_torchperf.project.resolver import Project
 
     catalogue = load_catalogue(settings.options.rules)
-    machine = Machine(load(), Project(module), module_constant, catalogue.called_functions)
+    machine = Analysis(load(), Project(module), module_constant, catalogue.called_functions)
     machine.conventions = load_conventions(settings.options.rules)
     return machine
 
@@ -224,7 +224,7 @@ def _group(
     name: str,
     findings: list[Finding],
     module: ModuleMap,
-    machine: Machine,
+    machine: Analysis,
     settings: Settings,
 ) -> Group:
     info = _function(module, name.partition(".<locals>")[0])
@@ -299,7 +299,7 @@ def _span(info: FunctionInfo | None, module: ModuleMap) -> tuple[int, int]:
 
 
 def _candidates(
-    info: FunctionInfo | None, machine: Machine
+    info: FunctionInfo | None, machine: Analysis
 ) -> tuple[dict[str, list[Recipe]], tuple[str, ...]]:
     return ({}, ()) if info is None else candidates(info, machine)
 

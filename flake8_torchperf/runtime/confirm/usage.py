@@ -10,10 +10,10 @@ import ast
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.suspects.spelling import named_parameters
+from flake8_torchperf.syntax.names import named_parameters
 
 if TYPE_CHECKING:
-    from flake8_torchperf.suspects.modulemap import FunctionNode
+    from flake8_torchperf.project.module_index import FunctionNode
 
 
 @dataclass(slots=True)

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 from flake8_torchperf.findings.documentation import EvidenceSpec
 from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.hotness.model import Level
+from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.pipeline import lint
 from flake8_torchperf.plugin import internal_error
 from flake8_torchperf.runtime.claims import evidence_of
 from flake8_torchperf.runtime.evidence import Counts, total

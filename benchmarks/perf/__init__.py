@@ -1,0 +1,1 @@
+"""What the linter and the counter cost: `python benchmarks/perf COMMAND`."""

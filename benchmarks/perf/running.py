@@ -1,0 +1,158 @@
+"""Runs a command in a new process, measures what it used, and prints the figures of several.
+
+Processor time is the figure to compare: other work on the machine changes it little. Wall-clock
+time stands beside it. A run in which a file was not analysed (TPF900) is no measurement.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+OURS, THEIRS = "flake8-torchperf", "torchfix"
+# What stands in the output where a plugin gave up: it took next to no time, and found nothing.
+GAVE_UP = b" TPF900 "
+# flake8's own exit statuses for "nothing found" and "something found".
+_FINE = (0, 1)
+# Runs flake8 as if the named distributions were not installed: flake8 finds its plugins among
+# importlib.metadata's distributions, and a plugin that is only deselected would still run.
+_WITHOUT = """
+import importlib.metadata, sys
+hidden = set(sys.argv.pop(1).split(","))
+known = importlib.metadata.distributions
+def visible(**context):
+    return (d for d in known(**context) if d.metadata["Name"].lower() not in hidden)
+importlib.metadata.distributions = visible
+from flake8.main.cli import main
+sys.exit(main())
+"""
+
+
+class UsageError(ValueError):
+    """Options that cannot be measured; the text is one line for the person who gave them."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one process and those it started used, in seconds and megabytes, and its output."""
+
+    cpu: float
+    wall: float
+    peak: float
+    output: bytes
+
+
+def run(
+    command: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None
+) -> Run:
+    """Run a command once; RuntimeError where it fails or leaves a file out."""
+    with (
+        tempfile.TemporaryFile() as given,
+        tempfile.TemporaryFile() as output,
+        tempfile.TemporaryFile() as errors,
+    ):
+        given.write(stdin)
+        given.seek(0)
+        start = time.perf_counter()
+        process = subprocess.Popen(
+            command, stdin=given, stdout=output, stderr=errors, env=environment
+        )
+        # Of this one process and those it waited for, where RUSAGE_CHILDREN knows only the sum and
+        # the largest of all that were ever started here.
+        _, status, used = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        errors.seek(0)
+        said, complaint = output.read(), errors.read()
+    if process.returncode not in _FINE or b"Traceback" in complaint:
+        told = (said + complaint).decode(errors="replace")[-4000:]
+        raise RuntimeError(f"failed: {' '.join(command)}\n{told}")
+    all_analysed(said, " ".join(command))
+    # In kilobytes on Linux, in bytes on macOS.
+    peak = used.ru_maxrss / (1024 if sys.platform != "darwin" else 1024**2)
+    return Run(used.ru_utime + used.ru_stime, wall, peak, said)
+
+
+def all_analysed(output: bytes, name: str) -> None:
+    """Raise RuntimeError, with the first line that says so, where a file was not analysed."""
+    for line in output.splitlines():
+        if GAVE_UP in line:
+            raise RuntimeError(f"{name} did not analyse every file:\n{line.decode()}")
+
+
+def flake8(*arguments: str, hidden: Sequence[str] = (), python: str = sys.executable) -> list[str]:
+    """The command that runs flake8 on one core, with these plugins hidden from it."""
+    return [python, "-c", _WITHOUT, ",".join(hidden) or "-", "--isolated", "-j1", *arguments]
+
+
+def one_core() -> None:
+    """Keep this process and those it starts on a single core, where the system can."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+def in_turn(ways: Mapping[str, Callable[[], Run]], rounds: int) -> dict[str, list[Run]]:
+    """Run each way so many times, one after the other, so that drift hits all alike."""
+    taken: dict[str, list[Run]] = {name: [] for name in ways}
+    for _ in range(rounds):
+        for name, way in ways.items():
+            taken[name].append(way())
+    return taken
+
+
+def print_table(taken: Mapping[str, Sequence[Run]], *, added: bool = False) -> None:
+    """Print the median, the fastest and the slowest run of each, and how they compare to the first.
+
+    ``added`` compares by milliseconds more instead of by the ratio.
+    """
+    cpu = {name: statistics.median(run.cpu for run in runs) for name, runs in taken.items()}
+    wall = {name: statistics.median(run.wall for run in runs) for name, runs in taken.items()}
+    first = next(iter(taken))
+    print(
+        f"{'':24}{'CPU s':>8}{'min':>8}{'max':>8}{'+ ms CPU' if added else 'x CPU':>10}"
+        f"{'wall s':>9}{'+ ms' if added else 'x':>8}{'results':>9}"
+    )
+    for name, runs in taken.items():
+        seconds = [run.cpu for run in runs]
+        if added:
+            more, later = (1000 * (own[name] - own[first]) for own in (cpu, wall))
+            told = (f"{more:10.0f}", f"{later:8.0f}")
+        else:
+            told = (f"{cpu[name] / cpu[first]:10.2f}", f"{wall[name] / wall[first]:8.2f}")
+        print(
+            f"{name:24}{cpu[name]:8.2f}{min(seconds):8.2f}{max(seconds):8.2f}{told[0]}"
+            f"{wall[name]:9.2f}{told[1]}{runs[0].output.count(bytes([10])):9d}"
+        )
+
+
+def existing(paths: Sequence[Path]) -> None:
+    """Raise UsageError for the first of the paths that does not exist."""
+    for path in paths:
+        if not path.exists():
+            raise UsageError(f"there is no {path}")
+
+
+def at_least_one(**counts: int) -> None:
+    """Raise UsageError where a count, named like its option, is below one."""
+    for name, count in counts.items():
+        if count < 1:
+            raise UsageError(f"--{name} must be at least 1")
+
+
+def python_files(paths: Sequence[Path], every: int = 1) -> list[Path]:
+    """The Python files under the paths, or every n-th of them."""
+    found = [f for path in paths for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
+    return found[::every]
+
+
+def lines_of_python(files: Sequence[Path]) -> int:
+    """Lines of the files."""
+    return sum(file.read_bytes().count(b"\n") for file in files)

@@ -1,0 +1,13 @@
+"""Abstract interpretation: expressions to values, each tensor with the reason it is one.
+
+- `domain`: `values` and where they come from (`provenance`), the `store` that binds names to them.
+- `engine`: the `analysis` that every evaluation shares, and `call_arguments`.
+- `stated_types`: `annotations`, `docstrings`, `class_hierarchy`, `isinstance_tests`.
+- `inference`: `parameters` by how the body uses them (`usage_inference`) and `from_callees`.
+- `transfer`: a module for each kind of syntax: `expressions`, `statements`, `assignment`, `loops`.
+- `models`: calls of torch (`torch_functions`, `tensor_methods`), of builtins and libraries.
+- `calls`: `call_dispatch` chooses who answers; `summaries`, `closures` and `instances` answer for
+  the project's own code.
+- `driver`: `selection` chooses functions, `function_analysis` runs one, `caller_review` asks the
+  calls in the whole package, which `package_callers` finds.
+"""

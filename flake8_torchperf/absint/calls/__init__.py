@@ -1,0 +1,1 @@
+"""Calls of project code: dispatch, summaries, closures, instances."""

@@ -1,0 +1,153 @@
+"""What a call does beside giving its result: the attributes of ``self`` that it may write.
+
+Enters a method; leaves the names of the attributes that it, or a method of the same object that it
+calls, may write, and whether it may write into the tensors it is given. Must not know values: what
+is written, interpreting it tells.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import Function, Instance
+from flake8_torchperf.absint.stated_types.class_hierarchy import find_method, lineage
+from flake8_torchperf.project.module_index import ANY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flake8_torchperf.absint.domain.values import Value
+    from flake8_torchperf.absint.engine.analysis import Analysis, Context
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
+
+
+NOTHING: frozenset[str] = frozenset()
+
+
+def asked_in(info: FunctionInfo, klass: ClassInfo, name: str, analysis: Analysis) -> frozenset[str]:
+    """What to ask the calls in a method for, when one of the attributes it writes is asked for.
+
+    Nothing where no method that it calls may write that attribute as well: then all such
+    attributes are told by interpreting it once.
+    """
+    shared = _of(_by_calls(info, klass, analysis), _by_itself(info))
+    return shared if name in shared else NOTHING
+
+
+def touched(function: Function, node: ast.Call, ctx: Context) -> frozenset[str]:
+    """The attributes of its own object that a call in a method may write; of others', nothing."""
+    if not ctx.self_name or not _on_own_object(node, ctx.self_name):
+        return NOTHING
+    info, owner = function.info, function.bound
+    klass = owner.info if isinstance(owner, Instance) else info.owner
+    if klass is None:
+        return NOTHING
+    return _by_itself(info) | _by_calls(info, klass, ctx.analysis)
+
+
+def _on_own_object(node: ast.Call, me: str) -> bool:
+    """``self.m()``, ``super().m()``, ``Base.m(self)``."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name))) if name == me:
+            return True
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")))):
+            return True
+        case ast.Call(func=ast.Attribute(), args=[ast.Name(id=name), *_]):
+            return name == me
+    return False
+
+
+def asked_of(written: frozenset[str], asked: frozenset[str] | None) -> frozenset[str] | None:
+    """Which of the attributes asked for a call may write; None where nobody asks for any."""
+    return _of(written, asked) or None if asked else None
+
+
+def _of(written: frozenset[str], asked: frozenset[str]) -> frozenset[str]:
+    return asked if ANY in written else written & asked
+
+
+def _by_itself(info: FunctionInfo) -> frozenset[str]:
+    """The attributes of its first parameter that a method writes without any call."""
+    return NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
+
+
+def _by_calls(start: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> frozenset[str]:
+    """The attributes that methods of the same object write which a method calls."""
+    key = ("written by calls", start.key, klass.key)
+    if key not in analysis.summaries:
+        seen: set[str] = set()
+        waiting = [start]
+        found: set[str] = set()
+        while waiting and len(seen) <= MAX_METHODS:
+            for method in _own_calls(waiting.pop(), klass, analysis):
+                if method.key not in seen:
+                    seen.add(method.key)
+                    waiting.append(method)
+                    found.update(_by_itself(method))
+        analysis.summaries[key] = frozenset((ANY,)) if waiting else frozenset(found)
+    return analysis.summaries[key]  # type: ignore[return-value]
+
+
+# Methods that one may lead to; beyond that it is taken to write any attribute.
+MAX_METHODS = 400
+
+
+def _own_calls(info: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> list[FunctionInfo]:
+    """The methods of the same object that a method calls, through ``self`` or ``super()``."""
+    key = ("own calls", info.key, klass.key)
+    return analysis.kept(key, lambda: [*_find_own_calls(info, klass, analysis)])
+
+
+def _find_own_calls(
+    info: FunctionInfo, klass: ClassInfo, analysis: Analysis
+) -> Iterator[FunctionInfo]:
+    for name in info.own_calls:
+        found = find_method(klass, name, analysis)
+        if found is not None:
+            yield found.info
+    for name in info.super_calls:
+        found = _inherited(info, name, analysis)
+        if found is not None:
+            yield found.info
+
+
+def _inherited(info: FunctionInfo, name: str, analysis: Analysis) -> Function | None:
+    """The method of that name in the nearest base of a method's class that has one."""
+    for base in () if info.owner is None else lineage(info.owner, analysis)[1:]:
+        found = None if isinstance(base, str) else find_method(base, name, analysis)
+        if found is not None:
+            return found
+    return None
+
+
+def may_fill(callee: Value, position: int, analysis: Analysis) -> bool:
+    """May a call write into the tensor it is given at a position?
+
+    Of a function of the project its body tells: where nothing is done in place, and the parameter
+    is handed to torch's functions alone, nothing is written into it.
+    """
+    if not isinstance(callee, Function):
+        return True
+    info = callee.info
+    parameters = [*info.node.args.posonlyargs, *info.node.args.args][callee.bound is not None :]
+    if position >= len(parameters):
+        return True
+    filled = analysis.kept(("filled", info.key), lambda: _filled(info))
+    return ANY in filled or parameters[position].arg in filled
+
+
+def _filled(info: FunctionInfo) -> frozenset[str]:
+    """The names that a function may write into; ``ANY`` where it does anything in place."""
+    stores = any(isinstance(s.ctx, ast.Store) for s in info.nodes.of(ast.Subscript))
+    if stores or info.nodes.of(ast.AugAssign):
+        return frozenset((ANY,))
+    found: set[str] = set()
+    for call in info.nodes.of(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr[-1] == "_":
+            return frozenset((ANY,))
+        if not info.module.qualify(call.func).startswith("torch."):
+            found.update(a.id for a in call.args if isinstance(a, ast.Name))
+        given = (k.value for k in call.keywords)
+        found.update(value.id for value in given if isinstance(value, ast.Name))
+    return frozenset(found)

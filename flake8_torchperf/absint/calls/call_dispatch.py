@@ -1,0 +1,344 @@
+"""Calls: who is called decides which part of the interpreter answers.
+
+Enters a call node; leaves its value. Must not know statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.calls import closures, instances, summaries
+from flake8_torchperf.absint.domain import host_data
+from flake8_torchperf.absint.domain.store import path_of
+from flake8_torchperf.absint.domain.values import (
+    COMPARED,
+    HOST_BATCH,
+    UNKNOWN,
+    BoundMethod,
+    ClassValue,
+    Closure,
+    External,
+    Function,
+    Instance,
+    Mapping_,
+    NDArray,
+    Opaque,
+    Partial,
+    Reason,
+    Returning,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Union,
+    UnknownValue,
+    Value,
+    join_all,
+)
+from flake8_torchperf.absint.engine.call_arguments import Arguments, evaluate_arguments
+from flake8_torchperf.absint.inference.tensor_api import (
+    MODULE_METHODS,
+    knows_arrays,
+    of_a_size,
+    told_by_call,
+    told_by_cast,
+)
+from flake8_torchperf.absint.inference.usage_inference import OF_CONTAINERS
+from flake8_torchperf.absint.models import (
+    builtin_functions,
+    container_methods,
+    containers,
+    tensor_methods,
+    torch_functions,
+)
+from flake8_torchperf.absint.stated_types.class_hierarchy import kind_of_instance
+from flake8_torchperf.absint.transfer import attributes, expressions
+from flake8_torchperf.events import (
+    accumulation,
+    graph_breaks,
+    host_consumers,
+    input_pipeline,
+    transfers,
+)
+from flake8_torchperf.events.recording import emit, looked_at
+from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.hotness.branch_frequency import LATER
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.store import Env
+    from flake8_torchperf.absint.engine.analysis import Context
+
+
+def call(node: ast.Call, env: Env, ctx: Context) -> Value:
+    """The value of a call expression."""
+    if isinstance(node.func, ast.Name) and node.func.id == "super" and "super" not in env:
+        return instances.super_instance(ctx)
+    owner: Value | None = None
+    if isinstance(node.func, ast.Attribute):
+        callee, owner = attributes.with_owner(node.func, env, ctx)
+    else:
+        callee = expressions.evaluate(node.func, env, ctx)
+    arguments = evaluate_arguments(node, env, host_consumers.for_arguments(callee, node, ctx))
+    _named_call(callee, node, ctx)
+    if ctx.sink is not None and ctx.analysis.compiled is not None:
+        graph_breaks.note_call(callee, arguments, ctx)
+    told_by_use(node, arguments, env, ctx)
+    opaque = isinstance(callee, OPAQUE)
+    if opaque:
+        ctx.budget.opaque_calls += 1
+        if ctx.loops and isinstance(callee, Instance):
+            _note_model(callee, node, ctx)
+        transfers.waited(ctx)
+    value = apply(callee, arguments, env, ctx)
+    if opaque and ctx.sink is not None:
+        _lambdas(arguments, ctx)
+    transfers.written_by(node, value, callee if opaque else None, env, ctx)
+    if ctx.loops:
+        accumulation.appended(node, ctx)
+    if value is UNKNOWN and "return_tensors" in arguments.keywords:
+        # A tokenizer or processor: what it makes of text or images lies on the host.
+        return HOST_BATCH
+    if value is UNKNOWN and isinstance(node.func, ast.Attribute):
+        if owner is None:
+            owner = expressions.evaluate(node.func.value, env, ctx.silent())
+        return unknown_method(node, node.func, owner, arguments, env, ctx)
+    return value
+
+
+def _note_model(callee: Instance, node: ast.Call, ctx: Context) -> None:
+    """A loop that calls a model is one over steps, whatever its function is called."""
+    if kind_of_instance(callee, ctx.analysis) == "module":
+        ctx.analysis.models_called.add(id(node))
+
+
+def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    """Call a value with arguments."""
+    match callee:
+        case External(name=name):
+            return _external(name, arguments, env, ctx)
+        case BoundMethod(owner=owner, name=name):
+            return _method(callee, owner, name, arguments, env, ctx)
+        case Function():
+            return summaries.call_function(callee, arguments, env, ctx)
+        case Closure():
+            return closures.call_closure(callee, arguments, env, ctx)
+        case ClassValue():
+            return instances.construct(callee, arguments, ctx)
+        case Instance():
+            return instances.call_instance(callee, arguments, env, ctx)
+        case Partial():
+            return apply(callee.callee, containers.completed(callee, arguments), env, ctx)
+        case Returning(value=value):
+            return value
+        case Union(options=options):
+            results = [apply(o, arguments, env, _chosen(o, options, ctx)) for o in options
+                       if _callable(o)]  # fmt: skip
+            return join_all(results)
+    return UNKNOWN
+
+
+# Methods of modules too, which no model's output is.
+OF_OUTPUTS = frozenset(("cpu", "type", "float", "double", "half"))
+
+
+def _confirmed(tensor: Tensor, name: str) -> Tensor:
+    """``model(x).mean()``: no tuple and no dict has a mean; so it was a tensor indeed."""
+    reason = tensor.reason
+    told = (
+        reason.fact == instances.OUTPUT
+        and name not in OF_CONTAINERS
+        and (name not in MODULE_METHODS or name in OF_OUTPUTS)
+    )
+    if not told or reason.strength is not Strength.ASSUMED:
+        return tensor
+    fact = f"{instances.OUTPUT}, asked for `.{name}`"
+    return replace(tensor, reason=Reason(fact, reason.node, None, Strength.INFERRED))
+
+
+def _chosen(option: Value, options: tuple[Value, ...], ctx: Context) -> Context:
+    """``lib = torch if is_tensor(x) else np``: what numpy is given then, is none of torch's."""
+    names = [o.name for o in options if isinstance(o, External)]
+    of_torch = any(name.startswith("torch.") for name in names)
+    other = isinstance(option, External) and not option.name.startswith("torch.")
+    return ctx.silent() if of_torch and other else ctx
+
+
+def _lambdas(arguments: Arguments, ctx: Context) -> None:
+    """``self._apply(lambda t: t.cpu())``: the body, with what it was seen to be given."""
+    for argument in arguments.all():
+        match argument.value:
+            case Closure(node=ast.Lambda(body=body), key=key, env=outer):
+                given = ctx.analysis.observed.get(key, {})
+                if any(isinstance(value, Tensor) for value in given.values()):
+                    expressions.evaluate(body, {**outer, **given}, ctx.mark(LATER))
+
+
+GENERATOR = Opaque("generator")
+# Callees whose work does not shrink to one tensor operation.
+OPAQUE = (Function, Closure, Instance, Returning, UnknownValue)
+
+
+def told_by_use(node: ast.Call, arguments: Arguments, env: Env, ctx: Context) -> None:
+    """``loss.backward()`` and ``x.detach()``: from here on the name is known to be a tensor."""
+    if not isinstance(node.func, ast.Attribute):
+        return
+    name = node.func.attr
+    match node.func.value:
+        case ast.Name(id="torch") if name == "tensor" and node.args:
+            _is_data(node.args[0], env)
+        case ast.Name() | ast.Attribute() as owner if name in TOLD_BY_CALL:
+            if arguments.positional or of_a_size(node.func):
+                return
+            path = path_of(owner)
+            if path is not None and env.get(path) is UNKNOWN and _told_here(owner, ctx):
+                reason = Reason(f"`.{name}()` is called on it", node, None, Strength.INFERRED)
+                env[path] = Tensor(reason)
+
+
+def _is_data(given: ast.expr, env: Env) -> None:
+    """``torch.tensor(scale)``: whatever its annotation says, it is numbers (torch warns else)."""
+    if not isinstance(given, ast.Name):
+        return
+    value = env.get(given.id)
+    if not isinstance(value, Tensor) or value.chain:
+        return
+    told = (value.reason, value.reason.because)
+    if any(r is not None and r.fact.startswith("annotation of parameter") for r in told):
+        env[given.id] = UNKNOWN
+
+
+def _told_here(owner: ast.expr, ctx: Context) -> bool:
+    """`usage_inference` knows more of own names: whether a test guards the call, for one."""
+    return ctx.node is None or not isinstance(owner, ast.Name)
+
+
+# Called without arguments, these are methods of tensors alone.
+TOLD_BY_CALL = frozenset(("backward", "detach", "requires_grad_", "numel", "contiguous"))
+
+
+def _callable(value: Value) -> bool:
+    return isinstance(
+        value,
+        (External, BoundMethod, Function, Closure, ClassValue, Instance, Partial, Returning),
+    )
+
+
+def _external(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    head, _, rest = name.partition(".")
+    if head == "builtins":
+        return builtin_functions.call_builtin(rest, arguments, env, ctx)
+    if head == "torch":
+        return torch_functions.call_torch(name, arguments, ctx)
+    return builtin_functions.call_library(name, arguments, env, ctx)
+
+
+def _method(
+    callee: BoundMethod,
+    owner: Value,
+    name: str,
+    arguments: Arguments,
+    env: Env,
+    ctx: Context,
+) -> Value:
+    match owner:
+        case Tensor():
+            owner = _confirmed(owner, name)
+            return tensor_methods.call_method(owner, callee.node, name, arguments, ctx)
+        case Sequence() | Mapping_() | Scalar():
+            return container_methods.call_method(owner, callee.node, name, arguments, env, ctx)
+        case Instance():
+            return instances.call_torch_method(owner, name, arguments, ctx)
+        case Opaque(what="loaded on the host"):
+            return host_data.call_method(name)
+        case NDArray():
+            looked_at(owner, name, arguments.node, ctx)
+            return container_methods.ndarray_method(name)
+    return UNKNOWN
+
+
+def unknown_method(
+    node: ast.Call,
+    func: ast.Attribute,
+    owner: Value,
+    arguments: Arguments,
+    env: Env,
+    ctx: Context,
+) -> Value:
+    """A method of an owner of which nothing is known, where the method itself tells."""
+    name = func.attr
+    if owner == GENERATOR and name == "get_state":
+        # A ByteTensor on the host, for any generator's device.
+        return Tensor(Reason("`Generator.get_state` returns it", node), "int", "host", False)
+    if owner not in (UNKNOWN, COMPARED):
+        return UNKNOWN
+    if _of_gradient(func, ctx):
+        reason = Reason("`.grad` of something", func.value, None, Strength.INFERRED)
+        gradient = Tensor(reason, "float", role="gradient")
+        return tensor_methods.call_method(gradient, func.value, name, arguments, ctx)
+    if name == "zero_grad" and "set_to_none" in arguments.keywords:
+        input_pipeline.zero_grad(arguments, ctx)  # only torch's optimizers and modules take it
+    arrays = knows_arrays(ctx.module, ctx.node)
+    told = told_by_call(node, ctx.analysis.table, arrays=arrays)
+    if not told and owner is COMPARED and ctx.analysis.table.method(name) is not None:
+        told = "" if arrays else f"a comparison is asked for `.{name}`"
+    if told:
+        reason = Reason(told, node, None, Strength.INFERRED)
+        dtype = "bool" if owner is COMPARED or name in ("any", "all") else "unknown"
+        tensor = Tensor(reason, dtype)
+        path = path_of(func.value)
+        if path is not None and _told_here(func.value, ctx):
+            env[path] = tensor
+        return tensor_methods.call_method(tensor, func.value, name, arguments, ctx)
+    cast = told_by_cast(func, ctx.analysis.table)
+    if cast is not None and isinstance(func.value, ast.Call):
+        return _cast_and_asked(func.value, cast, func, arguments, ctx)
+    if name in ("named_parameters", "named_buffers", "parameters", "buffers"):
+        return instances.module_iteration(name, func)
+    if name == "isoformat" or name in STRING_METHODS:
+        return Scalar("str")
+    return UNKNOWN
+
+
+def _of_gradient(func: ast.Attribute, ctx: Context) -> bool:
+    """``layer.weight.grad.norm(2)``: who has a ``grad`` that answers as a tensor, is one."""
+    asked = isinstance(func.value, ast.Attribute) and func.value.attr == "grad"
+    return (
+        asked
+        and func.attr not in OF_CONTAINERS
+        and ctx.analysis.table.method(func.attr) is not None
+    )
+
+
+def _cast_and_asked(
+    copied: ast.Call, cast: tuple[ast.expr, str], func: ast.Attribute, rest: Arguments, ctx: Context
+) -> Value:
+    """``x.cpu().numpy()``: both calls, with ``x`` a tensor."""
+    owner, told = cast
+    tensor = Tensor(Reason(told, copied, None, Strength.INFERRED))
+    name = copied.func.attr if isinstance(copied.func, ast.Attribute) else ""
+    value = tensor_methods.call_method(tensor, owner, name, Arguments(copied, (), {}), ctx)
+    if not isinstance(value, Tensor):
+        return UNKNOWN
+    return tensor_methods.call_method(value, func.value, func.attr, rest, ctx)
+
+
+# Methods of strings that no tensor and no array has.
+STRING_METHODS = frozenset(
+    ("startswith", "endswith", "lower", "upper", "strip", "rstrip", "format")
+)
+
+
+def _named_call(callee: Value, node: ast.Call, ctx: Context) -> None:
+    """A call that a page of the user's own asks for by name."""
+    if not ctx.analysis.called or ctx.sink is None:
+        return
+    name = ""
+    match callee:
+        case External(name=found):
+            name = found
+        case Function(info=info):
+            name = f"{info.module.name}.{info.qualname}".lstrip(".")
+    if name in ctx.analysis.called:
+        emit(ctx, SiteKind.CALL, name, node, None)

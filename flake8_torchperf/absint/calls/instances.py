@@ -1,0 +1,502 @@
+"""Classes and their instances: attributes, construction, calls; torch's own classes by the table.
+
+Enters an instance or class value; leaves the values of members. Must not know statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from inspect import cleandoc
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.calls import summaries
+from flake8_torchperf.absint.domain.from_signature import value_of_return
+from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES, instance_of
+from flake8_torchperf.absint.domain.values import (
+    BOOL,
+    NONE,
+    UNKNOWN,
+    BoundMethod,
+    ClassValue,
+    Function,
+    Instance,
+    Mapping_,
+    NoneValue,
+    Partial,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Value,
+    join,
+    tensor_of,
+    union,
+)
+from flake8_torchperf.absint.engine.call_arguments import Arguments, kinds
+from flake8_torchperf.absint.inference.tensor_api import foreign
+from flake8_torchperf.absint.models import torch_containers
+from flake8_torchperf.absint.stated_types.annotations import annotated, record_fields, record_kind
+from flake8_torchperf.absint.stated_types.class_hierarchy import (
+    find_method,
+    kind_of_instance,
+    lineage,
+    torch_kind,
+)
+from flake8_torchperf.absint.stated_types.docstrings import documented
+from flake8_torchperf.absint.transfer import attributes, expressions
+from flake8_torchperf.events import input_pipeline
+from flake8_torchperf.knowledge.returns import TensorReturn
+from flake8_torchperf.project.module_index import REGISTERING
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.store import Env
+    from flake8_torchperf.absint.engine.analysis import Analysis, Context
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
+
+
+def record_attribute(owner: Sequence, name: str, ctx: Context) -> Value | None:
+    """A method or property of a named tuple's class; None where it has none of that name."""
+    method = None if owner.info is None else find_method(owner.info, name, ctx.analysis)
+    return None if method is None else _bound(method, owner, ctx)
+
+
+def _bound(method: Function, owner: Value, ctx: Context) -> Value:
+    """A method of an object, or what the property gives that it is."""
+    bound = Function(method.info, method.key, owner)
+    if any(d.rpartition(".")[2] in PROPERTIES for d in method.info.decorators):
+        return summaries.call_bound(bound, ctx)
+    return bound
+
+
+def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
+    """``owner.name``."""
+    analysis = ctx.analysis
+    if owner.info is None:
+        return torch_containers.given_by(owner, _torch_attribute(owner.name, name, ctx))
+    method = find_method(owner.info, name, analysis)
+    if method is not None:
+        return _bound(method, owner, ctx)
+    found = class_attribute(owner.info, name, ctx)
+    if found is not None:
+        return found
+    for base in lineage(owner.info, analysis):
+        if isinstance(base, str):
+            inherited = _torch_attribute(base, name, ctx)
+            if inherited is not UNKNOWN:
+                return inherited
+    # A mixin of modules: nothing else has methods of these names.
+    return BoundMethod(Instance("torch.nn.Module"), name) if name in REGISTERING else UNKNOWN
+
+
+PROPERTIES = ("property", "cached_property", "lazy_property", "lazyproperty")
+
+
+def _torch_attribute(torch_class: str, name: str, ctx: Context) -> Value:
+    found = ctx.analysis.table.klass(torch_class)
+    kind = "" if found is None else found.kind
+    if kind == "module" and name == "training":
+        return BOOL
+    if kind == "optimizer" and name == "param_groups":
+        return attributes.optimizer_groups(None)
+    layer = kind == "module" and torch_class not in CONTAINERS
+    returned = None if found is None else found.attribute(name)
+    flag = returned is not None and not isinstance(returned, TensorReturn)  # `bias` of a GRU
+    if (layer and name in ("weight", "bias") and not flag) or kind == "parameter":
+        return Tensor(Reason(f"`{name}` of a {torch_class}"), "float", role="parameter")
+    if found is None:
+        return UNKNOWN
+    if (torch_class.rpartition(".")[2], name) in ON_HOST:
+        return Tensor(Reason(f"`{name}` of a {torch_class}"), "int", "host", False)
+    if returned is not None:
+        return value_of_return(returned, Reason(f"`{name}` of a {torch_class}"), [])
+    if found.method(name) is not None or name in KNOWN_METHODS:
+        return BoundMethod(Instance(torch_class), name)
+    return UNKNOWN
+
+
+# torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]; device_mesh.py, `__init__`
+ON_HOST = {("PackedSequence", "batch_sizes"), ("DeviceMesh", "mesh")}
+
+
+def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
+    """What the class and its bases say of an attribute; None where they say nothing."""
+    summaries = ctx.analysis.summaries
+    key: tuple[object, ...] = ("attribute", info.key, name)
+    if key not in summaries:
+        # What a method under way writes is not known until it is done: ask again then.
+        busy = _writers_under_way(info, name, ctx)
+        key = (*key, busy) if busy else key
+        if key not in summaries:
+            summaries[key] = UNKNOWN  # an attribute that depends on itself ends here
+            summaries[key] = _of_lineage(info, name, key, ctx)
+    return summaries[key]  # type: ignore[return-value]
+
+
+def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[str]:
+    """The methods that write the attribute and are being interpreted right now."""
+    return frozenset(
+        method.key
+        for base in lineage(info, ctx.analysis)
+        if not isinstance(base, str) and name in base.written_by
+        for method in _writers(base, name)
+        if summaries.out_of_reach(method, ctx)
+    )
+
+
+def _writers(base: ClassInfo, name: str) -> list[FunctionInfo]:
+    """The methods of a class that write an attribute, as far as they are looked at."""
+    return base.written_by.get(name, [])[:MAX_WRITERS]
+
+
+def _of_lineage(info: ClassInfo, name: str, key: tuple[object, ...], ctx: Context) -> Value | None:
+    for base in lineage(info, ctx.analysis):
+        if isinstance(base, str):
+            continue
+        found = _declared(base, name, info, key, ctx)
+        if found is None or found is UNKNOWN:
+            found = _documented(base, name, ctx.analysis) or found
+        if found is not None:
+            return UNKNOWN if _answers_as_other(found, name, info, ctx.analysis) else found
+    return None
+
+
+def _answers_as_other(value: Value, name: str, info: ClassInfo, analysis: Analysis) -> bool:
+    """A tensor by its use alone, asked anywhere in the class for what no tensor has."""
+    tensor = tensor_of(value)
+    if tensor is None or tensor.reason.strength is Strength.STATED:
+        return False
+    asked = (
+        node
+        for base in lineage(info, analysis)
+        if not isinstance(base, str)
+        for method in base.functions
+        for node in method.nodes.of(ast.Attribute)
+        if isinstance(node.value, ast.Attribute) and node.value.attr == name
+    )
+    return any(isinstance(n.ctx, ast.Load) and foreign(n.attr, analysis.table) for n in asked)
+
+
+def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
+    """What a class's docstring says of an attribute; None where it says nothing."""
+    raw = ast.get_docstring(info.node, clean=False) if info.node.body else None
+    if not raw or name not in raw:
+        return None
+    found = documented(cleandoc(raw), name, Reason(f"docstring of `{info.name}`"), analysis)
+    return None if found is UNKNOWN else found
+
+
+def _declared(
+    base: ClassInfo, name: str, info: ClassInfo, key: tuple[object, ...], ctx: Context
+) -> Value | None:
+    analysis = ctx.analysis
+    written: Value | None = None
+    if name in base.annotations:
+        stated = annotation_of(base.annotations[name], base, name, analysis)
+        if stated is not UNKNOWN and not (isinstance(stated, Tensor) and stated.dtype == "unknown"):
+            return stated
+        written = None if stated is UNKNOWN else stated
+    writers = _writers(base, name)
+    values: list[Value] = []
+    for method in writers:
+        writes = summaries.writes_of(method, Instance(info.key, info), name, ctx)
+        if name in writes:
+            registered = method in base.setters.get(name, ())
+            values.append(_registered(writes[name], info, ctx) if registered else writes[name])
+            # What is known so far: a method that appends to the attribute reads it first.
+            analysis.summaries[key] = _reconciled(values, written)
+    if values:
+        return _reconciled(values, written)
+    if written is not None:
+        return written
+    if name in base.assigned:
+        return _evaluate(base.assigned[name], base, ctx)
+    return UNKNOWN if writers else None
+
+
+MAX_WRITERS = 4
+
+
+def _registered(value: Value, info: ClassInfo, ctx: Context) -> Value:
+    """A tensor that a module keeps under a name it was told: such states move with the module."""
+    if isinstance(value, Tensor) and torch_kind(info, ctx.analysis) == "module":
+        return replace(value, device="unknown", origin="", memory="")
+    return value
+
+
+def _reconciled(values: list[Value], stated: Value | None) -> Value:
+    """What several methods write: None and Unknown among them take nothing from a tensor."""
+    known = [v for v in values if v is not UNKNOWN]
+    if not known:
+        return stated if stated is not None else UNKNOWN
+    result = known[0]
+    for value in known[1:]:
+        result = union((result, value)) if isinstance(value, NoneValue) else join(result, value)
+    if len(known) < len(values):
+        result = join(UNKNOWN, result)
+    if stated is not None and tensor_of(result) is None:
+        return stated
+    return result
+
+
+def annotation_of(node: ast.expr, info: ClassInfo, name: str, analysis: Analysis) -> Value:
+    """The value of an attribute by its annotation in the class body."""
+    reason = Reason(f"annotation of `{info.name}.{name}`")
+    return annotated(node, info.module, analysis, reason)
+
+
+def _evaluate(node: ast.expr, info: ClassInfo, ctx: Context) -> Value:
+    place = ctx.but(sink=None, module=info.module, writes=None)
+    return expressions.evaluate(node, {}, place)
+
+
+def class_member(info: ClassInfo, name: str, ctx: Context) -> Value:
+    """``Class.name``: a method, a class variable or a nested class."""
+    method = find_method(info, name, ctx.analysis)
+    if method is not None:
+        return method
+    nested = info.module.classes.get(f"{info.name}.{name}")
+    if nested is not None:
+        return ClassValue(nested, nested.key)
+    found = class_attribute(info, name, ctx)
+    if found is not None:
+        return found
+    if name == "apply" and any(
+        isinstance(b, str) and b.endswith("autograd.Function") for b in lineage(info, ctx.analysis)
+    ):
+        return _apply(info, ctx)
+    return UNKNOWN
+
+
+def _apply(info: ClassInfo, ctx: Context) -> Value:
+    """``apply`` of an autograd function: its ``forward``, whose context is given by autograd.
+
+    With a ``setup_context`` beside it, ``forward`` takes none.
+    """
+    forward = find_method(info, "forward", ctx.analysis)
+    if forward is None:
+        return UNKNOWN
+    separate = find_method(info, "setup_context", ctx.analysis) is not None
+    return forward if separate else Partial(forward, (UNKNOWN,), ())
+
+
+def super_instance(ctx: Context) -> Value:
+    """``super()`` inside a method: the same object, seen as its first base."""
+    if ctx.owner is None:
+        return UNKNOWN
+    bases = lineage(ctx.owner, ctx.analysis)[1:]
+    if not bases:
+        return UNKNOWN
+    first = bases[0]
+    if first in TENSOR_CLASSES:
+        return Tensor(Reason(f"`{ctx.owner.name}` is a tensor class"))
+    return Instance(first) if isinstance(first, str) else Instance(first.key, first)
+
+
+def construct(callee: ClassValue, arguments: Arguments, ctx: Context) -> Value:
+    """``Class(...)``: an object of it; a named tuple keeps what it was given."""
+    info = callee.info
+    kind = record_kind(info, ctx.analysis)
+    if kind:
+        return _record(info, kind, arguments, ctx)
+    kind = torch_kind(info, ctx.analysis)
+    if kind == "parameter" or any(b in ("torch.Tensor", "torch.nn.Parameter") for b in info.bases):
+        return Tensor(Reason(f"`{info.name}` is a tensor class", arguments.node))
+    return Instance(info.key, info)
+
+
+def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> Value:
+    """A named tuple or typed dict keeps what it was given."""
+    fields: dict[str, Value] = {}
+    for position, (name, (home, node)) in enumerate(record_fields(info, ctx.analysis).items()):
+        given = arguments.get(position if kind == "NamedTuple" else -1, name)
+        stated = annotation_of(node, home, name, ctx.analysis)
+        fields[name] = stated if given is None or given.value is UNKNOWN else given.value
+    if kind == "TypedDict":
+        return Mapping_(UNKNOWN, UNKNOWN, tuple(fields.items()))
+    return Sequence("tuple", UNKNOWN, tuple(fields.values()), tuple(fields), info)
+
+
+def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """A call of something of torch's that is no function: one of its classes, or Unknown."""
+    found = ctx.analysis.table.klass(name)
+    if found is None:
+        return UNKNOWN
+    reason = Reason(f"`{name}` makes it", arguments.node)
+    if found.kind in ("tensor", "parameter"):
+        return instance_of(found.qualified, reason)
+    if found.qualified in torch_containers.HOLDERS:
+        return torch_containers.module_holder(found.qualified, arguments)
+    made = instance_of(found.qualified, reason)
+    if found.qualified == input_pipeline.LOADER and isinstance(made, Instance):
+        data = arguments.value(0, "dataset")
+        kind = kind_of_instance(data, ctx.analysis) if isinstance(data, Instance) else ""
+        return input_pipeline.loader(made, arguments, ctx, kind)
+    if found.kind == "distribution":
+        return torch_containers.distribution(made, arguments)
+    if found.kind == "optimizer":
+        input_pipeline.optimizer(arguments, ctx)
+    if isinstance(made, Instance) and _is_asked(arguments, "return_indices"):
+        return replace(made, facts=made.facts | {"return_indices"})
+    return made
+
+
+def _is_asked(arguments: Arguments, option: str) -> bool:
+    """Is an option given, and not known to be off?"""
+    given = arguments.keywords.get(option)
+    return given is not None and not (
+        isinstance(given.value, Scalar) and given.value.value is False
+    )
+
+
+def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    """``module(x)`` runs ``forward``; any other object its ``__call__``."""
+    analysis = ctx.analysis
+    if callee.info is None:
+        found = analysis.table.klass(callee.name)
+        if found is not None and found.kind == "module":
+            return _torch_forward(callee, arguments, ctx)
+        if found is not None and found.kind == "context":
+            return arguments.value(0)  # `torch.enable_grad()(f)` answers as `f` does
+        return call_torch_method(callee, "__call__", arguments, ctx)
+    names = (
+        ("forward", "__call__")
+        if torch_kind(callee.info, analysis) == "module"
+        else (
+            "__call__",
+            "forward",
+        )
+    )
+    for name in names:
+        method = find_method(callee.info, name, analysis)
+        if method is not None:
+            return summaries.call_function(replace(method, bound=callee), arguments, env, ctx)
+    return UNKNOWN
+
+
+def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
+    found = ctx.analysis.table.klass(callee.name)
+    op = None if found is None else found.method("forward")
+    tensors = arguments.tensors()
+    reason = Reason(f"`{callee.name}` returns it", arguments.node)
+    device = "unknown"
+    if callee.parts is not None and isinstance(callee.parts.element, Instance):
+        # What the last module makes of whatever those before it made.
+        last = callee.parts.items[-1] if callee.parts.items else callee.parts.element
+        given = Arguments(arguments.node, (), {}, open=True)
+        value = call_instance(last, given, {}, ctx) if isinstance(last, Instance) else UNKNOWN
+        if value is not UNKNOWN:
+            return value
+    if callee.name == "torch.nn.Sequential" and len(tensors) == 1:
+        # What modules in a row make of one tensor is in practice one tensor.
+        inferred = Reason("a Sequential returns it", arguments.node, None, Strength.INFERRED)
+        return Tensor(inferred)
+    if callee.name == "torch.nn.Module":
+        # Any module: most give a tensor, some a tuple, a dict or an object of their own.
+        return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED))
+    if op is None or callee.name in CONTAINERS:
+        return UNKNOWN
+    if "return_indices" in callee.facts:  # torch/nn/modules/pooling.py: and where they were
+        pair = (Tensor(reason, "float"), Tensor(reason, "int"))
+        return Sequence("tuple", Tensor(reason), pair)
+    positional, keywords = kinds(arguments)
+    value = value_of_return(op.resolve(positional, keywords), reason, tensors, device)
+    if value is UNKNOWN and op.overloads:
+        value = value_of_return(op.overloads[0].returns, reason, tensors, device)
+    return value
+
+
+# Why what a module of unknown class returns is assumed to be a tensor.
+OUTPUT = "output of a module"
+CONTAINERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
+
+MODULE_ITERATIONS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
+# Methods answered here, whatever the table says of what they return.
+KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize", "expand"}
+
+
+def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> Value:
+    """A method of one of torch's classes."""
+    if name in MODULE_ITERATIONS:
+        return module_iteration(name, arguments.node)
+    if name in REGISTERING:
+        _register(name, arguments, ctx)
+        return NONE
+    found = ctx.analysis.table.klass(owner.name)
+    if name == "zero_grad":
+        input_pipeline.zero_grad(arguments, ctx)
+        return NONE
+    if name == "synchronize" and found is not None:
+        summaries.synchronized(owner, name, arguments, ctx)
+        return NONE
+    if name == "forward":
+        return _torch_forward(owner, arguments, ctx)
+    op = None if found is None else found.method(name)
+    if op is None:
+        return owner if name == "expand" else UNKNOWN  # a distribution's, of another shape
+    reason = Reason(f"`{owner.name}.{name}` returns it", arguments.node)
+    if owner.name == "torch.Generator" and name == "get_state":
+        return Tensor(reason, "int", "host", False)  # a ByteTensor, for any generator's device
+    positional, keywords = kinds(arguments)
+    value = value_of_return(op.resolve(positional, keywords), reason, arguments.tensors())
+    if isinstance(value, Instance) and value.name == owner.name:
+        return owner
+    return torch_containers.given_by(owner, value)
+
+
+def module_iteration(name: str, node: ast.AST) -> Value:
+    """``parameters()``, ``named_buffers()``, ``state_dict()``: the tensors of a module."""
+    role = "parameter" if "parameters" in name else ""
+    strength = Strength.STATED
+    tensor = Tensor(
+        Reason(f"`{name}()` of a module yields tensors", node, None, strength),
+        "float" if role else "unknown",
+        role=role,
+    )
+    if name == "state_dict":
+        return Mapping_(Scalar("str"), tensor)
+    if name.startswith("named_"):
+        pair = (Scalar("str"), tensor)
+        return Sequence("iterator", Sequence("tuple", UNKNOWN, pair))
+    return Sequence("iterator", tensor)
+
+
+# By the last word of the method's name, what its second argument is called.
+REGISTERED = {"buffer": "tensor", "parameter": "param", "module": "module"}
+
+
+def _register(name: str, arguments: Arguments, ctx: Context) -> None:
+    """``self.register_buffer("x", t)``: a buffer moves with its module."""
+    if ctx.writes is None:
+        return
+    attr = arguments.value(0, "name")
+    given = arguments.value(1, REGISTERED[name.rpartition("_")[2]])
+    tensor = tensor_of(given)
+    if not isinstance(attr, Scalar) or not isinstance(attr.value, str):
+        return
+    role = "parameter" if name == "register_parameter" else ""
+    if tensor is not None:
+        value: Value = replace(tensor, device="unknown", role=role)
+    elif given is UNKNOWN and not name.endswith("module"):
+        reason = Reason(f"`{name}` takes a tensor", arguments.node)
+        value = Tensor(reason, role=role)
+    else:
+        value = given
+    before = ctx.writes.get(attr.value)
+    ctx.writes[attr.value] = value if before is None else union((before, value))
+
+
+def container_item(owner: Instance, ctx: Context) -> Value:
+    """``container[i]``: what its ``__getitem__`` returns."""
+    if owner.info is not None:
+        method = find_method(owner.info, "__getitem__", ctx.analysis)
+        if method is not None:
+            return summaries.call_bound(replace(method, bound=owner), ctx)
+    return UNKNOWN
+
+
+def cast(arguments: Arguments, ctx: Context) -> Value:
+    """``typing.cast(T, x)``."""
+    reason = Reason("`typing.cast`", arguments.node)
+    return annotated(arguments.positional[0].node, ctx.module, ctx.analysis, reason)

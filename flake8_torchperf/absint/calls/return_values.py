@@ -1,0 +1,183 @@
+"""What a function returns, by its body, its annotation and its docstring together.
+
+Enters a function and the values that its body was seen to return; leaves the one that callers get.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import (
+    NONE,
+    NUMBER_KINDS,
+    UNKNOWN,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Union,
+    Value,
+    join_all,
+    tensor_of,
+    without,
+)
+from flake8_torchperf.absint.stated_types.annotations import annotated
+from flake8_torchperf.absint.stated_types.docstrings import documented_result
+from flake8_torchperf.absint.transfer.iteration import element_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flake8_torchperf.absint.domain.store import Env
+    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.project.module_index import FunctionInfo
+
+
+def worth_interpreting(stated: Value, info: FunctionInfo) -> bool:
+    """An annotation says enough, except that a tensor's dtype and device stand in the body.
+
+    ``-> bool`` stands above ``return (a == b).all()`` often enough.
+    """
+    if isinstance(stated, Scalar) and stated.kind in NUMBER_KINDS:
+        results = (one.value for one in info.nodes.of(ast.Return))
+        return any(isinstance(r, ast.Call) and isinstance(r.func, ast.Attribute) for r in results)
+    return (
+        tensor_of(stated) is not None
+        or isinstance(stated, (Sequence, Mapping_))
+        or (stated is UNKNOWN)
+    )
+
+
+def result_of(info: FunctionInfo, returns: list[Value], env: Env) -> Value:
+    """What a body that was seen to return these values gives, called with what is in ``env``."""
+    known = join_all(returns) if returns else NONE
+    if tensor_of(known) is not None and _as_it_is_given(info, returns, env):
+        return UNKNOWN
+    if isinstance(known, Union) and (_quick_no(known) or _as_declared(info, env)):
+        # A quick no or a tensor: which of them a call takes, the caller often knows.
+        known = replace(known, met=False)
+    if any(d.rpartition(".")[2] in ("contextmanager", "asynccontextmanager")
+           for d in info.decorators):  # fmt: skip
+        return element_of(known)
+    return known
+
+
+def _quick_no(known: Union) -> bool:
+    return any(isinstance(o, Scalar) and o.kind == "bool" for o in known.options)
+
+
+def _as_declared(info: FunctionInfo, env: Env) -> bool:
+    """Is it asked for its type what is only declared to be a tensor or something else?
+
+    ``if isinstance(lr, Tensor): return lr.squeeze()``, and ``lr`` as it is where it is a number.
+    """
+    return any(
+        isinstance(given := env.get(name), Union) and not given.met
+        for branch in info.nodes.of(ast.If)
+        for name in _asked_for_tensors(branch.test)
+    )
+
+
+def _as_it_is_given(info: FunctionInfo, returns: list[Value], env: Env) -> bool:
+    """``if isinstance(n, Tensor): return n.clamp(2)``, and a number where ``n`` is one.
+
+    What a call returns that gives something of which nothing is known, is not known either.
+    """
+    if all(tensor_of(value) is not None or isinstance(value, NoneValue) for value in returns):
+        return False
+    return any(
+        env.get(name, UNKNOWN) is UNKNOWN
+        for branch in info.nodes.of(ast.If)
+        if isinstance(branch.body[-1], ast.Return)
+        for name in _asked_for_tensors(branch.test)
+    )
+
+
+def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
+    """The names that a test asks whether they are tensors."""
+    for node in ast.walk(test):
+        match node:
+            case ast.Call(
+                func=ast.Name(id="isinstance"),
+                args=[ast.Name(id=name), ast.Name(id="Tensor") | ast.Attribute(attr="Tensor")],
+            ):
+                yield name
+            case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]):
+                yield name
+
+
+def for_better_reason(found: Value, stated: Value) -> Value:
+    """A tensor that is declared to be one, for the stronger of the two reasons."""
+    if not isinstance(found, Tensor) or not isinstance(stated, Tensor):
+        return found
+    weaker = found.reason.strength < stated.reason.strength
+    return replace(found, reason=stated.reason) if weaker else found
+
+
+def reconcile(found: Value, stated: Value | None) -> Value:
+    """Where the annotation and the body disagree, the annotation is believed."""
+    if stated is None or stated is UNKNOWN or isinstance(found, NDArray):
+        return found
+    tensor = tensor_of(found)
+    if tensor_of(stated) is not None and _holds_tensors(without(found, NoneValue)):
+        return found  # `-> Tensor` above a body that returns a tuple
+    if isinstance(stated, Scalar):
+        told = isinstance(found, Tensor) and found.reason.strength >= Strength.INFERRED
+        return found if told else stated
+    if isinstance(stated, Tensor):
+        return stated if tensor is None else for_better_reason(tensor, stated)
+    if isinstance(stated, Sequence) and isinstance(found, Sequence):
+        understood = found.element is not UNKNOWN or found.items is not None
+        return found if understood else stated
+    if isinstance(stated, Mapping_) and isinstance(found, Mapping_) and found.items:
+        return _filled(found, stated)
+    if tensor_of(stated) is not None and tensor is not None:
+        return found
+    return stated
+
+
+def _holds_tensors(value: Value | None) -> bool:
+    return isinstance(value, Sequence) and (
+        value.items is not None or tensor_of(value.element) is not None
+    )
+
+
+def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:
+    """The dict that a body makes, with what is declared where the body does not tell.
+
+    ``-> dict[str, Tensor]`` stands above dicts that hold a few numbers too.
+    """
+    rest = stated.any_value()
+    items = tuple((key, rest if value is UNKNOWN else value) for key, value in found.items)
+    element = rest if found.element is UNKNOWN and not found.made else found.element
+    return replace(found, element=element, items=items)
+
+
+def documented(info: FunctionInfo, analysis: Analysis) -> Value | None:
+    """What the docstring says of the result; None where it says nothing. Kept."""
+    return analysis.kept(("documented result", info.key), lambda: _read_docstring(info, analysis))
+
+
+def _read_docstring(info: FunctionInfo, analysis: Analysis) -> Value | None:
+    docstring = ast.get_docstring(info.node) or ""
+    if "eturn" not in docstring and ":rtype:" not in docstring:
+        return None
+    found = documented_result(docstring, Reason(f"docstring of `{info.qualname}`"), analysis)
+    return None if found is UNKNOWN else found
+
+
+def returns_annotation(info: FunctionInfo, analysis: Analysis) -> Value | None:
+    """What the return annotation says; None where there is none."""
+    if info.node.returns is None:
+        return None
+    key = ("returns", info.key)
+    if key not in analysis.summaries:
+        reason = Reason(f"return annotation of `{info.qualname}`")
+        analysis.summaries[key] = annotated(info.node.returns, info.module, analysis, reason)
+    return analysis.summaries[key]  # type: ignore[return-value]

@@ -1,0 +1,399 @@
+"""Functions called: their parameters bound, their bodies interpreted once per kind of arguments.
+
+Enters a function value and arguments; leaves what it returns and which attributes it writes. The
+sites of the callee are its own: nothing is reported from here.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.calls.attribute_writes import NOTHING, asked_in, asked_of, touched
+from flake8_torchperf.absint.calls.return_values import (
+    documented,
+    reconcile,
+    result_of,
+    returns_annotation,
+    worth_interpreting,
+)
+from flake8_torchperf.absint.domain.store import bind, forget_inside
+from flake8_torchperf.absint.domain.values import (
+    BESIDE_HOST,
+    NONE,
+    UNKNOWN,
+    ClassValue,
+    Function,
+    Instance,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Union,
+    Value,
+    join,
+    tensor_of,
+)
+from flake8_torchperf.absint.engine.analysis import MAX_CALL_DEPTH, Context
+from flake8_torchperf.absint.engine.call_arguments import Argument, Arguments
+from flake8_torchperf.absint.inference.parameters import declared_parameters, parameters_of
+from flake8_torchperf.absint.stated_types.annotations import record
+from flake8_torchperf.absint.transfer import statements
+from flake8_torchperf.events.recording import emit
+from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.hotness.model import Cause
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.store import Env
+    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+
+# A function longer than this is interpreted where it stands, but not for its callers.
+MAX_SUMMARY_LINES = 250
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What calling a function gives: its result, and the attributes of ``self`` that it writes."""
+
+    value: Value
+    writes: dict[str, Value] = field(default_factory=dict)
+
+
+def call_function(function: Function, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    """What a call of a function of the project returns; its writes are noted in ``env``."""
+    written = touched(function, arguments.node, ctx)
+    asked = asked_of(written, ctx.asked)
+    if arguments.node is ctx.unused and asked is None:
+        # Nobody takes what it returns, and nobody asks for what it writes.
+        _observe(function.info, function.bound, arguments, ctx)
+        summary = Summary(NONE)
+    else:
+        summary = summarise(function, arguments, asked, ctx)
+    for name in written:
+        _rewrite(f"{ctx.self_name}.{name}", summary.writes.get(name), env)
+    collected = {} if ctx.writes is None else ctx.writes
+    for name, value in summary.writes.items():
+        collected[name] = join(collected[name], value) if name in collected else value
+    return summary.value
+
+
+def _rewrite(path: str, value: Value | None, env: Env) -> None:
+    """A call may have written an attribute: ask its class anew where the value is not known."""
+    if path not in env:
+        return
+    if value is None:
+        del env[path]
+        forget_inside(env, path)
+    else:
+        bind(env, path, join(env[path], value))
+
+
+def call_bound(function: Function, ctx: Context) -> Value:
+    """A property, or a method called without arguments."""
+    return summarise(function, None, None, ctx).value
+
+
+def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> dict[str, Value]:
+    """The attributes that a method writes on ``self``, ``name`` among them.
+
+    It is called with what it declares.
+    """
+    klass = owner.info or info.owner
+    asked = NOTHING if klass is None else asked_in(info, klass, name, ctx.analysis)
+    return summarise(Function(info, info.key, owner), None, asked, ctx).writes
+
+
+def summarise(
+    function: Function, arguments: Arguments | None, asked: frozenset[str] | None, ctx: Context
+) -> Summary:
+    """The summary of a call; recursion, depth and size end in what the annotation says.
+
+    ``asked`` is None where nobody wants to know what attributes it writes; else it names those for
+    which the calls in it are followed too.
+    """
+    info = function.info
+    if arguments is not None:
+        _observe(info, function.bound, arguments, ctx)
+    if function.bound is not None and _returns_self(info):
+        return Summary(function.bound)
+    stated = returns_annotation(info, ctx.analysis)
+    if stated is not None and not worth_interpreting(stated, info) and asked is None:
+        return Summary(stated)
+    length = (info.node.end_lineno or 0) - info.node.lineno
+    if out_of_reach(info, ctx) or length > MAX_SUMMARY_LINES:
+        return Summary(UNKNOWN if stated is None else stated)
+    if _is_abstract(info):
+        return Summary(UNKNOWN if stated is None else stated)
+    env = entry(info, function.bound, arguments, ctx)
+    key = ("summary", info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])))
+    cached = ctx.analysis.summaries.get(key)
+    if isinstance(cached, Summary):
+        return cached
+    summary = _interpret(info, env, asked, ctx)
+    value = reconcile(summary.value, stated)
+    if stated is None and value in (UNKNOWN, NONE):
+        value = documented(info, ctx.analysis) or value
+    summary = Summary(value, summary.writes)
+    ctx.analysis.summaries[key] = summary
+    return summary
+
+
+def out_of_reach(info: FunctionInfo, ctx: Context) -> bool:
+    """Is the function running already, or are the calls too deep to follow one more?"""
+    return ctx.depth >= MAX_CALL_DEPTH or info.key in ctx.calls
+
+
+def _returns_self(info: FunctionInfo) -> bool:
+    """``def fill(self) -> Self``."""
+    match info.node.returns:
+        case ast.Name(id="Self") | ast.Attribute(attr="Self"):
+            return True
+    return False
+
+
+def _is_abstract(info: FunctionInfo) -> bool:
+    return any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators)
+
+
+def _interpret(info: FunctionInfo, env: Env, asked: frozenset[str] | None, ctx: Context) -> Summary:
+    returns: list[Value] = []
+    writes: dict[str, Value] = {}
+    place = ctx.but(
+        module=info.module,
+        sink=None,
+        function=info.qualname,
+        node=info.node,
+        owner=info.owner,
+        self_name=self_name(info),
+        loops=(),
+        demoted=None,
+        depth=ctx.depth + 1,
+        calls=(*ctx.calls, info.key),
+        returns=returns,
+        writes=None if asked is None else writes,
+        asked=asked,
+        pending=None,
+    )
+    flow = statements.block(info.node.body, dict(env), place)
+    me = self_name(info)
+    if flow.env is not None and me:
+        # What an attribute is worth when the method is done counts, not what it was on the way.
+        for name, value in writes.items():
+            writes[name] = flow.env.get(f"{me}.{name}", value)
+    if flow.env is not None and not any(isinstance(v, Sequence) for v in returns):
+        returns.append(NONE)
+    return Summary(result_of(info, returns, env), writes)
+
+
+def self_name(info: FunctionInfo) -> str:
+    """The name of a method's first parameter; "" for functions and static methods."""
+    if info.owner is None or "staticmethod" in info.decorators:
+        return ""
+    arguments = [*info.node.args.posonlyargs, *info.node.args.args]
+    return arguments[0].arg if arguments else ""
+
+
+def entry(
+    info: FunctionInfo, bound: Value | None, arguments: Arguments | None, ctx: Context
+) -> Env:
+    """The environment at the start of a function."""
+    env = dict(declared_parameters(info, ctx.analysis))
+    me = self_name(info)
+    if me and info.owner is not None:
+        if "classmethod" in info.decorators or info.name in ("__new__", "__init_subclass__"):
+            env[me] = ClassValue(info.owner, info.owner.key)
+        elif isinstance(bound, (Instance, Sequence)):
+            env[me] = bound
+        else:
+            reason = Reason(f"`{me}` of `{info.owner.name}`")
+            fields = record(info.owner, ctx.analysis, reason)
+            env[me] = fields or Instance(info.owner.key, info.owner)
+    if arguments is not None:
+        _bind(info, env, arguments, skip=bool(me) and bound is not None)
+    return env
+
+
+def given_tensors(info: FunctionInfo, analysis: Analysis) -> bool:
+    """Do a function's parameters say that it is given tensors?"""
+    return any(_has_tensor(value) for value in declared_parameters(info, analysis).values())
+
+
+def _has_tensor(value: Value) -> bool:
+    if tensor_of(value) is not None:
+        return True
+    if isinstance(value, Sequence):
+        return _has_tensor(value.element)
+    return isinstance(value, Mapping_) and _has_tensor(value.any_value())
+
+
+def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> None:
+    """Bind call arguments: what the caller knows adds to what the parameter declares."""
+    spec = info.node.args
+    names = [a.arg for a in (*spec.posonlyargs, *spec.args)][1 if skip else 0 :]
+    for name, argument in zip(names, arguments.placed(), strict=False):
+        env[name] = _combine(env.get(name, UNKNOWN), argument)
+    known = {*names, *(a.arg for a in spec.kwonlyargs)}
+    for name, argument in arguments.keywords.items():
+        if name in known:
+            env[name] = _combine(env.get(name, UNKNOWN), argument)
+    if arguments.open:
+        return
+    defaults = dict(zip(reversed(names), reversed(spec.defaults), strict=False))
+    given = {*names[: len(arguments.positional)], *arguments.keywords}
+    for name, default in defaults.items():
+        if name not in given and isinstance(default, ast.Constant):
+            env[name] = constant(default.value)
+
+
+def constant(value: object) -> Value:
+    """A literal as a value."""
+    if value is None:
+        return NONE
+    if isinstance(value, (bool, int, float, str)):
+        return Scalar(type(value).__name__, value, known=True)
+    return UNKNOWN
+
+
+def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:
+    """Remember what a call gives: it tells of parameters that say nothing of themselves.
+
+    Only of the linted module's own functions: no others are interpreted for themselves.
+    """
+    analysis = ctx.analysis
+    watched = info.key == analysis.watched
+    if info.module is not analysis.project.linted and not watched:
+        return
+    given: Env = {}
+    _bind(info, given, arguments, skip=bool(self_name(info)) and bound is not None)
+    note_call(analysis, info.key, given)
+    if watched:
+        note_call(analysis, called_at(info, ctx.module, arguments.node.lineno), given)
+
+
+def called_at(info: FunctionInfo, module: ModuleMap, line: int) -> object:
+    """The key under which is remembered what the calls of a function in one line give."""
+    return info.key, module.name, line
+
+
+def note_call(analysis: Analysis, key: object, given: Env) -> None:
+    """Join the arguments of one more call of a function into what is remembered of it."""
+    seen = analysis.observed.setdefault(key, {})
+    for name, value in given.items():
+        seen[name] = join(seen[name], value) if name in seen else value
+
+
+def fill_from_calls(env: Env, given: Env) -> None:
+    """Where a parameter is Unknown, take what the calls that are seen give."""
+    for name, value in given.items():
+        if _on_host(value) and isinstance(env.get(name), Tensor):
+            env[name] = value  # whatever the annotation says, every call here gives host data
+        elif _numbers_for_tensors(value, env.get(name, UNKNOWN)):
+            env[name] = value
+        elif isinstance(own := env.get(name), Tensor) and isinstance(value, Tensor):
+            if own.dtype == "unknown":
+                env[name] = replace(own, dtype=value.dtype)
+        elif env.get(name) is UNKNOWN and value is not UNKNOWN:
+            tensor = tensor_of(value)
+            if tensor is None:
+                continue
+            reason = Reason(
+                f"parameter `{name}` is given a tensor in this module",
+                None,
+                tensor.reason,
+                min(tensor.reason.strength, Strength.INFERRED),
+            )
+            env[name] = replace(tensor, reason=reason) if isinstance(value, Tensor) else value
+
+
+def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
+    """Take what all calls of the package give, numbers too.
+
+    What is the same in all of them, an option that nobody turns on, somebody else may give another
+    value unless the function is ``private``.
+    """
+    fill_from_calls(env, given)
+    for name, value in given.items():
+        own = env.get(name, UNKNOWN)
+        if isinstance(value, Tensor) and value.device == BESIDE_HOST and isinstance(own, Tensor):
+            env[name] = replace(own, device=BESIDE_HOST)
+        if value is UNKNOWN or tensor_of(value) is not None:
+            continue
+        literal = value is NONE or (isinstance(value, Scalar) and value.known)
+        optional = isinstance(own, Union) and NONE in own.options
+        if (own is UNKNOWN or optional or isinstance(own, Scalar)) and (private or not literal):
+            env[name] = value
+
+
+def fill_with_numbers(env: Env, given: Env) -> None:
+    """Where all calls that are seen give numbers for what is declared a tensor, take those."""
+    for name, value in given.items():
+        if _numbers_for_tensors(value, env.get(name, UNKNOWN)):
+            env[name] = value
+
+
+def _numbers_for_tensors(given: Value, declared: Value) -> bool:
+    """Does every call give numbers or text, or a list of them, where tensors are declared?"""
+    match given, declared:
+        case Scalar(tensor=None), Tensor():
+            return True
+        case Scalar(tensor=None), Union(options=options):
+            return any(isinstance(option, Tensor) for option in options)
+        case Sequence(kind=kind, element=Scalar(tensor=None), items=items), Tensor():
+            return kind == "tuple" or bool(items)  # a shape is a tuple of any length
+        case Sequence(element=Sequence(element=Scalar(tensor=None))), Tensor():
+            return True
+        case Sequence(element=Scalar(tensor=None)), Sequence(element=Tensor()):
+            return True
+    return False
+
+
+def _on_host(value: Value) -> bool:
+    return isinstance(value, NDArray) or (isinstance(value, Tensor) and value.device == "host")
+
+
+def _combine(declared: Value, argument: Argument) -> Value:
+    given = argument.value
+    if given is UNKNOWN:
+        return declared
+    if isinstance(given, Tensor) and given.rank:
+        # Else each number of dimensions would have the function interpreted once more.
+        given = replace(given, rank=None)
+    if isinstance(declared, Tensor):
+        if isinstance(given, Tensor) and given.reason.strength < declared.reason.strength:
+            return replace(given, reason=declared.reason)
+        # An array that is seen to be passed beats what the annotation says.
+        return given if isinstance(given, (Tensor, NoneValue, NDArray)) else declared
+    return given
+
+
+def synchronized(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> None:
+    """``stream.synchronize()`` and ``event.synchronize()``."""
+    kind = "event" if "Event" in owner.name else "stream"
+    if kind == "event" and _kept(arguments.node, ctx):
+        # Recorded in an earlier step: by now it has long passed, or the copy it stands for is due.
+        ctx = ctx.demote(Cause.MEASURING)
+    emit(ctx, SiteKind.SYNCHRONIZE, f"{kind}.{name}", arguments.node)
+
+
+def _kept(node: ast.Call, ctx: Context) -> bool:
+    """Is it an event that something holds, and that is neither recorded nor given here?"""
+    if ctx.node is None or not isinstance(node.func, ast.Attribute):
+        return False
+    event = node.func.value
+    if not isinstance(event, (ast.Name, ast.Attribute)):
+        return False
+    if isinstance(event, ast.Name) and event.id in {a.arg for a, _ in parameters_of(ctx.node.args)}:
+        return False
+    recorded = f"{ast.unparse(event)}.record"
+    return not any(
+        isinstance(inner, ast.Attribute)
+        and inner.attr == "record"
+        and ast.unparse(inner) == recorded
+        for inner in ast.walk(ctx.node)
+    )

@@ -1,0 +1,145 @@
+"""Types by name: what an object of the class with a given qualified name is worth as a value.
+
+Enters a qualified name (``torch.BoolTensor``, ``typing.List``); leaves a value. Must not know
+annotations' syntax.
+"""
+
+from __future__ import annotations
+
+import builtins
+
+from flake8_torchperf.absint.domain.values import (
+    BOOL,
+    FLOAT,
+    INT,
+    NDARRAY,
+    NONE,
+    NUMBER,
+    SHAPE,
+    STR,
+    UNKNOWN,
+    Device,
+    DType,
+    Instance,
+    Mapping_,
+    Opaque,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Value,
+)
+
+# dtype classes of the legacy tensor types, https://docs.pytorch.org/docs/stable/tensors.html
+LEGACY_TENSORS = {
+    "FloatTensor": "float", "DoubleTensor": "float", "HalfTensor": "float",
+    "BFloat16Tensor": "float", "ByteTensor": "int", "CharTensor": "int", "ShortTensor": "int",
+    "IntTensor": "int", "LongTensor": "int", "BoolTensor": "bool",
+}  # fmt: skip
+
+DTYPES = {
+    "bool": "bool",
+    **dict.fromkeys(
+        ("uint8", "int8", "int16", "short", "int32", "int", "int64", "long", "uint16", "uint32",
+         "uint64"), "int"),
+    **dict.fromkeys(
+        ("float16", "half", "bfloat16", "float32", "float", "float64", "double",
+         "float8_e4m3fn", "float8_e5m2"), "float"),
+    **dict.fromkeys(("complex32", "complex64", "cfloat", "complex128", "cdouble"), "complex"),
+}  # fmt: skip
+
+# https://docs.kidger.site/jaxtyping/api/array/ : dtype class by the name before the bracket
+JAXTYPING = {
+    "Float": "float", "Float16": "float", "Float32": "float", "Float64": "float",
+    "BFloat16": "float", "Int": "int", "Int8": "int", "Int16": "int", "Int32": "int",
+    "Int64": "int", "UInt8": "int", "Integer": "int", "Bool": "bool", "Complex": "complex",
+    "Num": "unknown", "Shaped": "unknown", "Inexact": "unknown", "Real": "unknown",
+}  # fmt: skip
+
+TENSOR_CLASSES = {
+    "torch.Tensor", "torch._tensor.Tensor", "torch.TensorBase", "torch._C.TensorBase",
+    "torch.autograd.Variable", "torch.autograd.variable.Variable",
+    "torch.nn.Parameter", "torch.nn.parameter.Parameter", "torch.nn.Buffer",
+    "torch.nn.parameter.Buffer", "torch.nn.UninitializedParameter",
+    "torch.nn.parameter.UninitializedParameter", "torch.nn.UninitializedBuffer",
+}  # fmt: skip
+
+# Packages whose `Tensor` is another framework's.
+FOREIGN_TENSORS = {"tensorflow", "jax", "paddle", "mindspore", "tinygrad", "mlx", "onnx", "oneflow"}
+
+HOST_TYPES: dict[str, Value] = {
+    "builtins.int": INT,
+    "builtins.float": FLOAT,
+    "builtins.bool": BOOL,
+    "builtins.str": STR,
+    "builtins.bytes": Scalar("bytes"),
+    "builtins.complex": Scalar("complex"),
+    "builtins.object": UNKNOWN,
+    "builtins.type": Opaque("class"),
+    "builtins.slice": Opaque("slice"),
+    "numbers.Number": NUMBER,
+    "numbers.Real": NUMBER,
+    "numbers.Integral": INT,
+    "torch.types.Number": NUMBER,
+    "torch.types._size": SHAPE,
+    "torch.Size": SHAPE,
+    "torch.device": Device("unknown"),
+    "torch.types.Device": Device("unknown"),
+    "torch.dtype": DType("unknown"),
+    "torch.types._dtype": DType("unknown"),
+    "torch.memory_format": Opaque("memory format"),
+    "torch.layout": Opaque("layout"),
+    "torch.Generator": Opaque("generator"),
+    "numpy.ndarray": NDARRAY,
+    "numpy.generic": NDARRAY,
+    "os.PathLike": STR,
+    "pathlib.Path": Opaque("path"),
+    "types.NoneType": NONE,
+}
+
+
+# Libraries of tables, which answer as arrays do: on the host, element by element.
+FRAMES = ("pandas", "polars")
+
+
+def instance_of(name: str, reason: Reason) -> Value:
+    """An object of the class with this qualified name; Unknown for classes not known here."""
+    host = HOST_TYPES.get(name)
+    if host is not None:
+        return host
+    head, _, last = name.rpartition(".")
+    if name in TENSOR_CLASSES:
+        role = "parameter" if last == "Parameter" else ""
+        return Tensor(reason, role=role, device="device" if ".cuda" in head else "unknown")
+    if last in LEGACY_TENSORS and head in ("torch", "torch.cuda"):
+        return Tensor(reason, LEGACY_TENSORS[last])
+    if head.startswith("numpy") or (head.startswith(FRAMES) and last in ("DataFrame", "Series")):
+        return NDARRAY
+    if head.endswith(".torch"):
+        return UNKNOWN  # somebody's own module of that name
+    if last == "Tensor" and head.partition(".")[0] not in FOREIGN_TENSORS:
+        # A name re-exported by a package whose source is not at hand.
+        return Tensor(Reason(reason.fact, reason.node, reason.because, Strength.INFERRED))
+    if last in MODULE_HOLDERS and head.startswith("torch.nn"):
+        return _holder(last)
+    return Instance(name) if name.startswith("torch.") else UNKNOWN
+
+
+MODULE_HOLDERS = ("ParameterList", "ParameterDict", "ModuleList", "ModuleDict")
+
+
+def _holder(name: str) -> Value:
+    """A list or dict of modules or parameters, of which nothing else is said."""
+    held: Value = Instance("torch.nn.Module")
+    if name.startswith("Parameter"):
+        held = Tensor(Reason(f"element of a {name}"), role="parameter")
+    return Mapping_(STR, held) if name.endswith("Dict") else Sequence("list", held)
+
+
+def builtin_name(name: str) -> str | None:
+    """``builtins.<name>`` where Python itself defines the name."""
+    return f"builtins.{name}" if name in BUILTINS else None
+
+
+BUILTINS = frozenset(dir(builtins))

@@ -1,0 +1,54 @@
+"""Why a value is known to be a tensor, and how sure that is.
+
+Enters facts and the nodes they were read from; leaves chains of them. Must not know values.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.record import record
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable
+
+
+class Strength(IntEnum):
+    """How sure a reason is: assumed by convention, inferred from use, stated in code."""
+
+    ASSUMED = 1
+    INFERRED = 2
+    STATED = 3
+
+
+@record
+class Reason:
+    """Why a value is a tensor: one fact, the node it was read from, and the fact before it."""
+
+    fact: str
+    node: ast.AST | None = None
+    because: Reason | None = None
+    strength: Strength = Strength.STATED
+
+    def describe(self, line_of: Callable[[ast.AST], int | None]) -> str:
+        """The chain of facts in one line, the last one first; ``line_of`` gives 1-based lines."""
+        facts: list[str] = []
+        reason: Reason | None = self
+        while reason is not None and len(facts) < MAX_FACTS_TOLD:
+            line = line_of(reason.node) if reason.node is not None else None
+            facts.append(reason.fact if line is None else f"{reason.fact}, line {line}")
+            reason = reason.because
+        return "; ".join(facts)
+
+    def root(self) -> Reason:
+        """The fact that everything else rests on."""
+        reason = self
+        while reason.because is not None:
+            reason = reason.because
+        return reason
+
+
+# A chain longer than this no longer helps the person who reads it.
+MAX_FACTS_TOLD = 4

@@ -1,0 +1,1 @@
+"""Which functions are analysed, in which setting, and what their callers add."""

@@ -1,0 +1,206 @@
+"""One suspect function, or the statements at module level: interpreted once, sites collected."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.calls import summaries
+from flake8_torchperf.absint.domain.values import (
+    UNKNOWN,
+    Device,
+    Scalar,
+    Value,
+    join_all,
+)
+from flake8_torchperf.absint.engine.analysis import Analysis, Budget, Context, Pending
+from flake8_torchperf.absint.inference.parameters import declared_parameters
+from flake8_torchperf.absint.transfer import expressions, statements
+from flake8_torchperf.events import graph_breaks
+from flake8_torchperf.events.site import Site
+from flake8_torchperf.hotness.function_heat import nested_info
+from flake8_torchperf.hotness.loop_kinds import step_loops
+from flake8_torchperf.hotness.model import Cause, Level
+from flake8_torchperf.hotness.own_heat import FINAL, MODULE_HEAT, is_kernel
+from flake8_torchperf.intent.explicit_copies import asked_for
+from flake8_torchperf.project.module_index import FunctionInfo, FunctionNode
+from flake8_torchperf.syntax.positions import Snippet
+from flake8_torchperf.syntax.traversal import FUNCTIONS
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.store import Env
+    from flake8_torchperf.hotness.function_heat import FunctionHeats
+    from flake8_torchperf.hotness.model import Heat
+    from flake8_torchperf.project.module_index import ModuleMap
+
+# Nested functions interpreted for one outer function.
+MAX_NESTED = 60
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnalysisResult:
+    """The sites of one piece of a file, and the snippet they stand in."""
+
+    snippet: Snippet
+    sites: tuple[Site, ...]
+
+
+def interpret_function(
+    info: FunctionInfo, analysis: Analysis, heats: FunctionHeats
+) -> AnalysisResult:
+    """Interpret one function.
+
+    Most helpers have no site at all; the calls that lead to one are asked where there are some.
+    """
+    own = heats.own(info)
+    if own.level is not Level.HOT:
+        return _interpreted(info, analysis, heats, heats.called(info))
+    result = _interpreted(info, analysis, heats, own)
+    called = heats.called(info) if result.sites else own
+    return result if called is own else _interpreted(info, analysis, heats, called)
+
+
+def _interpreted(
+    info: FunctionInfo, analysis: Analysis, heats: FunctionHeats, base: Heat
+) -> AnalysisResult:
+    """The sites of a function that runs as often as ``base`` says."""
+    snippet = Snippet(info.module.lines, [info.node])
+    if is_kernel(info):
+        return AnalysisResult(snippet, ())
+    sites: list[Site] = []
+    pending: list[Pending] = []
+    budget = analysis.begin()
+    place = Context(
+        analysis,
+        info.module,
+        budget,
+        sites,
+        MODULE_HEAT,
+        function=info.qualname,
+        node=info.node,
+        owner=info.owner,
+        self_name=summaries.self_name(info),
+        calls=(info.key,),
+        returns=[],
+        pending=pending,
+    )
+    env = summaries.entry(info, None, None, place)
+    private = info.name.startswith("_")
+    if private or UNKNOWN in env.values():
+        summaries.fill_from_calls(env, analysis.given(info.key))
+    else:
+        summaries.fill_with_numbers(env, analysis.given(info.key))
+    if info.key in analysis.agreed:
+        summaries.fill_as_called(env, analysis.agreed[info.key], private=private)
+    if base.cause in (Cause.OUTSIDE_STEPS, Cause.NOTHING):
+        place = place.but(step_loops=step_loops(info))
+    place = _compiled(place.but(base=base), info)
+    try:
+        statements.block(info.node.body, dict(env), place)
+        _run_pending(pending, sites, info.module, heats)
+    except RecursionError:
+        # Blocks nested deeper than Python's own stack: nothing is known of such a function.
+        sites.clear()
+    return AnalysisResult(snippet, tuple(map(asked_for, sites)))
+
+
+def interpret_module(module: ModuleMap, analysis: Analysis) -> AnalysisResult:
+    """Interpret the statements outside functions and classes."""
+    body = [s for s in module.tree.body if not isinstance(s, FUNCTIONS)]
+    sites: list[Site] = []
+    place = Context(analysis, module, analysis.begin(), sites, MODULE_HEAT)
+    try:
+        statements.block(body, {}, place)
+    except RecursionError:
+        sites.clear()
+    return AnalysisResult(Snippet(module.lines, body), tuple(map(asked_for, sites)))
+
+
+def _compiled(place: Context, info: FunctionInfo) -> Context:
+    """The place at the start of a function that may be compiled; what is named cold stays cold."""
+    graphs = place.base.cause is Cause.CONVENTION and place.base.name == "compiler-internals"
+    named = place.base.cause in (Cause.NAMED_COLD, Cause.TEST)
+    return graph_breaks.entered(place, info.node, keep_cold=named or graphs)
+
+
+def _run_pending(
+    pending: list[Pending], sites: list[Site], module: ModuleMap, heats: FunctionHeats
+) -> None:
+    """Interpret nested functions in the environment that the outer function left them."""
+    seen: set[int] = set()
+    while pending and len(seen) < MAX_NESTED:
+        item = pending.pop(0)
+        if id(item.node) in seen:
+            continue
+        seen.add(id(item.node))
+        # A loop's last pass has its own list of sites, already handed on: these go to the unit's.
+        place = item.context.but(sink=sites, pending=pending)
+        _run_nested(Pending(item.node, item.env, place, item.info), module, heats)
+
+
+def _run_nested(item: Pending, module: ModuleMap, heats: FunctionHeats) -> None:
+    outer, node = item.context, item.node
+    analysis = outer.analysis
+    made = nested_info(node, outer.function, module)
+    inner = item.info or made
+    declared = declared_parameters(inner, analysis)
+    demoted = None if outer.demoted is Cause.MADE_ONCE else outer.demoted
+    place = outer.but(
+        function=made.qualname, node=node, returns=[], demoted=demoted, step_loops=frozenset()
+    )
+    if item.info is not None:
+        me = summaries.self_name(inner)
+        place = place.but(owner=inner.owner, self_name=me)
+        declared = summaries.entry(inner, None, None, place)
+    heat = heats.nested(inner)
+    place = _compiled(place if _as_outer(heat, outer, node) else place.but(base=heat), inner)
+    env: Env = {**item.env, **declared}
+    summaries.fill_from_calls(env, analysis.given(id(node)))
+    statements.block(node.body, env, place)
+
+
+def _as_outer(heat: Heat, outer: Context, node: FunctionNode) -> bool:
+    """Does a nested function run as often as the function around it?
+
+    So does one of which nothing else is known, and one that a cold function makes for itself and
+    only calls. What it hands on may run in each step.
+    """
+    if heat.cause is Cause.NOTHING or outer.base.cause in FINAL:
+        return True
+    if outer.base.level is not Level.COLD or heat.cause is not Cause.GIVEN_TENSORS:
+        return False
+    return not node.decorator_list and _only_called(node.name, outer)
+
+
+def _only_called(name: str, outer: Context) -> bool:
+    """Does a function do nothing with the name of one nested in it but call it?"""
+    if outer.node is None:
+        return False
+    called = {id(n.func) for n in ast.walk(outer.node) if isinstance(n, ast.Call)}
+    named = [n for n in ast.walk(outer.node) if isinstance(n, ast.Name) and n.id == name]
+    return bool(named) and all(id(n) in called for n in named)
+
+
+def module_constant(analysis: Analysis, module: ModuleMap, name: str) -> Value:
+    """What a name assigned at module level is worth: its annotation, else what is assigned."""
+    from flake8_torchperf.absint.domain.values import Reason
+    from flake8_torchperf.absint.stated_types.annotations import annotated
+
+    if name in module.annotations:
+        reason = Reason(f"annotation of `{name}`")
+        stated = annotated(module.annotations[name], module, analysis, reason)
+        if stated is not UNKNOWN:
+            return stated
+    place = Context(analysis, module, Budget(analysis.stack, MODULE_STEPS), None, MODULE_HEAT)
+    assigned = module.constants.get(name, ())[:MAX_ASSIGNMENTS]
+    value = join_all([expressions.evaluate(node, {}, place) for node in assigned])
+    if isinstance(value, Scalar) and value.kind == "str" and "device" in name.lower():
+        # DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+        return Device("device") if not value.known else value
+    return value
+
+
+# Steps for one constant, and assignments of one name that are looked at.
+MODULE_STEPS = 2_000
+MAX_ASSIGNMENTS = 4

@@ -1,0 +1,1 @@
+"""What every evaluation shares: the analysis, its context, call arguments."""

@@ -1,0 +1,311 @@
+"""What every evaluation shares: torch's table, the modules read so far, and caches.
+
+Enters module maps; leaves what a name of a module stands for. Must not know statements or sites.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from flake8_torchperf.absint.domain.named_types import builtin_name
+from flake8_torchperf.absint.domain.values import (
+    UNKNOWN,
+    ClassValue,
+    External,
+    Function,
+    Value,
+)
+from flake8_torchperf.hotness.conventions import load_conventions
+
+if TYPE_CHECKING:
+    import ast
+    from collections.abc import Callable
+
+    from flake8_torchperf.events.site import Site
+    from flake8_torchperf.hotness.conventions import Conventions
+    from flake8_torchperf.hotness.model import Cause, Heat
+    from flake8_torchperf.knowledge.table import TorchTable
+    from flake8_torchperf.project.module_index import (
+        ClassInfo,
+        FunctionInfo,
+        FunctionNode,
+        ModuleMap,
+    )
+    from flake8_torchperf.project.resolver import Project
+    from flake8_torchperf.torch_compile.regions import CompiledCode
+
+Known = TypeVar("Known")
+
+# Expressions evaluated for one function, callees included, before the rest counts as Unknown.
+STEPS_PER_FUNCTION = 20_000
+# How deep expressions may stand in one another (callees' included) before they count as Unknown:
+# each costs some six Python frames, and flake8 has used up to a hundred of the thousand there are.
+MAX_EXPRESSION_DEPTH = 110
+# How many names of modules may lead to one another before the next counts as Unknown.
+MAX_NAMES = 25
+# How deep calls are followed into the functions they name.
+MAX_CALL_DEPTH = 5
+
+
+def _holds_none(loop: ast.AST, module: ModuleMap) -> bool:
+    return False
+
+
+@dataclass(slots=True)
+class Stack:
+    """How many expressions, and names of modules, are being looked at, each for the one before."""
+
+    expressions: int = 0
+    names: int = 0
+
+
+@dataclass(slots=True)
+class Budget:
+    """Steps left for the function being interpreted; at zero every expression is Unknown.
+
+    ``opaque_calls`` counts calls of what is neither torch's, Python's nor a tensor's: modules,
+    functions of the project, anything unknown. ``waits`` counts, from 1, what waited for the
+    device or may have.
+    """
+
+    stack: Stack
+    steps: int = STEPS_PER_FUNCTION
+    opaque_calls: int = 0
+    waits: int = 1
+
+
+@dataclass(slots=True, eq=False)
+class Analysis:
+    """Shared by all evaluations of one file: nothing in it depends on the place evaluated."""
+
+    table: TorchTable
+    project: Project
+    constant: Callable[[Analysis, ModuleMap, str], Value]
+    called: frozenset[str] = frozenset()
+    compiled: CompiledCode | None = None
+    stack: Stack = field(default_factory=Stack)
+    _names: dict[tuple[str, str], Value] = field(default_factory=dict)
+    _externals: dict[str, Value] = field(default_factory=dict)
+    summaries: dict[object, object] = field(default_factory=dict)
+    # parameters as the calls seen so far gave them: function or closure -> name -> value
+    observed: dict[object, dict[str, Value]] = field(default_factory=dict)
+    # the function of which is remembered what the calls of each line give, and what all of those
+    # that count give alike
+    watched: str = ""
+    agreed: dict[object, dict[str, Value]] = field(default_factory=dict)
+    conventions: Conventions = field(default_factory=load_conventions)
+    # the calls of modules that were seen, by identity
+    models_called: set[int] = field(default_factory=set)
+    # does a loop of a module hold the loop over steps, in itself or in what it calls?
+    is_around_steps: Callable[[ast.AST, ModuleMap], bool] = _holds_none
+
+    def kept(self, key: object, find: Callable[[], Known]) -> Known:
+        """What ``find`` gives, found when first asked for under this key."""
+        if key not in self.summaries:
+            self.summaries[key] = find()
+        return self.summaries[key]  # type: ignore[return-value]
+
+    def given(self, key: object) -> dict[str, Value]:
+        """The arguments that the calls seen so far gave."""
+        return self.observed.get(key, {})
+
+    def watching(self, key: str) -> Analysis:
+        """An analysis that watches the calls of a function; what it sees, this one does not.
+
+        What a name means and what a function returns depends on no such thing, so they share it.
+        """
+        observed = {key: dict(given) for key, given in self.observed.items()}
+        return replace(self, stack=Stack(), observed=observed, watched=key, agreed={})
+
+    def forget(self) -> None:
+        """Let go of all that was found, so that it goes at once: what refers to it, it refers to.
+
+        Else the garbage collector has to walk it first.
+        """
+        self._names.clear()
+        self._externals.clear()
+        self.summaries.clear()
+        self.observed.clear()
+
+    def begin(self) -> Budget:
+        """What there is for one function; whatever was looked at before has ended, or failed."""
+        self.stack = Stack()
+        return Budget(self.stack)
+
+    def lookup(self, module: ModuleMap, name: str) -> Value:
+        """What a name means at the top level of a module."""
+        key = (module.name or str(id(module)), name)
+        if key in self._names:
+            return self._names[key]
+        if self.stack.names >= MAX_NAMES:
+            return UNKNOWN
+        self._names[key] = UNKNOWN  # a constant defined by itself ends here
+        self.stack.names += 1
+        value = self._lookup(module, name)
+        self.stack.names -= 1
+        self._names[key] = value
+        return value
+
+    def _lookup(self, module: ModuleMap, name: str) -> Value:
+        if name in module.functions:
+            info = module.functions[name]
+            return Function(info, info.key)
+        if name in module.classes:
+            found = module.classes[name]
+            return ClassValue(found, found.key)
+        if name in module.imports:
+            return self.external(module.imports[name])
+        if name in module.constants or name in module.annotations:
+            return self.constant(self, module, name)
+        builtin = builtin_name(name)
+        if builtin:
+            return External(builtin)
+        for source in module.stars:
+            found_value = self.star(source, name)
+            if found_value is not None:
+                return found_value
+        return UNKNOWN
+
+    def star(self, source: str, name: str) -> Value | None:
+        """What ``from source import *`` binds to ``name``, or None."""
+        other = self.project.module(source)
+        if other is not None:
+            value = self.lookup(other, name)
+            return None if value is UNKNOWN else value
+        qualified = f"{source}.{name}"
+        if source.startswith("torch") and self.known(qualified):
+            return External(qualified)
+        return None
+
+    def known(self, qualified: str) -> bool:
+        """Is this one of torch's public functions or classes?"""
+        return self.table.function(qualified) is not None or self.table.klass(qualified) is not None
+
+    def external(self, qualified: str) -> Value:
+        """What an imported dotted name stands for: the source beside us where there is one."""
+        found = self._externals.get(qualified)
+        if found is None:
+            # Names that lead to each other in a circle lead nowhere.
+            self._externals[qualified] = External(qualified)
+            found = self._externals[qualified] = self._external(qualified)
+        return found
+
+    def _external(self, qualified: str) -> Value:
+        if self.known(qualified):
+            return External(qualified)
+        found = self.project.find(qualified)
+        if found is None:
+            return External(qualified)
+        module, rest = found
+        if not rest:
+            return External(qualified)
+        value = self.lookup(module, rest[0])
+        for part in rest[1:]:
+            match value:
+                case ClassValue(info=info) if part in info.methods:
+                    method = info.methods[part]
+                    value = Function(method, method.key)
+                case External(name=name):
+                    value = self.external(f"{name}.{part}")
+                case _:
+                    return UNKNOWN
+        if value is UNKNOWN and rest[-1] == "Tensor":
+            return External("torch.Tensor")
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """Where an evaluation happens. Immutable: a deeper place is a new context.
+
+    Made tens of thousands of times for a large file: without slots it can be copied whole.
+    ``given`` is, within the arguments of a call, how many loops there are around that call;
+    ``unused`` an expression whose value nothing takes. ``writes`` collects what a method writes to
+    attributes; its calls are followed for those that are ``asked`` for.
+    """
+
+    analysis: Analysis
+    module: ModuleMap
+    budget: Budget
+    sink: list[Site] | None
+    base: Heat
+    function: str = "<module>"
+    node: FunctionNode | None = None
+    owner: ClassInfo | None = None
+    self_name: str = ""
+    loops: tuple[LoopPlace, ...] = ()
+    demoted: Cause | None = None
+    row: str = ""
+    step_loops: frozenset[int] = frozenset()
+    outside: int = 0
+    given: int = 0
+    unused: ast.expr | None = None
+    traits: frozenset[str] = frozenset()
+    depth: int = 0
+    calls: tuple[object, ...] = ()
+    writes: dict[str, Value] | None = None
+    asked: frozenset[str] | None = None
+    pending: list[Pending] | None = None
+    returns: list[Value] | None = None
+    compiled: str = ""
+
+    def but(self, **changes: Any) -> Context:
+        """The same place with some fields changed; `dataclasses.replace`, but fast."""
+        return self._changed(changes)
+
+    def _changed(self, changes: dict[str, Any]) -> Context:
+        place = object.__new__(Context)
+        place.__dict__.update(self.__dict__, **changes)
+        return place
+
+    def within(self, loop: LoopPlace) -> Context:
+        """The same place, one loop deeper."""
+        return self.but(loops=(*self.loops, loop))
+
+    def demote(self, why: Cause, row: str = "") -> Context:
+        """The same place where it runs seldom: sites are cold, ``why`` says the reason."""
+        if self.demoted is not None:
+            return self
+        return self.but(demoted=why, row=row, outside=len(self.loops))
+
+    def silent(self) -> Context:
+        """The same place with nothing reported."""
+        return self if self.sink is None else self.but(sink=None)
+
+    def mark(self, trait: str) -> Context:
+        """The same place with one more trait on its sites."""
+        return self.but(traits=self.traits | {trait})
+
+    def unmark(self, trait: str) -> Context:
+        """The same place without a trait on its sites."""
+        return self.but(traits=self.traits - {trait})
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoopPlace:
+    """An enclosing loop: its node, kind and what it iterates.
+
+    ``index`` and ``measures`` are set for ``for i in range(len(t))``: the loop variable, and the
+    path of the tensor whose length it runs over.
+    """
+
+    node: ast.AST
+    kind: str
+    over: ast.expr | None
+    value: Value = UNKNOWN
+    index: str = ""
+    measures: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pending:
+    """A nested function to be interpreted once the function around it is done.
+
+    ``info`` is set for a method of a nested class.
+    """
+
+    node: FunctionNode
+    env: dict[str, Value]
+    context: Context
+    info: FunctionInfo | None = None

@@ -1,0 +1,1 @@
+"""Types inferred from how names are used."""

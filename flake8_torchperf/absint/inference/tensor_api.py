@@ -1,0 +1,327 @@
+"""Which calls and attributes tell that their owner is a tensor, whatever else is known of it.
+
+Enters ast nodes and a module map; leaves words for a reason, or nothing. Must not know values.
+"""
+
+from __future__ import annotations
+
+import ast
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.candidates.nominate import called_name
+
+if TYPE_CHECKING:
+    from flake8_torchperf.knowledge.table import TorchTable
+    from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
+    from flake8_torchperf.syntax.traversal import Nodes
+
+# Attributes that of all objects met beside torch only tensors have, or that only a tensor is asked
+# for: torch/_C/__init__.pyi lists them; no class of Python, numpy, pandas or torch.nn has them.
+TELLING = {
+    "requires_grad", "grad_fn", "is_cuda", "is_sparse", "retain_grad", "detach", "detach_",
+    "numel", "unsqueeze", "unsqueeze_", "masked_fill", "masked_fill_", "contiguous", "expand_as",
+    "view_as", "index_select", "scatter_", "scatter_add", "scatter_add_", "new_zeros", "new_ones",
+    "new_full", "new_empty", "new_tensor", "softmax", "log_softmax", "bmm", "data_ptr",
+    "masked_select", "logsumexp", "addcmul_", "addcdiv_", "index_add", "index_add_", "index_copy_",
+    "index_fill_", "mul_", "add_", "sub_", "div_", "pow_", "zero_", "fill_", "clamp_", "permute",
+    "is_contiguous", "element_size", "untyped_storage", "bernoulli_", "lerp_", "sqrt_", "type_as",
+    "masked_scatter", "masked_scatter_", "scatter_reduce", "scatter_reduce_", "grad",
+    "fill_diagonal_", "clamp_min", "clamp_max", "repeat_interleave", "logdet", "expm1", "log1p",
+    "lgamma", "digamma", "erf", "erfinv", "rsqrt", "amax", "amin", "count_nonzero", "argwhere",
+    "isnan", "isinf", "isfinite", "is_floating_point", "is_complex", "diag_embed", "new_empty_like",
+    "nan_to_num", "logical_not", "cholesky_solve", "baddbmm", "addmm", "kthvalue", "reshape_as",
+}  # fmt: skip
+# Methods that, called without arguments, tell as well: with arguments, others have them too
+# (`logger.log(...)`, `layer.relu(x)`), and a module's `float()` is a module.
+BARE = {
+    "exp", "log", "log2", "log10", "sqrt", "sigmoid", "tanh", "relu", "neg", "reciprocal", "cos",
+    "sin", "tan", "cosh", "sinh", "atan", "acos", "asin", "ceil", "floor", "frac", "sign", "long",
+    "int", "short", "byte", "char", "bool", "square", "backward", "dim",
+}  # fmt: skip
+# Methods that arrays and data frames have too. Where neither is spoken of, they tell.
+OF_ARRAYS = {
+    "any", "all", "min", "max", "argmin", "argmax", "eq", "ne", "lt", "le", "gt", "ge", "pow",
+    "dot", "mul", "div", "sum", "norm", "std", "var", "squeeze", "t",
+}  # fmt: skip
+# Methods that work along the axis they are given: `x.sum(-1)`.
+ALONG = frozenset((
+    "sum", "mean", "prod", "std", "var", "argmax", "argmin", "any", "all", "cumsum",
+    "cumprod", "median", "squeeze",
+))  # fmt: skip
+ARRAYS = {
+    "numpy", "pandas", "polars", "cupy", "jax", "scipy", "xarray", "sympy", "sqlalchemy", "cudf",
+    "dask", "pyarrow", "mlx", "tensorflow", "paddle", "datasets", "PIL", "sklearn", "numba",
+    "rasterio", "cv2", "skimage", "geopandas", "nibabel", "SimpleITK", "h5py", "zarr", "netCDF4",
+    "librosa", "soundfile", "tifffile", "imageio", "astropy", "rdkit", "ase", "networkx",
+}  # fmt: skip
+# What only data frames and their columns have, and the name that most people give one.
+OF_FRAMES = frozenset((
+    "df", "iterrows", "itertuples", "iter_rows", "to_numpy", "isna", "notna", "dropna", "fillna",
+    "iloc", "groupby", "group_by", "value_counts", "to_pandas", "reset_index", "sort_values",
+))  # fmt: skip
+CASTS = {"float", "double", "half", "bfloat16", "cpu", "cuda"}
+MODULE_METHODS = {
+    "to", "cpu", "cuda", "type", "apply", "requires_grad_", "eval", "train", "float", "double",
+    "half", "bfloat16", "parameters", "state_dict", "forward",
+}  # fmt: skip
+# Methods whose call with an integer only tensors answer (an array's `size` is no method).
+SIZED = {"size", "stride"}
+# Methods that take sizes as separate numbers, and from how many of them on they tell: a
+# distribution's `expand` takes one shape, numpy's `repeat` and `view` two other things.
+BY_SIZES = {"expand": 2, "repeat": 3, "view": 3}
+# Methods of reductions, whose axis torch alone calls by these names and gives as a number.
+DIMS = ("dim", "keepdim", "dims")
+
+
+# Attributes that arrays have too.
+SHAPES = {"shape", "ndim"}
+# Without one of these words, or a call of torch's, nothing in a function tells.
+WORDS = frozenset((
+    *TELLING, *BARE, *OF_ARRAYS, *ALONG, *CASTS, *SIZED, *BY_SIZES, *DIMS, *SHAPES, "memory_format",
+    "device",
+))  # fmt: skip
+
+
+def may_tell(nodes: Nodes, module: ModuleMap) -> bool:
+    """May anything in a function tell of its names? Over-approximate, and cheap."""
+    words = nodes.words()
+    return not (WORDS.isdisjoint(words) and _of_torch(module).isdisjoint(words)) or any(
+        isinstance(index.slice, (ast.UnaryOp, ast.Tuple)) for index in nodes.of(ast.Subscript)
+    )
+
+
+@lru_cache(maxsize=4)
+def _of_torch(module: ModuleMap) -> frozenset[str]:
+    """The names under which a module has torch, or anything of torch's."""
+    names = (n for n, target in module.imports.items() if target.partition(".")[0] == "torch")
+    return frozenset(("torch", *names))
+
+
+def of_no_tensor(call: ast.Call, table: TorchTable) -> bool:
+    """``xp.isnan(x)``: does a method of this name take fewer arguments, asked of a tensor?"""
+    method = table.method(call.func.attr) if isinstance(call.func, ast.Attribute) else None
+    if method is None or not call.args or any(isinstance(a, ast.Starred) for a in call.args):
+        return False
+    return bool(method.overloads) and all(
+        not overload.takes(len(call.args)) for overload in method.overloads
+    )
+
+
+def of_a_size(func: ast.Attribute) -> bool:
+    """``new_shape.numel()``: a ``torch.Size`` has it too (torch/_C/__init__.pyi, class Size)."""
+    owner = func.value
+    name = owner.id if isinstance(owner, ast.Name) else getattr(owner, "attr", "")
+    return func.attr == "numel" and any(word in name.lower() for word in ("shape", "size"))
+
+
+def told_by_call(call: ast.Call, table: TorchTable, *, arrays: bool) -> str:
+    """Why the owner of a called method is a tensor; "" where the call does not tell.
+
+    ``arrays`` is what `knows_arrays` says of the place.
+    """
+    func = call.func
+    if not isinstance(func, ast.Attribute):
+        return ""
+    name = func.attr
+    if of_no_tensor(call, table) or of_a_size(func):
+        return ""
+    if name in TELLING:
+        return f"`.{name}` is asked for"
+    bare = not call.args and not call.keywords
+    if (bare and name in BARE) or (name in SIZED and call.args):
+        return f"`.{name}(...)` is called"
+    if name in BY_SIZES and _takes_sizes(call, BY_SIZES[name]):
+        return f"`.{name}(...)` is called with sizes"
+    for keyword in call.keywords:
+        if keyword.arg in DIMS and _numeric(keyword.value) and table.method(name) is not None:
+            return f"`.{name}({keyword.arg}=...)` is called"
+        if keyword.arg == "memory_format" and name in ("clone", "contiguous"):
+            return f"`.{name}({keyword.arg}=...)` is called"
+    shown = name in OF_ARRAYS and bare == (name in BARE_ARRAYS)
+    if (shown or (name in ALONG and _axis_alone(call))) and not arrays:
+        return f"`.{name}(...)` is called"
+    return ""
+
+
+# Those of them that tell when they are called without arguments; the others only with some.
+BARE_ARRAYS = {
+    "any", "all", "min", "max", "argmin", "argmax", "sum", "norm", "std", "var", "squeeze",
+    "t",
+}  # fmt: skip
+
+
+def _axis_alone(call: ast.Call) -> bool:
+    """Is an integer, as it is written, all that a method is given?"""
+    match call:
+        case ast.Call(args=[ast.Constant(value=int()) as axis], keywords=[]):
+            return not isinstance(axis.value, bool)
+        case ast.Call(
+            args=[ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int()))], keywords=[]
+        ):
+            return True
+    return False
+
+
+def _takes_sizes(call: ast.Call, several: int) -> bool:
+    """``x.expand(n, m)``, ``x.view(-1)``, ``x.expand(y.shape[0])``."""
+    return not call.keywords and (len(call.args) >= several or any(map(_is_size, call.args)))
+
+
+def _is_size(node: ast.expr) -> bool:
+    match node:
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1)):
+            return True
+        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant(value=int())):
+            return True
+        case ast.Call(func=ast.Attribute(attr="size"), args=[_]):
+            return True
+    return False
+
+
+def _numeric(node: ast.expr) -> bool:
+    return not (isinstance(node, ast.Constant) and isinstance(node.value, (str, type(None))))
+
+
+def told_by_index(node: ast.Subscript, module: ModuleMap) -> str:
+    """Why what is indexed is a tensor, ``x[:, -1]``; "" where the index does not tell.
+
+    No container takes a slice among several indices.
+    """
+    if not isinstance(node.slice, ast.Tuple) or knows_arrays(module):
+        return ""
+    sliced = any(isinstance(part, ast.Slice) for part in node.slice.elts)
+    return "several of its dimensions are indexed" if sliced else ""
+
+
+def told_by_attribute(name: str, module: ModuleMap) -> bool:
+    """Do tensors alone have this attribute, of what the module knows?"""
+    return name in TELLING or (name in SHAPES and not knows_arrays(module))
+
+
+def told_by_cast(func: ast.Attribute, table: TorchTable) -> tuple[ast.expr, str] | None:
+    """``x.float().mean()``: a module's ``.float()`` is a module, which has no ``.mean``."""
+    match func.value:
+        case ast.Call(func=ast.Attribute(value=base, attr=cast), args=[], keywords=[]) if (
+            cast in CASTS and func.attr not in MODULE_METHODS and _has(table, func.attr)
+        ):
+            return base, f"`.{cast}().{func.attr}` is asked for"
+    return None
+
+
+def foreign(name: str, table: TorchTable) -> bool:
+    """Is this no attribute of a tensor?"""
+    return not (name.startswith("__") or _has(table, name))
+
+
+def _has(table: TorchTable, name: str) -> bool:
+    return name in table.method_names() or name in table.attribute_names()
+
+
+def settled(statement: ast.stmt) -> str:
+    """The name that a statement lets pass only if it is of a class that is no tensor's.
+
+    ``if not isinstance(x, Spec): raise``: whatever is asked of ``x``, is asked of a Spec.
+    """
+    match statement:
+        case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=test), body=[*_, last], orelse=[]):
+            if not isinstance(last, (ast.Raise, ast.Return, ast.Continue, ast.Break)):
+                return ""
+        case ast.Assert(test=test):
+            pass
+        case _:
+            return ""
+    match test:
+        case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(id=name), classes]):
+            words = {n.id for n in ast.walk(classes) if isinstance(n, ast.Name)}
+            words |= {n.attr for n in ast.walk(classes) if isinstance(n, ast.Attribute)}
+            return name if HOLDING.isdisjoint(words) else ""
+    return ""
+
+
+# Classes of which a tensor may be one, and those that hold tensors.
+HOLDING = frozenset((
+    "Tensor", "Parameter", "object", "list", "tuple", "dict", "set", "Sequence", "Iterable",
+    "Iterator", "Mapping", "Collection", "MutableMapping", "MutableSequence", "Generator",
+))  # fmt: skip
+
+
+@lru_cache(maxsize=64)
+def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> bool:
+    """Does a module import a library whose arrays answer as tensors do, or torch not at all?
+
+    Asked of a function: does it, or the class it is a method of, name such a library, or does it
+    work on a data frame?
+    """
+    names = _array_names(module)
+    if not names:
+        return names is None
+    if function is None:
+        return True
+    words = module.nodes(function).words()
+    if not (names.isdisjoint(words) and OF_FRAMES.isdisjoint(words)):
+        return True
+    owner = _owners(module).get(id(function))
+    if owner is not None and not names.isdisjoint(module.nodes(owner).words()):
+        return True
+    spec = function.args
+    stated = [p.annotation for p in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)]
+    return any(_names_one(node, names) for node in (*stated, function.returns) if node is not None)
+
+
+@lru_cache(maxsize=4)
+def _owners(module: ModuleMap) -> dict[int, ast.ClassDef]:
+    """The class that each method of a module stands in, by the method's id."""
+    return {
+        id(method.node): info.node for info in module.classes.values() for method in info.functions
+    }
+
+
+@lru_cache(maxsize=4)
+def _array_names(module: ModuleMap) -> frozenset[str] | None:
+    """The names under which a module has libraries of arrays; None where it has no torch."""
+    heads = {name: target.partition(".")[0] for name, target in module.imports.items()}
+    if "torch" not in heads.values():
+        return None
+    return frozenset(name for name, head in heads.items() if head in ARRAYS)
+
+
+def _names_one(annotation: ast.expr, names: frozenset[str]) -> bool:
+    for node in ast.walk(annotation):
+        match node:
+            case ast.Name(id=name):
+                if name in names:
+                    return True
+            case ast.Constant(value=str(text)):
+                if any(name in text for name in names):
+                    return True
+    return False
+
+
+# Calls that ask for a type: what stands in the branches they decide says nothing of the others.
+TYPE_TESTS = {
+    "isinstance", "issubclass", "hasattr", "type", "callable", "is_tensor", "is_tensor_like",
+}  # fmt: skip
+NAMES = {"__name__", "__qualname__", "__module__"}
+
+
+def asked_for_type(nodes: list[ast.AST]) -> set[str]:
+    """The names whose type an expression of a statement asks for."""
+    found: set[str] = set()
+    tests = [
+        node
+        for node in nodes
+        if isinstance(node, ast.Call) and node.args and called_name(node.func) in TYPE_TESTS
+    ]
+    if not tests:
+        return found
+    named = {id(n.value) for n in nodes if isinstance(n, ast.Attribute) and n.attr in NAMES}
+    for test in tests:
+        if id(test) in named:
+            continue  # `type(x).__name__` asks nothing
+        first = test.args[0]
+        while isinstance(first, (ast.Attribute, ast.Subscript)):
+            first = first.value
+        if isinstance(first, ast.Name):
+            found.add(first.id)
+    return found

@@ -1,0 +1,1 @@
+"""Models of calls to torch, builtins and libraries."""

@@ -1,0 +1,231 @@
+"""Methods of lists, dicts, strings and numpy arrays.
+
+Enters the container, a method name and arguments; leaves the result, and the container changed in
+the environment. Must not know statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.calls import instances
+from flake8_torchperf.absint.domain.store import Env, path_of
+from flake8_torchperf.absint.domain.values import (
+    BOOL,
+    FLOAT,
+    INT,
+    NDARRAY,
+    NONE,
+    STR,
+    UNKNOWN,
+    Mapping_,
+    Opaque,
+    Scalar,
+    Sequence,
+    Value,
+    join,
+)
+from flake8_torchperf.absint.models import builtin_reductions
+from flake8_torchperf.absint.transfer import assignment, expressions, subscripts
+from flake8_torchperf.absint.transfer.iteration import element_of
+from flake8_torchperf.absint.transfer.operators import formatted, sought
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.call_arguments import Arguments
+
+
+def call_method(
+    owner: Value,
+    node: ast.expr | None,
+    name: str,
+    arguments: Arguments,
+    env: Env,
+    ctx: Context,
+) -> Value:
+    """``owner.name(arguments)``; ``node`` is the owner's expression."""
+    match owner:
+        case Sequence():
+            return _sequence(owner, node, name, arguments, env, ctx)
+        case Mapping_():
+            return _mapping(owner, node, name, arguments, env, ctx)
+        case Scalar(kind="str"):
+            return _string(name, arguments, ctx)
+        case Scalar():
+            return SCALAR_METHODS.get(name, UNKNOWN)
+    return UNKNOWN
+
+
+SCALAR_METHODS: dict[str, Value] = {
+    "item": Scalar("number"), "is_integer": BOOL, "bit_length": INT, "hex": STR,
+    "conjugate": Scalar("number"), "total_seconds": FLOAT, "tolist": Scalar("number"),
+}  # fmt: skip
+
+
+def _change(env: Env, node: ast.expr | None, value: Value, ctx: Context) -> None:
+    """The container is worth ``value`` from here on; what holds it holds that."""
+    path = path_of(node) if node is not None else None
+    if path is not None:
+        assignment.fill(path, value, env, ctx)
+    match node:
+        case ast.Subscript(value=outer):
+            key = subscripts.literal_key(node)
+        case ast.Call(func=ast.Attribute(value=outer, attr="setdefault"), args=[first, *_]):
+            text = first.value if isinstance(first, ast.Constant) else None
+            key = text if isinstance(text, str) else None
+        case _:
+            return
+    holder = expressions.evaluate(outer, env, ctx.silent())
+    held = assignment.holding(holder, key, value)
+    if held is not None:
+        _change(env, outer, held, ctx)
+
+
+def _sequence(
+    owner: Sequence,
+    node: ast.expr | None,
+    name: str,
+    arguments: Arguments,
+    env: Env,
+    ctx: Context,
+) -> Value:
+    match name:
+        case "append" | "add" | "appendleft" | "insert":
+            value = arguments.value(1 if name == "insert" else 0)
+            _change(env, node, _grown(owner, value), ctx)
+            return NONE
+        case "extend" | "update" | "extendleft":
+            _change(env, node, _grown(owner, element_of(arguments.value(0))), ctx)
+            return NONE
+        case "pop" | "popleft" | "__getitem__" | "popitem":
+            return owner.element
+        case "copy" | "union" | "intersection" | "difference":
+            return owner
+        case "index" | "count" | "remove":
+            given = arguments.get(0)
+            if given is not None:
+                sought(given.value, owner, arguments.node, given.node, ctx)
+            return NONE if name == "remove" else INT
+        case "numel":
+            return INT
+        case "items":
+            return UNKNOWN
+        case "sort":
+            builtin_reductions.ordered(owner, node, arguments, env, ctx)
+            return NONE
+        case "clear" | "reverse":
+            return NONE
+    if owner.names and name == "_asdict":
+        pairs = tuple(zip(owner.names, owner.items or (), strict=False))
+        return Mapping_(STR, owner.element, pairs)
+    return _of_modules(owner, name, arguments)
+
+
+def _of_modules(owner: Value, name: str, arguments: Arguments) -> Value:
+    """What torch's lists and dicts of modules answer as any module does."""
+    if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
+        return instances.module_iteration(name, arguments.node)
+    return owner if name in ("to", "cuda", "eval", "train", "requires_grad_") else UNKNOWN
+
+
+def _grown(owner: Sequence, value: Value) -> Sequence:
+    """The list with one more element of which only its value is known."""
+    element = value if owner.items == () else join(owner.element, value)
+    return replace(owner, element=element, items=None)
+
+
+def _mapping(
+    owner: Mapping_,
+    node: ast.expr | None,
+    name: str,
+    arguments: Arguments,
+    env: Env,
+    ctx: Context,
+) -> Value:
+    values = owner.any_value()
+    match name:
+        case "values":
+            return Sequence("iterable", values)
+        case "keys":
+            return Sequence("iterable", owner.key)
+        case "items":
+            pair = (owner.key, values)
+            return Sequence("iterable", Sequence("tuple", UNKNOWN, pair))
+        case "get" | "pop" | "__getitem__":
+            return _get(owner, arguments)
+        case "setdefault":
+            key = arguments.value(0)
+            known = key.value if isinstance(key, Scalar) and isinstance(key.value, str) else None
+            held = _get(owner, replace(arguments, positional=arguments.positional[:1]))
+            alone = owner.made and held is UNKNOWN
+            result = arguments.value(1) if alone else join(held, arguments.value(1))
+            _change(env, node, assignment.put(owner, known, result), ctx)
+            return result
+        case "update":
+            _change(env, node, _updated(owner, arguments), ctx)
+            return NONE
+        case "copy":
+            return owner
+        case "popitem":
+            return Sequence("tuple", UNKNOWN, (owner.key, values))
+    return _of_modules(owner, name, arguments)
+
+
+def _get(owner: Mapping_, arguments: Arguments) -> Value:
+    key = arguments.value(0)
+    found = owner.element
+    if isinstance(key, Scalar) and isinstance(key.value, str):
+        found = dict(owner.items).get(key.value, found)
+    if len(arguments.positional) > 1:
+        return join(found, arguments.value(1))
+    return found
+
+
+def _updated(owner: Mapping_, arguments: Arguments) -> Mapping_:
+    items = dict(owner.items)
+    items.update({name: a.value for name, a in arguments.keywords.items()})
+    other = arguments.value(0) if arguments.positional else None
+    element = owner.element
+    if isinstance(other, Mapping_):
+        items.update(other.items)
+        if other.element is not UNKNOWN:
+            element = (
+                other.element if owner.made and element is UNKNOWN else join(element, other.element)
+            )
+    elif other is not None:
+        element = UNKNOWN
+    return Mapping_(owner.key, element, tuple(items.items()), owner.made and other is None)
+
+
+def _string(name: str, arguments: Arguments, ctx: Context) -> Value:
+    if name == "format":
+        for argument in arguments.all():
+            formatted(argument.value, "format", argument.node, ctx)
+        return STR
+    if name in ("split", "rsplit", "splitlines", "partition", "rpartition"):
+        return Sequence("list", STR)
+    if name.startswith("is") or name in ("startswith", "endswith"):
+        return BOOL
+    if name in ("find", "rfind", "index", "count"):
+        return INT
+    return Scalar("bytes") if name == "encode" else STR
+
+
+def ndarray_method(name: str) -> Value:
+    """A method of a numpy array: another array or a number, on the host in any case."""
+    match name:
+        case "tolist":
+            return Sequence("list", Scalar("number"))
+        case "item":
+            return Scalar("number")
+        case "tobytes":
+            return Scalar("bytes")
+        case "fill" | "sort" | "resize":
+            return NONE
+        case "nonzero":
+            return Sequence("tuple", NDARRAY)
+        case "dump" | "tofile":
+            return Opaque("file")
+    return NDARRAY

@@ -1,0 +1,1 @@
+"""Types that the source states: annotations, docstrings, base classes, tests."""

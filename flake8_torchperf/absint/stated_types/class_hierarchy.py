@@ -1,0 +1,91 @@
+"""Where a class comes from: its bases, torch's kind of it, and the methods it inherits.
+
+Enters a class; leaves the classes behind it, nearest first. Must not know values of attributes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES
+from flake8_torchperf.absint.domain.values import ClassValue, Function, Instance
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.project.module_index import ClassInfo
+
+MAX_BASES = 100
+
+
+def lineage(info: ClassInfo, analysis: Analysis) -> list[ClassInfo | str]:
+    """The class and its bases, nearest first: classes we can read, and others by name."""
+    key = ("lineage", info.key)
+    cached = analysis.summaries.get(key)
+    if isinstance(cached, list):
+        return cached
+    found: list[ClassInfo | str] = []
+    waiting: list[ClassInfo | str] = [info]
+    while waiting and len(found) < MAX_BASES:
+        current = waiting.pop(0)
+        if current in found:
+            continue
+        found.append(current)
+        if isinstance(current, str):
+            continue
+        bases: list[ClassInfo | str] = []
+        for base in current.bases:
+            bases.append(_base(base, current, analysis))
+        waiting = bases + waiting
+    analysis.summaries[key] = found
+    return found
+
+
+def _base(name: str, info: ClassInfo, analysis: Analysis) -> ClassInfo | str:
+    module = info.module
+    prefix = f"{module.name}." if module.name else "."
+    local = name.removeprefix(prefix) if name.startswith(prefix) else name
+    if local in module.classes and module.classes[local] is not info:
+        return module.classes[local]
+    value = analysis.external(name) if "." in name else analysis.lookup(module, name)
+    return value.info if isinstance(value, ClassValue) else name
+
+
+def is_tensor_class(info: ClassInfo, analysis: Analysis) -> bool:
+    """Is it derived from torch's Tensor, however far up?"""
+    return any(base in TENSOR_CLASSES for base in lineage(info, analysis))
+
+
+def torch_kind(info: ClassInfo, analysis: Analysis) -> str:
+    """What the nearest torch base is: "module", "optimizer", ...; "" for other classes."""
+    for base in lineage(info, analysis):
+        if isinstance(base, str):
+            found = analysis.table.klass(base)
+            if found is not None:
+                return found.kind
+            if base.rpartition(".")[2] in ("Module", "LightningModule", "PreTrainedModel"):
+                return "module"
+    return ""
+
+
+def kind_of_instance(owner: Instance, analysis: Analysis) -> str:
+    """The torch kind of an object's class."""
+    if owner.info is not None:
+        return torch_kind(owner.info, analysis)
+    if owner.name.startswith("torchvision.datasets."):
+        return "dataset"
+    found = analysis.table.klass(owner.name)
+    return "" if found is None else found.kind
+
+
+def find_method(info: ClassInfo, name: str, analysis: Analysis) -> Function | None:
+    """The method of that name, its own or inherited from a class we can read."""
+    key = ("method", info.key, name)
+    return analysis.kept(key, lambda: _find_method(info, name, analysis))
+
+
+def _find_method(info: ClassInfo, name: str, analysis: Analysis) -> Function | None:
+    for base in lineage(info, analysis):
+        if not isinstance(base, str) and name in base.methods:
+            method = base.methods[name]
+            return Function(method, method.key)
+    return None

@@ -1,0 +1,85 @@
+"""Whether a value is an instance of a class, as far as that can be told.
+
+Enters a value and classes; leaves True, False, or None where it cannot be told. Must not know
+environments.
+"""
+
+from __future__ import annotations
+
+from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES
+from flake8_torchperf.absint.domain.values import (
+    FLOAT,
+    INT,
+    ClassValue,
+    External,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Opaque,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+)
+
+NUMBERS = {"builtins.int", "builtins.float", "builtins.bool", "builtins.complex"}
+
+
+def number_but(value: Value, classes: list[Value]) -> Value:
+    """``int | float``, which is one value here, where it is no instance of one of the two."""
+    if not isinstance(value, Scalar) or value.kind != "number":
+        return value
+    names = {kind.name for kind in classes if isinstance(kind, External)}
+    if "builtins.float" in names:
+        return INT
+    return FLOAT if "builtins.int" in names else value
+
+
+def is_one_of(value: Value, classes: list[Value]) -> bool | None:
+    """Is ``value`` an instance of one of the classes? None where that cannot be told."""
+    if isinstance(value, Scalar) and value.kind == "number":
+        # `int | float` is one value here: the two classes cover it together.
+        names = {kind.name for kind in classes if isinstance(kind, External)}
+        if {"builtins.int", "builtins.float"} <= names:
+            return True
+    verdicts = [_is_instance(value, kind) for kind in classes]
+    if any(verdict is True for verdict in verdicts):
+        return True
+    return None if any(verdict is None for verdict in verdicts) else False
+
+
+def _is_instance(value: Value, kind: Value) -> bool | None:
+    name = kind.name if isinstance(kind, External) else ""
+    last = name.rpartition(".")[2]
+    match value:
+        case Tensor(role=role):
+            if name in TENSOR_CLASSES:
+                return True if last != "Parameter" or role == "parameter" else None
+            if last.endswith("Tensor") or isinstance(kind, ClassValue) or last in GENERAL:
+                return None
+            return False
+        case Scalar(kind=scalar):
+            if name.startswith("builtins.") and last == scalar:
+                return True
+            if last in NUMBER_NAMES or last in GENERAL or name in NUMBERS:
+                return None if scalar not in ("str", "bytes") else False
+            return None if scalar in ("object", "number") else False
+        case NoneValue():
+            return last == "NoneType"
+        case Opaque(what="slice"):
+            return last == "slice" or (None if last in GENERAL else False)
+        case NDArray():
+            return name.startswith("numpy") or (None if last in GENERAL else False)
+        case Sequence(kind=found):
+            if last in ("list", "tuple", "set"):
+                return found == last if found in ("list", "tuple", "set") else None
+            return False if name in TENSOR_CLASSES or name in NUMBERS else None
+        case Mapping_():
+            if last in ("dict", "Mapping", "MutableMapping"):
+                return True
+            return False if name in TENSOR_CLASSES or name in NUMBERS else None
+    return None
+
+
+NUMBER_NAMES = ("Number", "Real", "Integral")
+GENERAL = ("object", "Iterable", "Sequence", "Sized", "Collection", "Hashable", "Container")

@@ -1,0 +1,1 @@
+"""Transfer functions: one module for each kind of syntax."""

@@ -1,0 +1,252 @@
+"""Assignment targets: names, attributes, items and unpacking.
+
+Enters a target and a value; leaves the environment changed, and sites for assignments into
+tensors. Must not know statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.store import Env, bind, path_of
+from flake8_torchperf.absint.domain.values import (
+    BATCH,
+    COMPARED,
+    STR,
+    UNKNOWN,
+    Mapping_,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Value,
+    join,
+    tensor_of,
+)
+from flake8_torchperf.absint.inference.parameters import step_counters
+from flake8_torchperf.absint.inference.usage_inference import evidence_of
+from flake8_torchperf.absint.transfer import expressions, subscripts
+from flake8_torchperf.absint.transfer.iteration import unpack_reads, values_of
+from flake8_torchperf.events import transfers
+from flake8_torchperf.syntax.traversal import once, walk
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.project.module_index import FunctionNode
+
+
+def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
+    """``target = value``."""
+    if isinstance(target, ast.Name):
+        if ctx.node is not None and _is_doubtful(value):
+            used = evidence_of(ctx.node, ctx.module, ctx.analysis).value_at(target)
+            value = _believed(value, used)
+        if "state_steps" in target.id:
+            value = step_counters(value)
+        if isinstance(value, Tensor) and value.reason.fact == BATCH and ctx.node is not None:
+            value = _as_used(target.id, value, ctx.node, ctx)
+        bind(env, target.id, value)
+    elif isinstance(target, ast.Attribute):
+        _attribute(target, value, env, ctx)
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        _unpack(target, value, env, ctx)
+    elif isinstance(target, ast.Subscript):
+        _item(target, value, env, ctx)
+    elif isinstance(target, ast.Starred):
+        assign(target.value, Sequence("list", value), env, ctx)
+
+
+def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> Value:
+    """A batch that was moved: a tensor, a dict of tensors or some other object, as its use tells.
+
+    One that still lies where it was loaded waits for nothing, whatever it is.
+    """
+    if batch.device == "host" or batch.chain:
+        return batch
+    uses = _uses_by_name(function).get(name, frozenset())
+    if not uses.isdisjoint(ASKED_OF_DICTS):
+        return Mapping_(STR, batch)
+    table = ctx.analysis.table
+    if any(table.attribute(use) is None and table.method(use) is None for use in uses):
+        return UNKNOWN
+    return batch
+
+
+# `batch["x"]` and `f(**batch)` count as asking for an item.
+ASKED_OF_DICTS = frozenset(("__getitem__", "items", "keys", "get", "pop", "update"))
+
+
+@once
+def _uses_by_name(function: FunctionNode) -> dict[str, frozenset[str]]:
+    """The attributes and methods that a function asks its names for."""
+    found: dict[str, set[str]] = {}
+    for node in walk([function]):
+        match node:
+            case ast.Attribute(value=ast.Name(id=name), attr=attr):
+                found.setdefault(name, set()).add(attr)
+            case (
+                ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str()))
+                | ast.keyword(arg=None, value=ast.Name(id=name))
+            ):
+                found.setdefault(name, set()).add("__getitem__")
+    return {name: frozenset(uses) for name, uses in found.items()}
+
+
+def _is_doubtful(value: Value) -> bool:
+    """Unknown, or a tensor by convention alone: what its use tells, counts for more."""
+    return value in (UNKNOWN, COMPARED) or (
+        isinstance(value, Tensor) and value.reason.strength is Strength.ASSUMED
+    )
+
+
+def _believed(value: Value, used: Value) -> Value:
+    if isinstance(value, Tensor):
+        return replace(value, reason=used.reason) if isinstance(used, Tensor) else value
+    if value is COMPARED:
+        return replace(used, dtype="bool") if isinstance(used, Tensor) else value
+    return used
+
+
+def names(target: ast.expr) -> set[str]:
+    """The names that an assignment to ``target`` binds."""
+    if isinstance(target, ast.Name):
+        return {target.id}
+    if isinstance(target, ast.Starred):
+        return names(target.value)
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return {name for element in target.elts for name in names(element)}
+    return set()
+
+
+def _unpack(target: ast.Tuple | ast.List, value: Value, env: Env, ctx: Context) -> None:
+    tensor = tensor_of(value)
+    if tensor is not None and _may_be_tuple(tensor):
+        value = Sequence("tuple", UNKNOWN)
+    elif tensor is not None:
+        unpack_reads(value, "unpack", target, ctx)
+    starred = [isinstance(e, ast.Starred) for e in target.elts]
+    places = [e.value if isinstance(e, ast.Starred) else e for e in target.elts]
+    count = len(places)
+    if not any(starred):
+        for place, item in zip(places, values_of(value, count), strict=True):
+            assign(place, item, env, ctx)
+        return
+    at = starred.index(True)
+    items = list(value.items) if isinstance(value, Sequence) and value.items else []
+    rest = values_of(value, -1)[:0] or [_element(value)]
+    after = count - at - 1
+    for i, place in enumerate(places):
+        if i == at:
+            middle = items[at : len(items) - after] if len(items) >= count - 1 else []
+            assign(place, _list(middle, rest[0]), env, ctx)
+        elif len(items) >= count - 1:
+            assign(place, items[i] if i < at else items[i - count], env, ctx)
+        else:
+            assign(place, rest[0], env, ctx)
+
+
+def _may_be_tuple(tensor: Tensor) -> bool:
+    """More likely the annotation or docstring leaves out that it is a tuple.
+
+    So it is where only a guess makes what a call gave a tensor, and nothing was computed with it.
+    """
+    fact = tensor.reason.fact
+    if tensor.reason.strength < Strength.STATED and not tensor.chain and fact != BATCH:
+        return True
+    return fact.startswith(("return annotation", "docstring of"))
+
+
+def _element(value: Value) -> Value:
+    return values_of(value, 1)[0] if not isinstance(value, Sequence) else value.element
+
+
+def _list(items: list[Value], element: Value) -> Value:
+    if not items:
+        return Sequence("list", element)
+    joined = items[0]
+    for item in items[1:]:
+        joined = join(joined, item)
+    return Sequence("list", joined, tuple(items))
+
+
+def _attribute(target: ast.Attribute, value: Value, env: Env, ctx: Context) -> None:
+    path = path_of(target)
+    if path is None:
+        expressions.evaluate(target.value, env, ctx)
+        return
+    bind(env, path, value)
+    head, _, attr = path.rpartition(".")
+    if ctx.writes is not None and head == ctx.self_name:
+        written = ctx.writes.get(attr)
+        ctx.writes[attr] = value if written is None else join(written, value)
+
+
+def _item(target: ast.Subscript, value: Value, env: Env, ctx: Context) -> None:
+    base = expressions.evaluate(target.value, env, ctx)
+    subscripts.assigned(target, base, value, env, ctx)
+    path = path_of(target.value)
+    if path is None:
+        return
+    match base:
+        case Mapping_():
+            fill(path, put(base, subscripts.literal_key(target), value), env, ctx)
+            inside = path_of(target)
+            if inside is not None:
+                env[inside] = value
+        case Sequence(kind="list", element=element):
+            inside = path_of(target)
+            fill(path, Sequence("list", join(element, value)), env, ctx)
+            if inside is not None:
+                env[inside] = value
+        case Tensor():
+            transfers.written(target.value, env)
+        case Scalar():
+            pass
+        case _:
+            inside = path_of(target)
+            if inside is not None:
+                bind(env, inside, value)
+
+
+def put(mapping: Mapping_, key: str | None, value: Value) -> Mapping_:
+    """The dict with one more value, under a known key or a computed one."""
+    if key is not None:
+        return replace(mapping, items=tuple({**dict(mapping.items), key: value}.items()))
+    if mapping.made and mapping.element is UNKNOWN:
+        return replace(mapping, element=value, made=value is not UNKNOWN)
+    if mapping.element is UNKNOWN:
+        return mapping  # what else it holds is not known: one value tells nothing of the others
+    return replace(mapping, element=join(mapping.element, value))
+
+
+def holding(holder: Value, key: str | None, value: Value) -> Value | None:
+    """A list or dict one of whose containers is now worth ``value``; None for what is neither."""
+    match holder:
+        case Mapping_() if key is not None:
+            return put(holder, key, value)
+        case Mapping_(element=Sequence() | Mapping_() as element) if _says_nothing(element):
+            return replace(holder, element=value)
+        case Mapping_():
+            return put(holder, None, value)
+        case Sequence(kind="list", element=Sequence() | Mapping_() as element):
+            filled = value if _says_nothing(element) else join(element, value)
+            return replace(holder, element=filled, items=None)
+    return None
+
+
+def _says_nothing(container: Sequence | Mapping_) -> bool:
+    """A list or dict that was made empty."""
+    if isinstance(container, Sequence):
+        return container.items == ()
+    return container.made and not container.items and container.element is UNKNOWN
+
+
+def fill(path: str, container: Value, env: Env, ctx: Context) -> None:
+    """A container with one more thing in it; where it is an attribute of ``self``, a write."""
+    env[path] = container
+    head, _, attr = path.rpartition(".")
+    if ctx.writes is not None and head and head == ctx.self_name:
+        written = ctx.writes.get(attr)
+        ctx.writes[attr] = container if written is None else join(written, container)

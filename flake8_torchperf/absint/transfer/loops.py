@@ -1,0 +1,386 @@
+"""Loops: their bodies to a fixed point, and the sites that only a loop makes.
+
+Enters a for or while statement; leaves the flow after it. Must not know rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from flake8_torchperf.absint.domain.store import Env, merge, path_of
+from flake8_torchperf.absint.domain.values import (
+    UNKNOWN,
+    External,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+    tensor_of,
+)
+from flake8_torchperf.absint.engine.analysis import LoopPlace, Pending
+from flake8_torchperf.absint.transfer import assignment, expressions, statements
+from flake8_torchperf.absint.transfer.iteration import element_of, unpack_reads
+from flake8_torchperf.absint.transfer.narrowing import narrow
+from flake8_torchperf.candidates.nominate import PER_PARAMETER
+from flake8_torchperf.events import input_pipeline
+from flake8_torchperf.events.recording import emit, emit_read
+from flake8_torchperf.events.site import Site, SiteKind
+from flake8_torchperf.hotness.branch_frequency import offers_foreach, sides
+from flake8_torchperf.hotness.model import Cause
+from flake8_torchperf.intent.row_storage import only_keeps
+from flake8_torchperf.syntax.traversal import changes_in
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.transfer.statements import Flow
+
+# Passes over a loop body before what still changes is taken as it is.
+MAX_PASSES = 3
+GROWING = {"torch.cat", "torch.concat", "torch.concatenate", "torch.stack", "torch.hstack",
+           "torch.vstack", "torch.dstack", "torch.column_stack", "torch.row_stack"}  # fmt: skip
+AUGMENTED: dict[type[ast.operator], str] = {
+    ast.Add: "add_", ast.Sub: "sub_", ast.Mult: "mul_", ast.Div: "div_", ast.Pow: "pow_",
+}  # fmt: skip
+ForNode: TypeAlias = ast.For | ast.AsyncFor
+
+
+def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
+    """``for target in iter``."""
+    ahead: list[Site] = []
+    quiet = ctx.sink is None
+    iterated = expressions.evaluate(node.iter, env, ctx if quiet else ctx.but(sink=ahead))
+    if isinstance(iterated, Tensor):
+        iterated = _items_or_rows(iterated, node, ctx)
+    input_pipeline.loader_iterated(_enumerated(node.iter, iterated, env, ctx), node.iter, ctx)
+    index, measured = _index_loop(node, iterated, env, ctx)
+    place = ctx.within(LoopPlace(node, "for", node.iter, iterated, index, measured))
+
+    def body(start: Env, inner: Context) -> Flow:
+        assignment.assign(node.target, element_of(iterated), start, inner)
+        return statements.block(node.body, start, inner)
+
+    before = ctx.budget.opaque_calls
+    seen: list[Site] = []
+    flow = _fixed_point(body, env, place if quiet else place.but(sink=seen))
+    opaque = ctx.budget.opaque_calls > before or (index and _indexes_lists(node, index, flow, ctx))
+    traits = ("opaque-body",) if opaque else ()
+    rows = ctx.sink is not None and (bool(ahead) or tensor_of(iterated) is not None)
+    kept = rows and only_keeps(node)
+    unpack_reads(iterated, "for", node.iter, ctx.demote(Cause.AT_ONCE) if kept else ctx, traits)
+    if ctx.sink is not None:
+        ctx.sink.extend(_with_traits(site, node, traits, kept) for site in (*ahead, *seen))
+    return _finish(env, flow, node.orelse, ctx, runs_maybe_never=True)
+
+
+def _items_or_rows(iterated: Tensor, node: ForNode, ctx: Context) -> Value:
+    """The tensor; a list, where the loop asks its items for what no row of a tensor has.
+
+    ``for p in params: p.grad``: rows have no gradients of their own. ``for x in found: x["area"]``:
+    no row is a dict.
+    """
+    if not isinstance(node.target, ast.Name):
+        return iterated
+    nodes, item = ctx.module.nodes(node), node.target.id
+    for inner in nodes.of(ast.Attribute):
+        if inner.attr == "grad" and isinstance(inner.value, ast.Name) and inner.value.id == item:
+            return Sequence("list", iterated)
+    for asked in nodes.of(ast.Subscript):
+        match asked:
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str())):
+                if name == item:
+                    return Sequence("list", UNKNOWN)
+    return iterated
+
+
+def _enumerated(node: ast.expr, iterated: Value, env: Env, ctx: Context) -> Value:
+    """What ``enumerate`` counts; anything else is iterated itself."""
+    match node:
+        case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
+            return expressions.evaluate(inner, env, ctx.silent())
+    return iterated
+
+
+def _indexes_lists(node: ForNode, index: str, flow: Flow, ctx: Context) -> bool:
+    """Does a loop over positions take tensors out of a list there, too?
+
+    They may differ in size from one item to the next: no operation works on all at once.
+    """
+    if ctx.sink is None or flow.env is None:
+        return False
+    for inner in ctx.module.nodes(node).of(ast.Subscript):
+        if isinstance(inner.slice, ast.Name) and inner.slice.id == index:
+            value = expressions.evaluate(inner.value, flow.env, ctx.silent())
+            if isinstance(value, Sequence) and tensor_of(value.element) is not None:
+                return True
+    return False
+
+
+def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...], kept: bool) -> Site:
+    """What ``enumerate(t)``, ``range(len(t))`` and ``p.mul_(c)`` say of the loop they stand in.
+
+    ``kept`` says that its body only puts away what it goes through.
+    """
+    own = site.node is node.iter and site.kind is SiteKind.ELEMENT_ACCESS
+    head = site.kind is SiteKind.TENSOR_ITERATION and _inside(site.node, node.iter)
+    step = site.kind is SiteKind.PARAMETER_LOOP and site.loops[-1].node is node
+    if kept and head:
+        site = site.cooled(Cause.AT_ONCE)
+    if traits and (own or head or step):
+        return replace(site, traits=site.traits.union(traits))
+    return site
+
+
+def _inside(node: ast.AST, call: ast.expr) -> bool:
+    """Is ``node`` an argument of the call that a loop runs over?"""
+    return isinstance(call, ast.Call) and any(argument is node for argument in _arguments(call))
+
+
+def _arguments(call: ast.Call) -> list[ast.expr]:
+    """What a call is given, by position or by keyword, stars taken off."""
+    positional = (a.value if isinstance(a, ast.Starred) else a for a in call.args)
+    return [*positional, *(keyword.value for keyword in call.keywords)]
+
+
+def run_while(node: ast.While, env: Env, ctx: Context) -> Flow:
+    """``while test``: the test runs once more than the body."""
+    place = ctx.within(LoopPlace(node, "while", None))
+
+    def body(start: Env, inner: Context) -> Flow:
+        expressions.truth(node.test, start, inner, "while")
+        entered = narrow(node.test, start, inner, True)
+        if entered is None:
+            return statements.Flow(None)
+        return statements.block(node.body, entered, sides(node.test, start, inner)[0])
+
+    flow = _fixed_point(body, env, place)
+    forever = isinstance(node.test, ast.Constant) and node.test.value is True
+    return _finish(env, flow, node.orelse, ctx, runs_maybe_never=not forever)
+
+
+def _fixed_point(body: Callable[[Env, Context], Flow], env: Env, place: Context) -> Flow:
+    """Run a loop body until what enters it no longer changes; report the sites of that pass."""
+    entry = dict(env)
+    flow = statements.Flow(None)
+    for turn in range(MAX_PASSES):
+        sites = None if place.sink is None else list[Site]()
+        waiting = None if place.pending is None else list[Pending]()
+        inner = place.but(sink=sites, pending=waiting)
+        flow = body(dict(entry), inner)
+        again = merge((flow.env, *flow.continues))
+        widened = entry if again is None else merge((entry, again)) or entry
+        settled = all(widened.get(key) == value for key, value in entry.items())
+        if settled or turn == MAX_PASSES - 1 or place.budget.steps <= 0:
+            if place.sink is not None:
+                place.sink.extend(sites or ())
+            if place.pending is not None:
+                place.pending.extend(waiting or ())
+            break
+        entry = widened
+    return flow
+
+
+def _finish(
+    env: Env, flow: Flow, orelse: list[ast.stmt], ctx: Context, *, runs_maybe_never: bool
+) -> Flow:
+    done = merge((env if runs_maybe_never else None, flow.env, *flow.continues))
+    if orelse and done is not None:
+        after = statements.block(orelse, done, ctx)
+        return statements.Flow(merge((after.env, *flow.breaks)), after.breaks, after.continues)
+    return statements.Flow(merge((done, *flow.breaks)))
+
+
+def _index_loop(node: ForNode, iterated: Value, env: Env, ctx: Context) -> tuple[str, str]:
+    """The loop variable and the tensor of ``for i in range(len(t))``; empty for other loops."""
+    target = node.target
+    if not isinstance(target, ast.Name) or not isinstance(node.iter, ast.Call):
+        return "", ""
+    if not isinstance(iterated, Sequence) or iterated.kind != "range":
+        return "", ""
+    for argument in _arguments(node.iter):
+        value = expressions.evaluate(argument, env, ctx.silent())
+        sized = sizes(argument, value, env, ctx)
+        if isinstance(sized, Scalar) and sized.size_of:
+            return target.id, sized.size_of
+    return "", ""
+
+
+def sizes(node: ast.expr, value: Value, env: Env, ctx: Context) -> Value:
+    """``value`` marked with the tensor whose length it is, where ``node`` asks a tensor for one."""
+    measured = _measured(node)
+    if measured is None:
+        return value
+    tensor = tensor_of(expressions.evaluate(measured, env, ctx.silent()))
+    path = path_of(measured)
+    if tensor is None or path is None:
+        return value
+    if isinstance(value, Scalar):
+        return replace(value, size_of=path)
+    if isinstance(value, Sequence) and isinstance(value.element, Scalar):
+        return replace(value, element=replace(value.element, size_of=path))
+    return value
+
+
+def _measured(node: ast.expr) -> ast.expr | None:
+    """The ``t`` of ``len(t)``, ``t.shape``, ``t.shape[0]``, ``t.size(0)``, ``t.numel()``."""
+    if isinstance(node, ast.Call):
+        match node.func:
+            case ast.Name(id="len") if len(node.args) == 1:
+                return node.args[0]
+            case ast.Attribute(value=inner, attr="size" | "numel" | "nelement"):
+                return inner
+        return None
+    if isinstance(node, ast.Subscript):
+        node = node.value
+    return node.value if isinstance(node, ast.Attribute) and node.attr == "shape" else None
+
+
+def element_access(node: ast.Subscript, tensor: Tensor, ctx: Context) -> None:
+    """``t[i]`` inside ``for i in range(len(t))``: one dispatch, and one view, per element."""
+    if not any(place.index for place in ctx.loops):
+        return
+    if tensor.device == "host" and ctx.demoted is not Cause.NO_DEVICE:
+        return
+    path = path_of(node.value)
+    first = node.slice.elts[:1] if isinstance(node.slice, ast.Tuple) else [node.slice]
+    for place in ctx.loops:
+        if not place.index or place.measures != path or place.over is None:
+            continue
+        if any(_mentions(index, place.index) for index in first):
+            outside = ctx.but(loops=ctx.loops[: ctx.loops.index(place) + 1])
+            emit(
+                outside,
+                SiteKind.ELEMENT_ACCESS,
+                "index-loop",
+                place.over,
+                tensor,
+                operand_node=node.value,
+            )
+
+
+def _mentions(node: ast.expr, name: str) -> bool:
+    if isinstance(node, ast.Tuple):
+        return any(_mentions(e, name) for e in node.elts)
+    return isinstance(node, ast.Name) and node.id == name
+
+
+def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
+    """``x = torch.cat([x, y])`` in a loop: everything gathered so far is copied each time."""
+    if not isinstance(value, ast.Call):
+        return
+    path = path_of(target)
+    pieces = _pieces(value)
+    if path is None or not any(path_of(piece) == path for piece in pieces):
+        return
+    callee = expressions.evaluate(value.func, env, ctx.silent())
+    if not isinstance(callee, External) or callee.name not in GROWING:
+        return
+    if not _carried(path, value, ctx.loops[-1].node) or _looked_at(path, value, ctx.loops[-1].node):
+        return
+    grown = expressions.evaluate(pieces[0], env, ctx.silent())
+    operand = tensor_of(grown)
+    name = callee.name.rpartition(".")[2]
+    emit(ctx, SiteKind.GROWTH, name, value, operand, operand_node=target)
+
+
+def _looked_at(path: str, grown: ast.Call, loop: ast.AST) -> bool:
+    """Does each round use all that was collected so far, so that it has to be in one piece?
+
+    Its shape and whether it is there at all could be told of a list as well.
+    """
+    aside = {id(inner) for inner in ast.walk(grown)}
+    for node in ast.walk(loop):
+        match node:
+            case ast.Attribute(value=inner, attr=name) if name in OF_SHAPE:
+                aside.add(id(inner))
+            case ast.Call(func=ast.Name(id="len"), args=[inner]) | ast.Return(value=inner):
+                aside.add(id(inner))
+            case ast.Compare(left=inner, ops=[ast.Is() | ast.IsNot()]):
+                aside.add(id(inner))
+    return any(
+        path_of(node) == path and isinstance(node.ctx, ast.Load) and id(node) not in aside
+        for node in ast.walk(loop)
+        if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript))
+    )
+
+
+OF_SHAPE = frozenset(("shape", "size", "numel", "ndim", "dim", "dtype", "device"))
+
+
+def _pieces(call: ast.Call) -> list[ast.expr]:
+    """The ``a`` and ``b`` of ``cat([a, *b])``."""
+    match _arguments(call):
+        case [ast.List(elts=pieces) | ast.Tuple(elts=pieces), *_]:
+            return [p.value if isinstance(p, ast.Starred) else p for p in pieces]
+    return []
+
+
+def _carried(path: str, grown: ast.Call, loop: ast.AST) -> bool:
+    """Does what was grown reach the next round: is nothing else assigned to it each round?
+
+    An assignment beside the growing one in the same ``if`` (the first round's) does not count.
+    """
+    if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
+        return False
+    if not isinstance(loop, ast.While) and path in assignment.names(loop.target):
+        return False
+    return not _reset(loop.body, path, grown)
+
+
+def _reset(body: list[ast.stmt], path: str, grown: ast.Call) -> bool:
+    """Is something else assigned beside the growing assignment, in any block around it?
+
+    The other branches of an ``if`` around it are not beside it.
+    """
+    for statement in body:
+        inside = _assignments(statement)
+        if any(value is grown for _, value in inside):
+            blocks = [getattr(statement, name, []) for name in ("body", "orelse")]
+            if any(_reset(b, path, grown) for b in blocks if _holds(b, grown)):
+                return True
+            continue
+        if any(path in assignment.names(target) or path_of(target) == path for target, _ in inside):
+            return True
+    return False
+
+
+def _holds(body: list[ast.stmt], grown: ast.Call) -> bool:
+    return any(value is grown for statement in body for _, value in _assignments(statement))
+
+
+def _assignments(node: ast.stmt) -> list[tuple[ast.expr, ast.expr | None]]:
+    """Every assignment inside a statement that may run each round: its target and value."""
+    if isinstance(node, ast.Assign):
+        return [(target, node.value) for target in node.targets]
+    if isinstance(node, ast.AnnAssign):
+        return [(node.target, node.value)]
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        return []
+    found: list[tuple[ast.expr, ast.expr | None]] = []
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        found.append((node.target, None))
+    for block in ("body", "orelse"):
+        for inner in getattr(node, block, ()):
+            found.extend(_assignments(inner))
+    return found
+
+
+def in_place(node: ast.AugAssign, left: Value, ctx: Context) -> None:
+    """``p.grad *= c`` in a loop over parameters."""
+    tensor = tensor_of(left)
+    name = AUGMENTED.get(type(node.op), "")
+    if tensor is None or tensor.role not in ("parameter", "gradient") or not ctx.loops:
+        return
+    place = ctx.loops[-1]
+    if place.kind != "for" or not changes_in(node.target, place.node):
+        return
+    if name in PER_PARAMETER and not offers_foreach(ctx):
+        emit(ctx, SiteKind.PARAMETER_LOOP, name, node, tensor, operand_node=node.target)
+
+
+def branch(ctx: Context, operation: str, node: ast.expr, value: Value) -> None:
+    """A tensor compared by ``match``."""
+    emit_read(ctx, SiteKind.BRANCH, operation, node, value, operand_node=node)

@@ -1,0 +1,401 @@
+"""Operators over values: arithmetic, comparison, membership and formatting.
+
+Enters operand values and the node they stand in; leaves the result's value, and sites for the
+reads that Python does on its own. Must not know statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.rank import broadcast_rank, ranked
+from flake8_torchperf.absint.domain.values import (
+    BESIDE_HOST,
+    BOOL,
+    CHAIN_LENGTH,
+    COMPARED,
+    NDARRAY,
+    NUMBER,
+    STR,
+    UNKNOWN,
+    Device,
+    DType,
+    Mapping_,
+    NDArray,
+    NoneValue,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    Union,
+    UnknownValue,
+    Value,
+    join,
+    tensor_of,
+    union,
+    without,
+)
+from flake8_torchperf.absint.inference.tensor_api import knows_arrays
+from flake8_torchperf.absint.transfer import expressions
+from flake8_torchperf.events import transfers
+from flake8_torchperf.events.recording import early, emit_read, looked_at
+from flake8_torchperf.events.site import SiteKind
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.store import Env
+    from flake8_torchperf.absint.engine.analysis import Context
+
+OPERATIONS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.FloorDiv: "floordiv",
+    ast.Mod: "remainder", ast.Pow: "pow", ast.MatMult: "matmul", ast.BitAnd: "and",
+    ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
+}  # fmt: skip
+BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
+
+
+def combine_device(values: list[Tensor]) -> str:
+    """Where the result of an operation over these tensors lies.
+
+    One tensor on the device puts the result there; a zero-dimensional tensor on the host may be
+    combined with any (torch promotes it), so it does not decide. One with dimensions is combined
+    with those of its device alone: if the code is ever run, the others are on the host as well, and
+    so they are beside one that is likely there.
+    """
+    devices = {v.device for v in values}
+    if "device" in devices:
+        return "device"
+    if devices == {"host"}:
+        return "host"
+    if devices <= {"host", BESIDE_HOST}:
+        return BESIDE_HOST
+    return BESIDE_HOST if any(v.scalar in DECIDING.get(v.device, ()) for v in values) else "unknown"
+
+
+# What ``scalar`` is of tensors on or beside the host that keep the result from a device.
+DECIDING: dict[str, tuple[bool | None, ...]] = {"host": (False,), BESIDE_HOST: (False, None)}
+
+
+def combine_scalar(values: list[Tensor]) -> bool | None:
+    """Whether a broadcast over these tensors has no dimensions."""
+    if any(v.scalar is False for v in values):
+        return False
+    return True if all(v.scalar for v in values) else None
+
+
+def binary(
+    operator: ast.operator,
+    left: Value,
+    right: Value,
+    node: ast.expr | ast.stmt,
+    ctx: Context,
+) -> Value:
+    """The value of ``left operator right``."""
+    if isinstance(operator, ast.Mod) and isinstance(left, Scalar) and left.kind == "str":
+        _percent(right, node, ctx)
+        return STR
+    tensors = [t for t in (tensor_of(left), tensor_of(right)) if t is not None]
+    if tensors:
+        repeated = _repeated(left, right) if isinstance(operator, ast.Mult) else None
+        if repeated is not None:
+            count = _side(node, tensors[0], left) or node
+            emit_read(ctx, SiteKind.NUMBER_USE, "repeat", count, tensors[0], operand_node=count)
+            return repeated
+        for tensor in tensors:
+            if tensor.arrives:
+                early(ctx, OPERATIONS[type(operator)], node, tensor, _side(node, tensor, left))
+        made = _arithmetic(operator, left, right, tensors)
+        return _or_number(made, NUMBER, left, right)
+    if COMPARED in (left, right) and isinstance(operator, BITWISE):
+        return COMPARED
+    match left, right:
+        case (NDArray(), _) | (_, NDArray()):
+            for value in (left, right):
+                looked_at(value, OPERATIONS[type(operator)], node, ctx)
+            return NDARRAY
+        case Scalar(kind="str"), _:
+            return STR
+        case Scalar() as a, Scalar() as b:
+            return _numbers(operator, a, b)
+        case (Sequence() as a, Sequence() as b) if isinstance(operator, ast.Add):
+            items = None if a.items is None or b.items is None else a.items + b.items
+            if a.items == () or b.items == ():
+                return replace(a if b.items == () else b, items=items)
+            return Sequence(a.kind, join(a.element, b.element), items)
+        case Sequence() as a, _:
+            return replace(a, items=None)
+        case Mapping_() as a, Mapping_() as b:
+            return join(a, b)
+        case (UnknownValue(), Scalar() as s) | (Scalar() as s, UnknownValue()) if s.read:
+            return replace(s, kind="number", value=None, known=False)
+        case UnknownValue(), UnknownValue():
+            return _product(operator, node, ctx)
+    return UNKNOWN
+
+
+def _product(operator: ast.operator, node: ast.expr | ast.stmt, ctx: Context) -> Value:
+    """``a @ b``: arrays and tensors have it, tensors alone where the module knows no arrays."""
+    if not isinstance(operator, ast.MatMult) or knows_arrays(ctx.module, ctx.node):
+        return UNKNOWN
+    return Tensor(Reason("a product of matrices", node, None, Strength.INFERRED))
+
+
+def _repeated(left: Value, right: Value) -> Value | None:
+    """``[False] * n`` with a tensor ``n``, which Python asks for a number; None for arithmetic."""
+    for one, other in ((left, right), (right, left)):
+        if isinstance(other, Tensor) and other.scalar is not False and other.dtype != "float":
+            match one:
+                case Sequence(kind="list" | "tuple", names=()):  # nobody repeats a record
+                    return replace(one, items=None)
+                case Scalar(kind="str"):
+                    return STR
+    return None
+
+
+def _side(node: ast.expr | ast.stmt, tensor: Tensor, left: Value) -> ast.expr | None:
+    """The operand that is ``tensor``."""
+    match node:
+        case ast.BinOp(left=first, right=second):
+            return first if tensor_of(left) is tensor else second
+        case ast.AugAssign(target=first, value=second):
+            return first if tensor_of(left) is tensor else second
+    return None
+
+
+def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list[Tensor]) -> Tensor:
+    strongest = max(tensors, key=lambda t: t.reason.strength)
+    dtypes = {t.dtype for t in tensors}
+    if isinstance(operator, (ast.Mult, ast.Add)) and dtypes == {"bool"} and len(tensors) == 2:
+        dtype = "bool"
+    elif isinstance(operator, BITWISE):
+        # A boolean tensor combined with one of unknown dtype is in practice another mask.
+        dtype = "bool" if "bool" in dtypes and dtypes <= {"bool", "unknown"} else "unknown"
+    elif isinstance(operator, ast.Div) or "float" in dtypes:
+        dtype = "float"
+    else:
+        dtype = "int" if dtypes == {"int"} and not _is_float(left, right) else "unknown"
+    chain = (*tensors[0].chain, OPERATIONS[type(operator)])[-CHAIN_LENGTH:]
+    device = combine_device(tensors)
+    scalar = combine_scalar(tensors)
+    known = not any(isinstance(v, UnknownValue) for v in (left, right))
+    if device == "host" and not known:
+        # The other operand may be a tensor on the device, with which one on the host can only be
+        # combined where it has no dimensions (aten/src/ATen/TensorIterator.cpp, compute_types). As
+        # much as is known of it, it is a number.
+        device = "host" if any(t.scalar is False for t in tensors) else BESIDE_HOST
+    elif len(tensors) == 1 and scalar and not known:
+        scalar = None
+    role = tensors[0].role if len(tensors) == 1 and tensors[0].role in ITEM_ROLES else ""
+    made = Tensor(strongest.reason, dtype, device, scalar, chain, role)
+    if not isinstance(operator, ast.MatMult):
+        made = ranked(made, _broadcast(left, right, tensors))
+    if device != "host":
+        return made
+    origin = transfers.common_origin(tensors) if known else ""
+    return replace(made, origin=origin, memory=transfers.PAGEABLE)
+
+
+def in_place(tensor: Tensor, made: Tensor) -> Tensor:
+    """``tensor += x``, which gave ``made``: it stays where it is, and of its dtype."""
+    device = "host" if tensor.device == "host" else made.device
+    return replace(made, device=device, dtype="bool" if tensor.dtype == "bool" else made.dtype)
+
+
+def _broadcast(left: Value, right: Value, tensors: list[Tensor]) -> int | None:
+    """The dimensions of what two operands give: both tensors, or one of them a number."""
+    plain = all(isinstance(side, (Tensor, Scalar)) for side in (left, right))
+    return broadcast_rank(tensors) if plain else None
+
+
+# `t[i] + 1` is as much a number of a row as `t[i]` is.
+ITEM_ROLES = ("element", "iterated")
+
+
+def _is_float(left: Value, right: Value) -> bool:
+    return any(isinstance(v, Scalar) and v.kind != "int" for v in (left, right))
+
+
+def _numbers(operator: ast.operator, a: Scalar, b: Scalar) -> Value:
+    origin = a if a.read is not None else b
+    kind = "number"
+    if a.kind == b.kind and a.kind in ("int", "float") and not isinstance(operator, ast.Div):
+        kind = a.kind
+    elif isinstance(operator, ast.Div) or "float" in (a.kind, b.kind):
+        kind = "float"
+    return Scalar(kind, read=origin.read, tensor=origin.tensor)
+
+
+def truthy(value: Value) -> Value:
+    """What ``value`` may be where it was found true."""
+    return without(value, NoneValue) or UNKNOWN
+
+
+def comparison(node: ast.Compare, env: Env, ctx: Context) -> Value:
+    """``a < b``, ``a < b < c``, ``a in b``, ``a is b``."""
+    left = expressions.evaluate(node.left, env, ctx)
+    left_node = node.left
+    result: Value = BOOL
+    for i, (operator, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
+        right = expressions.evaluate(right_node, env, ctx)
+        if i and tensor_of(result) is not None:
+            # `a < b < c` is `(a < b) and (b < c)`: the first comparison is asked for its truth.
+            emit_read(ctx, SiteKind.BRANCH, "compare", node, result, operand_node=node)
+        result = _compare(operator, left, right, node, left_node, right_node, ctx)
+        left, left_node = right, right_node
+    return result
+
+
+def _compare(
+    operator: ast.cmpop,
+    left: Value,
+    right: Value,
+    node: ast.Compare,
+    left_node: ast.expr,
+    right_node: ast.expr,
+    ctx: Context,
+) -> Value:
+    if isinstance(operator, (ast.Is, ast.IsNot)):
+        return BOOL
+    if isinstance(operator, (ast.In, ast.NotIn)):
+        _membership(left, right, node, left_node, right_node, ctx)
+        return BOOL
+    tensors = [t for t in (tensor_of(left), tensor_of(right)) if t is not None]
+    if not tensors:
+        if isinstance(left, NDArray) or isinstance(right, NDArray):
+            return NDARRAY
+        sides = (left, right)
+        if any(map(_may_overload, sides)) and not any(map(_never_elementwise, sides)):
+            return COMPARED if all(map(_elementwise, sides)) else UNKNOWN
+        return BOOL
+    if any(_never_elementwise(v) for v in (left, right)) or _listed(operator, left, right):
+        return BOOL
+    strongest = max(tensors, key=lambda t: t.reason.strength)
+    name = COMPARISONS[type(operator)]
+    chain = (*tensors[0].chain, name)[-CHAIN_LENGTH:]
+    scalar = combine_scalar(tensors)
+    if len(tensors) == 1 and any(isinstance(v, UnknownValue) for v in (left, right)):
+        scalar = None if scalar else scalar
+    mask = Tensor(strongest.reason, "bool", combine_device(tensors), scalar, chain)
+    mask = ranked(mask, _broadcast(left, right, tensors))
+    return _or_number(mask, BOOL, left, right)
+
+
+def _or_number(made: Tensor, number: Scalar, left: Value, right: Value) -> Value:
+    """What ``float | Tensor`` gives: a number or a tensor, and which, a method asked for tells."""
+    if not (may_be_number(left) and may_be_number(right)):
+        return made
+    sides = [side for side in (left, right) if isinstance(side, Union)]
+    declared = [o for side in sides for o in side.options if isinstance(o, Tensor)]
+    strongest = max(declared, key=lambda t: t.reason.strength, default=made)
+    return union((replace(made, reason=strongest.reason), number))
+
+
+def may_be_number(value: Value) -> bool:
+    """Is it a number, or declared to be one or something else?"""
+    if isinstance(value, Union):
+        return not value.met and any(map(may_be_number, value.options))
+    return isinstance(value, Scalar) and value.kind != "str"
+
+
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Eq: "eq",
+    ast.NotEq: "ne",
+    ast.Lt: "lt",
+    ast.LtE: "le",
+    ast.Gt: "gt",
+    ast.GtE: "ge",
+}
+
+
+def _may_overload(value: Value) -> bool:
+    return isinstance(value, (UnknownValue, Union))
+
+
+def _elementwise(value: Value) -> bool:
+    """Values that tensors are compared with."""
+    return isinstance(value, UnknownValue) or (isinstance(value, Scalar) and value.kind != "str")
+
+
+def _never_elementwise(value: Value) -> bool:
+    """``t == "mean"`` and ``t == None`` compare identities, not elements."""
+    if isinstance(value, (NoneValue, DType, Device)):
+        return True
+    return isinstance(value, Scalar) and value.kind == "str"
+
+
+def _listed(operator: ast.cmpop, left: Value, right: Value) -> bool:
+    """``t == [1, 2]``, ``t.shape != t``: False and True, whatever the elements (torch.Tensor.__eq__
+    gives NotImplemented for what it cannot compare, and Python then compares identities).
+    """
+    lists = any(isinstance(side, Sequence) and side.kind in LISTS for side in (left, right))
+    return lists and isinstance(operator, (ast.Eq, ast.NotEq))
+
+
+LISTS = ("list", "tuple")
+
+
+def _membership(
+    left: Value,
+    right: Value,
+    node: ast.Compare,
+    left_node: ast.expr,
+    right_node: ast.expr,
+    ctx: Context,
+) -> None:
+    if tensor_of(right) is not None:
+        if isinstance(left, Scalar) and left.kind == "str":
+            return  # no tensor holds text: whatever is said of it, this is a dict
+        emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, right, operand_node=right_node)
+        return
+    if isinstance(right, Sequence):
+        sought(left, right, node, left_node, ctx)
+
+
+def sought(
+    value: Value, among: Sequence, node: ast.expr, value_node: ast.expr, ctx: Context
+) -> None:
+    """``x in [t, ...]`` asks ``x == t`` for its truth, one item after the other; so does index."""
+    if among.kind not in ("list", "tuple", "sequence"):
+        return
+    held = tensor_of(among.element)
+    asked = held or tensor_of(value)
+    other = value if held is not None else among.element
+    comparable = tensor_of(other) is not None or isinstance(other, Scalar)
+    if asked is not None and comparable and not _never_elementwise(other):
+        emit_read(ctx, SiteKind.HOST_COMPARISON, "in", node, asked, operand_node=value_node)
+
+
+def formatted(value: Value, operation: str, node: ast.expr, ctx: Context) -> None:
+    """A value turned into text: a tensor in it is read, however deep."""
+    tensor = held_tensor(value)
+    if tensor is None:
+        looked_at(value, operation, node, ctx)
+    else:
+        emit_read(ctx, SiteKind.FORMAT, operation, node, tensor, operand_node=node)
+
+
+def held_tensor(value: Value) -> Tensor | None:
+    """The tensor whose elements would be printed with ``value``."""
+    match value:
+        case Tensor() | Union():
+            return tensor_of(value)
+        case Sequence(element=element, items=items) if element != value:
+            found = [held_tensor(item) for item in items or (element,)]
+            return next((t for t in found if t is not None and t.device != "host"), None)
+        case Mapping_():
+            return held_tensor(value.any_value())
+    return None
+
+
+def _percent(right: Value, node: ast.expr | ast.stmt, ctx: Context) -> None:
+    """``"..." % values``: every tensor among the values is formatted."""
+    operand = node.right if isinstance(node, ast.BinOp) else None
+    if operand is None:
+        return
+    if isinstance(operand, ast.Tuple) and isinstance(right, Sequence) and right.items is not None:
+        for element, item in zip(operand.elts, right.items, strict=False):
+            formatted(item, "%", element, ctx)
+        return
+    formatted(right, "%", operand, ctx)

@@ -1,0 +1,488 @@
+"""Statements: environments flow through them, part at branches and meet again.
+
+Enters a block of statements, an environment and a context; leaves the environments that
+flow out of it. Must not know rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.absint.calls.return_values import for_better_reason
+from flake8_torchperf.absint.domain.record import record
+from flake8_torchperf.absint.domain.store import (
+    Env,
+    bind,
+    declaration,
+    forget,
+    merge,
+    path_of,
+    rejoin,
+)
+from flake8_torchperf.absint.domain.values import (
+    NONE,
+    UNKNOWN,
+    ClassValue,
+    Closure,
+    Device,
+    Imported,
+    Opaque,
+    Reason,
+    Returning,
+    Scalar,
+    Tensor,
+    Value,
+    tensor_of,
+)
+from flake8_torchperf.absint.engine.analysis import Pending
+from flake8_torchperf.absint.stated_types.annotations import annotated
+from flake8_torchperf.absint.transfer import assignment, expressions, loops, operators, patterns
+from flake8_torchperf.absint.transfer.narrowing import narrow, note_outcome
+from flake8_torchperf.events import accumulation, graph_breaks, host_consumers, transfers
+from flake8_torchperf.events.recording import emit
+from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.hotness.branch_frequency import (
+    EXCEPT,
+    GIVEN_AWAY,
+    MADE_TEXT,
+    NO_GRADIENTS,
+    TRACED,
+    Guard,
+    after_leaving,
+    branch_context,
+    ends_in_raise,
+    gradients_off,
+    guard_of,
+    sides,
+)
+from flake8_torchperf.hotness.first_call import first_only
+from flake8_torchperf.hotness.model import Cause
+from flake8_torchperf.project import local_imports
+from flake8_torchperf.project.module_index import ClassInfo, local_class
+from flake8_torchperf.syntax.traversal import DEFINITIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.project.module_index import FunctionNode
+
+
+@record
+class Flow:
+    """What leaves a statement: by falling through (None: never), by break and by continue."""
+
+    env: Env | None
+    breaks: tuple[Env, ...] = ()
+    continues: tuple[Env, ...] = ()
+
+
+def block(
+    body: Sequence[ast.stmt],
+    env: Env,
+    ctx: Context,
+    states: list[Env] | None = None,
+) -> Flow:
+    """Run the statements of a block one after the other.
+
+    ``states`` collects the environment after each, any of which an except block may meet.
+    """
+    breaks: tuple[Env, ...] = ()
+    continues: tuple[Env, ...] = ()
+    current: Env | None = env
+    for statement in body:
+        if current is None:
+            break
+        simple = SIMPLE.get(type(statement))
+        if simple is not None:
+            simple(statement, current, ctx)
+        else:
+            flow = run(statement, current, ctx)
+            current = flow.env
+            breaks += flow.breaks
+            continues += flow.continues
+            if type(statement) is ast.If and current is not None:
+                ctx = after_leaving(statement, current, ctx)
+        if states is not None and current is not None:
+            states.append(dict(current))
+    return Flow(current, breaks, continues)
+
+
+def run(node: ast.stmt, env: Env, ctx: Context) -> Flow:
+    """Run a statement that may go elsewhere than to the one after it."""
+    compound = COMPOUND.get(type(node))
+    if compound is not None:
+        return compound(node, env, ctx)
+    match node:
+        case ast.Return(value=value):
+            result = NONE if value is None else expressions.evaluate(value, env, ctx)
+            if ctx.returns is not None and TRACED not in ctx.traits:
+                ctx.returns.append(result)
+            return Flow(None)
+        case ast.Raise():
+            _raise(node, env, ctx)
+            return Flow(None)
+        case ast.Break():
+            return Flow(None, breaks=(env,))
+        case ast.Continue():
+            return Flow(None, continues=(env,))
+    return Flow(env)
+
+
+def _raise(node: ast.Raise, env: Env, ctx: Context) -> None:
+    """The text of an error is made only once, on the way out."""
+    if ctx.sink is None:
+        return  # nothing comes after it
+    place = ctx.demote(Cause.ERROR_TEXT).mark("error-message")
+    if node.exc is not None:
+        expressions.evaluate(node.exc, env, place)
+
+
+def _expression(node: ast.Expr, env: Env, ctx: Context) -> None:
+    if not isinstance(node.value, ast.Constant):  # a docstring
+        expressions.evaluate(node.value, env, ctx.but(unused=node.value))
+
+
+def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
+    value = expressions.evaluate(node.value, env, _place_of_value(node, env, ctx))
+    for target in node.targets:
+        if ctx.loops and len(node.targets) == 1:  # of two names, a round may use the other
+            loops.growth(target, node.value, env, ctx)
+        if isinstance(value, Scalar) and value.read is not None:
+            _running_total(target, node, value, ctx)
+        if ctx.loops and isinstance(node.value, ast.BinOp):
+            accumulation.added(node, target, value, ctx)
+    if ctx.sink is not None and ctx.analysis.compiled is not None:
+        _in_compiled(node, env, ctx)
+    sized = loops.sizes(node.value, value, env, ctx)
+    for target in node.targets:
+        assignment.assign(target, sized, env, ctx)
+    if isinstance(node.value, TESTS):
+        note_outcome(node.targets[0], node.value, env)
+
+
+# Expressions that may be tests of types.
+TESTS = (ast.Call, ast.Compare, ast.BoolOp, ast.UnaryOp)
+
+
+def _place_of_value(node: ast.Assign, env: Env, ctx: Context) -> Context:
+    """The place of what is assigned, where its target tells what becomes of it."""
+    if ctx.sink is None:
+        return ctx
+    target = node.targets[0]
+    if isinstance(target, ast.Name) and target.id == "_":
+        return ctx.but(unused=node.value)
+    value = node.value
+    if isinstance(value, ast.IfExp):
+        value = value.orelse if isinstance(value.body, ast.Constant) else value.body
+    match target, value:
+        case ast.Name(id=name), ast.Call(func=ast.Attribute(attr="numpy" | "cpu" | "tolist")):
+            if not ctx.loops and host_consumers.handed_on(name, env, ctx):
+                return ctx.mark(GIVEN_AWAY)
+    return ctx
+
+
+def _in_compiled(node: ast.Assign, env: Env, ctx: Context) -> None:
+    graph_breaks.note_statement(node, ctx)
+    for target in node.targets:
+        if isinstance(target, ast.Attribute):
+            owner = expressions.evaluate(target.value, env, ctx.silent())
+            graph_breaks.note_attribute(node, target, owner, ctx)
+
+
+def _running_total(target: ast.expr, node: ast.Assign, value: Scalar, ctx: Context) -> None:
+    """``total = total + loss.item()``."""
+    total = node.value
+    if not isinstance(total, ast.BinOp) or not isinstance(total.op, ast.Add):
+        return
+    path = path_of(target)
+    if path is not None and path in (path_of(total.left), path_of(total.right)):
+        _accumulation(node, target, value, ctx)
+
+
+def _accumulation(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> None:
+    if value.read is None or not ctx.loops or not accumulation.runs_up(node, total, value, ctx):
+        return
+    operand = UNKNOWN if value.tensor is None else value.tensor
+    emit(
+        ctx,
+        SiteKind.HOST_ACCUMULATION,
+        "read",
+        node,
+        operand,
+        operand_node=value.read,
+        covers=(value.read,),
+    )
+
+
+def _ann_assign(node: ast.AnnAssign, env: Env, ctx: Context) -> None:
+    path = path_of(node.target)
+    reason = Reason(f"annotation of `{path}`", node)
+    stated = annotated(node.annotation, ctx.module, ctx.analysis, reason)
+    if node.value is None:
+        if path is not None and stated is not UNKNOWN:
+            assignment.assign(node.target, stated, env, ctx)
+            env[declaration(path)] = stated
+        return
+    value = expressions.evaluate(node.value, env, ctx)
+    chosen = stated if value is UNKNOWN or _says_less(value, stated) else value
+    assignment.assign(node.target, for_better_reason(chosen, stated), env, ctx)
+
+
+def _says_less(value: Value, stated: Value) -> bool:
+    """An empty list or a None takes its later contents from the annotation."""
+    return stated is not UNKNOWN and (value is NONE or getattr(value, "items", None) == ())
+
+
+def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
+    left = expressions.evaluate(node.target, env, ctx)
+    right = expressions.evaluate(node.value, env, ctx)
+    value = operators.binary(node.op, left, right, node, ctx)
+    if isinstance(left, Tensor) and isinstance(value, Tensor):
+        value = operators.in_place(left, value)
+    if ctx.sink is not None and ctx.analysis.compiled is not None:
+        graph_breaks.note_statement(node, ctx)
+    if isinstance(node.op, ast.Add) and isinstance(right, Scalar) and right.read:
+        _accumulation(node, node.target, right, ctx)
+    if ctx.loops and not isinstance(right, Scalar):
+        accumulation.added(node, node.target, right, ctx)
+    if tensor_of(left) is not None and tensor_of(value) is not None:
+        loops.in_place(node, left, ctx)
+    path = path_of(node.target)
+    if path is not None:
+        if isinstance(node.target, ast.Subscript):
+            assignment.assign(node.target, value, env, ctx.silent())
+        else:
+            assignment.assign(node.target, value, env, ctx)
+
+
+def _assert(node: ast.Assert, env: Env, ctx: Context) -> None:
+    made = node.msg is not None and not isinstance(node.msg, ast.Constant)
+    expressions.truth(node.test, env, ctx.mark(MADE_TEXT) if made else ctx, "assert")
+    if node.msg is not None and ctx.sink is not None:
+        after = narrow(node.test, env, ctx, False)
+        place = ctx.demote(Cause.ERROR_TEXT).mark("error-message")
+        expressions.evaluate(node.msg, dict(env) if after is None else after, place)
+    held = narrow(node.test, env, ctx, True)
+    if held is not None:
+        env.update(held)
+
+
+def _delete(node: ast.Delete, env: Env, ctx: Context) -> None:
+    for target in node.targets:
+        for place in target.elts if isinstance(target, ast.Tuple) else (target,):
+            path = path_of(place)
+            if path is not None:
+                forget(env, path)
+
+
+def _import(node: ast.Import | ast.ImportFrom, env: Env, ctx: Context) -> None:
+    if ctx.function == "<module>":
+        return  # the map of the module has them
+    for name, target in local_imports.bound(node, ctx.module.package).items():
+        bind(env, name, Imported(target))
+
+
+def _global(node: ast.Global | ast.Nonlocal, env: Env, ctx: Context) -> None:
+    """The name is another scope's: what is known of it here is what is known there."""
+
+
+def _if(node: ast.If, env: Env, ctx: Context) -> Flow:
+    return _branch(node, env, ctx, "if")
+
+
+def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
+    if ends_in_raise(node.body) and type(node.body[0]) not in COMPOUND:
+        operation = "if-raise"
+    elif ctx.loops and isinstance(node.body[-1], ast.Break):
+        operation = "if-break"  # there is no other branch to choose
+    ctx = expressions.decided(node.test, env, ctx, operation)
+    guard = guard_of(node.test, env, ctx) or _first(node, ctx)
+    yes = narrow(node.test, env, ctx, True)
+    no = narrow(node.test, env, ctx, False)
+    here, there = sides(node.test, env, ctx)
+    taken = Flow(None)
+    if yes is not None:
+        taken = block(node.body, yes, branch_context(here, guard, node.body, holds=True))
+    other = Flow(no)
+    elif_ = _elif_of(node)
+    if no is not None and elif_ is not None:
+        other = _branch(elif_, no, branch_context(there, guard, None, holds=False), "elif")
+    elif no is not None and node.orelse:
+        other = block(node.orelse, no, branch_context(there, guard, node.orelse, holds=False))
+    return _after(node.test, guard, taken, other, env, ctx)
+
+
+def _first(node: ast.If, ctx: Context) -> Guard | None:
+    """The guard of a branch that only the first call, or the first round of its loop, takes."""
+    loop = ctx.loops[-1].node if ctx.loops else None
+    return Guard(Cause.FIRST_CALL, True) if first_only(node, loop, ctx.node) else None
+
+
+def _after(
+    test: ast.expr,
+    guard: Guard | None,
+    taken: Flow,
+    other: Flow,
+    env: Env,
+    ctx: Context,
+) -> Flow:
+    """Both branches meet, unless a run that executes Python takes only one of them.
+
+    What `if torch.jit.is_scripting():` assigns never reaches the code after it there.
+    """
+    if guard is not None and guard.cause is Cause.TRACING and not ctx.compiled:
+        eager = other if guard.holds else taken
+        if eager.env is not None:
+            return eager
+    met = _meet(taken, other)
+    if met.env is not None and _calls(test):
+        rejoin(env, met.env)
+    return met
+
+
+def _calls(test: ast.expr) -> bool:
+    """Does a test call something, as one that asks for a type does?"""
+    if isinstance(test, ast.BoolOp):
+        return any(map(_calls, test.values))
+    return isinstance(test.operand if isinstance(test, ast.UnaryOp) else test, ast.Call)
+
+
+def _elif_of(node: ast.If) -> ast.If | None:
+    """The ``elif``: an ``if`` in the ``else`` that is indented no deeper than the first one."""
+    match node.orelse:
+        case [ast.If(col_offset=column) as inner] if column == node.col_offset:
+            return inner
+    return None
+
+
+def _meet(*flows: Flow) -> Flow:
+    return Flow(
+        merge(flow.env for flow in flows),
+        tuple(env for flow in flows for env in flow.breaks),
+        tuple(env for flow in flows for env in flow.continues),
+    )
+
+
+def _try(node: ast.Try, env: Env, ctx: Context) -> Flow:
+    before = dict(env)
+    states: list[Env] = [before]
+    body = block(node.body, env, ctx, states)
+    flows = []
+    if node.orelse and body.env is not None:
+        after = block(node.orelse, body.env, ctx)
+        flows.append(Flow(after.env, body.breaks + after.breaks, body.continues + after.continues))
+    else:
+        flows.append(body)
+    start = merge(states) or before
+    failed = ctx.mark(EXCEPT).demote(Cause.ERROR)
+    for handler in node.handlers:
+        inside = dict(start)
+        if handler.name is not None:
+            inside[handler.name] = Opaque("exception")
+        flows.append(block(handler.body, inside, failed))
+    met = _meet(*flows)
+    if not node.finalbody:
+        return met
+    last = block(node.finalbody, met.env if met.env is not None else dict(before), ctx)
+    env_after = last.env if met.env is not None else None
+    return Flow(env_after, met.breaks + last.breaks, met.continues + last.continues)
+
+
+def _with(node: ast.With | ast.AsyncWith, env: Env, ctx: Context) -> Flow:
+    for item in node.items:
+        value = expressions.evaluate(item.context_expr, env, ctx)
+        if isinstance(value, Device):
+            ctx = ctx.mark(transfers.ELSEWHERE)
+        elif gradients_off(item.context_expr, ctx.module):
+            ctx = ctx.mark(NO_GRADIENTS)
+        if item.optional_vars is not None:
+            assignment.assign(item.optional_vars, value, env, ctx)
+    return block(node.body, env, ctx)
+
+
+def _function(node: FunctionNode, env: Env, ctx: Context) -> Flow:
+    name = node.name
+    for decorator in node.decorator_list:
+        expressions.evaluate(decorator, env, ctx.silent())
+    closure: Value = Closure(node, id(node), env, ctx.module)
+    if node.returns is not None:
+        reason = Reason(f"return annotation of `{name}`", node)
+        stated = annotated(node.returns, ctx.module, ctx.analysis, reason)
+        closure = closure if stated is UNKNOWN or tensor_of(stated) else Returning(stated)
+    bind(env, name, closure)
+    if ctx.pending is not None:
+        ctx.pending.append(Pending(node, env, ctx))
+    return Flow(env)
+
+
+def _class(node: ast.ClassDef, env: Env, ctx: Context) -> Flow:
+    if ctx.function == "<module>":
+        # What a class body defines is interpreted by itself.
+        block([s for s in node.body if not isinstance(s, DEFINITIONS)], dict(env), ctx)
+        return Flow(env)
+    key = ("local class", id(node))
+    info = ctx.analysis.summaries.get(key)
+    if not isinstance(info, ClassInfo):
+        info = ctx.analysis.summaries[key] = local_class(node, ctx.module, ctx.function)
+    bind(env, node.name, ClassValue(info, info.key))
+    if ctx.pending is not None:
+        ctx.pending.extend(Pending(m.node, env, ctx, m) for m in info.functions)
+    return Flow(env)
+
+
+def _match(node: ast.Match, env: Env, ctx: Context) -> Flow:
+    subject = expressions.evaluate(node.subject, env, ctx)
+    flows = []
+    asked = False
+    for case in node.cases:
+        inside = dict(env)
+        patterns.bind_pattern(case.pattern, subject, inside, ctx)
+        patterns.narrow_subject(case.pattern, node.subject, inside, ctx)
+        if not asked and patterns.compares(case.pattern):
+            asked = True
+            loops.branch(ctx, "match", node.subject, subject)
+        if case.guard is not None:
+            expressions.truth(case.guard, inside, ctx, "if")
+        flows.append(block(case.body, inside, ctx))
+    exhaustive = any(patterns.matches_all(c.pattern) and c.guard is None for c in node.cases)
+    if not exhaustive:
+        flows.append(Flow(env))
+    return _meet(*flows)
+
+
+def _for(node: ast.For | ast.AsyncFor, env: Env, ctx: Context) -> Flow:
+    return loops.run_for(node, env, ctx)
+
+
+def _while(node: ast.While, env: Env, ctx: Context) -> Flow:
+    return loops.run_while(node, env, ctx)
+
+
+SIMPLE: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
+    ast.Expr: _expression,
+    ast.Assign: _assign,
+    ast.AnnAssign: _ann_assign,
+    ast.AugAssign: _aug_assign,
+    ast.Assert: _assert,
+    ast.Delete: _delete,
+    ast.Import: _import,
+    ast.ImportFrom: _import,
+    ast.Global: _global,
+    ast.Nonlocal: _global,
+}
+COMPOUND: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
+    ast.If: _if,
+    ast.For: _for,
+    ast.AsyncFor: _for,
+    ast.While: _while,
+    ast.Try: _try,
+    getattr(ast, "TryStar", ast.Try): _try,  # from Python 3.11
+    ast.With: _with,
+    ast.AsyncWith: _with,
+    ast.FunctionDef: _function,
+    ast.AsyncFunctionDef: _function,
+    ast.ClassDef: _class,
+    ast.Match: _match,
+}

@@ -1,0 +1,406 @@
+"""Which functions of a file deserve a closer look: cheap, over-approximate, ast only.
+
+Enters a module map; leaves the functions that hold anything a rule could object to. A construct
+nominates only where an operand may be a tensor: what surely lies on the host does not count.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.syntax.host_expressions import GOING_THROUGH, HostNames, holder, surely_host
+from flake8_torchperf.syntax.traversal import DEFINITIONS, Nodes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Container, Iterable
+
+    from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
+    from flake8_torchperf.torch_compile.regions import CompiledCode
+
+# Methods and functions that read, copy, wait or ask for a data-dependent shape, whatever they are
+# given: torch's own, with the reads that Python calls on its own.
+READING = {
+    "item", "tolist", "cpu", "numpy", "nonzero", "unique", "unique_consecutive", "masked_select",
+    "equal", "allclose", "is_nonzero", "synchronize", "barrier", "monitored_barrier",
+    "empty_cache", "bincount", "repeat_interleave", "argwhere", "histogram", "histogramdd",
+    "histc", "one_hot", "__bool__", "__int__", "__float__", "__index__", "__complex__", "__repr__",
+    "where", "combinations", "cov", "corrcoef", "inv", "solve", "cholesky", "lstsq", "inverse",
+    "pinverse", "pinv", "eig", "eigh", "eigvals", "eigvalsh", "svdvals", "matrix_rank", "cond",
+    "lu_factor", "ldl_factor", "inv_ex", "solve_ex", "cholesky_ex", "lu_factor_ex",
+    "ldl_factor_ex", "multinomial", "index_put", "index_put_", "pad_packed_sequence",
+    "pack_padded_sequence", "gaussian_nll_loss", "lobpcg", "get_total_norm", "clip_grad_norm_",
+    "normal", "asarray", "array",
+}  # fmt: skip
+# Calls that read, format or iterate a tensor where they are given one.
+ASKING = {
+    "float", "int", "bool", "complex", "round", "max", "min", "sum", "any", "all", "sorted",
+    "print",
+    "str", "repr", "format", "range", "enumerate", "zip", "map", "filter", "list", "tuple", "set",
+    "reversed", "iter", "frozenset", "ascii", "debug", "info", "warning", "warn", "error",
+    "critical",
+    "exception", "log", "index", "tensor", "as_tensor", "islice", "cycle", "deque", "type",
+    "count", "remove",
+}  # fmt: skip
+# Calls that take numbers: a tensor among their arguments is read.
+SIZED = {
+    "zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "eye", "arange",
+    "linspace", "logspace", "new_zeros", "new_ones", "new_empty", "new_full", "view", "reshape",
+    "expand", "repeat", "tile", "narrow", "roll", "split", "chunk", "topk", "pad", "unflatten",
+    "unfold", "select", "interpolate", "tril", "triu", "diag", "kthvalue", "as_strided", "pow_",
+    "clamp", "clamp_", "fill_", "add_", "sub_", "mul_", "addcmul_", "addcdiv_", "add", "sub",
+    "addcmul", "addcdiv", "Size", "slice_scatter", "select_scatter", "new_tensor", "full_like",
+}  # fmt: skip
+# Calls that make a tensor on the host unless they are told a device, or say that one is there.
+HOST_MADE = {
+    "zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "eye", "arange",
+    "linspace", "logspace", "tensor", "as_tensor", "asarray", "from_numpy", "pin_memory",
+    "DataLoader", "zeros_like", "ones_like", "full_like", "scalar_tensor", "tril_indices",
+    "triu_indices", "Tensor", "FloatTensor", "LongTensor", "BoolTensor", "IntTensor",
+    "DoubleTensor", "HalfTensor", "ByteTensor",
+}  # fmt: skip
+# Calls that bring a tensor to another device.
+MOVING = {"to", "cuda", "xpu", "hpu", "npu", "mps", "type_as", "type"}
+# Calls that copy data of the host where they are told a device.
+COPYING = {"tensor", "as_tensor", "asarray"}
+# Calls that decide how training feeds the device and steps.
+TRAINING = {"DataLoader", "backward", "zero_grad", "manual_backward", "new_tensor"}
+# Operations on two tensors, where only a factor beside them is taken as a number.
+PAIRING = {"add", "sub", "add_", "sub_", "mul_"}
+# Operations that a `torch._foreach_*` twin or `torch.nn.utils.get_total_norm` does for all
+# parameters in one call (torch/_C/_VariableFunctions.pyi lists the twins).
+PER_PARAMETER = {
+    "mul_", "add_", "sub_", "div_", "addcmul_", "addcdiv_", "lerp_", "zero_", "copy_", "clamp_",
+    "norm", "neg_", "abs_", "sqrt_", "pow_", "clamp_min_", "clamp_max_", "vector_norm",
+}  # fmt: skip
+COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+LOOPS = (ast.For, ast.AsyncFor, ast.While, *COMPREHENSIONS)
+GROWING = {"cat", "concat", "concatenate", "stack", "hstack", "vstack", "dstack", "column_stack"}
+NUMERIC_MODULES = {"math", "cmath", "np", "numpy", "operator"}
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """What the interpreter should look at."""
+
+    functions: tuple[FunctionInfo, ...]
+    module_level: bool
+
+    def __bool__(self) -> bool:
+        return bool(self.functions) or self.module_level
+
+
+def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspects:
+    """The suspect functions of a module, in the order of the file.
+
+    ``called`` are qualified names of functions that pages of the user's own ask for.
+    """
+    names = names_that_nominate(module, called)
+    functions = tuple(info for info in module.defined if suspect(info.nodes, info.hosts, names))
+    return Suspects(functions, _module_level(module, names))
+
+
+def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
+    """The names that nominate in this module, what it imports under other names included."""
+    extra = frozenset(name.rpartition(".")[2] for name in called)
+    imported = frozenset(
+        name for name, target in module.imports.items() if target.startswith(("math.", "numpy."))
+    )
+    modules = frozenset(
+        name for name, target in module.imports.items() if target in ("math", "cmath", "numpy")
+    )
+    return Names(extra | READING, ASKING | imported, NUMERIC_MODULES | modules)
+
+
+def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode | None) -> Suspects:
+    """The suspects, and what holds compiled code or calls that compile."""
+    if compiled is None:
+        return suspects
+    known = {id(info) for info in suspects.functions}
+    functions = tuple(
+        info for info in module.defined if id(info) in known or compiled.concerns_any(info.nodes)
+    )
+    marked = any(
+        compiled.concerns(n)
+        for s in module.tree.body
+        if not isinstance(s, DEFINITIONS)
+        for n in ast.walk(s)
+    )
+    return Suspects(functions, suspects.module_level or marked)
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The names that nominate in one module, what it imports under other names included."""
+
+    reading: frozenset[str] | set[str]
+    asking: frozenset[str] | set[str]
+    modules: frozenset[str] | set[str]
+
+
+def _module_level(module: ModuleMap, names: Names) -> bool:
+    level = module_level(module)
+    return suspect(level, HostNames(None, level), names)
+
+
+@lru_cache(maxsize=2)  # of the module linted
+def module_level(module: ModuleMap) -> Nodes:
+    """What stands outside functions: the module's own statements and those of its classes."""
+    statements: list[ast.stmt] = []
+    for statement in module.tree.body:
+        inner = statement.body if isinstance(statement, ast.ClassDef) else [statement]
+        statements.extend(s for s in inner if not isinstance(s, DEFINITIONS))
+    return Nodes(statements)
+
+
+def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:
+    """Do any of the nodes hold what a rule could object to?"""
+    by_type = nodes.by_type()
+    for kind, objectionable in OBJECTIONABLE.items():
+        for node in by_type.get(kind, ()):
+            if objectionable(node, hosts, names):
+                return True
+    called = {called_name(node.func) for node in nodes.of(ast.Call)}
+    if steps_by_index(nodes):
+        return True
+    if nodes.of_any(*LOOPS) and (nodes.of(ast.AugAssign) or not called.isdisjoint(PER_PARAMETER)):
+        return True
+    # A tensor that lies on the host, and one that is moved: it may be the same.
+    return not called.isdisjoint(HOST_MADE) and not called.isdisjoint(MOVING)
+
+
+def steps_by_index(nodes: Nodes) -> bool:
+    """``for i in range(n): ... t[i] ...``, where ``n`` may be the length of ``t``."""
+    counters = {
+        loop.target.id
+        for loop in nodes.of_any(ast.For, ast.AsyncFor)
+        if isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call)
+    }
+    return bool(counters) and any(
+        isinstance(index, ast.Name) and index.id in counters
+        for node in nodes.of(ast.Subscript)
+        for index in (node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,))
+    )
+
+
+def called_name(func: ast.expr) -> str:
+    """The last name of what is called; "" where it has none."""
+    if isinstance(func, ast.Attribute):
+        return func.attr
+    return func.id if isinstance(func, ast.Name) else ""
+
+
+def _test(node: ast.If, hosts: Container[str], names: Names) -> bool:
+    return not surely_host(node.test, hosts)
+
+
+def _boolean(node: ast.BoolOp, hosts: Container[str], names: Names) -> bool:
+    return _any_tensor(node.values, hosts)
+
+
+def _negation(node: ast.UnaryOp, hosts: Container[str], names: Names) -> bool:
+    return isinstance(node.op, ast.Not) and not surely_host(node.operand, hosts)
+
+
+def _comparison(node: ast.Compare, hosts: Container[str], names: Names) -> bool:
+    asks = len(node.ops) > 1 or isinstance(node.ops[0], (ast.In, ast.NotIn))
+    return asks and not surely_host(node, hosts)
+
+
+def _iterates_tensor(node: ast.expr, hosts: Container[str]) -> bool:
+    return not holder(node, hosts) and not surely_host(node, hosts)
+
+
+def _comprehension(node: ast.comprehension, hosts: Container[str], names: Names) -> bool:
+    return _iterates_tensor(node.iter, hosts) or _any_tensor(node.ifs, hosts)
+
+
+def _loop(node: ast.For | ast.AsyncFor, hosts: Container[str], names: Names) -> bool:
+    return _iterates_tensor(node.iter, hosts) or measures(node.iter)
+
+
+def _yield_from(node: ast.YieldFrom, hosts: Container[str], names: Names) -> bool:
+    return not surely_host(node.value, hosts) or measures(node.value)
+
+
+def _subscript(node: ast.Subscript, hosts: Container[str], names: Names) -> bool:
+    return _index(node.slice, hosts)
+
+
+def _formatted(node: ast.FormattedValue, hosts: Container[str], names: Names) -> bool:
+    return not surely_host(node.value, hosts)
+
+
+def _starred(node: ast.Starred, hosts: Container[str], names: Names) -> bool:
+    return isinstance(node.ctx, ast.Load) and _iterates_tensor(node.value, hosts)
+
+
+def _percent(node: ast.BinOp, hosts: Container[str], names: Names) -> bool:
+    text = isinstance(node.left, ast.Constant) and isinstance(node.left.value, str)
+    return text and isinstance(node.op, ast.Mod) and not surely_host(node.right, hosts)
+
+
+def _unpacking(node: ast.Assign, hosts: Container[str], names: Names) -> bool:
+    given = node.value.elts if isinstance(node.value, ast.Tuple) else (node.value,)
+    if any(_is_reading(value, names) for value in given):
+        return True
+    several = len(node.targets) == 1 and isinstance(node.targets[0], (ast.Tuple, ast.List))
+    return several and _iterates_tensor(node.value, hosts)
+
+
+def _is_reading(node: ast.expr, names: Names) -> bool:
+    """``read = x.item``, ``number = float``: called under that name later."""
+    if isinstance(node, ast.Attribute):
+        return node.attr in names.reading
+    return isinstance(node, ast.Name) and node.id in names.asking
+
+
+def _match(node: ast.Match, hosts: Container[str], names: Names) -> bool:
+    return not surely_host(node.subject, hosts)
+
+
+def _guard(node: ast.match_case, hosts: Container[str], names: Names) -> bool:
+    return node.guard is not None and not surely_host(node.guard, hosts)
+
+
+def _any_tensor(nodes: Iterable[ast.expr], hosts: Container[str]) -> bool:
+    return any(not surely_host(node, hosts) for node in nodes)
+
+
+def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
+    match node.func:
+        case ast.Name(id=name):
+            module = ""
+        case ast.Attribute(value=ast.Name(id=module), attr=name):
+            pass
+        case ast.Attribute(attr=name):
+            module = ""
+        case _:
+            return False
+    if name in names.reading or name in TRAINING or for_training(node):
+        return True
+    if name == "sort":
+        # A list's, which compares its elements: a tensor's takes a dimension, if anything.
+        return not node.args and all(k.arg in ("key", "reverse") for k in node.keywords)
+    if name in COPYING and any(keyword.arg == "device" for keyword in node.keywords):
+        return True
+    if name in ("to", "cuda", "type_as") and _kept(node):
+        return True
+    given = [*node.args, *(keyword.value for keyword in node.keywords)]
+    if name == "copy_" and len(given) > 1:
+        return True  # perhaps without waiting for what is then read
+    if name == "to":
+        return any(_may_be_host_device(argument) for argument in given)
+    if name in GOING_THROUGH and isinstance(node.func, ast.Name):
+        return any(_iterates_tensor(argument, hosts) for argument in given)
+    if (name in PAIRING and len(given) == 1 and not node.keywords) or _asks_type(node):
+        return False
+    if name in names.asking or name in SIZED or module in names.modules:
+        return _any_tensor(given, hosts)
+    if name in GROWING:
+        return bool(node.args) and isinstance(node.args[0], (ast.List, ast.Tuple))
+    return any(
+        k.arg in ("alpha", "value") and not surely_host(k.value, hosts) for k in node.keywords
+    )
+
+
+def _asks_type(node: ast.Call) -> bool:
+    return isinstance(node.func, ast.Name) and node.func.id == "type"
+
+
+def _kept(node: ast.Call) -> bool:
+    """``self.betas.to(x.device)``: what an object keeps on the host is copied in every call."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name()))):
+            given = [*node.args, *(keyword.value for keyword in node.keywords)]
+            return not given or any(_may_name_device(one) for one in given)
+    return False
+
+
+def _may_name_device(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant(value=str()):
+            return True
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return "device" in name
+    return False
+
+
+def for_training(node: ast.Call) -> bool:
+    """A tensor of a legacy CUDA type, an option switched off, an optimizer for one parameter."""
+    func = node.func
+    if isinstance(func, ast.Attribute) and func.attr.endswith("Tensor"):
+        return isinstance(func.value, ast.Attribute) and func.value.attr == "cuda"
+    if not node.keywords:
+        return False
+    match node.args:
+        case [ast.List(elts=[ast.Name()])]:
+            return any(keyword.arg == "lr" for keyword in node.keywords)
+    return any(
+        keyword.arg in ("foreach", "fused")
+        and isinstance(keyword.value, ast.Constant)
+        and keyword.value.value is False
+        for keyword in node.keywords
+    )
+
+
+OBJECTIONABLE: dict[type[ast.AST], Callable[[Any, Container[str], Names], bool]] = {
+    ast.Call: _call,
+    ast.If: _test,
+    ast.While: _test,
+    ast.IfExp: _test,
+    ast.Assert: _test,
+    ast.For: _loop,
+    ast.AsyncFor: _loop,
+    ast.comprehension: _comprehension,
+    ast.Subscript: _subscript,
+    ast.BoolOp: _boolean,
+    ast.UnaryOp: _negation,
+    ast.Compare: _comparison,
+    ast.FormattedValue: _formatted,
+    ast.Starred: _starred,
+    ast.BinOp: _percent,
+    ast.Assign: _unpacking,
+    ast.YieldFrom: _yield_from,
+    ast.Match: _match,
+    ast.match_case: _guard,
+}
+
+
+def _may_be_host_device(node: ast.expr) -> bool:
+    """``.to(...)`` copies to the host where it is given "cpu", under whatever name."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text.startswith("cpu")
+        case ast.Constant() | ast.Attribute(attr="dtype" | "device"):
+            return False
+        case ast.Attribute(value=ast.Name(id="torch")):
+            return False
+        case ast.Name(id=name):
+            return "dtype" not in name
+    return True
+
+
+def measures(source: ast.expr) -> bool:
+    """``for i in range(len(t))``: a loop over positions."""
+    return isinstance(source, ast.Call) and any(
+        (isinstance(inner, ast.Attribute) and inner.attr in ("shape", "size", "numel", "nelement"))
+        or (isinstance(inner, ast.Name) and inner.id == "len")
+        for argument in source.args
+        for inner in (argument, *ast.walk(argument))
+    )
+
+
+def _index(index: ast.expr, hosts: Container[str]) -> bool:
+    match index:
+        case ast.Constant():
+            return False
+        case ast.Slice(lower=lower, upper=upper, step=step):
+            return _any_tensor([b for b in (lower, upper, step) if b is not None], hosts)
+        case ast.Tuple(elts=elements):
+            return any(_index(element, hosts) for element in elements)
+        case ast.List():
+            return True
+    return not surely_host(index, hosts)

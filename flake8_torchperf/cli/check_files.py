@@ -1,0 +1,302 @@
+"""One file, or many at once, through flake8's machinery: names in, flake8's rows out.
+
+A row is what flake8's `FileChecker` makes of a finding: code, line, column, text, and the line in
+which a ``# noqa`` would silence it. Must not know which of them are reported.
+
+Relied on, in flake8 6.0 to 7.5: the methods of `checker.FileChecker` that are overridden here.
+"""
+
+from __future__ import annotations
+
+import errno
+import gc
+import io
+import itertools
+import multiprocessing
+import signal
+import tokenize
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from flake8 import checker, defaults, style_guide, utils
+
+from flake8_torchperf.cache.store import in_words
+from flake8_torchperf.digest import digest
+from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
+from flake8_torchperf.prefilter import concerns
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Iterator, Sequence
+    from multiprocessing.pool import Pool
+
+    from flake8.plugins.finder import Checkers, LoadedPlugin
+
+    from flake8_torchperf.cache.memory import Memory
+    from flake8_torchperf.options import Options
+
+# A file's name, its rows, and what flake8 counted in it.
+Result: TypeAlias = "tuple[str, list[Any], dict[str, int]]"
+
+STDIN = "-"
+# flake8's own codes for a file that can't be parsed, and for one that can't be read.
+UNREADABLE = ("E999", "E902")
+# As flake8: where the system has no semaphores left, one process does it all.
+_NO_POOL = frozenset({errno.ENOSPC})
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a run asks of a file besides our findings.
+
+    ``syntax``: E9 codes are selected, so that each file must be parsed and tokenised. ``counts``:
+    so it must for ``--benchmark``, whatever is remembered. ``lines``: each finding needs the whole
+    statement it stands in, because the source is shown or somebody else's formatter may show it;
+    otherwise that matters only in a file with a ``# noqa``.
+    """
+
+    syntax: bool
+    counts: bool
+    lines: bool
+
+    @classmethod
+    def of(cls, options: argparse.Namespace, formatter: object) -> Needs:
+        """What the options and the chosen formatter need."""
+        theirs = not type(formatter).__module__.startswith("flake8.")
+        lines = theirs or bool(options.show_source)
+        return cls(any(selected(options, UNREADABLE)), bool(options.benchmark), lines)
+
+
+def selected(options: argparse.Namespace, codes: Iterable[str]) -> list[str]:
+    """Those of the codes that are reported, as far as the options tell."""
+    decide = style_guide.DecisionEngine(options).decision_for
+    return [code for code in codes if decide(code) is style_guide.Decision.Selected]
+
+
+@dataclass(frozen=True)
+class Work:
+    """All that linting a file takes besides its name; sent to every process."""
+
+    plugins: Checkers
+    options: argparse.Namespace
+    ours: Options
+    needs: Needs
+    memory: Memory | None
+
+
+class FileChecker(checker.FileChecker):
+    """flake8's, without the steps that nothing of ours asks for."""
+
+    def __init__(self, *, filename: str, work: Work) -> None:
+        self._needs = work.needs
+        self._remembers = work.memory is not None
+        self._statements = True
+        self._made: TorchPerfPlugin | None = None
+        super().__init__(filename=filename, plugins=work.plugins, options=work.options)
+        if self.processor is not None and not work.needs.lines:
+            noqa = defaults.NOQA_INLINE_REGEXP.search
+            self._statements = any(noqa(line) for line in self.processor.lines)
+
+    @property
+    def reads(self) -> dict[str, str]:
+        """The other files that were looked for, each with the digest of what it held."""
+        return (self._made and self._made.reads) or {}
+
+    def run_check(self, plugin: LoadedPlugin, **arguments: Any) -> Any:
+        """Run the check, and hold on to our plugin."""
+        made = super().run_check(plugin, **arguments)
+        if isinstance(made, TorchPerfPlugin):
+            self._made = made
+            if self._remembers:
+                made.reads = {}
+        return made
+
+    def run_ast_checks(self) -> None:
+        """Parse only a file that can have findings."""
+        assert self.processor is not None
+        wanted = self._needs.syntax or self._needs.counts
+        if wanted or concerns(self.processor.lines, self.processor.filename):
+            try:
+                super().run_ast_checks()
+            except ValueError as error:
+                # Python before 3.11.4 says so of a null byte; from then on it is a syntax error,
+                # which flake8 itself turns into E999.
+                raise SyntaxError(str(error)) from error
+            except (RecursionError, MemoryError) as error:
+                # Ten thousand attributes in a row; elsewhere this would end the whole run.
+                reason = str(error) or type(error).__name__
+                raise SyntaxError(f"more than Python's parser can hold: {reason}") from error
+
+    def process_tokens(self) -> None:
+        """Go through the tokens only where their errors or their number count."""
+        if self._needs.syntax or self._needs.counts:
+            super().process_tokens()
+
+    def report(self, error_code: str | None, line_number: int, column: int, text: str) -> str:
+        """Store a finding, with the lines in which flake8 looks for ``# noqa``.
+
+        To know the lines of a statement takes the tokens of the whole file. Where no line has such
+        a comment, the finding's own line gives the same answer.
+        """
+        if self._statements or self.processor is None:
+            return super().report(error_code, line_number, column, text)
+        if error_code is None:
+            error_code, text = text.split(" ", 1)
+        lines = self.processor.lines
+        line = lines[line_number - 1] if 0 < line_number <= len(lines) else None
+        self.results.append((error_code, line_number, column, text, line))
+        return error_code
+
+
+def content_of(filename: str) -> bytes | None:
+    """What a file, or standard input, holds; None where it can't be read."""
+    if filename == STDIN:
+        return utils.stdin_get_value().encode("utf-8", "surrogatepass")
+    try:
+        with open(filename, "rb") as file:
+            return file.read()
+    except OSError:
+        return None  # linted all the same: flake8 has a message for it
+
+
+def cannot_have_findings(data: bytes, filename: str) -> bool:
+    """Does this text surely not say what we look for, whatever its encoding?"""
+    if concerns((data.decode("latin-1"),), filename):
+        return False
+    return not _may_declare(data)
+
+
+def why_no_text(data: bytes) -> str:
+    """Why Python can't read this text, "" where it can; flake8 takes it for Latin-1 then."""
+    if data.isascii() and not _may_declare(data):
+        return ""
+    try:
+        data.decode(tokenize.detect_encoding(io.BytesIO(data).readline)[0])
+    except (SyntaxError, UnicodeError) as error:
+        return str(error)
+    except LookupError:
+        pass  # flake8 can't read it either, and says so
+    return ""
+
+
+def _may_declare(data: bytes) -> bool:
+    """Can one of the first two lines name an encoding?"""
+    return any(b"coding" in line for line in data.split(b"\n", 2)[:2])
+
+
+def display_name(filename: str, options: argparse.Namespace) -> str:
+    """The name under which flake8 reports a file."""
+    return (options.stdin_display_name or "stdin") if filename == STDIN else filename
+
+
+def key(memory: Memory, filename: str, data: bytes, options: argparse.Namespace) -> str:
+    """The key of a file with this content."""
+    return memory.key(display_name(filename, options), digest(data))
+
+
+def recall(memory: Memory, key: str) -> list[Any] | None:
+    """The rows kept under a key; an entry that holds something else is a miss."""
+    rows = memory.recall(key)
+    if rows is None:
+        return None
+    for row in rows:
+        match row:
+            case (str(), int(), int(), str(), None | str()):
+                continue
+            case _:
+                return None
+    return list(rows)
+
+
+def lint_all(filenames: Sequence[str], work: Work, jobs: int) -> tuple[list[Result], str]:
+    """Lint files, in ``jobs`` processes where there can be that many.
+
+    With the results comes why they could not be remembered, "" where they were.
+    """
+    pool = _pool(work, jobs) if jobs > 1 else None
+    if pool is not None:
+        with pool:
+            return _gather(pool.imap_unordered(_lint_here, filenames))
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        return _gather(_lint_and_tidy(filename, work) for filename in filenames)
+    finally:
+        if running:
+            gc.enable()
+
+
+def _lint_and_tidy(filename: str, work: Work) -> tuple[Result, str]:
+    """Lint one file, then collect the garbage it leaves, with Python's own collection switched off.
+
+    That goes through everything that is held, modules read for other files above all, whenever
+    enough has been made: a fifth of the time. What was held before a file stays held after it, but
+    for the modules that later ones push out of the project's memory.
+    """
+    linted = lint(filename, work)
+    gc.collect(0)
+    if next(_linted) % _FULL_COLLECTION_EVERY == 0:
+        gc.collect()
+    return linted
+
+
+def _gather(linted: Iterator[tuple[Result, str]]) -> tuple[list[Result], str]:
+    results = []
+    problem = ""
+    for result, complaint in linted:
+        results.append(result)
+        problem = problem or complaint
+    return results, problem
+
+
+def lint(filename: str, work: Work) -> tuple[Result, str]:
+    """Lint one file and remember its rows; also tells why they could not be remembered."""
+    before = None if work.memory is None else content_of(filename)
+    try:
+        file = FileChecker(filename=filename, work=work)
+    except LookupError as error:
+        # The file names an encoding of bytes, as hex; elsewhere this would end the whole run.
+        row = ("E902", 0, 0, f"LookupError: {error}", "")
+        return (filename, [row], dict.fromkeys(defaults.STATISTIC_NAMES, 0)), ""
+    result = file.run_checks()
+    rows = result[1]
+    if work.memory is None or before is None or content_of(filename) != before:
+        return result, ""
+    if any(row[0] == INTERNAL_ERROR for row in rows):
+        return result, ""  # of the moment, perhaps: too little stack or memory
+    try:
+        work.memory.keep(key(work.memory, filename, before, work.options), rows, file.reads)
+    except OSError as error:
+        return result, in_words(error)
+    return result, ""
+
+
+# The files linted in this process.
+_linted = itertools.count(1)
+_FULL_COLLECTION_EVERY = 200
+
+# What a process of the pool works with: set once, when it starts.
+_work: list[Work] = []
+
+
+def _pool(work: Work, jobs: int) -> Pool | None:
+    try:
+        return multiprocessing.Pool(jobs, _start, (work,))
+    except OSError as error:
+        if error.errno not in _NO_POOL:
+            raise
+    except ImportError:
+        pass  # a Python without semaphores
+    return None
+
+
+def _start(work: Work) -> None:
+    # Ctrl-C is the parent's to handle.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    gc.disable()
+    TorchPerfPlugin.use(work.ours)
+    _work.append(work)
+
+
+def _lint_here(filename: str) -> tuple[Result, str]:
+    return _lint_and_tidy(filename, _work[0])

@@ -1,0 +1,149 @@
+"""flake8's options with our checker's alone: a command line in, plugins and options out.
+
+Found and parsed as flake8 does it, but of the checkers only ours is imported. Formatters are kept,
+for they decide the output and, as Flake8-pyproject does, where the configuration stands.
+"""
+
+from __future__ import annotations
+
+import argparse
+import configparser
+import sys
+from functools import partial
+from typing import TYPE_CHECKING
+
+import flake8
+from flake8.main import options as flake8_options
+from flake8.options import aggregator, config
+from flake8.options.manager import OptionManager
+from flake8.plugins import finder
+
+from flake8_torchperf.cli.parser import complain, near
+from flake8_torchperf.plugin import TorchPerfPlugin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from flake8.plugins.finder import Plugin, Plugins
+
+PROGRAM = "torchperf check"
+PATHS = "PATH"
+_REPORT = "flake8.report"
+_OURS = "flake8_torchperf."
+DESCRIPTION = """\
+Find where Python makes the accelerator wait: what `flake8 --select TPF` prints, with flake8's
+options and configuration, but without the time of its other checkers, and with a memory: a file is
+linted again only when it has changed; a module that was read or looked for on its behalf; where it
+has something to report, any module of its package; or the options, the rule pages, the linter or
+Python. `--no-cache` and `--cache-dir` are short for the --torchperf ones below; `torchperf cache`
+shows the folder and clears it."""
+EXAMPLES = """\
+example:
+  torchperf check src
+  torchperf check --torchperf-scope=loop --format=pylint src tests
+  torchperf check --stdin-display-name src/model.py - < src/model.py
+
+exit status: 0 where nothing is found, 1 where something is, 2 for a wrong command line."""
+
+
+def parse(argv: Sequence[str]) -> tuple[Plugins, argparse.Namespace]:
+    """What flake8's own ``parse_args`` gives, with our checker as the only one.
+
+    An option of another checker (``--max-complexity``) is known as well: only then are all loaded.
+    A command line that can't be used ends the process with one line, as argparse does with two.
+    """
+    early = flake8_options.stage1_arg_parser()
+    known, rest = early.parse_known_args(argv)
+    if known.output_file:
+        rest += ["--output-file", known.output_file]  # the formatter asks for it
+    flake8.configure_logging(known.verbose, known.output_file)
+    cfg, folder = config.load_config(
+        config=known.config, extra=known.append_config, isolated=known.isolated
+    )
+    wanted = finder.parse_plugin_options(
+        cfg,
+        folder,
+        enable_extensions=known.enable_extensions,
+        require_plugins=known.require_plugins,
+    )
+    found = finder.find_plugins(cfg, wanted)
+    plugins = finder.load_plugins([one for one in found if _needed(one)], wanted)
+    manager = _manager(plugins, early)
+    if manager.parser.parse_known_args(rest)[1]:
+        plugins = finder.load_plugins(found, wanted)
+        manager = _manager(plugins, early)
+        _reject(manager.parser, manager.parser.parse_known_args(rest)[1])
+    _name_unknown_settings(cfg, manager)
+    options = aggregator.aggregate_options(manager, cfg, folder, rest)
+    plugins = _ours_alone(plugins)
+    for loaded in plugins.all_plugins():
+        parse_options = getattr(loaded.obj, "parse_options", None)
+        if parse_options is not None:
+            _tell(parse_options, manager, options)
+    return plugins, options
+
+
+def _needed(plugin: Plugin) -> bool:
+    entry = plugin.entry_point
+    return entry.group == _REPORT or entry.value.startswith(_OURS)
+
+
+def _ours_alone(plugins: Plugins) -> Plugins:
+    checkers = finder.Checkers(
+        tree=[loaded for loaded in plugins.checkers.tree if loaded.obj is TorchPerfPlugin],
+        logical_line=[],
+        physical_line=[],
+    )
+    return plugins._replace(checkers=checkers)
+
+
+def _manager(plugins: Plugins, early: argparse.ArgumentParser) -> OptionManager:
+    """flake8's option manager, speaking as our command."""
+    manager = OptionManager(
+        version=flake8.__version__,
+        plugin_versions=plugins.versions_str(),
+        parents=[early],
+        formatter_names=list(plugins.reporters),
+    )
+    parser = manager.parser
+    parser.prog = PROGRAM
+    parser.usage = f"{PROGRAM} [options] [{PATHS} ...]"
+    parser.description = DESCRIPTION
+    parser.epilog = EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.error = partial(complain, parser)  # one line, without the usage
+    for action in parser._actions:
+        if action.dest == "filenames":
+            action.metavar = PATHS  # as the usage calls them
+    flake8_options.register_default_options(manager)
+    manager.register_plugins(plugins)
+    return manager
+
+
+def _reject(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
+    """Object to the first word that nobody knows."""
+    for word in words:
+        name = word.partition("=")[0]
+        if not name.startswith("-"):
+            parser.error(f"write {word} next to the other paths")
+        known = (option for action in parser._actions for option in action.option_strings)
+        parser.error(f"there is no option {name}{near(name, known)}")
+
+
+def _name_unknown_settings(cfg: configparser.RawConfigParser, manager: OptionManager) -> None:
+    """Say which settings of ours there are not; like flake8, which is silent, pass over them."""
+    known = [name for name in manager.config_options_dict if "-" in name]
+    for name in cfg.options("flake8") if cfg.has_section("flake8") else ():
+        if name.startswith("torchperf") and name not in manager.config_options_dict:
+            advice = near(name, known)
+            print(f"{PROGRAM}: the configuration has no option {name}{advice}", file=sys.stderr)
+
+
+def _tell(
+    parse_options: Callable[..., object], manager: OptionManager, options: argparse.Namespace
+) -> None:
+    """Give a plugin the options, in either of the forms that flake8 allows."""
+    try:
+        parse_options(manager, options, options.filenames)
+    except TypeError:
+        parse_options(options)

@@ -1,0 +1,164 @@
+"""``torchperf explain`` and ``torchperf rules``: rule pages in, text or JSON out.
+
+Must not know sites or the interpreter.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from flake8_torchperf.cli.main import add_parser, fail
+from flake8_torchperf.cli.parser import near
+from flake8_torchperf.findings.catalogue import Catalogue, Rule, load_catalogue
+from flake8_torchperf.findings.documentation import Documentation, read_documentation
+from flake8_torchperf.findings.page import RESERVED
+
+if TYPE_CHECKING:
+    import argparse
+
+UNREADABLE = {
+    "code": RESERVED,
+    "name": "file-not-analysed",
+    "text": f"{RESERVED} is no rule: it says that a file could not be analysed, and its message "
+    "why. The file is otherwise left alone.",
+}
+
+_REPORTED = {
+    "loop": "inside loops",
+    "hot": "in hot code",
+    "all": "only with `--torchperf-scope=all`",
+}
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register ``explain`` and ``rules``."""
+    parser = add_parser(
+        commands,
+        "explain",
+        "show the page of a rule: what it finds, why that is slow, what to write instead",
+        "torchperf explain TPF203",
+    )
+    parser.add_argument("code", nargs="+", help="a code (TPF203) or a rule's name")
+    _add_common(parser)
+    parser.set_defaults(run=lambda a: explain(a.code, format=a.format, rules=a.rules))
+
+    parser = add_parser(
+        commands, "rules", "list every rule", "torchperf rules --format json | jq '.[].code'"
+    )
+    _add_common(parser)
+    parser.set_defaults(run=lambda a: list_rules(format=a.format, rules=a.rules))
+
+
+def explain(
+    codes: Sequence[str],
+    *,
+    format: str = "text",
+    rules: Sequence[Path] = (),
+    out: TextIO | None = None,
+) -> int:
+    """Show the pages of ``codes`` and return the exit status.
+
+    ``rules`` are folders with a repository's own pages. Raises `CatalogueError` for a broken one.
+    """
+    out = out or sys.stdout
+    catalogue = load_catalogue(tuple(rules))
+    pages: list[Documentation | None] = []
+    for code in codes:
+        rule = _find(catalogue, code)
+        if rule is None and code.upper() != RESERVED:
+            known = [rule.code for rule in catalogue.rules]
+            known += [rule.name for rule in catalogue.rules if "-" in code]
+            return fail(f"there is no rule {code or repr(code)}{_suggestion(code, known)}")
+        pages.append(read_documentation(rule) if rule else None)
+    if format == "json":
+        data = [_as_data(page) if page else UNREADABLE for page in pages]
+        print(json.dumps(data, indent=2), file=out)
+        return 0
+    for page in pages:
+        _show(_markdown(page) if page else UNREADABLE["text"], out)
+    return 0
+
+
+def list_rules(
+    *, format: str = "text", rules: Sequence[Path] = (), out: TextIO | None = None
+) -> int:
+    """Show one line per rule and return the exit status. Raises `CatalogueError`."""
+    out = out or sys.stdout
+    table = [
+        {"code": rule.code, "name": rule.name, "family": rule.family, "scope": rule.scope}
+        for rule in load_catalogue(tuple(rules)).rules
+    ]
+    if format == "json":
+        print(json.dumps(table, indent=2), file=out)
+        return 0
+    header = {key: key for key in ("code", "name", "family", "scope")}
+    widths = {key: max(len(row[key]) for row in [header, *table]) for key in header}
+    for row in [header, *table]:
+        print("  ".join(row[key].ljust(widths[key]) for key in header).rstrip(), file=out)
+    return 0
+
+
+def _add_common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    parser.add_argument(
+        "--rules",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="a folder with rule pages of your own; may be repeated",
+    )
+
+
+def _find(catalogue: Catalogue, code: str) -> Rule | None:
+    by_name = (rule for rule in catalogue.rules if rule.name == code.lower())
+    return catalogue.rule(code.upper()) or next(by_name, None)
+
+
+def _suggestion(code: str, known: list[str]) -> str:
+    """The nearest code or name; where nothing is near, the command that lists them all."""
+    return near(code if "-" in code else code.upper(), known) or "; torchperf rules lists them"
+
+
+def _show(text: str, out: TextIO) -> None:
+    if out.isatty() and find_spec("rich"):
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console(file=out).print(Markdown(text))
+    else:
+        print(text, file=out)
+
+
+def _markdown(page: Documentation) -> str:
+    rule = page.rule
+    facts = [f"- family: {rule.family}", f"- reported: {_REPORTED[rule.scope]}"]
+    if page.evidence is not None:
+        needs = f", on a {page.evidence.needs.upper()} device" if page.evidence.needs else ""
+        counted = page.evidence.counter.replace("_", " ")
+        per = "per call" if page.evidence.law == "call" else "growing with the input"
+        facts.append(f"- confirmed by: {counted}, {per}{needs}")
+    parts = [f"# {rule.name} ({rule.code})", "\n".join(facts)]
+    parts += [f"## {title}\n\n{body}" for title, body in page.sections.items()]
+    return "\n\n".join(parts)
+
+
+def _as_data(page: Documentation) -> dict[str, Any]:
+    rule = page.rule
+    return {
+        "code": rule.code,
+        "name": rule.name,
+        "family": rule.family,
+        "scope": rule.scope,
+        "message": rule.message,
+        "instead": dict(rule.instead),
+        "evidence": asdict(page.evidence) if page.evidence else None,
+        "sections": dict(page.sections),
+        "path": str(rule.path),
+    }

@@ -1,0 +1,225 @@
+"""Code that ``torch.compile`` compiles or a transform runs: what ends the graph there.
+
+Enters calls and statements as they are interpreted; leaves sites where the compiler has to stop,
+to start again, or is not used at all. Must not know rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import (
+    BoundMethod,
+    External,
+    Instance,
+    NDArray,
+    Tensor,
+    Value,
+    tensor_of,
+)
+from flake8_torchperf.absint.inference.parameters import parameters_of
+from flake8_torchperf.events.recording import emit, names_rows
+from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.hotness.branch_frequency import OWN_TRAITS
+from flake8_torchperf.hotness.model import Cause, Heat, Level
+from flake8_torchperf.knowledge.batching import ROW_BY_ROW, ROW_BY_ROW_METHODS
+from flake8_torchperf.knowledge.graph_breaks import breaking_calls
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.call_arguments import Arguments
+
+# Switches of torch._dynamo.config with which an operation breaks nothing.
+SWITCHED_OFF = {
+    "print": ("reorderable_logging_functions", "ignore_logging_functions"),
+    "warn": ("reorderable_logging_functions", "ignore_logging_functions"),
+    "logger": (
+        "reorderable_logging_functions",
+        "ignore_logging_functions",
+        "ignore_logger_methods",
+    ),
+    "autograd.grad": ("trace_autograd_ops",),
+    "backward": ("trace_autograd_ops",),
+    "rnn": ("allow_rnn",),
+}
+# Texts that a branch of their own marks as told seldom: of print and debugging output it says less.
+ADVICE = frozenset(("warn", "logger"))
+RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
+FACTORIES = frozenset((
+    "torch.ones", "torch.zeros", "torch.empty", "torch.full", "torch.rand", "torch.randn",
+    "torch.tensor",
+))  # fmt: skip
+COPYING = frozenset(("copy.copy", "copy.deepcopy"))
+# Methods that a batched tensor cannot answer, and those that only stop a compiled vmap
+# (torch 2.13, as run: tests/test_compiled_transforms.py).
+UNANSWERED = frozenset((
+    "data_ptr", "is_pinned", "is_shared", "is_set_to", "is_coalesced", "is_distributed",
+    "backward", "requires_grad_", "untyped_storage",
+))  # fmt: skip
+UNANSWERED_COMPILED = frozenset(
+    ("storage_offset", "is_conj", "is_neg", "is_inference", "is_same_size", "is_signed")
+)
+
+
+def entered(place: Context, node: ast.AST, *, keep_cold: bool = False) -> Context:
+    """The place inside a function: what is compiled is hot, and its sites say so."""
+    code = place.analysis.compiled
+    if code is None:
+        return place
+    compilation = code.functions.get(id(node))
+    transform = code.transformed.get(id(node), "")
+    traits = place.traits - OWN_TRAITS - code.switches
+    if compilation is None:
+        if transform == "vmap":
+            traits |= {"vmap"}
+        return place.but(compiled="", traits=traits)
+    traits |= {"compiled", *code.switches}
+    if compilation.settings.fullgraph:
+        traits |= {"fullgraph"}
+    if transform == "vmap":
+        traits |= {"vmap"}
+    place = place.but(compiled=compilation.words, traits=traits)
+    if keep_cold:
+        return place
+    name = getattr(node, "name", "a lambda")
+    heat = Heat(Level.STEP, Cause.COMPILED, name, around=Level.STEP)
+    return place.but(base=heat)
+
+
+def note_call(callee: Value, arguments: Arguments, ctx: Context) -> None:
+    """A call in a module that compiles something."""
+    _note_mark(arguments.node, ctx)
+    if "vmap" in ctx.traits:
+        _under_vmap(callee, arguments, ctx)
+    if ctx.compiled:
+        _breaking(callee, arguments, ctx)
+
+
+def note_statement(node: ast.stmt, ctx: Context) -> None:
+    """An assignment in a module that compiles something."""
+    _note_mark(node, ctx)
+
+
+def note_attribute(node: ast.Assign, target: ast.Attribute, owner: Value, ctx: Context) -> None:
+    """``t.requires_grad = True`` in compiled code."""
+    tensor = tensor_of(owner)
+    switched_on = isinstance(node.value, ast.Constant) and node.value.value is True
+    if not ctx.compiled or tensor is None or tensor.device == "host":
+        return
+    if target.attr == "requires_grad" and switched_on:
+        emit(ctx, SiteKind.GRAPH_BREAK, "requires_grad", node, tensor, operand_node=target.value)
+
+
+def _note_mark(node: ast.AST, ctx: Context) -> None:
+    code = ctx.analysis.compiled
+    mark = None if code is None else code.marks.get(id(node))
+    if mark is None:
+        return
+    transform = mark.operation in ("over-compiled", "compiled-inside", "row-by-row")
+    kind = SiteKind.TRANSFORM if transform else SiteKind.RECOMPILE
+    emit(ctx, kind, mark.operation, node, traits=(mark.operation,))
+
+
+def _under_vmap(callee: Value, arguments: Arguments, ctx: Context) -> None:
+    node = arguments.node
+    match callee:
+        case External(name=name) if name in ROW_BY_ROW and _repeats(name, arguments, 1):
+            if names_rows(node, ctx):
+                emit(ctx, SiteKind.TRANSFORM, "row-by-row", node, operand_node=node)
+        case BoundMethod(owner=owner, name=name) if tensor_of(owner) is not None:
+            asked = callee.node or node
+            compiled = bool(ctx.compiled) and name in UNANSWERED_COMPILED
+            if (compiled or name in UNANSWERED) and names_rows(asked, ctx):
+                emit(ctx, SiteKind.TRANSFORM, name, node, owner, operand_node=asked)
+            looped = name in ROW_BY_ROW_METHODS and _repeats(name, arguments, 0)
+            if looped and names_rows(node, ctx):
+                emit(ctx, SiteKind.TRANSFORM, "row-by-row", node, owner, operand_node=node)
+
+
+def _repeats(name: str, arguments: Arguments, place: int) -> bool:
+    """A number of repeats is batched; lengths that a tensor holds are not."""
+    if name.rpartition(".")[2] != "repeat_interleave":
+        return True
+    given = arguments.get(place, "repeats")
+    lengths = given.value if given is not None else arguments.value(0)
+    return tensor_of(lengths) is not None
+
+
+def _breaking(callee: Value, arguments: Arguments, ctx: Context) -> None:
+    operation, operand = _operation(callee, arguments)
+    if operation == "requires_grad" and operand is not None and not _asks_input(arguments, ctx):
+        return
+    if not operation or not ctx.traits.isdisjoint(SWITCHED_OFF.get(operation, ())):
+        return
+    code = ctx.analysis.compiled
+    if operation in ADVICE and code is not None and id(arguments.node) in code.advice:
+        ctx = ctx.demote(Cause.ERROR)
+    covers = tuple(argument.node for argument in arguments.all())
+    node = arguments.node
+    emit(ctx, SiteKind.GRAPH_BREAK, operation, node, operand, operand_node=node, covers=covers)
+
+
+def _operation(callee: Value, arguments: Arguments) -> tuple[str, Value | None]:
+    """What a call does that the compiler cannot follow; "" for anything else."""
+    match callee:
+        case External(name=name):
+            return _function(name, arguments), None
+        case BoundMethod(owner=Tensor() as owner, name=name):
+            if owner.device == "host" or _turns_off(name, arguments):
+                return "", None
+            return breaking_calls().get(f"Tensor.{name}", ""), owner
+        case BoundMethod(owner=NDArray(), name="astype"):
+            return ("numpy object" if _no_number(arguments.get(0, "dtype")) else ""), None
+        case Instance(name=name, info=None) if name in RECURRENT:
+            return "rnn", None
+    return "", None
+
+
+def _function(name: str, arguments: Arguments) -> str:
+    if name in COPYING:
+        copied = arguments.value(0)
+        tensor = tensor_of(copied)
+        held = tensor is not None and tensor.device != "host"
+        return "copy" if held else ""
+    if name in FACTORIES:
+        asked = arguments.keywords.get("requires_grad")
+        on = asked is not None and isinstance(asked.node, ast.Constant) and asked.node.value is True
+        return "requires_grad" if on else ""
+    if name.startswith("numpy.") and _no_number(arguments.keywords.get("dtype")):
+        return "numpy object"
+    return breaking_calls().get(name, "")
+
+
+def _asks_input(arguments: Arguments, ctx: Context) -> bool:
+    """Is ``x.requires_grad_()`` called on what the function is given, and not on what it made?
+
+    Of what it made the tracer stops only where that leaves the function (torch 2.13, as run).
+    """
+    match arguments.node.func:
+        case ast.Attribute(value=ast.Name(id=name)) if ctx.node is not None:
+            given = {argument.arg for argument, _ in parameters_of(ctx.node.args)}
+            bound = (n for n in ast.walk(ctx.node) if isinstance(n, ast.Name) and n.id == name)
+            return name in given and all(isinstance(n.ctx, ast.Load) for n in bound)
+    return False
+
+
+def _turns_off(name: str, arguments: Arguments) -> bool:
+    """``requires_grad_(False)`` breaks nothing."""
+    given = arguments.get(0, "requires_grad") if name == "requires_grad_" else None
+    return given is not None and not (
+        isinstance(given.node, ast.Constant) and given.node.value is True
+    )
+
+
+def _no_number(argument: object) -> bool:
+    """Is a dtype one that holds no numbers: ``object``, ``str``, "U10", ``np.object_``?"""
+    node = getattr(argument, "node", None)
+    match node:
+        case ast.Name(id="object" | "str" | "bytes"):
+            return True
+        case ast.Attribute(attr="object_" | "str_" | "bytes_"):
+            return True
+        case ast.Constant(value=str(text)):
+            return text in ("object", "str", "O") or text.startswith(("U", "S", "<U", "datetime64"))
+    return False

@@ -1,0 +1,128 @@
+"""What is handed on to code that works on the host: other libraries, queues, files.
+
+Enters a callee, or a name and the function it stands in; leaves whether the host is where it is
+needed. Must not know statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.store import path_of
+from flake8_torchperf.absint.domain.values import UNKNOWN, External, Value
+from flake8_torchperf.hotness.branch_frequency import GIVEN_AWAY
+from flake8_torchperf.intent.host_names import PACKING
+from flake8_torchperf.syntax.traversal import once, walk
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.store import Env
+    from flake8_torchperf.absint.engine.analysis import Context
+
+# Libraries whose functions take tensors, or nothing of theirs.
+OURS = (
+    "torch",
+    "builtins",
+    "numpy",
+    "math",
+    "cmath",
+    "operator",
+    "functools",
+    "itertools",
+    "collections",
+    "copy",
+    "logging",
+    "warnings",
+    "typing",
+)
+# Functions of torch that take something on the host alone: torch/nn/utils/rnn.py ("lengths ... must
+# be on the CPU"), torch/random.py and torch/cuda/random.py ("new_state (torch.ByteTensor)").
+TAKING_HOST = frozenset((
+    PACKING, "torch.set_rng_state", "torch.random.set_rng_state",
+    "torch.cuda.set_rng_state", "torch.cuda.random.set_rng_state",
+))  # fmt: skip
+# Methods that hand on what they are given, to another thread, another process or a file.
+SENDING = frozenset((
+    "put", "put_nowait", "send", "write", "writerow", "writelines",
+))  # fmt: skip
+# Methods of a tokenizer that make text of numbers.
+DECODING = frozenset(("decode", "batch_decode"))
+
+
+def for_arguments(callee: Value, node: ast.Call, ctx: Context) -> Context:
+    """The place of a call's arguments: another library needs what it is given on the host.
+
+    numpy's functions take tensors as well, by a copy that is reported as theirs. A comprehension
+    among the arguments is no loop around the call.
+    """
+    if isinstance(callee, External) and "pil" in callee.name.rpartition(".")[2].split("_"):
+        return ctx.mark(GIVEN_AWAY).but(given=0)  # images for people, one by one
+    sent = callee is UNKNOWN and isinstance(node.func, ast.Attribute) and _sends(node.func)
+    if sent or _takes_host(callee) or _wants_tensors(node.keywords):
+        return ctx.mark(GIVEN_AWAY).but(given=len(ctx.loops))
+    return ctx.unmark(GIVEN_AWAY) if GIVEN_AWAY in ctx.traits else ctx
+
+
+def _sends(method: ast.Attribute) -> bool:
+    """``queue.put(x)``, ``self.tokenizer.decode(ids)``."""
+    if method.attr in DECODING:
+        return "tokenizer" in (path_of(method.value) or "").lower()
+    return method.attr in SENDING
+
+
+def _wants_tensors(keywords: list[ast.keyword]) -> bool:
+    return bool(keywords) and any(k.arg == "return_tensors" for k in keywords)
+
+
+def _takes_host(callee: Value) -> bool:
+    return isinstance(callee, External) and (
+        callee.name.partition(".")[0] not in OURS or callee.name in TAKING_HOST
+    )
+
+
+def handed_on(name: str, env: Env, ctx: Context) -> bool:
+    """Is what a name holds given, whole or in parts, to a function of another library?"""
+    from flake8_torchperf.absint.transfer import expressions
+
+    if ctx.node is None:
+        return False
+    silent = ctx.silent()
+    rows, given = _rows(ctx.node), _given(ctx.node)
+    callees: dict[str, ast.expr] = {}
+    for one in (name, *rows.get(name, ())):
+        callees |= given.get(one, {})
+    looked_at = list(callees.values())[:MAX_CALLEES]
+    return any(_takes_host(expressions.evaluate(callee, env, silent)) for callee in looked_at)
+
+
+# Functions that one name is given to which are looked at.
+MAX_CALLEES = 20
+
+
+@once
+def _rows(function: ast.AST) -> dict[str, tuple[str, ...]]:
+    """The names that loops bind, by the names that they run over."""
+    found: dict[str, dict[str, None]] = {}
+    for loop in walk([function]):
+        if isinstance(loop, (ast.For, ast.comprehension)):
+            bound = dict.fromkeys(_names(loop.target))
+            for name in _names(loop.iter):
+                found.setdefault(name, {}).update(bound)
+    return {name: tuple(bound) for name, bound in found.items()}
+
+
+@once
+def _given(function: ast.AST) -> dict[str, dict[str, ast.expr]]:
+    """What a function calls with a name, or a part of what it holds, each callee once."""
+    found: dict[str, dict[str, ast.expr]] = {}
+    for call in walk([function]):
+        if isinstance(call, ast.Call) and isinstance(call.func, (ast.Name, ast.Attribute)):
+            for one in (*call.args, *(keyword.value for keyword in call.keywords)):
+                part = one.value if isinstance(one, ast.Subscript) else one
+                if isinstance(part, ast.Name):
+                    found.setdefault(part.id, {}).setdefault(ast.unparse(call.func), call.func)
+    return found
+
+
+def _names(node: ast.expr) -> list[str]:
+    return [inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)]

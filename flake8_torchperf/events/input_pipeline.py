@@ -1,0 +1,190 @@
+"""What feeds a training loop and steps in it: data loaders, optimizers and their options.
+
+Enters constructor and method calls of torch's classes; leaves sites where what is written keeps the
+device waiting. Must not know statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import (
+    Instance,
+    NoneValue,
+    Scalar,
+    Sequence,
+    Value,
+    tensor_of,
+)
+from flake8_torchperf.absint.engine.call_arguments import Argument
+from flake8_torchperf.events.recording import emit
+from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.events.transfers import PAGEABLE, PINNED
+from flake8_torchperf.hotness.own_heat import is_beside_steps
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.call_arguments import Arguments
+    from flake8_torchperf.project.module_index import ModuleMap
+
+LOADER = "torch.utils.data.DataLoader"
+# A loader whose workers end with each pass over it.
+TRANSIENT = "transient"
+# Data that is a tensor already: a batch is a slice, and workers would only copy it.
+IN_MEMORY = ("torch.utils.data.TensorDataset",)
+ACCELERATORS = ("cuda", "xpu", "mps", "hpu", "npu")
+
+
+def loader(made: Instance, arguments: Arguments, ctx: Context, data_kind: str) -> Instance:
+    """``DataLoader(...)``: what its batches lie in, and whether it can keep a device busy.
+
+    ``data_kind`` is the torch kind of what it loads from: nothing is said of data not known to be a
+    data set, which may be numbers in a list.
+    """
+    workers, pins = _workers(arguments), _flag(arguments, "pin_memory")
+    facts: set[str] = set()
+    if pins is not None:
+        facts.add(PINNED if pins else PAGEABLE)
+    if workers and _flag(arguments, "persistent_workers") is False and not ctx.loops:
+        facts.add(TRANSIENT)
+    lacks = [name for name, lacking in (("no-workers", workers == 0), ("no-pin", pins is False))
+             if lacking]  # fmt: skip
+    if lacks and data_kind == "dataset" and _in_a_step(ctx) and not _in_memory(arguments):
+        operation = lacks[0] if len(lacks) == 1 else "DataLoader"
+        emit(ctx, SiteKind.DATA_LOADER, operation, arguments.node, traits=lacks)
+    return Instance(made.name, made.info, frozenset(facts))
+
+
+def loader_iterated(value: Value, node: ast.expr, ctx: Context) -> None:
+    """``for batch in loader`` inside another loop: each round of that starts the workers anew."""
+    transient = isinstance(value, Instance) and TRANSIENT in value.facts
+    if transient and ctx.loops and _in_a_step(ctx):
+        emit(ctx, SiteKind.DATA_LOADER, "new-workers", node)
+
+
+def _workers(arguments: Arguments) -> int | None:
+    """The number of workers as written; 0 where none are asked for, None where it is not known."""
+    given = arguments.get(5, "num_workers")
+    if given is None:
+        return None if arguments.open else 0
+    match given.value:
+        case Scalar(kind="int", value=int(count)):
+            return count
+    return None
+
+
+def _flag(arguments: Arguments, name: str) -> bool | None:
+    """An option as written; False where it is left out, None where it is not known."""
+    given = arguments.keywords.get(name)
+    if given is None:
+        return None if arguments.open or len(arguments.positional) > MAX_POSITIONAL else False
+    match given.value:
+        case Scalar(kind="bool", value=bool(flag)):
+            return flag
+        case NoneValue():
+            return False
+    return None
+
+
+# Loaders called with more arguments by position hide their options.
+MAX_POSITIONAL = 6
+
+
+def _in_memory(arguments: Arguments) -> bool:
+    data = arguments.value(0, "dataset")
+    return isinstance(data, Instance) and data.name in IN_MEMORY
+
+
+def _in_a_step(ctx: Context) -> bool:
+    """Is the module part of a program that computes on an accelerator?"""
+    return not _beside_steps(ctx) and uses_accelerator(ctx.module, ctx)
+
+
+def _beside_steps(ctx: Context) -> bool:
+    """Is it a test or a benchmark, which chooses what it compares?"""
+    return is_beside_steps(ctx.module, ctx.analysis.conventions)
+
+
+def uses_accelerator(module: ModuleMap, ctx: Context) -> bool:
+    """Does the module bring anything to an accelerator? Asked once for each module."""
+    key = ("accelerator", id(module))
+    found = ctx.analysis.summaries.get(key)
+    if found is None:
+        found = any(_brings_to_device(node) for node in ast.walk(module.tree))
+        ctx.analysis.summaries[key] = found
+    return bool(found)
+
+
+def _brings_to_device(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name)) if name in ACCELERATORS:
+            return True
+        case ast.Constant(value=str(text)):
+            return text.partition(":")[0] in ACCELERATORS
+    return False
+
+
+def optimizer(arguments: Arguments, ctx: Context) -> None:
+    """``torch.optim.SGD(params, foreach=False)``: options that make the step slower."""
+    if _beside_steps(ctx):
+        return
+    hooked = _mentions(ctx, "register_post_accumulate_grad_hook")
+    chosen = {name: _switched(arguments, name) for name in ("foreach", "fused")}
+    if True not in chosen.values() and not hooked:
+        for name, value in chosen.items():
+            if value is False:
+                emit(ctx, SiteKind.OPTIMIZER_OPTION, name, arguments.node, traits=("option",))
+                return
+    if ctx.loops and not hooked and _steps_one(arguments.get(0, "params"), ctx):
+        emit(ctx, SiteKind.OPTIMIZER_OPTION, "per-parameter", arguments.node)
+
+
+def _steps_one(given: Argument | None, ctx: Context) -> bool:
+    """``SGD([p])`` with ``p`` what a loop over parameters gives."""
+    match given:
+        case Argument(node=ast.List(elts=[ast.Name(id=name)]), value=Sequence(items=(item,))):
+            held = tensor_of(item)
+            parameter = held is not None and held.role == "parameter"
+            return parameter and name in _given_by(ctx.loops[-1].node)
+    return False
+
+
+def _given_by(loop: ast.AST) -> set[str]:
+    """The names that a loop or a comprehension binds in each round."""
+    targets = [n.target for n in ast.walk(loop) if isinstance(n, ast.comprehension)]
+    if isinstance(loop, (ast.For, ast.AsyncFor)):
+        targets = [loop.target]
+    return {n.id for target in targets for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def zero_grad(arguments: Arguments, ctx: Context) -> None:
+    """``optimizer.zero_grad(set_to_none=False)``."""
+    given = arguments.get(0, "set_to_none")
+    if given is None or not isinstance(given.value, Scalar) or given.value.value is not False:
+        return
+    if not _captures(ctx):
+        emit(ctx, SiteKind.OPTIMIZER_OPTION, "zero_grad", arguments.node)
+
+
+def _switched(arguments: Arguments, name: str) -> bool | None:
+    """An option written out as True or False; None for anything else."""
+    given = arguments.keywords.get(name)
+    match None if given is None else given.value:
+        case Scalar(kind="bool", value=bool(flag)):
+            return flag
+    return None
+
+
+def _mentions(ctx: Context, name: str) -> bool:
+    """Does the module name something that makes the slow form the right one?"""
+    return any(name in line for line in ctx.module.lines)
+
+
+# How a module speaks of graphs that are captured and run again: gradients in them keep their place.
+CAPTURED = ("cudagraph", "cuda_graph", "cuda.graph", "make_graphed_callables")
+
+
+def _captures(ctx: Context) -> bool:
+    """Does the module capture a step, or hand it to something that does?"""
+    return any(word in line for line in map(str.lower, ctx.module.lines) for word in CAPTURED)

@@ -1,0 +1,36 @@
+"""Lines and sources for the loops around a site, which only positions can tell."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.events.site import Loop, Site
+from flake8_torchperf.hotness.loop_kinds import COMPREHENSIONS
+
+if TYPE_CHECKING:
+    from flake8_torchperf.syntax.positions import Snippet
+
+# Longer sources of what a loop iterates are left out of messages.
+MAX_OVER = 40
+
+
+def locate(site: Site, snippet: Snippet) -> Site:
+    """Fill in the lines of a site's loops."""
+    return replace(site, loops=tuple(_loop(loop, snippet) for loop in site.loops))
+
+
+def _loop(loop: Loop, snippet: Snippet) -> Loop:
+    place = snippet.position(loop.node) if loop.node is not None else None
+    return replace(loop, line=0 if place is None else place[0], over=_over(loop.node, snippet))
+
+
+def _over(node: ast.AST | None, snippet: Snippet) -> str:
+    if isinstance(node, (ast.For, ast.AsyncFor)):
+        text = snippet.code(node.iter)
+    elif isinstance(node, COMPREHENSIONS):
+        text = snippet.code(node.generators[0].iter)
+    else:
+        return ""
+    return text if len(text) <= MAX_OVER else ""

@@ -1,0 +1,412 @@
+"""Recording sites: the one place where the interpreter says what it saw."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
+from flake8_torchperf.absint.inference.parameters import literal_default
+from flake8_torchperf.events.site import Loop, Site, SiteKind
+from flake8_torchperf.hotness.branch_frequency import (
+    EXCEPT,
+    FALLBACK,
+    GIVEN_AWAY,
+    HOST_ONLY,
+    LATER,
+)
+from flake8_torchperf.hotness.loop_kinds import around_steps
+from flake8_torchperf.hotness.model import Cause, Level
+from flake8_torchperf.hotness.own_heat import waits_on_purpose
+from flake8_torchperf.hotness.place_heat import costs_without_device, heat, over_elements
+from flake8_torchperf.intent.collective_metadata import exchanged
+from flake8_torchperf.intent.explicit_copies import (
+    AS_ARRAY,
+    AS_DECLARED,
+    AS_NAMED,
+    made_arrays,
+    made_lists,
+)
+from flake8_torchperf.intent.host_names import given_to_host, moved_later, names_on_way, root
+from flake8_torchperf.intent.number_or_tensor import NumberOrTensor
+from flake8_torchperf.syntax.traversal import once
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flake8_torchperf.absint.engine.analysis import Context, LoopPlace
+    from flake8_torchperf.project.module_index import FunctionNode
+
+
+# What takes a tensor to the host, or apart, for someone else.
+HANDING_OVER = (SiteKind.TRANSFER, SiteKind.TENSOR_ITERATION)
+# What asks for a size that only the device knows.
+SIZED = (SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
+# What reads a value or a size by a call.
+READING = (
+    SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE, *SIZED,
+)  # fmt: skip
+# What costs nothing where the tensor is on the host.
+FROM_DEVICE = (
+    *READING, SiteKind.NUMBER_USE, SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS,
+    SiteKind.HOST_REDUCTION, SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH, SiteKind.FORMAT,
+    SiteKind.LIST_INDEX,
+)  # fmt: skip
+# What the host waits for, whatever stands in it.
+WAITING = (SiteKind.SYNCHRONIZE, *SIZED)
+
+
+def emit(
+    ctx: Context,
+    kind: SiteKind,
+    operation: str,
+    node: ast.AST,
+    operand: Value | None = None,
+    *,
+    operand_node: ast.AST | None = None,
+    traits: Iterable[str] = (),
+    covers: tuple[ast.AST, ...] = (),
+) -> None:
+    """Record a site; nothing happens where the context is silent."""
+    if kind in WAITING:
+        ctx.budget.waits += 1
+    sink = ctx.sink
+    if sink is None:
+        return
+    if kind is SiteKind.TRANSFER and "to-host" in traits and _made_array(ctx, node, operand):
+        traits = (*traits, AS_ARRAY)
+    if kind in NUMBERS and not ctx.loops and _declares(ctx.node, NAMED, OF_NUMBERS):
+        traits = (*traits, AS_DECLARED)
+    if kind in READING and _is_returned(ctx.node, node):
+        traits = (*traits, AS_NAMED)
+    if "vmap" in ctx.traits and not names_rows(operand_node or node, ctx):
+        ctx = ctx.unmark("vmap")
+    why = _for_a_purpose(ctx, kind, operation, node, traits)
+    if why is None:
+        why = _wanted(ctx, kind, operation, node, operand, operand_node, traits)
+    if why is not None:
+        ctx = ctx.demote(why)
+    sink.append(
+        Site(
+            kind,
+            operation,
+            node,
+            operand,
+            heat(ctx, kind, operation),
+            tuple(_loop(place) for place in ctx.loops),
+            ctx.function,
+            ctx.traits.union(traits),
+            covers,
+            operand_node,
+            _compiled(kind, ctx, operation),
+        )
+    )
+
+
+def _made_array(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
+    """Is a copy made to be an array of more than one number?"""
+    if ctx.node is None or (isinstance(operand, Tensor) and operand.scalar is True):
+        return False
+    function, module = ctx.node, ctx.module
+    made = ctx.analysis.kept(
+        ("made arrays", id(function)), lambda: made_arrays(module.nodes(function), module.qualify)
+    )
+    return id(node) in made
+
+
+def _made_list(ctx: Context, node: ast.AST) -> bool:
+    """Is a list made of it, which waits all the same? What each step does so is told of both."""
+    if ctx.node is None or ctx.base.level is Level.STEP:
+        return False
+    nodes = ctx.module.nodes(ctx.node)
+    return id(node) in ctx.analysis.kept(("lists", id(ctx.node)), lambda: made_lists(nodes))
+
+
+def _either(function: FunctionNode, ctx: Context) -> NumberOrTensor:
+    """Which reads make a number of what may be one; asked for each site, so kept."""
+    return ctx.analysis.kept(("either", id(function)), lambda: NumberOrTensor(function))
+
+
+def _of_either(
+    ctx: Context,
+    kind: SiteKind,
+    node: ast.AST,
+    operand_node: ast.AST | None,
+    traits: Iterable[str],
+) -> bool:
+    """Is it asked whether this is a tensor at all, to make a number or a list of it then?"""
+    if ctx.node is None or ctx.loops or not isinstance(operand_node, ast.expr):
+        return False
+    if kind is not SiteKind.HOST_READ and (
+        kind is not SiteKind.TRANSFER or "to-host" not in traits
+    ):
+        return False
+    if _number_by_default(root(operand_node), ctx.node):
+        return True
+    return _either(ctx.node, ctx).made_a_number(node, ast.unparse(operand_node))
+
+
+def _number_by_default(name: str, function: FunctionNode) -> bool:
+    """``def f(x, dims=2)``: is it a parameter of which the default is a number?"""
+    default = literal_default(name, function)
+    return default is not None and type(default.value) in (int, float)
+
+
+def _for_a_purpose(
+    ctx: Context, kind: SiteKind, operation: str, node: ast.AST, traits: Iterable[str]
+) -> Cause | None:
+    """Why what is made or handed over here is so once or for another reader; None where not."""
+    if node is ctx.unused and "to-device" in traits and operation not in ("to", "cuda"):
+        return Cause.START_UP
+    if kind is SiteKind.FORMAT and not ctx.traits.isdisjoint((EXCEPT, LATER)):
+        return Cause.ERROR_TEXT
+    if kind in HANDING_OVER and GIVEN_AWAY in ctx.traits and not ctx.given:
+        return Cause.HANDED_OVER
+    if "to-host" in traits and ctx.loops and around_steps(ctx.loops[-1].node):
+        return Cause.OUTSIDE_STEPS
+    if "to-host" in traits and not ctx.loops and _makes_text(ctx.node):
+        return Cause.TEXT_MADE
+    if kind is SiteKind.TRANSFER and FALLBACK in ctx.traits:
+        return Cause.FALLBACK
+    return None
+
+
+def _makes_text(function: FunctionNode | None) -> bool:
+    """``-> list[str]``, ``-> list[tuple[str, float]]``: does a function return nothing but text?"""
+    return _declares(function, frozenset(("str",)), TEXTUAL)
+
+
+def _declares(function: FunctionNode | None, some: frozenset[str], only: frozenset[str]) -> bool:
+    """Does a function declare a result of ``some`` of these types, and of nothing but ``only``?"""
+    if function is None or function.returns is None:
+        return False
+    told = [n for n in ast.walk(function.returns) if isinstance(n, (ast.Name, ast.Attribute))]
+    names = {n.id if isinstance(n, ast.Name) else n.attr for n in told}
+    return not names.isdisjoint(some) and names <= only
+
+
+# What an annotation of text with its scores is made of; the keys of a dict are no text.
+TEXTUAL = frozenset(("str", "list", "List", "tuple", "Tuple", "float", "int", "Optional", "typing"))
+# What reads one number, and the annotations of a result that is made of numbers.
+NUMBERS = (SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
+NAMED = frozenset(("dict", "Dict", "Mapping"))
+OF_NUMBERS = TEXTUAL | NAMED | {"bool", "Sequence", "Union"}
+
+
+def _wanted(
+    ctx: Context,
+    kind: SiteKind,
+    operation: str,
+    node: ast.AST,
+    operand: Value | None,
+    operand_node: ast.AST | None,
+    traits: Iterable[str],
+) -> Cause | None:
+    """Why waiting here is wanted, or done for the host alone; None where it is not."""
+    if kind in READING and not ctx.loops and isinstance(node, ast.Call) and _wraps(ctx, node):
+        return Cause.OPERATION
+    if isinstance(operand, Tensor) and operand.device == BESIDE_HOST:
+        return Cause.BESIDE_HOST
+    if kind in SIZED and _made_list(ctx, node):
+        return Cause.LIST_MADE
+    placed = isinstance(operand, Tensor) and operand.device == "device"
+    if not placed and "to-device" not in traits and _lies_on_host(ctx, kind, node, operand_node):
+        return Cause.HOST_NAME
+    elements = over_elements(ctx, kind, operation)
+    if "to-device" not in traits and not elements and _told_by_ranks(ctx, kind, node, operand_node):
+        return Cause.EXCHANGED
+    if _of_either(ctx, kind, node, operand_node, traits):
+        return Cause.EITHER
+    if kind is SiteKind.HOST_COMPARISON and not ctx.loops and _answers(ctx, node):
+        return Cause.ANSWER
+    if HOST_ONLY in traits:
+        return Cause.HOST_ONLY
+    if kind is SiteKind.SYNCHRONIZE and waits_on_purpose(ctx.node, ctx.base):
+        return Cause.MEASURING
+    return None
+
+
+def _lies_on_host(
+    ctx: Context, kind: SiteKind, node: ast.AST, operand_node: ast.AST | None
+) -> bool:
+    """Does the name of what is read say so, or that numpy is given the same thing?"""
+    if kind not in FROM_DEVICE:
+        return False
+    read = [operand_node if operand_node is not None else node]
+    if isinstance(node, ast.Subscript):
+        read += [node.value, node.slice]
+    table = ctx.analysis.conventions
+    if any(table.says("variable", name, "on-host") for part in read for name in names_on_way(part)):
+        return True
+    if ctx.node is None:
+        return False
+    given = _given_to_host(ctx.node, ctx)
+    if given and any(root(part) in given for part in read):
+        return True
+    moved = _moved_later(ctx.node, ctx)
+    return bool(moved) and any(
+        isinstance(part, ast.expr) and part.lineno < moved.get(root(part), 0) for part in read
+    )
+
+
+def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:
+    """What a function moves to a device; asked for each of its sites, so kept."""
+    return ctx.analysis.kept(
+        ("moved later", id(function)), lambda: moved_later(ctx.module.nodes(function))
+    )
+
+
+def _told_by_ranks(
+    ctx: Context, kind: SiteKind, node: ast.AST, operand_node: ast.AST | None
+) -> bool:
+    """Is a number read that the processes of a group tell each other?"""
+    if ctx.node is None or kind not in FROM_DEVICE:
+        return False
+    function, qualify = ctx.node, ctx.module.qualify
+    names = ctx.analysis.kept(
+        ("exchanged", id(function)), lambda: exchanged(ctx.module.nodes(function), qualify)
+    )
+    read = operand_node if operand_node is not None else node
+    return bool(names) and any(
+        isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(read)
+    )
+
+
+def _given_to_host(function: FunctionNode, ctx: Context) -> frozenset[str]:
+    """What of a function's names is given to the host's code; asked for each site, so kept."""
+    key = ("given to the host", id(function))
+    return ctx.analysis.kept(
+        key,
+        lambda: given_to_host(
+            ctx.module.nodes(function), ctx.module.qualify, ctx.analysis.table.method_names()
+        ),
+    )
+
+
+def _is_returned(function: FunctionNode | None, node: ast.AST) -> bool:
+    """Is it what a function returns that is registered as an operation's way with tensors?
+
+    ``@linalg.inv.register`` above ``def _(x): return torch.linalg.inv(x)``.
+    """
+    if function is None or not isinstance(node, ast.Call):
+        return False
+    made = [d.func if isinstance(d, ast.Call) else d for d in function.decorator_list]
+    if not any(isinstance(one, ast.Attribute) and one.attr == "register" for one in made):
+        return False
+    return _hands_back(function, node)
+
+
+def _answers(ctx: Context, node: ast.AST) -> bool:
+    """``return torch.equal(a, b)``: who calls the function asks for a Python bool.
+
+    Of what is known to run in each step that is no reason.
+    """
+    if ctx.node is None or ctx.base.level is Level.STEP:
+        return False
+    return _hands_back(ctx.node, node)
+
+
+def _hands_back(function: FunctionNode, node: ast.AST) -> bool:
+    """Is it what a function returns, or what that is a part of?"""
+    return any(isinstance(s, ast.Return) and _whole(s.value) is node for s in ast.walk(function))
+
+
+def _whole(value: ast.expr | None) -> ast.expr | None:
+    """``solve(a, b)`` of ``solve(a, b).solution`` and ``solve(a, b)[0]``."""
+    while isinstance(value, (ast.Attribute, ast.Subscript)):
+        value = value.value
+    return value
+
+
+def _wraps(ctx: Context, node: ast.Call) -> bool:
+    """``def unique(x): return torch.unique(x)``: who calls it asks for what the operation does."""
+    match node.func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            same = ctx.function.rpartition(".")[2].strip("_") == name.strip("_")
+            return same and ctx.node is not None and _hands_back(ctx.node, node)
+    return False
+
+
+def emit_read(
+    ctx: Context,
+    kind: SiteKind,
+    operation: str,
+    node: ast.AST,
+    operand: Value,
+    *,
+    operand_node: ast.AST | None = None,
+    traits: Iterable[str] = (),
+) -> Tensor | None:
+    """Record a site that reads ``operand`` if it is a tensor that may live on an accelerator.
+
+    Returns the tensor read; None where there is nothing to read or reading is free.
+    """
+    tensor = tensor_of(operand)
+    if tensor is None:
+        looked_at(operand, operation, node, ctx)
+        return None
+    if tensor.device == "host" and not costs_without_device(ctx, kind, operation, tensor):
+        if kind is not SiteKind.TENSOR_ITERATION:
+            early(ctx, operation, node, tensor, operand_node)
+        return None
+    if kind is not SiteKind.TENSOR_ITERATION and "non-blocking" not in traits:
+        ctx.budget.waits += 1
+    emit(ctx, kind, operation, node, tensor, operand_node=operand_node, traits=traits)
+    return tensor
+
+
+def early(
+    ctx: Context, operation: str, node: ast.AST, tensor: Tensor, operand_node: ast.AST | None
+) -> None:
+    """Record that a copy to the host is used, if nothing has waited since it was queued."""
+    if not tensor.arrives or tensor.arrives != ctx.budget.waits:
+        return
+    if operation == "numpy" and ctx.node is not None and _waits_somewhere(ctx.node):
+        return  # the array shares the memory: it is read where something looks at it
+    emit(ctx, SiteKind.RACE, operation, node, tensor, operand_node=operand_node)
+
+
+def looked_at(value: Value, operation: str, node: ast.AST, ctx: Context) -> None:
+    """An array is read: it may share the memory of a copy that has not arrived."""
+    if not isinstance(value, NDArray) or value.late is None or ctx.node is None:
+        return
+    if _waits_somewhere(ctx.node):
+        early(ctx, operation, node, value.late, node)
+
+
+@once
+def _waits_somewhere(node: ast.AST) -> bool:
+    """Does a function call anything that waits for a stream or an event?"""
+    return any(
+        isinstance(inner, ast.Attribute) and inner.attr in ("synchronize", "wait", "query")
+        for inner in ast.walk(node)
+    )
+
+
+def names_rows(node: ast.AST, ctx: Context) -> bool:
+    """Does an expression use a value that stands for a whole batch under ``vmap``?"""
+    code = ctx.analysis.compiled
+    if code is None or not code.rows:
+        return False
+    from flake8_torchperf.torch_compile.vmap import named
+
+    return any(id(name) in code.rows for name in named(node, ctx.module.qualify))
+
+
+def _compiled(kind: SiteKind, ctx: Context, operation: str) -> str:
+    """In what compiled or transformed code the site stands, in words."""
+    if operation == "over-compiled":
+        return "transforms a function that is compiled already, so that it runs uncompiled"
+    if operation == "compiled-inside":
+        return "calls a compiled function inside a transform, where it runs uncompiled"
+    if operation == "row-by-row":
+        return "runs once for each row under vmap, which has no rule to batch it"
+    if "vmap" in ctx.traits and kind not in (SiteKind.GRAPH_BREAK, SiteKind.RECOMPILE):
+        return "cannot run under vmap"
+    if "fullgraph" in ctx.traits and kind is not SiteKind.RECOMPILE:
+        return f"{ctx.compiled}, an error with its fullgraph=True"
+    return ctx.compiled
+
+
+def _loop(place: LoopPlace) -> Loop:
+    return Loop(0, place.kind, "", place.node)

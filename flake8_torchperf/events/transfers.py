@@ -1,0 +1,408 @@
+"""Where the memory of host tensors comes from, and what moving them to the device costs.
+
+Enters tensors, the operations that make them and the calls that move them; leaves tensors that know
+their origin, and sites for copies to the device and for copies read before they arrived. Must not
+know statements.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.calls.attribute_writes import may_fill
+from flake8_torchperf.absint.domain.store import path_of
+from flake8_torchperf.absint.domain.values import (
+    UNKNOWN,
+    NDArray,
+    NoneValue,
+    Scalar,
+    Sequence,
+    Tensor,
+    Value,
+    tensor_of,
+)
+from flake8_torchperf.events.recording import early, emit
+from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.hotness.branch_frequency import WAITED_FOR
+from flake8_torchperf.hotness.loop_kinds import plain_names
+from flake8_torchperf.hotness.model import Cause
+from flake8_torchperf.intent.data_freshness import DataFreshness
+from flake8_torchperf.intent.number_or_tensor import made_a_tensor
+from flake8_torchperf.syntax.traversal import changes_in, once, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flake8_torchperf.absint.domain.store import Env
+    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.absint.engine.call_arguments import Arguments
+    from flake8_torchperf.knowledge.table import Op
+    from flake8_torchperf.project.module_index import ModuleMap
+
+# What is made of numbers alone can as well be made on the device; data has to be copied.
+FACTORY, PYTHON, NUMPY = "factory", "python", "numpy"
+EMPTY = "empty"  # no elements: there is nothing to make or to copy
+PINNED, PAGEABLE = "pinned", "pageable"
+# The trait of sites in a `with device:` block, where factories make their tensors there.
+ELSEWHERE = "default-device"
+DEFAULTS = ("set_default_device", "set_default_tensor_type")
+
+
+def factory_device(ctx: Context) -> str:
+    """Where a factory without ``device=`` puts its tensor: the host, unless the program says."""
+    if ELSEWHERE in ctx.traits:
+        return "unknown"
+    return "unknown" if _sets_default(ctx.module, ctx) else "host"
+
+
+def _sets_default(module: ModuleMap, ctx: Context) -> bool:
+    key = ("default device", id(module))
+    found = ctx.analysis.summaries.get(key)
+    if found is None:
+        text = "".join(module.lines)
+        named = any(name in text for name in DEFAULTS)
+        found = named and any(
+            isinstance(node, ast.Call)
+            and isinstance(node.func, (ast.Attribute, ast.Name))
+            and (node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id)
+            in DEFAULTS
+            for node in ast.walk(module.tree)
+        )
+        ctx.analysis.summaries[key] = found
+    return bool(found)
+
+
+def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments) -> Tensor:
+    """What an operation returns, with what is known of its memory on the host."""
+    if value.device != "host":
+        return value
+    if op.factory:
+        return of_factory(value, arguments)
+    if not tensors:
+        return value
+    if op.like:
+        return replace(value, origin=FACTORY, memory=PAGEABLE)
+    shared = op.view or op.in_place
+    memory = tensors[0].memory if shared else PAGEABLE
+    arrives = tensors[0].arrives if op.view else 0
+    origin = common_origin(tensors)
+    if op.in_place and origin != FACTORY:
+        origin = ""  # a buffer that was filled: where else could the data have gone?
+    return replace(value, origin=origin, memory=memory, arrives=arrives)
+
+
+def of_factory(value: Tensor, arguments: Arguments) -> Tensor:
+    """``torch.zeros(n)``; a device or a generator that is named was chosen on purpose."""
+    chosen = any(
+        name in arguments.keywords and not isinstance(arguments.keywords[name].value, NoneValue)
+        for name in ("device", "generator", "out")
+    )
+    origin = "" if chosen or arguments.open else FACTORY
+    if origin and _holds_nothing(arguments):
+        origin = EMPTY
+    return replace(value, origin=origin, memory=allocated(arguments))
+
+
+def _holds_nothing(arguments: Arguments) -> bool:
+    """``torch.empty(0)``, ``torch.zeros((0, n))``: made for something else than its elements."""
+    match [argument.value for argument in arguments.positional]:
+        case [Scalar(known=True, value=0)]:
+            return True
+        case [Sequence(items=sizes), *_] if sizes is not None:
+            return any(isinstance(s, Scalar) and s.known and s.value == 0 for s in sizes)
+    return False
+
+
+def allocated(arguments: Arguments) -> str:
+    """The memory that ``pin_memory=`` asks for; "" where that is not known."""
+    given = arguments.keywords.get("pin_memory")
+    if given is None:
+        return "" if arguments.open else PAGEABLE
+    match given.value:
+        case Scalar(kind="bool", value=True):
+            return PINNED
+        case Scalar(kind="bool", value=False):
+            return PAGEABLE
+    return ""
+
+
+def common_origin(tensors: Iterable[Tensor]) -> str:
+    """What a result of operations on these was made of; "" where one of them is not known."""
+    origins = {tensor.origin for tensor in tensors}
+    if "" in origins:
+        return ""
+    return next((o for o in (NUMPY, PYTHON, FACTORY) if o in origins), "")
+
+
+def cast(tensor: Tensor) -> Tensor:
+    """The tensor in another dtype: perhaps the same memory, perhaps new."""
+    return replace(tensor, memory="" if tensor.memory == PINNED else tensor.memory)
+
+
+def pinned(tensor: Tensor) -> Tensor:
+    """``tensor.pin_memory()``: a copy on the host that the device can fetch by itself."""
+    return replace(tensor, device="host", origin="", memory=PINNED, arrives=0)
+
+
+def data_origin(data: Value, short: str) -> str:
+    """What ``torch.tensor(data)`` copies; "" where it may be a tensor that is no copy."""
+    if isinstance(data, NDArray):
+        return NUMPY
+    if isinstance(data, Sequence) and data.items == ():
+        return EMPTY
+    if isinstance(data, Sequence) and isinstance(data.element, NDArray):
+        return NUMPY
+    # torch.tensor takes data; of a tensor it warns that a copy was hardly meant.
+    return PYTHON if data is not UNKNOWN or short in ("tensor", "new_tensor") else ""
+
+
+def to_device(
+    tensor: Tensor,
+    name: str,
+    arguments: Arguments,
+    owner: ast.expr | None,
+    ctx: Context,
+) -> None:
+    """A copy from the host to a device."""
+    if tensor.origin == EMPTY or _kept_there(arguments.node, owner, ctx):
+        return
+    if isinstance(owner, ast.Subscript) and _beside_its_index(owner, arguments.node):
+        return
+    traits = {"to-device"}
+    if tensor.origin:
+        traits.add(f"from-{tensor.origin}")
+    if tensor.origin == PYTHON and tensor.scalar:
+        traits.add("scalar")
+    if isinstance(owner, ast.Attribute) and _head(owner) == (ctx.self_name or None):
+        traits.add("kept")
+    queued = not_waiting(arguments)
+    if queued is not False:
+        traits.add("non-blocking")
+    if tensor.memory and queued is not None:
+        traits.add(tensor.memory)
+    if tensor.origin == PYTHON and ctx.compiled and "vmap" not in ctx.traits:
+        # torch.compile writes a few numbers into the kernel that computes with them.
+        ctx = ctx.demote(Cause.COMPILED)
+    ctx = _of_data(tensor, traits, ctx)
+    emit(ctx, SiteKind.TRANSFER, name, arguments.node, tensor, operand_node=owner, traits=traits)
+
+
+def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
+    """The place of a copy of data that stands in this very function; adds what of it varies."""
+    # Only a site can be cold: in a function called nothing is asked of code that is not linted.
+    if ctx.sink is None or tensor.origin not in (PYTHON, NUMPY):
+        return ctx
+    data = _made_of(tensor, ctx)
+    if data is None or ctx.node is None:
+        return ctx
+    if tensor.origin == PYTHON and made_a_tensor(data, ctx.node):
+        return ctx.demote(Cause.EITHER)
+    if WAITED_FOR in ctx.traits and _written_out(data):
+        return ctx.demote(Cause.WAITED_FOR)
+    if tensor.scalar or "non-blocking" in traits:
+        return ctx
+    if _new_each_time(tensor, data, ctx) and not _same_in_each_round(data, ctx):
+        return ctx.demote(Cause.NEW_DATA)
+    if _fresh(ctx).varies(data):
+        traits.add("varying")
+    return ctx
+
+
+def _written_out(data: ast.expr) -> bool:
+    """``0.0``, ``[0.0]``: is the data nothing but literals?"""
+    if isinstance(data, (ast.List, ast.Tuple)):
+        return all(map(_written_out, data.elts))
+    return isinstance(data, ast.Constant)
+
+
+def _made_of(tensor: Tensor, ctx: Context) -> ast.expr | None:
+    """The data that a call in this very function made a tensor of; else it was made and kept."""
+    made = tensor.reason.node
+    if ctx.node is None or not isinstance(made, ast.Call) or not made.args:
+        return None
+    return made.args[0] if _fresh(ctx).holds(made) else None
+
+
+def _fresh(ctx: Context) -> DataFreshness:
+    """What is known of the data in the function around; asked for each site, so kept."""
+    function, module = ctx.node, ctx.module
+    assert function is not None
+    return ctx.analysis.kept(
+        ("fresh", id(function)),
+        lambda: DataFreshness(function, module.nodes(function), module, ctx.self_name),
+    )
+
+
+def _new_each_time(tensor: Tensor, data: ast.expr, ctx: Context) -> bool:
+    """Is it data that the function was given, or that another library returned?"""
+    known = _fresh(ctx)
+    return known.array(data) if tensor.origin == NUMPY else known.listed(data)
+
+
+def _same_in_each_round(data: ast.expr, ctx: Context) -> bool:
+    """Does the loop around it copy the same data again and again?"""
+    return bool(ctx.loops) and not changes_in(data, ctx.loops[-1].node)
+
+
+def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
+    """``self.alpha = self.alpha.to(x.device)``: from the second call on nothing is moved.
+
+    The same of ``self.tables = [table.to(x.device) for table in self.tables]``.
+    """
+    if owner is None or ctx.node is None:
+        return False
+    assignment = _assigning(ctx.node).get(id(node))
+    if assignment is None:
+        return False
+    path = _moved(assignment.value, node, owner)
+    return path is not None and any(path_of(target) == path for target in assignment.targets)
+
+
+@once
+def _assigning(function: ast.AST) -> dict[int, ast.Assign]:
+    """The assignment of each call that is its value, or the value's every element."""
+    return {
+        id(value.elt if isinstance(value, ast.ListComp) else value): statement
+        for statement in walk([function])
+        if isinstance(statement, ast.Assign)
+        for value in (statement.value,)
+    }
+
+
+def _moved(value: ast.expr, node: ast.Call, owner: ast.expr) -> str | None:
+    """The attribute whose tensor, or whose every tensor, ``value`` moves by the call ``node``."""
+    match value:
+        case ast.Call() if value is node and isinstance(owner, ast.Attribute):
+            return path_of(owner)
+        case ast.ListComp(elt=elt, generators=[ast.comprehension(target=target, iter=source)]):
+            each = elt is node and path_of(target) == path_of(owner)
+            return path_of(source) if each and isinstance(source, ast.Attribute) else None
+    return None
+
+
+def _beside_its_index(owner: ast.Subscript, call: ast.Call) -> bool:
+    """``table[t].to(t.device)``: what lies on the host no index on a device can index.
+
+    aten/src/ATen/native/IndexingUtils.h: "indices should be either on cpu or on the same device".
+    """
+    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+        match given:
+            case ast.Attribute(value=ast.Name(id=name), attr="device"):
+                return name in plain_names(owner.slice)
+    return False
+
+
+def _head(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def not_waiting(arguments: Arguments) -> bool | None:
+    """Is ``non_blocking`` given as True? None where that is not known."""
+    given = arguments.keywords.get("non_blocking")
+    if given is None:
+        flags = [
+            argument.value
+            for argument in arguments.positional[1:]
+            if isinstance(argument.value, Scalar) and argument.value.kind == "bool"
+        ]
+        if not flags:
+            return None if arguments.open else False
+        found: Value = flags[0]
+    else:
+        found = given.value
+    if isinstance(found, Scalar) and isinstance(found.value, bool):
+        return found.value
+    return None
+
+
+def names_device(node: ast.expr) -> bool:
+    """Is an argument of which nothing is known the device, and not the dtype, of a ``to``?"""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return "device" in name.lower() or name == "dev"
+    return False
+
+
+def written(node: ast.expr, env: Env) -> None:
+    """Something is written into the tensor: it is no longer what its factory made."""
+    path = path_of(node)
+    value = UNKNOWN if path is None else env.get(path, UNKNOWN)
+    if path is not None and isinstance(value, Tensor) and value.origin:
+        env[path] = replace(value, origin="")
+
+
+# Methods after which a tensor has another shape.
+RESHAPED_IN_PLACE = {"squeeze_", "unsqueeze_", "resize_", "resize_as_", "set_"}
+
+
+def _reshaped(node: ast.expr, env: Env) -> None:
+    """``x.squeeze_(1)``: how many dimensions it has now, is not known."""
+    path = path_of(node)
+    value = None if path is None else env.get(path)
+    if path is not None and isinstance(value, Tensor):
+        env[path] = replace(value, rank=None, scalar=None)
+
+
+def written_by(node: ast.Call, value: Value, callee: Value | None, env: Env, ctx: Context) -> None:
+    """A call that writes into what it is given: ``x.copy_(data)``, or a ``callee`` that may."""
+    late = isinstance(value, Tensor) and value.arrives
+    func = node.func
+    if isinstance(func, ast.Attribute) and func.attr[-1] == "_" != func.attr[0]:
+        if func.attr in RESHAPED_IN_PLACE:
+            _reshaped(func.value, env)
+        if func.attr == "copy_" and late:
+            path = path_of(func.value)
+            if path is not None:
+                env[path] = value
+        elif not isinstance(value, Tensor) or not value.origin:
+            written(func.value, env)
+    if callee is not None:
+        for position, argument in enumerate(node.args):
+            made = env.get(path_of(argument) or "")
+            if (
+                isinstance(made, Tensor)
+                and made.origin
+                and may_fill(callee, position, ctx.analysis)
+            ):
+                written(argument, env)
+
+
+# --- copies to the host that nobody waited for
+
+
+def queued(tensor: Tensor, ctx: Context) -> Tensor:
+    """A copy to the host that arrives some time later."""
+    return replace(tensor, arrives=ctx.budget.waits)
+
+
+def fills_later(arguments: Arguments) -> bool:
+    """``buffer.copy_(x, non_blocking=True)`` with ``x`` not on the host."""
+    source = tensor_of(arguments.value(0, "src"))
+    return source is not None and source.device != "host" and not_waiting(arguments) is True
+
+
+def waited(ctx: Context) -> None:
+    """Something waited for the device, or may have: whatever was on its way has arrived."""
+    ctx.budget.waits += 1
+
+
+def used_by(
+    op: Op,
+    name: str,
+    arguments: Arguments,
+    tensors: list[Tensor],
+    ctx: Context,
+    owner: ast.expr | None = None,
+) -> None:
+    """An operation of torch on the host reads what it is given; a view of it reads nothing."""
+    late = next((t for t in tensors if t.arrives), None)
+    if late is None or op.view or op.like:
+        return
+    if op.in_place and tensors[0].device != "host":
+        return  # the device fetches it, behind the copy that brings it
+    node = next((a.node for a in arguments.all() if tensor_of(a.value) is late), owner)
+    early(ctx, name, arguments.node, late, node)

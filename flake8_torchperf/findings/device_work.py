@@ -1,0 +1,246 @@
+"""Which calls may give the device work that is worth waiting for.
+
+Decided by spelling and by the torch table: a pointwise operation or a reduction is done before
+anybody notices, a module, a matrix product or a function nobody knows may take milliseconds.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
+from flake8_torchperf.knowledge.table import load
+from flake8_torchperf.syntax.names import dotted_name
+from flake8_torchperf.syntax.traversal import children, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from flake8_torchperf.knowledge.table import Op
+
+# Builtins that run code of which nothing is known: generators, loaders, strings.
+_RUNNING = frozenset((
+    "__import__", "aiter", "anext", "breakpoint", "compile", "eval", "exec", "filter", "input",
+    "iter", "map", "next",
+))  # fmt: skip
+BUILTINS = frozenset(name for name in dir(builtins) if not name.startswith("_")) - _RUNNING
+# Builtins whose result is a number, text or a type.
+_HOST_BUILTINS = frozenset((
+    "abs", "bool", "complex", "divmod", "float", "format", "hash", "id", "int", "isinstance", "len",
+    "repr", "round", "str", "type",
+))  # fmt: skip
+# Builtins that read a tensor they are given.
+_READERS = frozenset(("float", "int", "bool", "complex"))
+# Modules that work on the host.
+_HOST_MODULES = frozenset((
+    "collections", "datetime", "itertools", "json", "logging", "math", "np", "numpy", "operator",
+    "os", "random", "re", "sys", "time", "warnings",
+))  # fmt: skip
+# Letters of the torch table (see `table.Op`): pointwise, reduction, view, created, created alike,
+# and reads of an element.
+_LIGHT_FLAGS = frozenset("prvcndh")
+# Operations that torch gives no such tag, and that go through a tensor once.
+_LIGHT = frozenset((
+    "bfloat16", "bool", "byte", "cat", "char", "concat", "copy_", "cumsum", "detach_", "diff",
+    "double", "fill_", "flip", "float", "floor_divide", "gather", "half", "hstack", "index_select",
+    "int", "isin", "isreal", "log_softmax", "long", "median", "nanmean", "nanmedian", "repeat",
+    "requires_grad_", "roll", "short", "softmax", "stack", "tolist", "type", "type_as", "vstack",
+    "zero_",
+))  # fmt: skip
+# Reductions of numpy that torch lacks: who writes one calls it that.
+_REDUCTIONS = frozenset(("nanmax", "nanmin", "nanstd", "nanvar"))
+# Methods of lists, dicts and text; `update` and `decode` are those of metrics and models too.
+_CONTAINER_METHODS = frozenset((
+    "add", "append", "appendleft", "clear", "discard", "endswith", "extend", "format", "get",
+    "insert", "items", "join", "keys", "lower", "pop", "popleft", "remove", "replace", "setdefault",
+    "split", "startswith", "strip", "upper", "values",
+))  # fmt: skip
+# Methods of loggers, writers and progress bars, and those that list the parts of a module.
+_TELLING_METHODS = frozenset((
+    "add_histogram", "add_scalar", "add_scalars", "add_text", "critical", "debug", "error",
+    "exception", "info", "log", "log_dict", "log_metric", "log_metrics", "log_scalar",
+    "named_parameters", "parameters", "set_description", "set_postfix", "set_postfix_str",
+    "warning", "write",
+))  # fmt: skip
+# Methods that start work whatever they are given.
+_STARTING = frozenset(("backward", "forward", "generate", "manual_backward", "step"))
+# The last word of a name that counts, names or configures something.
+_HOST_NAME = re.compile(
+    r"(?:.*_)?(?:args|cfg|config|epoch|epochs|i|idx|it|iter|iteration|iters|key|lr|message|mode|msg"
+    r"|name|opt|param_groups|path|phase|prefix|rank|start_time|step|steps|tag|time|title)"
+    r"|[A-Z][A-Z0-9_]*"
+)
+_TORCH = ("torch.", "F.")
+
+
+class Work:
+    """What is known of the names of one unit, to tell its calls apart."""
+
+    __slots__ = ("_on_host", "_reads", "_told")
+
+    def __init__(self, roots: Sequence[ast.AST], reads: Collection[int]) -> None:
+        self._reads = reads
+        self._on_host: set[str] = set()
+        # Names of what was read before, which lie on the host.
+        self._told: set[str] = set()
+        self._note_names(roots)
+
+    def given_by(self, call: ast.Call, *, thrown_away: bool) -> bool:
+        """May a call give the device work? ``thrown_away``: nobody uses what it returns."""
+        name = _name(call.func)
+        known = _is_cheap(call.func)
+        if known is not None:
+            return not known
+        if name == "update" and call.args and all(isinstance(a, ast.Constant) for a in call.args):
+            return False  # a progress bar
+        return name in _STARTING or not (
+            (thrown_away or _makes_record(name)) and self._is_told_numbers(call)
+        )
+
+    def _is_told_numbers(self, call: ast.Call) -> bool:
+        """``meter.update(loss.item(), step)``: numbers that were read, and nothing else."""
+        given = [*call.args, *(keyword.value for keyword in call.keywords)]
+        return any(map(self._has_read, given)) and all(map(self._lies_on_host, given))
+
+    def _has_read(self, node: ast.AST) -> bool:
+        return any(
+            id(inner) in self._reads
+            or (isinstance(inner, ast.Name) and inner.id in self._told)
+            or _is_spelled_read(inner)
+            for inner in walk([node])
+        )
+
+    def _lies_on_host(self, node: ast.AST) -> bool:
+        """Can an expression be no tensor, by what it is made of?"""
+        if id(node) in self._reads or isinstance(node, (ast.Constant, ast.JoinedStr, ast.Lambda)):
+            return True
+        match node:
+            case ast.Name(id=name):
+                return name in self._on_host or _HOST_NAME.fullmatch(name) is not None
+            case ast.Call(func=ast.Name(id=name)):
+                return name in _HOST_BUILTINS
+            case ast.Call(func=ast.Attribute(attr=name)):
+                return name in ("format", "join") or _gives_host_value(load().method(name))
+            case ast.Attribute(value=owner, attr=name):
+                if isinstance(load().attribute(name), (HostReturn, ScalarReturn)):
+                    return True
+                return _HOST_NAME.fullmatch(name) is not None or self._lies_on_host(owner)
+            case ast.Subscript(value=owner):
+                return self._lies_on_host(owner)
+            case ast.IfExp(body=body, orelse=other):
+                # `a if isinstance(a, float) else a.item()`: what is no number is made one.
+                return self._lies_on_host(body) or self._lies_on_host(other)
+            case ast.keyword() | ast.expr():
+                return all(map(self._lies_on_host, children(node)))
+        return True
+
+    def _note_names(self, roots: Sequence[ast.AST]) -> None:
+        """Note the names that are bound to numbers and text alone, in the order of the text."""
+        nodes = walk(roots)
+        values: dict[int, ast.expr] = {}
+        for node in nodes:
+            match node:
+                case ast.Assign(targets=[ast.Name() as name], value=value):
+                    values[id(name)] = value
+                case ast.AnnAssign(target=ast.Name() as name, value=ast.expr() as value):
+                    values[id(name)] = value
+                case ast.AugAssign(target=ast.Name() as name, value=value):
+                    values[id(name)] = value
+        stored = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        other: set[str] = set()
+        for name in sorted(stored, key=lambda node: node.lineno):
+            bound = values.get(id(name))
+            if bound is None or not self._lies_on_host(bound):
+                other.add(name.id)
+                continue
+            self._on_host.add(name.id)
+            if self._has_read(bound):
+                self._told.add(name.id)
+        self._on_host -= other
+        self._told -= other
+
+
+def _is_cheap(func: ast.expr) -> bool | None:
+    """Is what is called known to be cheap (True) or torch's and not cheap (False)?"""
+    if isinstance(func, ast.Name):
+        cheap = func.id in BUILTINS | _REDUCTIONS or _light(load().function(f"torch.{func.id}"))
+        return True if cheap else None
+    if not isinstance(func, ast.Attribute):
+        return None
+    spelled = dotted_name(func)
+    if spelled.startswith(_TORCH):
+        return _is_cheap_in_torch(spelled)
+    if spelled.partition(".")[0] in _HOST_MODULES or func.attr in _TELLING_METHODS:
+        return True
+    if func.attr in _CONTAINER_METHODS:
+        return True
+    if not _is_own(func.value) and _light(load().method(func.attr)):
+        return True
+    return None
+
+
+@cache
+def _is_cheap_in_torch(spelled: str) -> bool:
+    if spelled.startswith("F."):
+        spelled = f"torch.nn.functional.{spelled[2:]}"
+    klass = load().klass(spelled)
+    if klass is not None:
+        return klass.kind != "module"
+    return _light(load().function(spelled))
+
+
+@cache
+def _light(op: Op | None) -> bool:
+    """Does an operation go through its tensors once, or only ask something of them?"""
+    if op is None:
+        return False
+    plain = op.name.rpartition(".")[2]
+    return plain in _LIGHT or not _LIGHT_FLAGS.isdisjoint(op.flags) or _gives_host_value(op)
+
+
+@cache
+def _gives_host_value(op: Op | None) -> bool:
+    """``x.size(0)``, ``x.item()``: all it returns is a number, a size or the like."""
+    if op is None or not op.overloads:
+        return False
+    return all(_is_host_value(overload.returns) for overload in op.overloads)
+
+
+def _is_host_value(returned: object) -> bool:
+    # None is what `backward` returns.
+    if isinstance(returned, HostReturn):
+        return returned.kind != "N"
+    return isinstance(returned, ScalarReturn)
+
+
+def _is_spelled_read(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="item" | "tolist"), args=[]):
+            return True
+        case ast.Call(func=ast.Name(id=name), args=[_]):
+            return name in _READERS
+    return False
+
+
+def _is_own(owner: ast.expr) -> bool:
+    """``self.norm(x)`` is a layer or a method of the project's, not the norm of a tensor."""
+    match owner:
+        case ast.Name(id="self" | "cls") | ast.Call(func=ast.Name(id="super")):
+            return True
+    return False
+
+
+def _makes_record(name: str) -> bool:
+    """``Metrics(loss.item())``: is it a class by its name?"""
+    return name[:1].isupper() and not name.isupper()
+
+
+def _name(func: ast.expr) -> str:
+    match func:
+        case ast.Attribute(attr=name) | ast.Name(id=name):
+            return name
+    return ""

@@ -1,0 +1,172 @@
+"""How often a function runs by its own text, its owner's protocol and the table of conventions.
+
+The calls that lead to it are asked in `propagation`; the order of all evidence is there.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.hotness.loop_kinds import holds_steps, takes_training_step
+from flake8_torchperf.hotness.model import Cause, Heat, Level
+from flake8_torchperf.hotness.roots import is_test_file, root_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.hotness.conventions import Convention, Conventions
+    from flake8_torchperf.hotness.roots import Lineage
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
+
+MODULE_HEAT = Heat(Level.COLD, Cause.MODULE_LEVEL)
+# Calls that compile the function they decorate.
+COMPILING = ("torch.compile", "torch.jit.script")
+# Decorators of functions that a kernel compiler takes; Python never runs them on tensors.
+KERNELS = ("jit", "kernel", "autotune", "heuristics")
+# Causes that what a function is called in does not change, and that cool its loops too.
+SET_UP = frozenset((
+    Cause.SET_UP_ROOT, Cause.TEST, Cause.DATA_WORKER, Cause.CONVERSION, Cause.REGISTERED,
+    Cause.RESULT_KEPT, Cause.CONVENTION, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS, Cause.UNUSED,
+))  # fmt: skip
+# Of these not even a loop over elements or steps is told: a person, a tracer or a cache asks.
+FINAL = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What is known of names: the user's globs, and the table of conventions."""
+
+    conventions: Conventions
+    hot: tuple[str, ...] = ()
+    cold: tuple[str, ...] = ()
+
+
+def named_in(info: FunctionInfo, globs: tuple[str, ...]) -> bool:
+    """Is a function among those that the settings name: ``execute_model``, ``Engine.decode_*``?
+
+    A glob with a dot is of the qualified name: that of the class, a dot, that of the method.
+    """
+    return any(fnmatchcase(info.qualname if "." in glob else info.name, glob) for glob in globs)
+
+
+def is_kernel(info: FunctionInfo) -> bool:
+    """Is it written for a kernel compiler (``@triton.jit``, ``@cute.kernel``)?"""
+    return any(
+        d.rpartition(".")[2] in KERNELS and not d.startswith("torch.")
+        for d in info.decorators
+        if "." in d
+    )
+
+
+def own_heat(
+    info: FunctionInfo,
+    names: Names,
+    lineage: Callable[[ClassInfo], Lineage],
+    given_tensors: Callable[[], bool],
+) -> Heat:
+    """The heat of a function without its callers, by the strongest evidence there is.
+
+    Whether it is given tensors is asked last: it takes a look at all that its parameters say.
+    """
+    if named_in(info, names.hot):
+        return Heat(Level.STEP, Cause.NAMED_HOT, info.name, around=Level.STEP)
+    if named_in(info, names.cold):
+        return Heat(Level.COLD, Cause.NAMED_COLD, info.name, loops=False)
+    if any(one in COMPILING for one in info.decorators):
+        return Heat(Level.STEP, Cause.COMPILED, info.name, around=Level.STEP)
+    root = root_of(info, lineage)
+    if root is Cause.TEST:
+        return Heat(Level.COLD, root, info.name, loops=False)
+    if takes_training_step(info):
+        return Heat(Level.STEP, Cause.TRAINING_STEP, info.name, around=Level.STEP)
+    if holds_steps(info, own_model=root is not Cause.STEP_ROOT):
+        return Heat(Level.COLD, Cause.OUTSIDE_STEPS, info.name, loops=False)
+    if root is Cause.STEP_ROOT and not is_test_file(info.module):
+        return Heat(Level.STEP, root, info.name, around=Level.STEP)
+    if root is not None:
+        return Heat(Level.COLD, root, info.name, loops=False)
+    return _by_convention(info, names.conventions) or _by_default(info, given_tensors)
+
+
+def _by_convention(info: FunctionInfo, conventions: Conventions) -> Heat | None:
+    """What the table says of a function's name, then of its decorators, class and module."""
+    row = speaking_row(info, conventions)
+    if row is None:
+        return None
+    if row.effect == "hot":
+        if is_test_file(info.module):
+            return None
+        return Heat(Level.STEP, Cause.CONVENTION, row.id, around=Level.STEP)
+    around = Level.HOT if row.effect == "cold-outside-loops" else Level.COLD
+    loops = row.effect == "cold-outside-loops"
+    return Heat(Level.COLD, Cause.CONVENTION, row.id, loops=loops, around=around)
+
+
+def is_beside_steps(module: ModuleMap, conventions: Conventions) -> bool:
+    """Is a whole module no part of a step: a test, or what a row says of its name?"""
+    return is_test_file(module) or _row_of_module(module, conventions) is not None
+
+
+def _row_of_module(module: ModuleMap, conventions: Conventions) -> Convention | None:
+    own, packages = module_names(module)
+    return conventions.row("module", own) or conventions.first("package", packages)
+
+
+def speaking_row(info: FunctionInfo, conventions: Conventions) -> Convention | None:
+    """The row that speaks of a function, the nearest name first."""
+    found = conventions.row("function", info.name)
+    if found is None:
+        found = conventions.first("decorator", _last_parts(info.decorators))
+    if found is None and info.owner is not None:
+        found = conventions.first("class", (info.owner.name, *_last_parts(info.owner.bases)))
+    if found is None:
+        found = _row_of_module(info.module, conventions)
+    if found is None:
+        found = conventions.first("import", (*info.module.imports.values(), info.module.name))
+    return found
+
+
+def _last_parts(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.rpartition(".")[2] for name in names)
+
+
+def module_names(module: ModuleMap) -> tuple[str, tuple[str, ...]]:
+    """The name of a module, and of the packages that hold it, the nearest first.
+
+    A folder that is no package may be called anything.
+    """
+    if module.path is not None and not module.package:
+        return module.path.stem, ()
+    own, *packages = reversed(module.name.split("."))
+    return own, tuple(packages)
+
+
+def _by_default(info: FunctionInfo, given_tensors: Callable[[], bool]) -> Heat:
+    if not is_test_file(info.module) and given_tensors():
+        return Heat(Level.HOT, Cause.GIVEN_TENSORS, info.name)
+    return Heat(Level.COLD, Cause.NOTHING, info.name)
+
+
+def waits_on_purpose(node: ast.AST | None, base: Heat) -> bool:
+    """Is an explicit synchronisation in this function what it is there for?
+
+    So it is in a benchmark or around the recording of a graph; and there is no step to hold up in
+    a function of which it is only known that it is given tensors.
+    """
+    if node is not None and any(
+        (isinstance(inner, ast.Attribute) and inner.attr in MEASURING)
+        or (isinstance(inner, ast.Name) and inner.id in MEASURING)
+        for inner in ast.walk(node)
+    ):
+        return True
+    return base.level is Level.HOT
+
+
+# What a function calls that measures time or records a graph: `torch.cuda.Event.elapsed_time`,
+# `time.perf_counter`, `torch.cuda.CUDAGraph.capture_begin`.
+MEASURING = frozenset((
+    "elapsed_time", "perf_counter", "perf_counter_ns", "CUDAGraph", "capture_begin",
+))  # fmt: skip

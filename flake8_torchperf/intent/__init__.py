@@ -1,0 +1,1 @@
+"""Waits that repeat, but that their author asked for or cannot avoid."""

@@ -1,0 +1,201 @@
+"""Copies and waits that their author wrote as such, and whether a step repeats them.
+
+Enters sites with the heat of their place; leaves them, colder where waiting is what was asked for.
+``x.cpu()`` and ``torch.cuda.synchronize()`` say that the host is waited for; ``x[mask]`` and
+``x.item()`` ask for something else. Who writes the first wants it: it matters where steps repeat
+it, and nobody is surprised by it elsewhere. Must not know rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.events.site import Site, SiteKind
+from flake8_torchperf.hotness.loop_kinds import (
+    head_of,
+    plain_names,
+    takes_step,
+)
+from flake8_torchperf.hotness.model import Cause, Level
+
+if TYPE_CHECKING:
+    from flake8_torchperf.syntax.traversal import Nodes
+
+# Operations on one row, after which it is still that row.
+KEEPING = frozenset((
+    "detach", "data", "float", "double", "half", "int", "long", "bool", "clone", "contiguous",
+    "squeeze", "flatten", "view", "reshape",
+))  # fmt: skip
+
+
+def asked_for(site: Site) -> Site:
+    """The site, cold if it is a read that was asked for, and none that each step repeats."""
+    if not {AS_DECLARED, AS_NAMED}.isdisjoint(site.traits) and _only_given(site):
+        return site.cooled(Cause.DECLARED)
+    if not _is_asked_for(site) or _repeated(site):
+        return site
+    return site.cooled(Cause.COPY_ASKED)
+
+
+def _is_asked_for(site: Site) -> bool:
+    match site.kind:
+        case SiteKind.TRANSFER:
+            # What is made on a device is not moved there: `torch.tensor(data, device=device)`.
+            return "to-host" in site.traits or _moves_items(site)
+        case SiteKind.SYNCHRONIZE:
+            return True
+        case SiteKind.FORMAT:
+            # Text that is made in a loop of which nothing is known tells a person how far it is.
+            return site.heat.level is Level.LOOP and site.heat.around is Level.COLD
+    return False
+
+
+def _moves_items(site: Site) -> bool:
+    """``[x.to(device) for x in tables]``, where nothing says that the function runs often."""
+    cold = site.heat.level is Level.LOOP and site.heat.around is Level.COLD
+    return cold and "to-device" in site.traits and site.operation in ("to", "cuda")
+
+
+def _repeated(site: Site) -> bool:
+    """Is it known to run in each step, or once for each element of what one step works on?"""
+    if site.heat.level is not Level.LOOP:
+        if site.kind is not SiteKind.TRANSFER:
+            return True
+        if site.heat.level is Level.STEP:
+            return "to-host" not in site.traits or _copied_in_steps(site)
+        return not _only_given(site)
+    if site.heat.around >= Level.STEP:
+        return True
+    if site.kind is SiteKind.FORMAT:
+        return site.heat.own_text
+    return any(_of_the_data(loop.node, site) for loop in site.loops if loop.node is not None)
+
+
+def _of_the_data(loop: ast.AST, site: Site) -> bool:
+    """Is a loop over steps, over batches or rows of the data, and not over what an object keeps?
+
+    A list that is made entry by entry hands over a result, unless the entries are a tensor's.
+    """
+    if takes_step(loop) or site.heat.own_text:
+        return True
+    head = head_of(loop)
+    if head is None:
+        return isinstance(loop, ast.While)
+    return isinstance(loop, (ast.For, ast.AsyncFor)) and not _kept_entries(head.iter)
+
+
+def _only_given(site: Site) -> bool:
+    """Is it only known of the function that it is given tensors, and of no call in a step?"""
+    return site.heat.level is Level.HOT
+
+
+def _copied_in_steps(site: Site) -> bool:
+    """Does a step copy to the host what it might as well compute with where it is?
+
+    An array is for somebody who cannot: a solver, a viewer, a store; but an array of one number is
+    read like any other. And of what some loop calls, it is not known that a step does.
+    """
+    if AS_ARRAY in site.traits:
+        return False
+    return site.operation == "tolist" or site.heat.around is Level.STEP
+
+
+# The trait of what reads a number in a function that is declared to return nothing but numbers by
+# their names: who calls it asks for them.
+AS_DECLARED = "as-declared"
+# The trait of an operation that is all that its function does: who calls it asks for that.
+AS_NAMED = "as-named"
+# The trait of a copy that is made to be an array of more than one number.
+AS_ARRAY = "as-array"
+
+
+def made_arrays(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[int]:
+    """The calls of a function, by identity, on the way to an array: ``x.cpu().float().numpy()``."""
+    found: set[int] = set()
+    for node in nodes.of(ast.Call):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="numpy")):
+                _note_way(node, found)
+            case ast.Call(func=ast.Attribute() as func, args=[made, *_]):
+                if qualify(func).startswith("numpy."):
+                    found.add(id(node))
+                    _note_way(made, found)
+    return frozenset(found)
+
+
+def made_lists(nodes: Nodes) -> frozenset[int]:
+    """What a function makes lists of, by identity: the call in ``mask.nonzero().tolist()``.
+
+    How long they are the host has to know anyway.
+    """
+    found: set[int] = set()
+    for call in nodes.of(ast.Call):
+        match call:
+            case ast.Call(func=ast.Attribute(value=made, attr="tolist")):
+                _note_way(made, found)
+    return frozenset(found)
+
+
+def _note_way(node: ast.AST, found: set[int]) -> None:
+    """Note an expression and those that it takes its value from."""
+    while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
+        found.add(id(node))
+        node = node.func if isinstance(node, ast.Call) else node.value
+
+
+def _rows(loop: ast.AST, site: Site) -> bool:
+    """Does each round take one row of a tensor: ``x[i].cpu()``, ``for row in x: row.cpu()``?
+
+    The items of a dict are tensors of their own, and so are the pieces that a tensor is split into,
+    which is done to keep them small.
+    """
+    head = head_of(loop)
+    if head is None or _in_pieces(head.iter):
+        return False
+    counted = plain_names(head.target)
+    node = site.operand_node
+    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
+        if isinstance(node, ast.Subscript) and _mentions(node.slice, counted):
+            return True
+        if isinstance(node, ast.Call):
+            called = node.func
+            if not isinstance(called, ast.Attribute) or called.attr not in KEEPING:
+                return False
+            node = called
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in counted
+
+
+# Methods that give parts, or what is kept under a name.
+PARTING = frozenset(("split", "chunk", "tensor_split", "items", "values", "keys"))
+
+
+def _kept_entries(iterated: ast.expr) -> bool:
+    """``state.items()``, ``model.named_parameters()``: what an object keeps, entry by entry."""
+    return any(
+        isinstance(call, ast.Call)
+        and isinstance(call.func, ast.Attribute)
+        and not call.args
+        and call.func.attr in ENTRIES
+        for call in ast.walk(iterated)
+    )
+
+
+# Methods of dicts and modules that go through what they keep.
+ENTRIES = frozenset(("items", "values", "keys", "parameters", "named_parameters", "named_buffers"))
+
+
+def _in_pieces(iterated: ast.expr) -> bool:
+    for call in ast.walk(iterated):
+        match call:
+            case ast.Call(func=ast.Attribute(attr=name)) if name in PARTING:
+                return True
+            case ast.Call(func=ast.Name(id="range"), args=[_, _, _]):
+                return True
+    return False
+
+
+def _mentions(node: ast.expr, names: set[str]) -> bool:
+    return any(isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(node))

@@ -1,0 +1,183 @@
+"""From source text to findings: index, candidates, interpretation, sites, findings.
+
+Enters what flake8 hands over (the ast, the lines, the file's name) and options; leaves findings.
+The interpreter, the torch table and the rule pages are imported only where a file has suspects.
+"""
+
+from __future__ import annotations
+
+import ast
+import atexit
+import gc
+import io
+import os
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.candidates.nominate import nominate, with_compiled
+from flake8_torchperf.prefilter import concerns
+from flake8_torchperf.project.call_order import callers_first
+from flake8_torchperf.project.module_index import read_module
+from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from flake8_torchperf.candidates.nominate import Suspects
+    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.options import Options
+    from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.torch_compile.regions import CompiledCode
+
+
+def lint(source: str, filename: str, options: Options) -> list[Finding]:
+    """The findings in a module's source text. Raises SyntaxError where it is no Python."""
+    lines = tuple(io.StringIO(source, newline="").readlines())
+    tree = ast.parse(source)
+    return lint_tree(tree, lines, filename, options) if concerns(lines, filename) else []
+
+
+def lint_tree(
+    tree: ast.Module,
+    lines: Sequence[str],
+    filename: str,
+    options: Options,
+    reads: dict[str, str] | None = None,
+) -> list[Finding]:
+    """The findings in a module whose ast is already built, in the order of the file.
+
+    Whether it concerns torch at all, `subject.concerns` has told before.
+    ``reads`` receives the path of every other module that was looked for, and of packages that were
+    searched, with the digest of what they held.
+    """
+    path = Path(filename)
+    with _collection_paused():
+        module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
+        try:
+            compiled = _compiled(module, options)
+            suspects = with_compiled(nominate(module, _called(options)), module, compiled)
+            if not suspects:
+                return []
+            return _findings(module, suspects, compiled, options, reads)
+        finally:
+            module.forget()
+
+
+def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
+    """The lines as Python counts them.
+
+    Where flake8 reads standard input, a lone carriage return ends a line for Python's parser and
+    none for flake8.
+    """
+    text = "".join(lines)
+    if "\r" not in text:
+        return tuple(lines)
+    return tuple(io.StringIO(text, newline="").readlines())
+
+
+def _compiled(module: ModuleMap, options: Options) -> CompiledCode | None:
+    """What the module compiles; most speak of nothing of the kind."""
+    if not options.assume_compiled and not speaks_of_compiling(module.lines):
+        return None
+    from flake8_torchperf.torch_compile.regions import find_compiled
+
+    return find_compiled(module, assume=options.assume_compiled)
+
+
+def _called(options: Options) -> frozenset[str]:
+    """The functions that pages of the user's own ask for; ours ask for none."""
+    if not options.rules:
+        return frozenset()
+    from flake8_torchperf.findings.catalogue import load_catalogue
+
+    return load_catalogue(options.rules).called_functions
+
+
+@cache
+def _end_quickly() -> None:
+    """Let what ends with the process not be collected first, which takes as long as some files."""
+    atexit.register(gc.freeze)
+
+
+@contextmanager
+def _collection_paused() -> Iterator[None]:
+    """Put off garbage collection while one file is analysed.
+
+    Environments are copied where paths part, and each generation that fills makes the collector
+    walk everything flake8 holds. What one file leaves behind is collected after it. A full
+    collection also walks all that is kept from file to file, which is no garbage: in this process
+    they are rarer from here on, as most would come between two files, and what the smaller ones
+    leave until then is a few megabytes.
+    """
+    _end_quickly()
+    running = gc.isenabled()
+    gc.disable()
+    young, middle, old = gc.get_threshold()
+    gc.set_threshold(young, middle, max(old, FULL_COLLECTION))
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
+
+
+# Collections of the middle generation before all generations are collected; Python's own is 10. A
+# full one takes as long as the analysis of fifty files, and finds a few megabytes.
+FULL_COLLECTION = 300
+
+
+def _findings(
+    module: ModuleMap,
+    suspects: Suspects,
+    compiled: CompiledCode | None,
+    options: Options,
+    reads: dict[str, str] | None,
+) -> list[Finding]:
+    from flake8_torchperf.absint.driver.caller_review import CallerReview
+    from flake8_torchperf.absint.driver.function_analysis import (
+        interpret_function,
+        interpret_module,
+        module_constant,
+    )
+    from flake8_torchperf.absint.driver.selection import Selection
+    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.findings.catalogue import load_catalogue
+    from flake8_torchperf.findings.report import report
+    from flake8_torchperf.hotness.conventions import load_conventions
+    from flake8_torchperf.hotness.function_heat import FunctionHeats
+    from flake8_torchperf.hotness.model import Level
+    from flake8_torchperf.hotness.own_heat import Names
+    from flake8_torchperf.knowledge.table import load
+    from flake8_torchperf.project.resolver import Project
+
+    catalogue = load_catalogue(options.rules)
+    called = catalogue.called_functions
+    conventions = load_conventions(options.rules)
+    analysis = Analysis(load(), Project(module, reads), module_constant, called, compiled)
+    analysis.conventions = conventions
+    names = Names(conventions, options.hot + catalogue.hot, options.cold)
+    findings: list[Finding] = []
+    heats = FunctionHeats(analysis, names)
+    selection = Selection(module, analysis, heats, catalogue)
+    review = CallerReview(analysis, heats)
+    try:
+        if options.scope is Level.HOT:
+            for info in selection.unheard(suspects.functions):
+                review.warm(info)
+        for info in callers_first(selection.chosen(suspects.functions, options.scope)):
+            result = interpret_function(info, analysis, heats)
+            if options.scope is Level.HOT:
+                result = review.rewarmed(result, info)
+            found = report(result, catalogue, options)
+            if found and options.scope is not Level.COLD:
+                kept = review.reviewed(result, info)
+                found = found if kept is result else report(kept, catalogue, options)
+            findings.extend(found)
+        if suspects.module_level and selection.module_level(options.scope):
+            findings.extend(report(interpret_module(module, analysis), catalogue, options))
+    finally:
+        analysis.forget()
+    findings.sort(key=lambda f: (f.line, f.column, f.code))
+    return findings

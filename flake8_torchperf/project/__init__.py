@@ -1,0 +1,1 @@
+"""Modules of a project: found, indexed by name and resolved; never imported."""

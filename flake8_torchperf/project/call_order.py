@@ -1,0 +1,59 @@
+"""The order in which functions are interpreted: callers before the functions they call.
+
+Enters the suspect functions of one module; leaves the same functions, so ordered that what a call
+gives to an unannotated parameter is known when its function's turn comes.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flake8_torchperf.project.module_index import FunctionInfo
+
+
+def callers_first(functions: Iterable[FunctionInfo]) -> tuple[FunctionInfo, ...]:
+    """Depth-first over calls by name; cycles are cut where they are met."""
+    ordered = list(functions)
+    by_name: dict[str, list[FunctionInfo]] = {}
+    for info in ordered:
+        by_name.setdefault(info.name, []).append(info)
+    done: list[FunctionInfo] = []
+    state: dict[int, bool] = {}
+    for info in ordered:
+        _visit(info, by_name, state, done)
+    return tuple(reversed(done))
+
+
+def _visit(
+    start: FunctionInfo,
+    by_name: dict[str, list[FunctionInfo]],
+    state: dict[int, bool],
+    done: list[FunctionInfo],
+) -> None:
+    """Post-order without recursion: a function is done after all that it calls."""
+    waiting: list[tuple[FunctionInfo, bool]] = [(start, False)]
+    while waiting:
+        info, left = waiting.pop()
+        if left:
+            done.append(info)
+            continue
+        if id(info) in state:
+            continue
+        state[id(info)] = True
+        waiting.append((info, True))
+        for name in sorted(_called(info)):
+            waiting.extend((callee, False) for callee in by_name.get(name, ()))
+
+
+def _called(info: FunctionInfo) -> set[str]:
+    names: set[str] = set()
+    for call in info.nodes.of(ast.Call):
+        if isinstance(call.func, ast.Name):
+            names.add(call.func.id)
+        elif isinstance(call.func, ast.Attribute):
+            names.add(call.func.attr)
+    return names

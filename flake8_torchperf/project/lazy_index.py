@@ -1,0 +1,168 @@
+"""The map of a module of which little will be asked: functions and classes parsed on demand.
+
+Enters the text of an imported module; leaves a module map that answers like any other. Most of
+what stands beside the names that a file imports is never looked at, and a tree that is kept costs
+memory and, in every full garbage collection, time. Must not know what the code means.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from flake8_torchperf.project.module_index import ModuleMap, module_name, read_block, read_module
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
+
+Info = TypeVar("Info")
+
+# A line that starts a function or class at module level, with the newline before it: what a search
+# for a line's start finds slowly, it finds fast.
+_DEFINES = r"(?P<decorator>@)|(?:async[ \t]+)?def[ \t]+(?P<function>\w+)|class[ \t]+(?P<klass>\w+)"
+_HEADS = re.compile(rf"\n(?:{_DEFINES})")
+# The same, or any other statement. A line that starts with a closing bracket or a comment goes on
+# with what stands above it, and so does one after a backslash.
+_STARTS = re.compile(rf"\n(?:{_DEFINES}|(?<!\\\n)[^\s#)\]}}])")
+
+
+class _UnclearError(Exception):
+    """The text cannot be cut at its module level by its look."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """A function or class at module level: its text, decorators included, and its first line."""
+
+    name: str
+    is_class: bool
+    text: str
+    line: int
+
+
+class _Deferred(dict[str, Info]):
+    """Names to what they define, as in any module map; parsed when first looked for."""
+
+    def __init__(self, module: list[ModuleMap]) -> None:
+        super().__init__()
+        self._module = module
+        self._waiting: dict[str, _Definition] = {}
+
+    def defer(self, definition: _Definition) -> None:
+        """A later function of the same name replaces an earlier one, a later class does not."""
+        if not definition.is_class or definition.name not in self._waiting:
+            self._waiting[definition.name] = definition
+
+    def __contains__(self, name: object) -> bool:
+        waiting = self._waiting.pop(str(name), None) if self._waiting else None
+        if waiting is not None:
+            read_block(_parsed(waiting), self._module[0])
+        return super().__contains__(name)
+
+    def __missing__(self, name: str) -> Info:
+        if name in self:
+            return self[name]
+        raise KeyError(name)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """As of any dict."""
+        return super().get(name, default) if name in self else default
+
+
+def _parsed(definition: _Definition) -> list[ast.stmt]:
+    try:
+        return _parse("\n" * (definition.line - 1) + definition.text).body
+    except (SyntaxError, ValueError, RecursionError):
+        return []  # flake8 reports the file itself when it is linted
+
+
+def _parse(text: str) -> ast.Module:
+    """What Python warns of in a text, it says where that file is linted."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return ast.parse(text)
+
+
+def read_outline(text: str, path: Path) -> ModuleMap:
+    """Map an imported module. Raises SyntaxError or ValueError where it is no Python."""
+    try:
+        rest, definitions = _cut(text)
+        tree = _parse(rest)
+    except (_UnclearError, SyntaxError):
+        return read_module(_parse(text), (text,), path)
+    holder: list[ModuleMap] = []
+    functions: _Deferred[FunctionInfo] = _Deferred(holder)
+    classes: _Deferred[ClassInfo] = _Deferred(holder)
+    for definition in definitions:
+        (classes if definition.is_class else functions).defer(definition)
+    name, package = module_name(path)
+    module = ModuleMap(name, package, (text,), None, path, functions=functions, classes=classes)
+    holder.append(module)
+    read_block(tree.body, module)
+    return module
+
+
+def _cut(text: str) -> tuple[str, list[_Definition]]:
+    """The text with its functions and classes left blank, line for line, and those."""
+    whole = f"\n{text}"
+    rest: list[str] = []
+    found: list[_Definition] = []
+    line, done = 0, 0  # the lines, and the characters, before what is left
+    quotes = _Quotes(whole)
+    head = _HEADS.search(whole)
+    while head is not None:
+        if not quotes.closed(head.start()):
+            head = _HEADS.search(whole, head.end())
+            continue
+        rest.append(whole[done : head.start()])
+        line += rest[-1].count("\n")
+        name, is_class, end = _definition(whole, head, quotes)
+        piece = whole[head.start() + 1 : end]
+        found.append(_Definition(name, is_class, piece, line + 1))
+        rest.append("\n" * (piece.count("\n") + 1))
+        line += piece.count("\n") + 1
+        done = end
+        head = _HEADS.search(whole, end)
+    if not quotes.closed(len(whole)):
+        raise _UnclearError
+    rest.append(whole[done:])
+    return "".join(rest)[1:], found
+
+
+def _definition(text: str, head: re.Match[str], quotes: _Quotes) -> tuple[str, bool, int]:
+    """What a head, or the one that it decorates, defines, and where its text ends."""
+    after = head
+    while True:
+        start = _STARTS.search(text, after.end())
+        end = len(text) if start is None else start.start()
+        closed = quotes.closed(end)
+        if closed and not head["decorator"]:
+            name = head["function"] or head["klass"]
+            if not name:
+                raise _UnclearError
+            return name, head["klass"] is not None, end
+        if start is None:
+            raise _UnclearError
+        if closed:
+            head = start  # what is decorated, or a further decorator
+        after = start
+
+
+class _Quotes:
+    """Whether a place in a text stands outside strings of several lines; asked in order."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._at = self._single = self._double = 0
+
+    def closed(self, end: int) -> bool:
+        """Are all such strings closed where the first ``end`` characters end?"""
+        self._double ^= self._text.count('"""', self._at, end) & 1
+        self._single ^= self._text.count("'''", self._at, end) & 1
+        self._at = end
+        return not self._single and not self._double

@@ -1,0 +1,440 @@
+"""The map of one module, read off the ast that flake8 already built.
+
+Enters an ``ast.Module``; leaves imports, functions, classes and constants by name, each with its
+ast node. Must not know torch's table or what any expression evaluates to.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from flake8_torchperf.prefilter import MAX_PACKAGE_DEPTH
+from flake8_torchperf.syntax.host_expressions import HostNames
+from flake8_torchperf.syntax.names import is_name
+from flake8_torchperf.syntax.record_types import empty_class, made_record
+from flake8_torchperf.syntax.traversal import Nodes
+
+if TYPE_CHECKING:
+    from collections.abc import MutableMapping
+
+FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
+Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
+
+# Methods that put something into a list, set or dict.
+FILLING = ("append", "add", "extend", "insert", "update", "setdefault", "appendleft")
+# Methods of modules that keep what they are given under the name they are told.
+REGISTERING = {"register_buffer", "register_parameter", "register_module", "add_module"}
+# What stands for every attribute where a method computes the name of the one it writes.
+ANY = "*"
+
+
+@dataclass(frozen=True, eq=False)
+class FunctionInfo:
+    """A function or method: its node, the class it stands in, and the module that holds it."""
+
+    name: str
+    qualname: str
+    node: FunctionNode
+    owner: ClassInfo | None
+    module: ModuleMap
+
+    @cached_property
+    def key(self) -> str:
+        """A name that is unique over all modules read in one run."""
+        return f"{self.module.name}:{self.qualname}:{self.node.lineno}"
+
+    @property
+    def nodes(self) -> Nodes:
+        """The nodes of the function, nested functions included."""
+        return self.module.nodes(self.node)
+
+    @cached_property
+    def hosts(self) -> HostNames:
+        """Its names that are on the host wherever they are bound."""
+        return HostNames(self.node.args, self.nodes)
+
+    @cached_property
+    def own_calls(self) -> tuple[str, ...]:
+        """The names of the methods that it calls through its first parameter, each once."""
+        parameters = [*self.node.args.posonlyargs, *self.node.args.args]
+        me = parameters[0].arg if parameters else ""
+        found: dict[str, None] = {}
+        for call in self.nodes.of(ast.Call):
+            match call.func:
+                case ast.Attribute(value=ast.Name(id=name), attr=attr) if name == me:
+                    found[attr] = None
+                case ast.Name(id=name) if name == me:
+                    found["forward"] = None
+        return tuple(found)
+
+    @cached_property
+    def super_calls(self) -> tuple[str, ...]:
+        """The names of the methods that it calls through ``super()``, each once."""
+        found: dict[str, None] = {}
+        for call in self.nodes.of(ast.Call):
+            match call.func:
+                case ast.Attribute(value=ast.Call(func=ast.Name(id="super")), attr=attr):
+                    found[attr] = None
+        return tuple(found)
+
+    @cached_property
+    def decorators(self) -> tuple[str, ...]:
+        """Qualified names of the decorators, calls written without their arguments."""
+        found = (
+            self.module.qualify(d.func if isinstance(d, ast.Call) else d)
+            for d in self.node.decorator_list
+        )
+        return tuple(name for name in found if name)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassInfo:
+    """A class: its bases by qualified name, its methods, and what its body declares."""
+
+    name: str
+    node: ast.ClassDef
+    module: ModuleMap
+    bases: tuple[str, ...]
+    methods: dict[str, FunctionInfo] = field(default_factory=dict)
+    annotations: dict[str, ast.expr] = field(default_factory=dict)
+    assigned: dict[str, ast.expr] = field(default_factory=dict)
+    functions: list[FunctionInfo] = field(default_factory=list)
+    _tables: list[Writers] = field(default_factory=list)
+
+    @property
+    def writers(self) -> Writers:
+        """Attribute -> methods that write it by ``self.x = ...``."""
+        return self._noted()[0]
+
+    @property
+    def setters(self) -> Writers:
+        """Attribute -> methods that write it by a call given its name."""
+        return self._noted()[1]
+
+    @cached_property
+    def written_by(self) -> dict[str, list[FunctionInfo]]:
+        """Attribute -> the methods that write it, in whatever way."""
+        found = {attribute: list(methods) for attribute, methods in self.writers.items()}
+        for attribute, methods in self.setters.items():
+            found.setdefault(attribute, []).extend(methods)
+        return found
+
+    @cached_property
+    def written(self) -> dict[str, frozenset[str]]:
+        """Key of a method -> the attributes that it writes."""
+        found: dict[str, set[str]] = {}
+        for table in self._noted():
+            for attribute, methods in table.items():
+                for method in methods:
+                    found.setdefault(method.key, set()).add(attribute)
+        return {key: frozenset(attributes) for key, attributes in found.items()}
+
+    def _noted(self) -> list[Writers]:
+        """Both tables, made when one is first asked for: it takes a walk over every method."""
+        if not self._tables:
+            self._tables.extend(({}, {}))
+            for method in self.functions:
+                _record_writes(method, *self._tables)
+        return self._tables
+
+    @cached_property
+    def key(self) -> str:
+        """A name that is unique over all modules read in one run."""
+        return f"{self.module.name}:{self.name}:{self.node.lineno}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModuleMap:
+    """One module: the source lines, and what each name at its top level stands for.
+
+    ``functions`` and ``classes`` need not be plain dicts: those of an outline find what they are
+    asked for (see `lazy_index.py`), which compiled code would not ask of what is declared a dict.
+    """
+
+    name: str
+    package: str
+    lines: tuple[str, ...]
+    parsed: ast.Module | None
+    path: Path | None
+    imports: dict[str, str] = field(default_factory=dict)
+    stars: list[str] = field(default_factory=list)
+    functions: MutableMapping[str, FunctionInfo] = field(default_factory=dict)
+    classes: MutableMapping[str, ClassInfo] = field(default_factory=dict)
+    constants: dict[str, list[ast.expr]] = field(default_factory=dict)
+    annotations: dict[str, ast.expr] = field(default_factory=dict)
+    defined: list[FunctionInfo] = field(default_factory=list)
+    _nodes: dict[int, Nodes] = field(default_factory=dict)
+
+    @property
+    def tree(self) -> ast.Module:
+        """All of the module; parsed again each time where its map is only an outline."""
+        return self.parsed or ast.parse("".join(self.lines))
+
+    def nodes(self, node: ast.AST) -> Nodes:
+        """The nodes in a piece of the module, walked once however many ask."""
+        found = self._nodes.get(id(node))
+        if found is None:
+            found = self._nodes[id(node)] = Nodes((node,))
+        return found
+
+    def forget(self) -> None:
+        """Let go of all that refers back to the map, so that it goes with its last user.
+
+        A tree that waits for the garbage collector is walked by it, and takes memory until then.
+        """
+        for table in (self.functions, self.classes, self._nodes):
+            table.clear()
+        self.defined.clear()
+
+    def qualify(self, node: ast.expr) -> str:
+        """The dotted name an expression stands for, imports resolved; "" for anything else."""
+        parts: list[str] = []
+        while isinstance(node, ast.Attribute):
+            parts.append(node.attr)
+            node = node.value
+        if isinstance(node, ast.Subscript):  # Generic[T] as a base class
+            return self.qualify(node.value)
+        if not isinstance(node, ast.Name):
+            return ""
+        head = self.imports.get(node.id)
+        if head is None:
+            head = f"{self.name}.{node.id}" if node.id in self.classes else node.id
+        parts.append(head)
+        return ".".join(reversed(parts))
+
+
+def read_module(tree: ast.Module, lines: tuple[str, ...], path: Path | None) -> ModuleMap:
+    """Map a module; ``path`` (None for text without a file) decides its dotted name."""
+    name, package = module_name(path)
+    module = ModuleMap(name, package, lines, tree, path)
+    read_block(tree.body, module)
+    return module
+
+
+# A file of PyTorch's own package.
+PYTORCH = "_tensor.py"
+
+
+def module_name(path: Path | None) -> tuple[str, str]:
+    """The dotted name of the module in a file and of the package it lies in.
+
+    A folder is a package where it holds an ``__init__.py``, the current one and those above it too.
+    """
+    if path is None:
+        return "", ""
+    parts = [] if path.stem == "__init__" else [path.stem]
+    folder = os.path.dirname(os.path.abspath(path))
+    for _ in range(MAX_PACKAGE_DEPTH):
+        if not os.path.isfile(os.path.join(folder, "__init__.py")):
+            break
+        folder, name = os.path.split(folder)
+        parts.insert(0, name)
+    inside = parts[:1] == ["torch"] and (len(parts) > 1 or path.stem == "__init__")
+    if inside and not os.path.isfile(os.path.join(folder, "torch", PYTORCH)):
+        # `texar/torch/` without `texar/__init__.py`: `import torch` means another one.
+        parts.insert(0, os.path.basename(folder))
+    name = ".".join(parts)
+    package = name if path.stem == "__init__" else name.rpartition(".")[0]
+    return name, package
+
+
+def absolute_import(node: ast.ImportFrom, package: str) -> str:
+    """The dotted module that a ``from ... import`` names, relative dots resolved."""
+    if not node.level:
+        return node.module or ""
+    base = package.split(".") if package else []
+    base = base[: len(base) - (node.level - 1)]
+    return ".".join([*base, node.module] if node.module else base)
+
+
+def record_import(
+    node: ast.Import | ast.ImportFrom, package: str
+) -> tuple[dict[str, str], list[str]]:
+    """What an import statement binds, name -> dotted name, and the modules it takes stars from."""
+    bound: dict[str, str] = {}
+    stars: list[str] = []
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            if alias.asname:
+                bound[alias.asname] = alias.name
+            else:
+                head = alias.name.partition(".")[0]
+                bound[head] = head
+        return bound, stars
+    source = absolute_import(node, package)
+    for alias in node.names:
+        if alias.name == "*":
+            stars.append(source)
+        else:
+            bound[alias.asname or alias.name] = f"{source}.{alias.name}" if source else alias.name
+    return bound, stars
+
+
+def read_block(body: list[ast.stmt], module: ModuleMap) -> None:
+    """Add to a module's map what statements at its top level define."""
+    for statement in body:
+        match statement:
+            case ast.Import() | ast.ImportFrom():
+                bound, stars = record_import(statement, module.package)
+                for name, dotted in bound.items():
+                    module.imports.setdefault(name, dotted)
+                module.stars.extend(stars)
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                _add_function(statement, module)
+            case ast.ClassDef():
+                _add_class(statement, module)
+            case ast.Assign(targets=targets, value=value):
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        _add_constant(target.id, value, statement, module)
+            case ast.AnnAssign(target=ast.Name(id=variable), annotation=annotation, value=given):
+                module.annotations[variable] = annotation
+                if given is not None:
+                    module.constants.setdefault(variable, []).append(given)
+            case ast.If() | ast.Try() | ast.With() | ast.For() | ast.While():
+                for block in ("body", "orelse", "finalbody"):
+                    read_block(getattr(statement, block, []), module)
+                for handler in getattr(statement, "handlers", []):
+                    read_block(handler.body, module)
+            case _:
+                pass
+
+
+def _add_function(node: FunctionNode, module: ModuleMap) -> None:
+    info = FunctionInfo(node.name, node.name, node, None, module)
+    module.functions[node.name] = info
+    module.defined.append(info)
+
+
+def local_class(node: ast.ClassDef, module: ModuleMap, place: str) -> ClassInfo:
+    """A class defined inside the function ``place``; the module's own tables do not list it."""
+    info = _class_info(node, module, f"{place}.<locals>.")
+    _read_class_body(node.body, info, module, [])
+    return info
+
+
+def _add_constant(name: str, value: ast.expr, node: ast.stmt, module: ModuleMap) -> None:
+    """A name assigned at module level; a class where a call makes a named tuple or typed dict."""
+    module.constants.setdefault(name, []).append(value)
+    record = made_record(value)
+    if record is not None:
+        made = empty_class(name, node)
+        info = ClassInfo(name, made, module, (record.base,), annotations=record.fields)
+        module.classes.setdefault(name, info)
+
+
+def _add_class(node: ast.ClassDef, module: ModuleMap, prefix: str = "") -> None:
+    info = _class_info(node, module, prefix)
+    module.classes.setdefault(info.name, info)
+    _read_class_body(node.body, info, module, module.defined)
+
+
+def _class_info(node: ast.ClassDef, module: ModuleMap, prefix: str) -> ClassInfo:
+    records = [made_record(base) for base in node.bases]
+    bases = tuple(
+        module.qualify(base) if record is None else record.base
+        for base, record in zip(node.bases, records, strict=True)
+    )
+    info = ClassInfo(prefix + node.name, node, module, bases)
+    for record in records:
+        info.annotations.update({} if record is None else record.fields)
+    return info
+
+
+def _read_class_body(
+    body: list[ast.stmt], info: ClassInfo, module: ModuleMap, defined: list[FunctionInfo]
+) -> None:
+    for statement in body:
+        match statement:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                qualname = f"{info.name}.{name}"
+                function = FunctionInfo(name, qualname, statement, info, module)
+                defined.append(function)
+                setter = any(
+                    isinstance(d, ast.Attribute) and d.attr in ("setter", "deleter")
+                    for d in statement.decorator_list
+                )
+                if not setter:
+                    info.methods[name] = function
+                info.functions.append(function)
+            case ast.AnnAssign(target=ast.Name(id=attr), annotation=annotation):
+                info.annotations[attr] = annotation
+                if statement.value is not None:
+                    info.assigned[attr] = statement.value
+            case ast.Assign(targets=[ast.Name(id=attr)], value=value):
+                info.assigned[attr] = value
+            case ast.ClassDef() if defined is module.defined:
+                _add_class(statement, module, f"{info.name}.")
+            case ast.If():
+                inside = [*statement.body, *statement.orelse]
+                _read_class_body(inside, info, module, defined)
+            case _:
+                pass
+
+
+def _record_writes(method: FunctionInfo, writers: Writers, setters: Writers) -> None:
+    """Note which attributes a method writes, without looking at what it writes."""
+    arguments = [*method.node.args.posonlyargs, *method.node.args.args]
+    if not arguments:
+        return
+    me = arguments[0].arg
+    nodes = method.nodes
+    for attribute in nodes.of(ast.Attribute):
+        if isinstance(attribute.ctx, ast.Store) and is_name(attribute.value, me):
+            _note(writers, attribute.attr, method)
+    for item in nodes.of(ast.Subscript):
+        held = item.value
+        if not isinstance(item.ctx, ast.Store) or not isinstance(held, ast.Attribute):
+            continue
+        if is_name(held.value, me):
+            _note(writers, held.attr, method)
+    for call in nodes.of(ast.Call):
+        _record_call(call, me, method, writers, setters)
+
+
+def _record_call(
+    call: ast.Call, me: str, method: FunctionInfo, writers: Writers, setters: Writers
+) -> None:
+    """``self.xs.append(x)``, ``self.register_buffer("x", t)`` and ``setattr(self, "x", t)``."""
+    func = call.func
+    if isinstance(func, ast.Attribute):
+        owner = func.value
+        held = _held(owner) if func.attr in FILLING else owner
+        if isinstance(held, ast.Attribute) and is_name(held.value, me):
+            if func.attr in FILLING:
+                _note(writers, held.attr, method)
+        elif is_name(owner, me):
+            attr = _text(call.args[0]) if call.args else ""
+            if not attr and call.keywords and call.keywords[0].arg == "name":
+                attr = _text(call.keywords[0].value)
+            if attr or func.attr in REGISTERING:
+                _note(setters, attr or ANY, method)
+    elif is_name(func, "setattr") and len(call.args) > 1 and is_name(call.args[0], me):
+        _note(setters, _text(call.args[1]) or ANY, method)
+
+
+def _held(node: ast.expr) -> ast.expr:
+    """``self.xs`` of ``self.xs[key]`` and of ``self.xs.setdefault(key, [])``."""
+    while True:
+        match node:
+            case ast.Subscript(value=inner):
+                node = inner
+            case ast.Call(func=ast.Attribute(value=inner, attr="setdefault")):
+                node = inner
+            case _:
+                return node
+
+
+def _text(node: ast.expr) -> str:
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def _note(table: Writers, attr: str, method: FunctionInfo) -> None:
+    methods = table.setdefault(attr, [])
+    if method not in methods:
+        methods.append(method)

@@ -1,0 +1,162 @@
+"""The modules beside the one linted: found by import name, read and mapped, never imported.
+
+Enters a dotted name; leaves the module map that holds it. Must not know what the code means.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import tokenize
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from flake8_torchperf import digest
+from flake8_torchperf.project.file_index import FileIndex
+from flake8_torchperf.project.lazy_index import read_outline
+from flake8_torchperf.project.text_search import TextSearch, is_too_large, read_texts, stamp
+
+if TYPE_CHECKING:
+    from flake8_torchperf.project.module_index import ModuleMap
+
+# Modules read for one linted file.
+MAX_MODULES = 400
+
+
+class Project:
+    """Reads the packages that the linted module's own package belongs to, lazily."""
+
+    def __init__(self, module: ModuleMap, reads: dict[str, str] | None = None) -> None:
+        self.linted = module
+        self._reads = reads  # None where nobody asks what was read
+        self._root = _root(module)
+        self.top = module.name.partition(".")[0] if module.package else ""
+        self._modules: dict[str, ModuleMap | None] = {module.name: module} if module.name else {}
+        self._read = 0
+        self._folders = FileIndex()
+        self._texts: TextSearch | None = None
+
+    def module(self, name: str) -> ModuleMap | None:
+        """The map of a module of the same project, or None where there is no such file."""
+        if name in self._modules:
+            return self._modules[name]
+        self._modules[name] = None
+        if self._root is None or not name or not self._ours(name) or self._read >= MAX_MODULES:
+            return None
+        base = os.path.join(self._root, *filter(None, name.split(".")))
+        for path in (f"{base}.py", os.path.join(base, "__init__.py")):
+            if self._folders.holds(path):
+                self._read += 1
+                self._modules[name], content = read_file(path)
+                self._note(path, content)
+                break
+            self._note(path, digest.NO_FILE)
+        return self._modules[name]
+
+    def _note(self, path: str, content: str) -> None:
+        if self._reads is not None:
+            self._reads[path] = content
+
+    def find(self, qualified: str) -> tuple[ModuleMap, tuple[str, ...]] | None:
+        """The longest prefix of a dotted name that is a module, and the names after it."""
+        parts = qualified.split(".")
+        if not self._ours(qualified):
+            return None
+        for end in range(len(parts), 0, -1):
+            module = self.module(".".join(parts[:end]))
+            if module is not None:
+                return module, tuple(parts[end:])
+        return None
+
+    def modules_that_say(self, word: str) -> tuple[str, ...] | None:
+        """The paths of the modules of the package, if it is one, whose text holds a word.
+
+        None where those are too many to be read.
+        """
+        texts = self._all_texts()
+        return () if texts is None else texts.that_say(word)
+
+    def modules_that_call(self, word: str) -> tuple[str, ...]:
+        """Those of `modules_that_say` in which a word may be called; none of too many."""
+        texts = self._all_texts()
+        return () if texts is None else texts.that_call(word)
+
+    def _all_texts(self) -> TextSearch | None:
+        if self._texts is None:
+            folder = self._searched()
+            if not folder:
+                return None
+            self._texts = read_texts(folder)
+            if self._reads is not None:
+                self._reads[folder] = self._texts.content
+        return self._texts
+
+    @property
+    def is_searched_whole(self) -> bool:
+        """Are all modules of the package searched for what calls a function?
+
+        Of a package that is too large only that part is which is around the linted module.
+        """
+        return self._root is not None and self._searched() == os.path.join(self._root, self.top, "")
+
+    def _searched(self) -> str:
+        """The folder that is searched: the package, or the largest in it that can be; or ""."""
+        if self._root is None:
+            return ""
+        folder = self._root
+        for part in self.linted.package.split(".") if self.top else ():
+            folder = os.path.join(folder, part)
+            if not is_too_large(folder):
+                return os.path.join(folder, "")
+        return ""
+
+    def _ours(self, name: str) -> bool:
+        """Only the linted module's own package, or a file beside a script, is read."""
+        if self._root is None:
+            return False
+        return name.partition(".")[0] == self.top if self.top else True
+
+
+def read_file(path: str) -> tuple[ModuleMap | None, str]:
+    """Map the file at ``path``, with the digest of what it holds.
+
+    The map is None where the file cannot be read or is no Python.
+    """
+    return _read_file(path, stamp(path))
+
+
+@lru_cache(maxsize=512)
+def _read_file(path: str, changed: tuple[int, int]) -> tuple[ModuleMap | None, str]:
+    data, content = digest.read_file(path)
+    if data is None:
+        return None, content
+    try:
+        return read_outline(decoded(data), Path(path)), content
+    except NO_PYTHON:
+        return None, content  # flake8 reports the file itself when it is linted
+
+
+# What a text that is no Python raises, where it is decoded or parsed.
+NO_PYTHON = (SyntaxError, ValueError, LookupError, RecursionError, MemoryError)
+
+
+def decoded(data: bytes) -> str:
+    """The text of a module, every line ending in ``\\n``. Raises one of `NO_PYTHON`."""
+    encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    return io.TextIOWrapper(io.BytesIO(data), encoding).read()
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """Lines as Python counts them: form feeds and Unicode separators end none."""
+    return tuple(io.StringIO(text, newline="").readlines())
+
+
+def _root(module: ModuleMap) -> str | None:
+    """The folder that absolute imports of the linted module's project start from."""
+    if module.path is None:
+        return None
+    folder = module.path.resolve().parent
+    for _ in module.package.split(".") if module.package else ():
+        folder = folder.parent
+    return str(folder)

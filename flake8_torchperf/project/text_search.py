@@ -1,0 +1,145 @@
+"""The text of all modules of a package: who calls a function names it, so a search finds it.
+
+Enters a package's folder; leaves the paths of modules that hold a word. Must not parse anything.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from functools import lru_cache
+from typing import NamedTuple
+
+from flake8_torchperf.digest import digest, digest_of_files, modules_below, read_bytes
+
+# A name that more modules hold is anybody's: each of them would have to be parsed.
+MOST_MODULES = 24
+
+
+# Searches after which the words of all modules are gathered: that takes as long as some twenty.
+SEARCHES = 16
+# Blanks for all that no word is made of; bytes above ASCII are parts of letters.
+_SPACES = bytes(
+    one if one >= 128 or chr(one).isalnum() or one == ord("_") else ord(" ") for one in range(256)
+)
+
+
+class TextSearch:
+    """The modules below a folder as they were when they were read."""
+
+    def __init__(self, paths: list[str]) -> None:
+        self.paths = paths
+        self._read = {path: read_bytes(path) for path in paths}
+        self._data = {path: one for path, one in self._read.items() if isinstance(one, bytes)}
+        self._content: str | None = None
+        self._known: dict[str, tuple[str, ...] | None] = {}
+        # The modules that hold each word, once that was asked for often enough.
+        self._by_word: dict[bytes, list[str]] | None = None
+
+    @property
+    def content(self) -> str:
+        """The digest of all, which a cache asks for again, to know whether anything changed."""
+        if self._content is None:
+            self._content = digest_of_files(self._read, self._digest)
+        return self._content
+
+    def _digest(self, path: str) -> str:
+        data = self._read[path]
+        return digest(data) if isinstance(data, bytes) else data
+
+    def that_say(self, text: str) -> tuple[str, ...] | None:
+        """The modules that hold a word, ``.word`` or ``def word``, in order.
+
+        None where more than `MOST_MODULES` do.
+        """
+        if text not in self._known:
+            self._known[text] = self._search(text.encode())
+        return self._known[text]
+
+    def that_call(self, text: str) -> tuple[str, ...]:
+        """Those of the modules that hold a word in which it may be called; none of too many."""
+        begins = b"" if text.startswith(".") else rb"(?<!def )\b"
+        call = re.compile(begins + re.escape(text.encode()) + rb"\s*\(")
+        said = self.that_say(text) or ()
+        return tuple(path for path in said if call.search(self._data[path]))
+
+    def _search(self, text: bytes) -> tuple[str, ...] | None:
+        word = text.lstrip(b".").rpartition(b" ")[2]
+        searched = self._by_word is None and len(self._known) < SEARCHES
+        found: list[str] = []
+        for path in self._data if searched else self._words().get(word, ()):
+            if (text == word and not searched) or _holds(self._data[path], text):
+                if len(found) == MOST_MODULES:
+                    return None
+                found.append(path)
+        return tuple(found)
+
+    def _words(self) -> dict[bytes, list[str]]:
+        if self._by_word is None:
+            self._by_word = {}
+            for path, data in self._data.items():
+                for word in set(data.translate(_SPACES).split()):
+                    self._by_word.setdefault(word, []).append(path)
+        return self._by_word
+
+
+def _holds(data: bytes, text: bytes) -> bool:
+    """Does a text hold a word, or ``.word``, that is no part of a longer one?"""
+    start = data.find(text)
+    while start >= 0:
+        end = start + len(text)
+        before = b"" if text.startswith(b".") else data[max(start - 1, 0) : start]
+        if not (before + data[end : end + 1]).translate(_SPACES).strip():
+            return True
+        start = data.find(text, end)
+    return False
+
+
+@lru_cache(maxsize=1024)
+def is_too_large(folder: str) -> bool:
+    """Do the modules below a folder hold too much to be searched, or are there none?"""
+    return not modules_below(folder)
+
+
+# Seconds for which a package is taken not to change.
+TRUSTED = 2.0
+
+
+class _Last(NamedTuple):
+    """The package that was searched last: linting goes through one after the other."""
+
+    folder: str
+    stamps: list[tuple[int, int]]
+    texts: TextSearch
+    asked: float
+
+
+_LAST: list[_Last] = []
+
+
+def read_texts(folder: str) -> TextSearch:
+    """The modules below a folder; read again only when one of them has changed.
+
+    Linting goes through a package file after file: what was asked a moment ago is as it was.
+    """
+    last = _LAST[0] if _LAST and _LAST[0].folder == folder else None
+    if last is not None and time.monotonic() - last.asked < TRUSTED:
+        return last.texts
+    paths = modules_below(folder)
+    stamps = [stamp(path) for path in paths]
+    if last is not None and last.texts.paths == paths and last.stamps == stamps:
+        texts = last.texts
+    else:
+        texts = TextSearch(paths)
+    _LAST[:] = [_Last(folder, stamps, texts, time.monotonic())]
+    return texts
+
+
+def stamp(path: str) -> tuple[int, int]:
+    """What changes when a file does: its time and size; of none that can be asked, zeros."""
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return 0, 0
+    return stat.st_mtime_ns, stat.st_size

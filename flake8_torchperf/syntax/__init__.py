@@ -1,0 +1,1 @@
+"""The ast and source text of one module: traversal, names, positions."""

@@ -1,0 +1,1 @@
+"""What ``torch.compile`` compiles and ``torch.func`` transforms, by syntax."""

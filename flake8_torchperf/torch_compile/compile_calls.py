@@ -1,0 +1,148 @@
+"""Expressions that say "compile what you are given", and calls that do it, with their settings.
+
+Enters expressions and the scopes they stand in; leaves settings. Goes by syntax. Must not know
+values, sites or rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.project.scopes import PARTIAL
+from flake8_torchperf.torch_compile.wrappers import Wrappers, handed_over, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flake8_torchperf.project.scopes import Scope, Scopes
+    from flake8_torchperf.torch_compile.wrappers import Compiling
+
+COMPILE = frozenset(("torch.compile", "torch.compiler.compile"))
+# The older name: takes the backend first and gives a decorator.
+OPTIMIZE = frozenset(("torch._dynamo.optimize", "torch._dynamo.eval_frame.optimize"))
+# Names and functions that "compile what you are given" may pass on its way.
+MAX_STEPS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What a call of ``torch.compile`` asks for, as far as literals say."""
+
+    fullgraph: bool = False
+    dynamic: bool | None = None
+    line: int = 0
+
+
+class Ways:
+    """The ways in which one module compiles, each looked for once."""
+
+    def __init__(self, scopes: Scopes) -> None:
+        self._module = scopes.module
+        self._wrappers = Wrappers(scopes, self._handed_over)
+        self._named: dict[tuple[str, int, int], Settings | None] = {}
+
+    def wraps(self, node: ast.expr, scope: Scope) -> bool:
+        """Does an expression name a function of the module that compiles what it is given?"""
+        return self._wrappers.named(node, scope, MAX_STEPS) is not None
+
+    def settings(self, node: ast.expr, scope: Scope, left: int = MAX_STEPS) -> Settings | None:
+        """The settings where ``node`` is a way to say "compile what you are given".
+
+        ``left`` is how many names and functions further it is looked for.
+        """
+        if left <= 0:
+            return None
+        if isinstance(node, ast.IfExp):
+            return self.settings(node.body, scope, left - 1) or self.settings(
+                node.orelse, scope, left - 1
+            )
+        if isinstance(node, ast.Name):
+            found = self._settings_of_name(node.id, scope, left)
+            if found is not None:
+                return found
+        name = self._module.qualify(node)
+        if name in COMPILE:
+            return Settings(line=node.lineno)
+        if isinstance(node, ast.Call):
+            return self._settings_of_call(node, scope, left)
+        return self._settings_inside(self._wrappers.named(node, scope, left - 1), left - 1)
+
+    def first_settings(
+        self, nodes: Sequence[ast.expr], scope: Scope, left: int = MAX_STEPS
+    ) -> Settings | None:
+        """The settings of the first of several expressions that has any."""
+        for node in nodes:
+            found = self.settings(node, scope, left)
+            if found is not None:
+                return found
+        return None
+
+    def _settings_of_name(self, name: str, scope: Scope, left: int) -> Settings | None:
+        """The settings of the first value of a name that has any; kept"""
+        bound = scope.lookup(name)
+        if bound is None:
+            return None
+        key = (name, id(bound[1]), left)
+        if key not in self._named:
+            values = [value for value in bound[0] if isinstance(value, ast.expr)]
+            self._named[key] = self.first_settings(values, bound[1], left - 1)
+        return self._named[key]
+
+    def _settings_inside(self, found: Compiling | None, left: int) -> Settings | None:
+        """The settings with which a decorator of the module's own compiles."""
+        inside = None if found is None else self.wrapped(*found, left)
+        return None if inside is None else inside[1]
+
+    def _handed_over(self, call: ast.Call, scope: Scope, left: int) -> ast.expr | None:
+        wrapped = self.wrapped(call, scope, left)
+        return None if wrapped is None else wrapped[0]
+
+    def _settings_of_call(self, node: ast.Call, scope: Scope, left: int) -> Settings | None:
+        name = self._module.qualify(node.func)
+        if name in OPTIMIZE:
+            return stated(node, Settings(line=node.lineno), scope)
+        if name in PARTIAL:
+            if not node.args:
+                return None
+            before = self.settings(node.args[0], scope, left - 1)
+            return None if before is None else stated(node, before, scope)
+        made = self._settings_inside(self._wrappers.made(node.func, scope, left - 1), left - 1)
+        if made is not None:
+            return made
+        if handed_over(node) is not None:
+            return None
+        before = self.settings(node.func, scope, left - 1)
+        return None if before is None else stated(node, before, scope)
+
+    def wrapped(
+        self, call: ast.Call, scope: Scope, left: int = MAX_STEPS
+    ) -> tuple[ast.expr, Settings] | None:
+        """What ``call`` compiles, and how; None where it compiles nothing."""
+        before = self.settings(call.func, scope, left)
+        if before is None or self._module.qualify(call.func) in OPTIMIZE:
+            return None
+        given = handed_over(call)
+        settings = stated(call, before, scope)
+        if given is None or settings is None or isinstance(given, ast.Constant):
+            return None
+        return given, replace(settings, line=call.lineno)
+
+
+def stated(call: ast.Call, before: Settings, scope: Scope) -> Settings | None:
+    """Settings with the literals that one more call adds; None where it says ``disable=True``."""
+    settings = before
+    for keyword in call.keywords:
+        given = literal(keyword.value, scope)
+        if not isinstance(given, ast.Constant):
+            continue
+        value = given.value
+        match keyword.arg:
+            case "disable" if value is True:
+                return None
+            case "fullgraph" | "nopython" if value is True:
+                settings = replace(settings, fullgraph=True)
+            case "dynamic" if isinstance(value, bool):
+                settings = replace(settings, dynamic=value)
+    return settings

@@ -1,0 +1,402 @@
+"""Places that make ``torch.compile`` start again: state that grows, wrapping per step, counters.
+
+Enters the compiled code of a module; leaves marks: calls and statements by identity, each with the
+word for what is wrong there. Everything here shows in syntax: what a list outside a function was
+made as, which loop a call stands in. Must not know values, sites or rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.knowledge.batching import REPEATED, ROW_BY_ROW
+from flake8_torchperf.project.scopes import PARTIAL, TRANSFORMS, Callable_, Resolver, Scope
+from flake8_torchperf.syntax.traversal import SCOPES, children, round_counters
+from flake8_torchperf.torch_compile.vmap import named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flake8_torchperf.torch_compile.regions import Search
+
+# Methods that make a list longer, and those that keep it short again.
+GROWING = frozenset(("append", "extend", "insert", "appendleft"))
+SHRINKING = frozenset(("clear", "pop", "popleft", "remove"))
+# Functions that run every step, by PyTorch's and Lightning's conventions.
+EVERY_STEP = ("forward", "*_step", "step", "__call__", "train_one_epoch", "train_epoch")
+# Functions that call the module they are given, with other parameters.
+FUNCTIONAL_CALLS = frozenset((
+    "torch.func.functional_call", "torch.nn.utils.stateless.functional_call",
+))  # fmt: skip
+# Calls that are traced anew for each number they are given (torch 2.13, as run by the page's test).
+SPECIALISING_CALLS = frozenset(("range", "chunk", "dropout"))
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One thing wrong at a node: ``operation`` names it, ``words`` say of which function."""
+
+    operation: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a node stands in its function: loops around it, and the statement it belongs to."""
+
+    node: ast.Call
+    loops: tuple[ast.AST, ...]
+    statement: ast.stmt
+    parent: ast.AST
+    once: bool
+
+
+def find_marks(search: Search) -> dict[int, Mark]:
+    """All marks of one module."""
+    marks: dict[int, Mark] = {}
+    _mutations(search, marks)
+    _compiled_inside(search, marks)
+    _without_rule(search, marks)
+    for node, scope in [(search.scopes.module.tree, None), *search.scopes.functions]:
+        if isinstance(node, ast.Lambda):
+            continue
+        place = scope if scope is not None else search.root
+        _wrapping(node, place, search, marks)
+    return marks
+
+
+def _mutations(search: Search, marks: dict[int, Mark]) -> None:
+    from flake8_torchperf.torch_compile.regions import body_of, traced
+
+    found = search.found
+    for node, scope in search.scopes.functions:
+        compilation = found.functions.get(id(node))
+        transform = found.transformed.get(id(node), "")
+        if compilation is None and not transform:
+            continue
+        words = compilation.words if compilation else f"of a function that {transform} runs"
+        seen = list(traced(body_of(node)))
+        shrunk = _shrunk(seen)
+        outside = {name for n in seen if isinstance(n, ast.Global) for name in n.names}
+        for inner in seen:
+            operation = _mutation(inner, scope, search, outside, shrunk)
+            if operation and compilation is None:
+                operation = "leak" if operation == "append" and _keeps(inner, search) else ""
+            if operation:
+                marks[id(inner)] = Mark(operation, words)
+
+
+def _compiled_inside(search: Search, marks: dict[int, Mark]) -> None:
+    """Calls of compiled functions in what a transform runs: there they run uncompiled."""
+    found = search.found
+    for call, scope in search.scopes.calls:
+        place: Scope | None = scope
+        while place is not None and id(place.node) not in found.transformed:
+            place = place.outer
+        if place is None or id(place.node) in found.functions or id(scope.node) in found.functions:
+            continue
+        called = call.func
+        if search.scopes.module.qualify(called) in FUNCTIONAL_CALLS and call.args:
+            called = call.args[0]
+        if search.is_compiled(called, scope):
+            marks[id(call)] = Mark("compiled-inside", found.transformed[id(place.node)])
+
+
+def _without_rule(search: Search, marks: dict[int, Mark]) -> None:
+    """``vmap(torch.histc)``: over a function of torch itself that has no batching rule."""
+    qualify = search.scopes.module.qualify
+    for call, _ in search.scopes.calls:
+        given = call.args[0] if call.args else None
+        if isinstance(given, ast.Call) and qualify(given.func) in PARTIAL and given.args:
+            given = given.args[0]
+        if given is None or TRANSFORMS.get(qualify(call.func)) != "vmap":
+            continue
+        if qualify(given) in ROW_BY_ROW - REPEATED:
+            marks[id(call)] = Mark("row-by-row", "")
+
+
+def _keeps(node: ast.AST, search: Search) -> bool:
+    """Is what the transformed function appends one of the values that it is given wrapped?"""
+    module = search.scopes.module
+    return isinstance(node, ast.Call) and any(
+        id(name) in search.found.rows for a in node.args for name in named(a, module.qualify)
+    )
+
+
+def _mutation(
+    node: ast.AST, scope: Scope, search: Search, outside: set[str], shrunk: set[str]
+) -> str:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr=attr)) if attr in GROWING:
+            listed = name not in shrunk and _outer_list(name, scope, search)
+            return "append" if listed else ""
+        case ast.Call(
+            func=ast.Attribute(value=ast.Attribute(value=ast.Name(id=me), attr=owned), attr=attr)
+        ) if attr in GROWING and me == scope.me:
+            listed = f"self.{owned}" not in shrunk and _own(owned, scope, search, _is_list)
+            return "append" if listed else ""
+        case ast.AugAssign(target=ast.Name(id=name)) if name in outside:
+            return "global" if _global_number(name, search.root) else ""
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.BinOp(left=left)) if (
+            name in outside and isinstance(left, ast.Name) and left.id == name
+        ):
+            return "global" if _global_number(name, search.root) else ""
+        case ast.AugAssign(
+            target=ast.Attribute(value=ast.Name(id=me), attr=owned), value=ast.Constant()
+        ) if me == scope.me and _is_module(scope, search):
+            switched = "allow_unspec_int_on_nn_module" in search.found.switches
+            return "counter" if not switched and _own(owned, scope, search, _is_int) else ""
+    return ""
+
+
+def _shrunk(nodes: list[ast.AST]) -> set[str]:
+    """The lists that a function also cuts short or makes anew."""
+    found: set[str] = set()
+    for node in nodes:
+        match node:
+            case ast.Call(func=ast.Attribute(value=owner, attr=attr)) if attr in SHRINKING:
+                found.add(_path(owner))
+            case ast.Assign(targets=targets) | ast.Delete(targets=targets):
+                for target in targets:
+                    base = target.value if isinstance(target, ast.Subscript) else target
+                    found.add(_path(base))
+    return found
+
+
+def _path(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name):
+            return name
+        case ast.Attribute(value=ast.Name(), attr=attr):
+            return f"self.{attr}"
+    return ""
+
+
+def _outer_list(name: str, scope: Scope, search: Search) -> bool:
+    """Is ``name`` a list made outside, in code that is not compiled itself?"""
+    if name in scope.names or name in scope.parameters:
+        return False
+    bound = scope.lookup(name)
+    if bound is None:
+        return False
+    nodes, place = bound
+    if id(place.node) in search.found.functions or id(place.node) in search.found.transformed:
+        return False
+    return all(isinstance(n, ast.expr) and _is_list(n) for n in nodes)
+
+
+def _own(name: str, scope: Scope, search: Search, kind: Callable[[ast.expr], bool]) -> bool:
+    """Are all values that methods give ``self.name`` of one kind?"""
+    if scope.owner is None:
+        return False
+    values = [
+        value
+        for klass in Resolver(search.scopes).lineage(scope.owner)
+        for value, _ in search.scopes.attribute(klass, name)
+    ]
+    return bool(values) and all(kind(value) for value in values)
+
+
+def _is_list(node: ast.expr) -> bool:
+    match node:
+        case ast.List() | ast.ListComp():
+            return True
+        case ast.Call(func=ast.Name(id="list" | "deque"), keywords=[]):
+            return True
+    return False
+
+
+def _is_int(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+def _global_number(name: str, root: Scope) -> bool:
+    made = [n for n in root.names.get(name, []) if not _steps(n, name)]
+    return bool(made) and all(isinstance(n, ast.Constant) and _is_int(n) for n in made)
+
+
+def _steps(node: ast.AST, name: str) -> bool:
+    """``count + 1``, as ``global count`` makes it."""
+    match node:
+        case ast.BinOp(left=ast.Name(id=left), right=ast.Constant()):
+            return left == name
+    return False
+
+
+def _is_module(scope: Scope, search: Search) -> bool:
+    if scope.owner is None:
+        return False
+    return any(
+        base.rpartition(".")[2] in ("Module", "LightningModule", "PreTrainedModel")
+        for klass in Resolver(search.scopes).lineage(scope.owner)
+        for base in klass.bases
+    )
+
+
+def _wrapping(
+    node: ast.Module | Callable_, scope: Scope, search: Search, marks: dict[int, Mark]
+) -> None:
+    """Wraps and calls of what is compiled, where one function's own statements make them."""
+    body = node.body if isinstance(node.body, list) else []
+    name = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""
+    hot = any(fnmatchcase(name, glob) for glob in EVERY_STEP)
+    for place in _places(body):
+        call = place.node
+        wrap = search.found.wraps.get(id(call))
+        if wrap is None:
+            if place.loops and _changing_number(call, place, scope, search):
+                marks[id(call)] = Mark("number", "")
+        elif wrap.operation in TRANSFORMS.values():
+            if wrap.over_compiled and id(node) not in search.found.functions:
+                marks[id(call)] = Mark("over-compiled", wrap.operation)
+        elif (
+            id(node) not in search.found.functions and not place.once and not _stored(place, scope)
+        ):
+            if place.loops and not _bound_in(place.loops, call):
+                marks[id(call)] = Mark("loop", "")
+            elif hot and not place.loops:
+                marks[id(call)] = Mark("step", name)
+
+
+def _called_at_once(place: _Place) -> bool:
+    return isinstance(place.parent, ast.Call) and place.parent.func is place.node
+
+
+def _stored(place: _Place, scope: Scope) -> bool:
+    """Is what was compiled kept: in an attribute, a global, a container, a module in place?"""
+    match place.node:
+        case ast.Call(func=ast.Attribute(attr="compile", value=owner)):
+            if not (isinstance(owner, ast.Name) and owner.id == "torch"):
+                return True
+    if _called_at_once(place):
+        return False
+    match place.statement:
+        case ast.Assign(targets=targets):
+            return any(not isinstance(t, ast.Name) or t.id in scope.declared for t in targets)
+        case ast.AnnAssign(target=target):
+            return not isinstance(target, ast.Name)
+        case ast.Return():
+            return True
+    # Handed to something that may keep it: setattr(...), layers.append(...)
+    return isinstance(place.parent, (ast.Call, ast.Dict, ast.List, ast.Tuple, ast.keyword))
+
+
+def _places(body: list[ast.stmt]) -> Iterator[_Place]:
+    """Every call in a function's own statements, with the loops around it."""
+    waiting: list[tuple[ast.AST, tuple[ast.AST, ...], ast.stmt | None, ast.AST | None, bool]]
+    waiting = [(s, (), None, None, False) for s in reversed(body)]
+    while waiting:
+        node, loops, statement, parent, once = waiting.pop()
+        if isinstance(node, SCOPES):
+            continue
+        if isinstance(node, ast.stmt):
+            statement = node
+        if isinstance(node, ast.Call) and statement is not None and parent is not None:
+            yield _Place(node, loops, statement, parent, once)
+        if isinstance(node, (ast.For, ast.AsyncFor, ast.While)):
+            inner = (*loops, node)
+            head = [node.test] if isinstance(node, ast.While) else [node.iter]
+            waiting.extend((x, loops, statement, node, once) for x in head)
+            waiting.extend((x, inner, statement, node, once) for x in reversed(node.body))
+            waiting.extend((x, loops, statement, node, once) for x in reversed(node.orelse))
+            continue
+        below = once or isinstance(node, (ast.If, ast.IfExp, ast.Try))
+        waiting.extend([(x, loops, statement, node, below) for x in reversed(children(node))])
+
+
+def _bound_in(loops: tuple[ast.AST, ...], call: ast.Call) -> bool:
+    """Does the call use anything that the loops around it change?"""
+    bound: set[str] = set()
+    for node in ast.walk(loops[0]):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                bound.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                bound.add(name)
+            case ast.Attribute(value=ast.Name(id=name), ctx=ast.Store()):
+                bound.add(name)
+    return any(isinstance(n, ast.Name) and n.id in bound for n in ast.walk(call))
+
+
+def _changing_number(call: ast.Call, place: _Place, scope: Scope, search: Search) -> bool:
+    """Is a compiled function given a loop's counter that its graph has to be made anew for?"""
+    counters = {name for loop in place.loops for name in round_counters(loop)}
+    if not counters or not any(_names(a, counters) for a in _given(call)):
+        return False
+    if not search.is_compiled(call.func, scope):
+        return False
+    settings = search.settings_of(call.func, scope)
+    static = settings is not None and settings.dynamic is False
+    for target in search.resolver.functions(call.func, scope):
+        for parameter in _parameters_given(call, target, counters):
+            if _specialises(target, parameter, search) or (static and _uses(target, parameter)):
+                return True
+    return False
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    return [*call.args, *(k.value for k in call.keywords)]
+
+
+def _names(node: ast.expr, names: set[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def _parameters_given(call: ast.Call, target: Callable_, counters: set[str]) -> Iterator[str]:
+    names = [a.arg for a in (*target.args.posonlyargs, *target.args.args)]
+    if names[:1] == ["self"]:
+        names = names[1:]
+    for argument, name in zip(call.args, names, strict=False):
+        if _names(argument, counters):
+            yield name
+    for keyword in call.keywords:
+        if keyword.arg is not None and _names(keyword.value, counters):
+            yield keyword.arg
+
+
+def _uses(target: Callable_, parameter: str) -> bool:
+    body = [target.body] if isinstance(target, ast.Lambda) else target.body
+    return any(isinstance(n, ast.Name) and n.id == parameter for s in body for n in ast.walk(s))
+
+
+def _specialises(target: Callable_, parameter: str, search: Search) -> bool:
+    """Is the number used where the compiler must know it: a range, an index of modules?"""
+    scope = search.scopes.of_function.get(id(target))
+    body: list[ast.AST] = [target.body] if isinstance(target, ast.Lambda) else list(target.body)
+    for node in (n for s in body for n in ast.walk(s)):
+        match node:
+            case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+                if name in SPECIALISING_CALLS and any(_names(a, {parameter}) for a in _given(node)):
+                    return True
+            case ast.Subscript(value=held, slice=ast.Name(id=index)) if index == parameter:
+                if scope is not None and _is_python_list(held, scope, search):
+                    return True
+    return False
+
+
+def _is_python_list(node: ast.expr, scope: Scope, search: Search) -> bool:
+    """A list or a ``ModuleList``, as an attribute of ``self`` or a name outside the function."""
+    match node:
+        case ast.Attribute(value=ast.Name(id=me), attr=attr) if me == scope.me:
+            return _own(attr, scope, search, lambda v: _is_list(v) or _is_module_list(v, search))
+        case ast.Name(id=name):
+            bound = scope.lookup(name)
+            return bound is not None and all(
+                isinstance(n, ast.expr) and (_is_list(n) or _is_module_list(n, search))
+                for n in bound[0]
+            )
+    return False
+
+
+def _is_module_list(node: ast.expr, search: Search) -> bool:
+    if not isinstance(node, ast.Call):
+        return False
+    return search.scopes.module.qualify(node.func).rpartition(".")[2] in (
+        "ModuleList",
+        "Sequential",
+        "ParameterList",
+    )

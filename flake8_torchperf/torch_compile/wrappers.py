@@ -1,0 +1,159 @@
+"""Functions of a module that compile what they are given: decorators of one's own.
+
+Enters a function or a lambda; leaves the call in it that hands its first parameter to
+``torch.compile``. Goes by syntax. Must not know values, sites or rules.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.syntax.traversal import children, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from flake8_torchperf.project.scopes import Callable_, Scope, Scopes
+
+
+Compiling = tuple[ast.Call, "Scope"]
+
+
+class Wrappers:
+    """Remembers of each function of a module whether it compiles its first parameter.
+
+    ``compiled`` says what a call compiles, None where it compiles nothing. ``left`` is everywhere
+    how many functions further it is looked for.
+    """
+
+    def __init__(
+        self, scopes: Scopes, compiled: Callable[[ast.Call, Scope, int], ast.expr | None]
+    ) -> None:
+        self._scopes = scopes
+        self._compiled = compiled
+        self._known: dict[tuple[int, int], Compiling | None] = {}
+
+    def named(self, node: ast.expr, scope: Scope, left: int) -> Compiling | None:
+        """What the function that an expression names does: a name, or a method of ``self``."""
+        for function in self._functions(node, scope):
+            found = self._of(function, left)
+            if found is not None:
+                return found
+        return None
+
+    def made(self, node: ast.expr, scope: Scope, left: int) -> Compiling | None:
+        """The same of the function that the function an expression names hands back."""
+        for function in self._functions(node, scope):
+            place = self._scopes.of_function.get(id(function))
+            inner = None if place is None else returned(function, place)
+            found = None if inner is None else self._of(inner, left)
+            if found is not None:
+                return found
+        return None
+
+    def _functions(self, node: ast.expr, scope: Scope) -> list[Callable_]:
+        match node:
+            case ast.Name(id=name):
+                bound = scope.lookup(name)
+                values = bound[0] if bound is not None else []
+                return [v for v in values if isinstance(v, (ast.FunctionDef, ast.Lambda))]
+            case ast.Attribute(value=ast.Name(id=me), attr=attr) if me == scope.me:
+                if scope.owner is not None and attr in scope.owner.methods:
+                    return [scope.owner.methods[attr].node]
+        return []
+
+    def _of(self, function: Callable_, left: int) -> Compiling | None:
+        """The answer with ``left`` steps to go, so that it is the same whoever asks first."""
+        key = (id(function), left)
+        if key not in self._known:
+            self._known[key] = self._look(function, left)
+        return self._known[key]
+
+    def _look(self, function: Callable_, left: int) -> Compiling | None:
+        scope = self._scopes.of_function.get(id(function))
+        names = [a.arg for a in (*function.args.posonlyargs, *function.args.args)]
+        if scope is None:
+            return None
+        given = names[1:] if names[:1] == [scope.me] else names
+        if left <= 0 or not given:
+            return None
+        for call, place in calls_within(function, scope, self._scopes):
+            if not _is_given(call, given[0]):
+                continue
+            what = self._compiled(call, place, left)
+            if isinstance(what, ast.Name) and what.id == given[0]:
+                plain = place.lookup(what.id) is None
+                return (call, place) if plain and not self._switched_off(function) else None
+        return None
+
+    def _switched_off(self, function: Callable_) -> bool:
+        """Does the function ask ``if switch is None`` of a name of the module that is None?"""
+        for node in walk([function]):
+            match node:
+                case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()]):
+                    values = self._scopes.root.names.get(name, [])
+                    if values and all(isinstance(v, ast.Constant) and not v.value for v in values):
+                        return True
+        return False
+
+
+def _is_given(call: ast.Call, name: str) -> bool:
+    what = handed_over(call)
+    return isinstance(what, ast.Name) and what.id == name
+
+
+def handed_over(call: ast.Call) -> ast.expr | None:
+    """What a call of something that compiles hands over: the first argument, or ``model``."""
+    given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "model")]
+    return given[0] if given else None
+
+
+def returned(function: Callable_, scope: Scope) -> Callable_ | None:
+    """The function inside that a maker of decorators hands back."""
+    if isinstance(function, ast.Lambda):
+        return function.body if isinstance(function.body, ast.Lambda) else None
+    last = function.body[-1]
+    match last:
+        case ast.Return(value=ast.Lambda() as inner):
+            return inner
+        case ast.Return(value=ast.Name(id=name)):
+            for node in scope.names.get(name, []):
+                if isinstance(node, ast.FunctionDef):
+                    return node
+    return None
+
+
+def literal(node: ast.expr, scope: Scope | None) -> ast.expr:
+    """An option's value: of a parameter of the functions around, its default."""
+    while isinstance(node, ast.Name) and scope is not None:
+        if not isinstance(scope.node, ast.Module) and node.id in scope.parameters:
+            return _default(node.id, scope.node.args) or node
+        scope = scope.outer
+    return node
+
+
+def _default(name: str, args: ast.arguments) -> ast.expr | None:
+    positional = [*args.posonlyargs, *args.args]
+    with_default = positional[len(positional) - len(args.defaults) :]
+    for argument, value in zip(with_default, args.defaults, strict=True):
+        if argument.arg == name:
+            return value
+    for argument, given in zip(args.kwonlyargs, args.kw_defaults, strict=True):
+        if argument.arg == name:
+            return given
+    return None
+
+
+def calls_within(
+    function: Callable_, scope: Scope, scopes: Scopes
+) -> Iterator[tuple[ast.Call, Scope]]:
+    """Every call in a function, nested ones included, in order, with the scope it stands in."""
+    body = [function.body] if isinstance(function, ast.Lambda) else function.body
+    waiting: list[tuple[ast.AST, Scope]] = [(node, scope) for node in reversed(body)]
+    while waiting:
+        node, place = waiting.pop()
+        if isinstance(node, ast.Call):
+            yield node, place
+        inner = scopes.of_function.get(id(node), place)
+        waiting.extend((child, inner) for child in reversed(children(node)))

@@ -1,0 +1,176 @@
+"""Runs Python programs in forks of a process that has imported flake8 already.
+
+    python fork_server.py SOCKET
+
+To lint a file takes milliseconds, to start Python and import flake8 takes half a second, and the
+tests do it some hundred times. A program gets its own folder, variables, arguments and streams, and
+what it changes ends with it, as in a process started anew. SOCKET is the number of an inherited
+socket, from which the requests come.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import json
+import os
+import runpy
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import types
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+SECONDS = 300
+# Variables that Python reads while it starts: where they differ, another server is needed.
+_AT_THE_START = ("PYTHON", "LC_", "LANG")
+_WAITS = "import torch\n\n\ndef step(x: torch.Tensor):\n    return x.item()\n"
+
+
+def run(
+    command: Sequence[str | Path],
+    *,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+) -> subprocess.CompletedProcess[bytes]:
+    """As `start`, but in a fork where the command is this Python's ``-m`` or ``-c``."""
+    words = [str(word) for word in command]
+    if words[0] != sys.executable or words[1] not in ("-m", "-c") or not hasattr(os, "fork"):
+        return start(words, cwd=cwd, env=env, stdin=stdin)
+    environment = dict(os.environ if env is None else env)
+    variables = [item for item in environment.items() if item[0].startswith(_AT_THE_START)]
+    folder = os.getcwd() if cwd is None else str(cwd)
+    return _server(tuple(sorted(variables))).run(words, folder, environment, stdin)
+
+
+def start(
+    command: Sequence[str | Path],
+    *,
+    cwd: str | Path | None = None,
+    env: Mapping[str, str] | None = None,
+    stdin: bytes = b"",
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command in a new process, whatever its exit status, and return what it printed."""
+    return subprocess.run(
+        [str(word) for word in command],
+        cwd=cwd,
+        env=env,
+        input=stdin,
+        capture_output=True,
+        timeout=SECONDS,
+        check=False,
+    )
+
+
+@cache
+def _server(variables: tuple[tuple[str, str], ...]) -> Server:
+    rest = {name: value for name, value in os.environ.items() if not name.startswith(_AT_THE_START)}
+    return Server({**rest, **dict(variables)})
+
+
+class Server:
+    """A running server, for one set of the variables that Python reads while it starts."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._socket.settimeout(SECONDS)
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, str(theirs.fileno())],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+        theirs.close()
+        atexit.register(self.close)
+
+    def close(self) -> None:
+        """End it, and what it is running."""
+        self._socket.close()
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def run(
+        self, command: Sequence[str], folder: str, environment: Mapping[str, str], given: bytes
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a command in a fork, and wait for it."""
+        with (
+            tempfile.TemporaryFile() as stdin,
+            tempfile.TemporaryFile() as stdout,
+            tempfile.TemporaryFile() as stderr,
+        ):
+            stdin.write(given)
+            stdin.flush()
+            stdin.seek(0)
+            request = {"command": [*command[1:]], "folder": folder, "environment": {**environment}}
+            body = json.dumps(request).encode()
+            streams = [stream.fileno() for stream in (stdin, stdout, stderr)]
+            socket.send_fds(self._socket, [b"%16d" % len(body)], streams)
+            self._socket.sendall(body)
+            answer = self._socket.recv(16)
+            stdout.seek(0)
+            stderr.seek(0)
+            return subprocess.CompletedProcess(command, int(answer), stdout.read(), stderr.read())
+
+
+def serve(requests: socket.socket) -> tuple[str, str]:
+    """Fork for each request; returns in the fork, with how and what it is to run."""
+    gc.freeze()
+    while True:
+        length, streams, _, _ = socket.recv_fds(requests, 16, 3)
+        if not length:
+            sys.exit()
+        body = b""
+        while len(body) < int(length):
+            body += requests.recv(int(length) - len(body))
+        child = os.fork()
+        if child == 0:
+            requests.close()
+            return become(json.loads(body), streams)
+        for stream in streams:
+            os.close(stream)
+        status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        requests.sendall(b"%16d" % status)
+
+
+def become(request: Mapping[str, object], streams: Sequence[int]) -> tuple[str, str]:
+    """Take over a request's streams, folder, variables and arguments."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    os.chdir(str(request["folder"]))
+    os.environ.clear()
+    os.environ.update(request["environment"])  # type: ignore[call-overload]
+    how, what, *arguments = request["command"]  # type: ignore[misc]
+    # What `python -m` and `python -c` have there.
+    sys.argv = [how, *arguments]
+    sys.path[0] = os.getcwd() if how == "-m" else ""
+    return how, what
+
+
+def main() -> None:
+    """Serve; in a fork, run the program as Python would."""
+    # What every program needs is imported once, some of it with the first finding.
+    import flake8.main.application  # noqa: F401
+
+    from flake8_torchperf.linter import lint
+    from flake8_torchperf.options import Options
+    from flake8_torchperf.plugin import TorchPerfPlugin  # noqa: F401
+
+    assert lint(_WAITS, f"{__file__}.linted.py", Options())
+    how, what = serve(socket.socket(fileno=int(sys.argv[1])))
+    if how == "-m":
+        runpy.run_module(what, run_name="__main__", alter_sys=True)
+    else:
+        sys.modules["__main__"] = program = types.ModuleType("__main__")
+        exec(compile(what, "<string>", "exec"), vars(program))
+
+
+if __name__ == "__main__":
+    main()
