@@ -59,7 +59,7 @@ _WORDS = frozenset(("compile", "optimize", "vmap", "functorch"))
 class Compilation:
     """How a function comes to be compiled.
 
-    ``words`` end a sentence: "of helper, which the compiled step calls".
+    ``words`` end a sentence: "of helper, called by the compiled step".
     """
 
     words: str
@@ -305,7 +305,7 @@ class Search:
                     if id(callee) in self.found.functions or not_traced(callee, self._module):
                         continue
                     name = "a lambda" if isinstance(callee, ast.Lambda) else callee.name
-                    words = _words(name, f"which the compiled {how.name} calls")
+                    words = _words(name, f"called by the compiled {how.name}")
                     self.found.functions[id(callee)] = Compilation(words, how.settings, how.name)
                     waiting.append(callee)
 
