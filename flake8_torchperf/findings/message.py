@@ -79,10 +79,9 @@ def _joined(template: str, parts: Mapping[str, str]) -> str:
     pieces = []
     for literal, name, _, _ in Formatter().parse(template):
         pieces.append(literal.replace("{", "{{").replace("}", "}}"))
-        if name in parts:
-            pieces.append(_joined(parts[name], parts))
-        elif name is not None:
-            pieces.append(f"{{{name}}}")
+        if name is not None:
+            part = parts.get(name)
+            pieces.append(f"{{{name}}}" if part is None else _joined(part, parts))
     return "".join(pieces)
 
 
