@@ -4,9 +4,15 @@ from fractions import Fraction
 
 import pytest
 
-from flake8_torchperf.runtime.confirm.law import fit
-from flake8_torchperf.runtime.confirm.recipes import SHAPES, describe, listing, tensor, value
-from flake8_torchperf.runtime.confirm.search import Dimension, Search
+from flake8_torchperf.runtime.confirm.child.search import Dimension, Search
+from flake8_torchperf.runtime.confirm.scaling import fit
+from flake8_torchperf.runtime.confirm.specs.input_specs import (
+    SHAPES,
+    describe,
+    listing,
+    tensor,
+    value,
+)
 
 
 def test_a_constant():

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files as package_files
 from typing import Any
 
-from flake8_torchperf.runtime.evidence import Counts
-from flake8_torchperf.runtime.workload.judge import FileReport
+from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.workload.matching import FileReport
 from flake8_torchperf.runtime.workload.summary import shown_path
 
 

@@ -19,17 +19,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flake8_torchperf.runtime.budget import BudgetExceeded, dispatch_budget
-    from flake8_torchperf.runtime.counter import DispatchCounter
-    from flake8_torchperf.runtime.report import metrics_report
+    from flake8_torchperf.runtime.api.budget import BudgetExceeded, dispatch_budget
+    from flake8_torchperf.runtime.api.text_report import metrics_report
+    from flake8_torchperf.runtime.counting.counter import DispatchCounter
 
 __all__ = ["BudgetExceeded", "DispatchCounter", "dispatch_budget", "metrics_report"]
 
 _HOMES = {
-    "BudgetExceeded": "budget",
-    "DispatchCounter": "counter",
-    "dispatch_budget": "budget",
-    "metrics_report": "report",
+    "BudgetExceeded": "api.budget",
+    "DispatchCounter": "counting.counter",
+    "dispatch_budget": "api.budget",
+    "metrics_report": "api.text_report",
 }
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from flake8_torchperf import __version__
-from flake8_torchperf.runtime.confirm.law import Law
 from flake8_torchperf.runtime.confirm.plan import Group, Target
+from flake8_torchperf.runtime.confirm.scaling import Law
 from flake8_torchperf.runtime.confirm.verdict import SHOWN, Verdict
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain import values as v
 from flake8_torchperf.absint.inference.parameters import declared_parameters
-from flake8_torchperf.runtime.confirm import recipes
-from flake8_torchperf.runtime.confirm.names import by_name, pool
-from flake8_torchperf.runtime.confirm.recipes import Recipe, listing, simple, tensor
-from flake8_torchperf.runtime.confirm.usage import Use, uses
+from flake8_torchperf.runtime.confirm.specs import input_specs
+from flake8_torchperf.runtime.confirm.specs.from_names import by_name, pool
+from flake8_torchperf.runtime.confirm.specs.from_usage import Use, uses
+from flake8_torchperf.runtime.confirm.specs.input_specs import Recipe, listing, simple, tensor
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Analysis
@@ -59,7 +59,7 @@ def candidates(
                 unsure.append(name)
         if name in defaults:
             made = [*defaults[name], *(made or by_name(name))]
-        found[name] = recipes.unique(made)[:MAX_CANDIDATES]
+        found[name] = input_specs.unique(made)[:MAX_CANDIDATES]
     return found, tuple(unsure)
 
 
@@ -72,7 +72,7 @@ def _defaults(spec: ast.arguments) -> dict[str, list[Recipe]]:
     for argument, default in pairs:
         others: list[Recipe] = []
         if isinstance(default, ast.Constant) and isinstance(default.value, bool):
-            others = recipes.values((not default.value,))
+            others = input_specs.values((not default.value,))
         made[argument.arg] = [simple("default"), *others]
     return made
 
@@ -83,13 +83,13 @@ def of_value(value: v.Value, use: Use) -> list[Recipe]:
         case v.Tensor(dtype=dtype, scalar=scalar, role=role):
             scalar = scalar or use.single
             if dtype == "unknown" and use.indexes:
-                indexes = recipes.tensors("int", _ranks(use), scalar)
-                return [*indexes[:6], *recipes.tensors(dtype, _ranks(use), scalar)]
-            return recipes.tensors(dtype, _ranks(use), scalar, role == "parameter")
+                indexes = input_specs.tensors("int", _ranks(use), scalar)
+                return [*indexes[:6], *input_specs.tensors(dtype, _ranks(use), scalar)]
+            return input_specs.tensors(dtype, _ranks(use), scalar, role == "parameter")
         case v.Scalar():
             return _of_scalar(value, use)
         case v.NoneValue():
-            return [recipes.value(None)]
+            return [input_specs.value(None)]
         case v.Sequence():
             return _of_sequence(value, use)
         case v.Mapping_(items=items, element=element):
@@ -97,11 +97,11 @@ def of_value(value: v.Value, use: Use) -> list[Recipe]:
             known.update({key: _first(element) for key in use.keys if key not in known})
             if not known and not isinstance(element, v.UnknownValue):
                 known = {str(i): _first(element) for i in range(2)}
-            return [recipes.mapping(known)]
+            return [input_specs.mapping(known)]
         case v.Union(options=options) if v.NONE in options:
             rest = v.without(value, v.NoneValue)
             made = [] if rest is None else of_value(rest, use)
-            return [*made[:3], recipes.value(None), *made[3:]]
+            return [*made[:3], input_specs.value(None), *made[3:]]
         case v.Union(options=options):
             return [one for option in _tensors_first(options) for one in of_value(option, use)]
         case v.Instance(name=name, info=info):
@@ -114,11 +114,11 @@ def of_value(value: v.Value, use: Use) -> list[Recipe]:
 def _of_the_rest(value: v.Value) -> list[Recipe]:
     match value:
         case v.NDArray():
-            return [{**one, "array": True} for one in recipes.tensors("float")[:4]]
+            return [{**one, "array": True} for one in input_specs.tensors("float")[:4]]
         case v.Device():
-            return [simple("device"), recipes.value(None)]
+            return [simple("device"), input_specs.value(None)]
         case v.DType():
-            return [simple("dtype"), recipes.value(None)]
+            return [simple("dtype"), input_specs.value(None)]
         case v.Closure() | v.Function():
             return [simple("callable")]
     return []
@@ -128,24 +128,24 @@ def _of_instance(name: str, ours: bool) -> list[Recipe]:
     if name in TORCH_KINDS:
         return [simple(TORCH_KINDS[name])]
     if not ours and name.startswith("torch.nn."):
-        return [recipes.instance(name), simple("module")]
-    return [recipes.instance(name), simple("stand-in")]
+        return [input_specs.instance(name), simple("module")]
+    return [input_specs.instance(name), simple("stand-in")]
 
 
 def _of_scalar(value: v.Scalar, use: Use) -> list[Recipe]:
     if value.known:
-        return recipes.values((value.value,))
+        return input_specs.values((value.value,))
     told = [one for one in use.compared if isinstance(one, str) == (value.kind == "str")]
     match value.kind:
         case "int":
-            return recipes.values((2, 1, 0, 4, -1, *told))
+            return input_specs.values((2, 1, 0, 4, -1, *told))
         case "bool":
-            return recipes.values((False, True))
+            return input_specs.values((False, True))
         case "str":
-            return recipes.values((*told, "mean", "sum", "none", "a"))
+            return input_specs.values((*told, "mean", "sum", "none", "a"))
         case "bytes":
-            return recipes.values(("a",))
-    return recipes.values((0.5, 2.0, 1.0, 4, *told))
+            return input_specs.values(("a",))
+    return input_specs.values((0.5, 2.0, 1.0, 4, *told))
 
 
 def _of_sequence(value: v.Sequence, use: Use) -> list[Recipe]:
@@ -153,24 +153,24 @@ def _of_sequence(value: v.Sequence, use: Use) -> list[Recipe]:
         value.kind, "list"
     )
     if value.items is not None and value.items:
-        return [recipes.fixed((_first(item) for item in value.items), form)]
+        return [input_specs.fixed((_first(item) for item in value.items), form)]
     element = value.element
     tensor_inside = v.tensor_of(element)
     if tensor_inside is not None:
         made = _tensor_lists(tensor_inside, use, form)
         if isinstance(element, v.Union):
-            made.append(listing(recipes.value(None), "n", form))
-        return [*made, recipes.fixed((), form)]
+            made.append(listing(input_specs.value(None), "n", form))
+        return [*made, input_specs.fixed((), form)]
     inner = of_value(element, Use())
     if not inner:
-        inner = [tensor((4,)), recipes.value(2)]
+        inner = [tensor((4,)), input_specs.value(2)]
     # A list of lists of tensors grows in one place only, or counts would grow with n squared.
     if isinstance(element, v.Sequence):
         return [listing(one, 1, form) for one in inner[:4]] + [listing(inner[0], "n", form)]
     made = [listing(one, "n", form) for one in inner[:3]]
     if isinstance(element, v.Scalar) and element.kind == "int":
-        made.append(recipes.ASCENDING)
-    return [*made, *(listing(one, 2, form) for one in inner[:4]), recipes.fixed((), form)]
+        made.append(input_specs.ASCENDING)
+    return [*made, *(listing(one, 2, form) for one in inner[:4]), input_specs.fixed((), form)]
 
 
 def _tensor_lists(inside: v.Tensor, use: Use, form: str) -> list[Recipe]:
@@ -181,7 +181,7 @@ def _tensor_lists(inside: v.Tensor, use: Use, form: str) -> list[Recipe]:
     wide = [
         listing(tensor(shape, dtype, parameter=parameter), 1, form) for shape in (("n",), ("n", 4))
     ]
-    shapes: list[recipes.Shape] = list(recipes.ITEM_SHAPES)
+    shapes: list[input_specs.Shape] = list(input_specs.ITEM_SHAPES)
     if inside.scalar:
         shapes.insert(0, ())
     long = [listing(tensor(shape, dtype, parameter=parameter), "n", form) for shape in shapes]
@@ -198,25 +198,25 @@ def of_use(use: Use) -> list[Recipe]:
     if use.attributes & MODULE_USES:
         made.append(simple("module"))
     if use.keys:
-        made.append(recipes.mapping({key: _by_name_first(key) for key in use.keys}))
+        made.append(input_specs.mapping({key: _by_name_first(key) for key in use.keys}))
     if use.compared:
-        made += recipes.values(use.compared)
+        made += input_specs.values(use.compared)
     if use.counted:
-        made += recipes.values((4, 2))
+        made += input_specs.values((4, 2))
     if use.returns:
         several = [tensor((), data="normal"), *(tensor(("n",)) for _ in range(use.returns - 1))]
-        made.append({"kind": "callable", "result": recipes.fixed(several)})
-        alike = recipes.fixed(tensor(("n",)) for _ in range(use.returns))
+        made.append({"kind": "callable", "result": input_specs.fixed(several)})
+        alike = input_specs.fixed(tensor(("n",)) for _ in range(use.returns))
         made.append({"kind": "callable", "result": alike})
     if use.called:
         made += [simple("callable"), simple("module")]
     if use.ranks or use.least_rank or use.attributes & {"shape", "size", "dtype", "device"}:
-        made += recipes.tensors("unknown", _ranks(use))[:14]
+        made += input_specs.tensors("unknown", _ranks(use))[:14]
     if use.iterated:
         made += [
             listing(tensor((4,)), "n"),
             listing(tensor(("n",)), 1),
-            listing(recipes.value(2), "n"),
+            listing(input_specs.value(2), "n"),
         ]
     if not made and use.attributes:
         made.append(simple("stand-in"))

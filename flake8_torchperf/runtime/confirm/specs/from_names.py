@@ -8,8 +8,15 @@ from __future__ import annotations
 
 import re
 
-from flake8_torchperf.runtime.confirm import recipes
-from flake8_torchperf.runtime.confirm.recipes import WIDTH, Recipe, fixed, listing, simple, tensor
+from flake8_torchperf.runtime.confirm.specs import input_specs
+from flake8_torchperf.runtime.confirm.specs.input_specs import (
+    WIDTH,
+    Recipe,
+    fixed,
+    listing,
+    simple,
+    tensor,
+)
 
 # Ordered: the first pattern found in the name decides. Conventions of torch's own sources.
 _SWITCH = re.compile(
@@ -44,7 +51,7 @@ def by_name(name: str) -> list[Recipe]:
     if lower == "ctx":
         return [simple("context")]
     if lower == "betas":
-        return [fixed(recipes.values((0.9, 0.999)))]
+        return [fixed(input_specs.values((0.9, 0.999)))]
     if lower == "device":
         return [simple("device")]
     if lower.endswith("dtype"):
@@ -54,7 +61,7 @@ def by_name(name: str) -> list[Recipe]:
     if _PARAMETERS.search(lower):
         return [listing(tensor((WIDTH,), parameter=True)), simple("parameters")]
     if _LIST.search(lower):
-        return [listing(tensor((WIDTH,))), *recipes.tensors()[:4]]
+        return [listing(tensor((WIDTH,))), *input_specs.tensors()[:4]]
     if _LOADER.search(lower):
         return [simple("loader")]
     if _MODULE.search(lower):
@@ -62,28 +69,28 @@ def by_name(name: str) -> list[Recipe]:
     if _CALLABLE.search(lower):
         return [simple("callable")]
     if _SWITCH.search(lower):
-        return recipes.values((False, True))
+        return input_specs.values((False, True))
     if _MASK.search(lower):
-        return recipes.tensors("bool")
+        return input_specs.tensors("bool")
     if _INDEX.search(lower):
-        return [*recipes.tensors("int")[:5], *recipes.values((1,))]
+        return [*input_specs.tensors("int")[:5], *input_specs.values((1,))]
     if _FRACTION.search(lower):
-        return recipes.values((0.5, 2.0))
+        return input_specs.values((0.5, 2.0))
     if _SIZE.search(lower):
-        return recipes.values((WIDTH, 2, 1, 16))
+        return input_specs.values((WIDTH, 2, 1, 16))
     return []
 
 
 def pool() -> list[Recipe]:
     """What is tried where nothing at all is known."""
     return [
-        *recipes.tensors()[:6],
+        *input_specs.tensors()[:6],
         tensor(()),
         listing(tensor((WIDTH,))),
-        *recipes.values((2, 0.5, None, True, "a")),
+        *input_specs.values((2, 0.5, None, True, "a")),
         simple("module"),
         simple("callable"),
         simple("stand-in"),
-        recipes.mapping({}),
-        listing(recipes.value(2), 2),
+        input_specs.mapping({}),
+        listing(input_specs.value(2), 2),
     ]

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from flake8_torchperf.runtime.confirm.recipes import Recipe
+from flake8_torchperf.runtime.confirm.specs.input_specs import Recipe
 
 Assignment: TypeAlias = "tuple[int, ...]"
 Score: TypeAlias = "tuple[int, bool, int, int]"

@@ -14,9 +14,9 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.load import ConfirmError
-from flake8_torchperf.runtime.confirm.names import by_name
-from flake8_torchperf.runtime.confirm.recipes import WIDTH, Recipe
+from flake8_torchperf.runtime.confirm.child.load import ConfirmError
+from flake8_torchperf.runtime.confirm.specs.from_names import by_name
+from flake8_torchperf.runtime.confirm.specs.input_specs import WIDTH, Recipe
 
 SEED = 20220726
 

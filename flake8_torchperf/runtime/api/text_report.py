@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from flake8_torchperf.runtime.counter import DispatchCounter, latest
-from flake8_torchperf.runtime.evidence import Counts, Evidence, OpEvidence
+from flake8_torchperf.runtime.counting.counter import DispatchCounter, latest
+from flake8_torchperf.runtime.counting.evidence import Counts, Evidence, OpEvidence
 
 PERCENTILES = (1, 5, 10, 20, 50, 80, 90, 95, 99)
 

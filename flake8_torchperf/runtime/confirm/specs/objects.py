@@ -12,10 +12,15 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.build import Builder, RecipeError, attribute, give_gradients
-from flake8_torchperf.runtime.confirm.candidates import choices
-from flake8_torchperf.runtime.confirm.run import TooLate, time_limit, traced
-from flake8_torchperf.runtime.confirm.search import Dimension, Score, Search, chosen
+from flake8_torchperf.runtime.confirm.child.search import Dimension, Score, Search, chosen
+from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
+from flake8_torchperf.runtime.confirm.specs.builder import (
+    Builder,
+    RecipeError,
+    attribute,
+    give_gradients,
+)
+from flake8_torchperf.runtime.confirm.specs.from_signatures import choices
 
 # Constructing is a means: it may not use up the time the function needs.
 CONSTRUCTION_SECONDS = 6.0

@@ -14,8 +14,8 @@ from typing import Any
 import jinja2
 
 from flake8_torchperf import __version__
-from flake8_torchperf.runtime.confirm.law import Law
 from flake8_torchperf.runtime.confirm.report import Judged, Session, isolation_notes, summary
+from flake8_torchperf.runtime.confirm.scaling import Law
 
 WIDTH, HEIGHT, MARGIN = 460, 220, 48
 CURVE_POINTS = 40

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.evidence import (
+from flake8_torchperf.runtime.counting.evidence import (
     ELSEWHERE,
     Counts,
     Evidence,
@@ -24,14 +24,14 @@ from flake8_torchperf.runtime.evidence import (
     OpEvidence,
     total,
 )
-from flake8_torchperf.runtime.operations import (
+from flake8_torchperf.runtime.counting.frames import lines_of, qualified_name
+from flake8_torchperf.runtime.counting.op_schemas import (
     MASK_SENSITIVE,
     TRANSFERS,
     Operation,
     masked_index,
     operation,
 )
-from flake8_torchperf.runtime.places import lines_of, qualified_name
 
 SAMPLES = 1024
 """How many durations of each operation are kept, as torch_xla's metrics do."""
@@ -312,7 +312,7 @@ def _look_iteration(
         recorder.event(frame, "iterations", "Tensor.__iter__")
 
 
-_MODES = os.path.join(os.path.dirname(__file__), "modes.py")
+_MODES = os.path.join(os.path.dirname(__file__), "dispatch_modes.py")
 _LOOKS: dict[str, Any] = {
     **dict.fromkeys(MASK_SENSITIVE, _look_mask),
     **dict.fromkeys(TRANSFERS, _look_transfer),

@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.load import one_line
+from flake8_torchperf.runtime.confirm.child.load import one_line
 
 # A generator is drawn from this often at most: an endless one would never give a count.
 MOST_ITEMS = 4096

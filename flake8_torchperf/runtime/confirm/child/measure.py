@@ -13,15 +13,15 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.load import load, one_line
-from flake8_torchperf.runtime.confirm.recipes import describe
-from flake8_torchperf.runtime.confirm.run import Outcome, TooLate, time_limit, watch
-from flake8_torchperf.runtime.confirm.search import Assignment, Score, Search, chosen
-from flake8_torchperf.runtime.confirm.subject import Subject, SubjectError
-from flake8_torchperf.runtime.counter import DispatchCounter
-from flake8_torchperf.runtime.evidence import Evidence, total
-from flake8_torchperf.runtime.graph_breaks import explain, uncompiled
-from flake8_torchperf.runtime.stand_in import standing_in
+from flake8_torchperf.runtime.confirm.child.load import load, one_line
+from flake8_torchperf.runtime.confirm.child.search import Assignment, Score, Search, chosen
+from flake8_torchperf.runtime.confirm.child.target import Subject, SubjectError
+from flake8_torchperf.runtime.confirm.child.traced_call import Outcome, TooLate, time_limit, watch
+from flake8_torchperf.runtime.confirm.specs.input_specs import describe
+from flake8_torchperf.runtime.counting.counter import DispatchCounter
+from flake8_torchperf.runtime.counting.evidence import Evidence, total
+from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
+from flake8_torchperf.runtime.counting.graph_breaks import explain, uncompiled
 
 # How much of a snippet's time the search for inputs may take; the rest is for the probes.
 SEARCH_SHARE = 0.45

@@ -16,20 +16,20 @@ import torch
 from torch.compiler import is_compiling
 from torch.overrides import TorchFunctionMode
 
-from flake8_torchperf.runtime import modes
-from flake8_torchperf.runtime.cuda_syncs import names_calls
-from flake8_torchperf.runtime.places import lines_of
-from flake8_torchperf.runtime.recorder import ITERATION, Recorder
+from flake8_torchperf.runtime.counting import dispatch_modes
+from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
+from flake8_torchperf.runtime.counting.frames import lines_of
+from flake8_torchperf.runtime.counting.recorder import ITERATION, Recorder
 from flake8_torchperf.runtime.workload.copies import COPYING, copied
-from flake8_torchperf.runtime.workload.kinds import (
+from flake8_torchperf.runtime.workload.host_provenance import FACTORIES, Origins, tensors_in
+from flake8_torchperf.runtime.workload.plan import SyncRow
+from flake8_torchperf.runtime.workload.sync_kinds import (
     DIRECT,
     KERNEL_KINDS,
     MASK_FILL,
     alone,
     waiting_kind,
 )
-from flake8_torchperf.runtime.workload.origins import FACTORIES, Origins, tensors_in
-from flake8_torchperf.runtime.workload.plan import SyncRow
 
 Key = tuple[int, int, str, str, str]
 """(id of the code object, instruction offset, category, kind, operation)"""
@@ -89,7 +89,7 @@ class Witness(TorchFunctionMode):
         self._origins.calibrate()
         register: Any = torch.nn.modules.module.register_module_buffer_registration_hook
         self._buffers = register(self._buffer)
-        modes.start_reading(self._reads)
+        dispatch_modes.start_reading(self._reads)
         self._backward = _autograd._engine_run_backward
         _autograd._engine_run_backward = self._run_backward
         # No mode sees this one (torch/overrides.py, get_ignored_functions).
@@ -101,7 +101,7 @@ class Witness(TorchFunctionMode):
         super().__exit__(*error)  # type: ignore[no-untyped-call]
         torch.from_numpy = self._from_numpy
         _autograd._engine_run_backward = self._backward
-        modes.stop_reading(self._reads)
+        dispatch_modes.stop_reading(self._reads)
         self._buffers.remove()
 
     def _run_backward(self, *args: Any, **kwargs: Any) -> Any:

@@ -13,7 +13,7 @@ import signal
 import sys
 from typing import NoReturn
 
-from flake8_torchperf.runtime.confirm.namespaces import check, libc
+from flake8_torchperf.runtime.confirm.child.namespaces import check, libc
 
 # linux/prctl.h
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36

@@ -19,7 +19,7 @@ import time
 import traceback
 from typing import Any
 
-from flake8_torchperf.runtime.confirm import isolation, namespaces
+from flake8_torchperf.runtime.confirm.child import isolation, namespaces
 
 # What one job may report; a snippet that floods its pipe is cut here.
 MOST_BYTES = 16 * 2**20
@@ -37,7 +37,7 @@ def main() -> int:
             import torch
 
             # Everything a job needs, imported once and inherited by every fork.
-            from flake8_torchperf.runtime.confirm import measure
+            from flake8_torchperf.runtime.confirm.child import measure
         except Exception as error:
             _send(outgoing, {"fatal": f"{type(error).__name__}: {error}"})
             return 1

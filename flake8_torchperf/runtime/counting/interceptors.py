@@ -19,8 +19,8 @@ import torch
 from torch.compiler import is_compiling
 from torch.overrides import handle_torch_function, has_torch_function_unary
 
-from flake8_torchperf.runtime.cuda_syncs import names_calls
-from flake8_torchperf.runtime.recorder import Recorder
+from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
+from flake8_torchperf.runtime.counting.recorder import Recorder
 
 Note = Callable[[Recorder, FrameType, Any, tuple[Any, ...], dict[str, Any], Any], None]
 """(recorder, caller, self or first argument, other arguments, keywords, result)"""

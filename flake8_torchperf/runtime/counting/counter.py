@@ -10,11 +10,11 @@ from typing import Any, Literal
 
 import torch
 
-from flake8_torchperf.runtime import modes, patches
-from flake8_torchperf.runtime.cuda_syncs import SyncWatch
-from flake8_torchperf.runtime.evidence import Evidence
-from flake8_torchperf.runtime.places import Owner, owner_predicate
-from flake8_torchperf.runtime.recorder import Recorder
+from flake8_torchperf.runtime.counting import dispatch_modes, interceptors
+from flake8_torchperf.runtime.counting.cuda_syncs import SyncWatch
+from flake8_torchperf.runtime.counting.evidence import Evidence
+from flake8_torchperf.runtime.counting.frames import Owner, owner_predicate
+from flake8_torchperf.runtime.counting.recorder import Recorder
 
 Level = Literal["full", "reads"]
 
@@ -82,13 +82,13 @@ class DispatchCounter:
         with ExitStack() as opening:
             if torch.cuda.is_available():
                 opening.enter_context(SyncWatch(self._recorder))
-            patches.start_watching(self._recorder)
-            opening.callback(patches.stop_watching, self._recorder)
+            interceptors.start_watching(self._recorder)
+            opening.callback(interceptors.stop_watching, self._recorder)
             if self.level == "full":
-                opening.enter_context(modes.CountingMode(self._recorder))
+                opening.enter_context(dispatch_modes.CountingMode(self._recorder))
             else:
-                modes.start_reading(self._recorder)
-                opening.callback(modes.stop_reading, self._recorder)
+                dispatch_modes.start_reading(self._recorder)
+                opening.callback(dispatch_modes.stop_reading, self._recorder)
             self._open = opening.pop_all()
         self._depth = 1
         _latest = self

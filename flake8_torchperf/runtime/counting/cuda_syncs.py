@@ -16,8 +16,8 @@ from typing import Any, SupportsIndex
 
 import torch
 
-from flake8_torchperf.runtime.modes import CountingMode
-from flake8_torchperf.runtime.recorder import Recorder
+from flake8_torchperf.runtime.counting.dispatch_modes import CountingMode
+from flake8_torchperf.runtime.counting.recorder import Recorder
 
 _MESSAGE = "called a synchronizing CUDA operation"
 # torch's own notice, once a process, that the mode does not see every wait.

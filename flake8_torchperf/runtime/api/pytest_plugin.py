@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from flake8_torchperf.runtime.counter import DispatchCounter
+    from flake8_torchperf.runtime.counting.counter import DispatchCounter
 
 MARKER = (
     "torchperf(max_dispatches=None, max_host_reads=None, max_transfers=None, ops=None): "

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from flake8_torchperf.runtime.operations import aten, looks_at_elements
-from flake8_torchperf.runtime.places import waiting_frame
-from flake8_torchperf.runtime.recorder import Recorder
+from flake8_torchperf.runtime.counting.frames import waiting_frame
+from flake8_torchperf.runtime.counting.op_schemas import aten, looks_at_elements
+from flake8_torchperf.runtime.counting.recorder import Recorder
 
 
 class CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -15,9 +15,9 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm import recipes
-from flake8_torchperf.runtime.confirm.names import by_name, pool
-from flake8_torchperf.runtime.confirm.recipes import Recipe, listing, simple, tensor
+from flake8_torchperf.runtime.confirm.specs import input_specs
+from flake8_torchperf.runtime.confirm.specs.from_names import by_name, pool
+from flake8_torchperf.runtime.confirm.specs.input_specs import Recipe, listing, simple, tensor
 
 LISTS = (list, collections.abc.Sequence, collections.abc.MutableSequence)
 ITERABLES = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Generator)
@@ -53,7 +53,7 @@ def choices(function: Callable[..., Any], known: dict[str, list[Recipe]]) -> Cho
         made += [*annotated, *by_name(name)]
         if len(made) < 2 or made[0]["kind"] == "stand-in":
             made += pool()
-        found[name] = recipes.unique(made)
+        found[name] = input_specs.unique(made)
     found.guessed = tuple(guessed)
     return found
 
@@ -72,11 +72,11 @@ def _beside(default: object) -> list[Recipe]:
     """What else a parameter with this default may be."""
     match default:
         case bool():
-            return recipes.values((not default,))
+            return input_specs.values((not default,))
         case int():
-            return recipes.values((default + 1, 1))
+            return input_specs.values((default + 1, 1))
         case float():
-            return recipes.values((0.5,))
+            return input_specs.values((0.5,))
     return []
 
 
@@ -86,7 +86,7 @@ def of_annotation(hint: Any) -> list[Recipe]:
         return []
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is typing.Literal:
-        return recipes.values(a for a in arguments if isinstance(a, (str, int, float, bool)))
+        return input_specs.values(a for a in arguments if isinstance(a, (str, int, float, bool)))
     if origin in (typing.Union, types.UnionType):
         return [one for part in arguments for one in of_annotation(part)]
     if origin is typing.Annotated:
@@ -94,15 +94,17 @@ def of_annotation(hint: Any) -> list[Recipe]:
     if origin in LISTS or origin in ITERABLES:
         inner = of_annotation(arguments[0]) if arguments else []
         return (
-            [listing(one) for one in (inner or [tensor((4,)), recipes.value(2)])[:4]]
+            [listing(one) for one in (inner or [tensor((4,)), input_specs.value(2)])[:4]]
             + [listing(one, 2) for one in inner[:3]]
-            + ([recipes.ASCENDING] if arguments and arguments[0] is int else [])
+            + ([input_specs.ASCENDING] if arguments and arguments[0] is int else [])
         )
     if origin is tuple:
         return _of_tuple(arguments)
     if origin is dict or origin is collections.abc.Mapping:
         inner = of_annotation(arguments[-1]) if arguments else []
-        return [recipes.mapping({"a": one, "b": one}) for one in inner[:3]] or [recipes.mapping({})]
+        return [input_specs.mapping({"a": one, "b": one}) for one in inner[:3]] or [
+            input_specs.mapping({})
+        ]
     if origin is collections.abc.Callable or hint is collections.abc.Callable:
         return [simple("callable"), simple("module")]
     return _of_type(hint)
@@ -114,22 +116,22 @@ def _of_tuple(arguments: tuple[Any, ...]) -> list[Recipe]:
     parts = [of_annotation(one) for one in arguments]
     if not all(parts):
         return []
-    return [recipes.fixed(part[min(i, len(part) - 1)] for part in parts) for i in range(3)]
+    return [input_specs.fixed(part[min(i, len(part) - 1)] for part in parts) for i in range(3)]
 
 
 _PLAIN: dict[Any, list[Recipe]] = {
-    bool: recipes.values((False, True)),
-    int: recipes.values((4, 2, 1, 0, 16)),
-    float: recipes.values((0.5, 2.0, 1.0)),
-    str: recipes.values(("mean", "sum", "none", "a")),
-    type(None): recipes.values((None,)),
+    bool: input_specs.values((False, True)),
+    int: input_specs.values((4, 2, 1, 0, 16)),
+    float: input_specs.values((0.5, 2.0, 1.0)),
+    str: input_specs.values(("mean", "sum", "none", "a")),
+    type(None): input_specs.values((None,)),
     torch.Size: [simple("size")],
     torch.dtype: [simple("dtype")],
     torch.device: [simple("device")],
     torch.Generator: [simple("generator")],
-    list: [listing(tensor((4,))), listing(recipes.value(2), 2)],
-    tuple: [listing(tensor((4,)), 2, "tuple"), listing(recipes.value(2), 2, "tuple")],
-    dict: [recipes.mapping({})],
+    list: [listing(tensor((4,))), listing(input_specs.value(2), 2)],
+    tuple: [listing(tensor((4,)), 2, "tuple"), listing(input_specs.value(2), 2, "tuple")],
+    dict: [input_specs.mapping({})],
 }
 
 
@@ -139,13 +141,13 @@ def _of_type(hint: Any) -> list[Recipe]:
     if not isinstance(hint, type):
         return []
     if issubclass(hint, torch.nn.Parameter):
-        return recipes.tensors("float", parameter=True)
+        return input_specs.tensors("float", parameter=True)
     if issubclass(hint, torch.Tensor):
-        return recipes.tensors()
+        return input_specs.tensors()
     if hint is torch.nn.Module:
         return [simple("module")]
     if hint is torch.optim.Optimizer:
         return [simple("optimizer")]
     if hint.__module__ == "builtins":
         return []
-    return [recipes.instance(f"{hint.__module__}.{hint.__qualname__}")]
+    return [input_specs.instance(f"{hint.__module__}.{hint.__qualname__}")]

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, ParamSpec, TypeVar
 
-from flake8_torchperf.runtime.counter import DispatchCounter, Level
-from flake8_torchperf.runtime.evidence import Evidence, LineEvidence
-from flake8_torchperf.runtime.noqa import allowed_lines
-from flake8_torchperf.runtime.places import Owner
+from flake8_torchperf.runtime.api.noqa import allowed_lines
+from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
+from flake8_torchperf.runtime.counting.evidence import Evidence, LineEvidence
+from flake8_torchperf.runtime.counting.frames import Owner
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -18,10 +18,10 @@ from typing import Any, Literal
 import torch
 
 from flake8_torchperf.findings.documentation import Documentation, expected_findings
-from flake8_torchperf.runtime.counter import DispatchCounter
-from flake8_torchperf.runtime.evidence import Counts
-from flake8_torchperf.runtime.graph_breaks import explain
-from flake8_torchperf.runtime.stand_in import standing_in
+from flake8_torchperf.runtime.counting.counter import DispatchCounter
+from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
+from flake8_torchperf.runtime.counting.graph_breaks import explain
 
 Which = Literal["bad", "good"]
 # Two sizes give a slope; both are small, because a per-element loop is what they are for.

@@ -16,7 +16,7 @@ from typing import TypeAlias
 Owner: TypeAlias = "Callable[[str], bool] | Iterable[str | os.PathLike[str]] | None"
 """Which files are the user's: a predicate over file names, files and folders, or the default."""
 
-_HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_RUNTIME = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _STANDARD = tuple(
     {os.path.abspath(sysconfig.get_paths()[name]) + os.sep for name in ("stdlib", "platstdlib")}
 )
@@ -28,7 +28,7 @@ _GENERATED = ("<frozen ", "<eval_with_key>", "<__array_function__")
 def _torch_folder() -> str:
     spec = find_spec("torch")
     if spec is None or spec.origin is None:
-        return _HERE
+        return _RUNTIME
     return os.path.dirname(os.path.abspath(spec.origin)) + os.sep
 
 
@@ -53,7 +53,7 @@ def owner_predicate(owner: Owner) -> Callable[[str], bool]:
         chosen = owner
     else:
         chosen = _under(owner)
-    return lambda filename: not os.path.abspath(filename).startswith(_HERE) and chosen(filename)
+    return lambda filename: not os.path.abspath(filename).startswith(_RUNTIME) and chosen(filename)
 
 
 def _under(paths: Iterable[str | os.PathLike[str]]) -> Callable[[str], bool]:

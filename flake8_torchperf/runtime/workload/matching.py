@@ -18,10 +18,10 @@ from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.plugin import internal_error
-from flake8_torchperf.runtime.claims import evidence_of
-from flake8_torchperf.runtime.evidence import Counts, total
-from flake8_torchperf.runtime.noqa import allowed_lines
-from flake8_torchperf.runtime.uses import use_spans
+from flake8_torchperf.runtime.api.noqa import allowed_lines
+from flake8_torchperf.runtime.counting.evidence import Counts, total
+from flake8_torchperf.runtime.rule_pages.claims import evidence_of
+from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
 from flake8_torchperf.runtime.workload import device_reports
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.runtime.workload.statements import Span, Statements

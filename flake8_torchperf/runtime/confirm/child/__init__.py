@@ -1,0 +1,1 @@
+"""The sandboxed child process of ``torchperf confirm``."""

@@ -1,0 +1,1 @@
+"""Inputs for a function under examination: described, chosen, built."""

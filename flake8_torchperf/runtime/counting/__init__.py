@@ -1,0 +1,1 @@
+"""Counts dispatches, host reads and synchronisations while code runs."""
