@@ -66,6 +66,6 @@ def test_a_search_combines_what_no_single_change_improves():
     assert search.run() == (5, 5)
 
 
-def test_recipes_are_told_in_words():
+def test_specs_are_told_in_words():
     assert describe(listing(tensor(("n",)), 1)) == "list of 1 x float tensor (n)"
     assert describe(value("mean")) == "'mean'"

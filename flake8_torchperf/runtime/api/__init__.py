@@ -1,1 +1,4 @@
-"""What a test or a notebook calls: budgets, the pytest plugin, the text report."""
+"""What a test or a notebook uses: budgets, the pytest plugin, the text report.
+
+`noqa` tells which lines a budget leaves alone; `confirm` and `run` ask it too.
+"""

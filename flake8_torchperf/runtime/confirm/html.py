@@ -8,14 +8,12 @@ from __future__ import annotations
 import linecache
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
-
-import jinja2
 
 from flake8_torchperf import __version__
 from flake8_torchperf.runtime.confirm.report import Judged, Session, isolation_notes, summary
 from flake8_torchperf.runtime.confirm.scaling import Law
+from flake8_torchperf.runtime.html_page import render as fill
 
 WIDTH, HEIGHT, MARGIN = 460, 220, 48
 CURVE_POINTS = 40
@@ -34,14 +32,11 @@ class Line:
 
 def render(all_judged: Sequence[Judged], session: Session) -> str:
     """The whole page."""
-    environment = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
-    )
-    source = files("flake8_torchperf.runtime").joinpath("templates/confirm.html").read_text("utf-8")
     groups: dict[int, list[Judged]] = {}
     for one in all_judged:
         groups.setdefault(id(one.group), []).append(one)
-    return environment.from_string(source).render(
+    return fill(
+        "confirm.html",
         version=__version__,
         session=session,
         notes=isolation_notes(session),

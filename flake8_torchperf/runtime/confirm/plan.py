@@ -19,7 +19,7 @@ from flake8_torchperf.options import Options
 from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap, read_module
 from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.runtime.confirm.specs.from_types import candidates
-from flake8_torchperf.runtime.confirm.specs.input_specs import Recipe
+from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
 from flake8_torchperf.runtime.rule_pages.claims import evidence_of
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
 
@@ -300,7 +300,7 @@ def _span(info: FunctionInfo | None, module: ModuleMap) -> tuple[int, int]:
 
 def _candidates(
     info: FunctionInfo | None, machine: Analysis
-) -> tuple[dict[str, list[Recipe]], tuple[str, ...]]:
+) -> tuple[dict[str, list[InputSpec]], tuple[str, ...]]:
     return ({}, ()) if info is None else candidates(info, machine)
 
 

@@ -1,4 +1,4 @@
-"""Verdicts to text and JSON. The HTML page is `page`'s business.
+"""Verdicts to text and JSON. The page is made by `html`.
 
 Verdicts with their findings go in, text leaves. Must not know how anything was run.
 """

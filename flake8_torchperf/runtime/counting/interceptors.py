@@ -235,7 +235,7 @@ def _note_cuda(
     recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
 ) -> None:
     if tensor.device == out.device and out.device.type == "cpu":
-        # The host stands in for a device that this machine lacks (`stand_in`).
+        # The host stands in for a device that this machine lacks (`fake_accelerator`).
         recorder.event(frame, "transfers", "to-device cuda", tensor.nbytes)
     else:
         _note_move(recorder, frame, tensor, args, kwargs, out)

@@ -139,20 +139,20 @@ class Trials:
 
     def call(self, assignment: Assignment) -> Callable[[int], Callable[[], None]]:
         """What makes the inputs of an assignment at a size and returns the call itself."""
-        recipes = dict(chosen(self.subject.dimensions, assignment))
-        return lambda n: self.subject.prepare(recipes, n)
+        specs = dict(chosen(self.subject.dimensions, assignment))
+        return lambda n: self.subject.prepare(specs, n)
 
     def describe(self, assignment: Assignment) -> dict[str, str]:
         """The inputs in words, those left at their defaults left out."""
-        recipes = chosen(self.subject.dimensions, assignment)
-        return {k: describe(r) for k, r in recipes.items() if r["kind"] != "default"}
+        specs = chosen(self.subject.dimensions, assignment)
+        return {k: describe(r) for k, r in specs.items() if r["kind"] != "default"}
 
     def _evaluate(self, assignment: Assignment) -> Score:
-        recipes = dict(chosen(self.subject.dimensions, assignment))
+        specs = dict(chosen(self.subject.dimensions, assignment))
         n = int(self.job["sizes"][0])
         try:
             with time_limit(self._share()):
-                call = self.subject.prepare(recipes, n)
+                call = self.subject.prepare(specs, n)
         except (Exception, SystemExit, TooLate) as error:
             self.errors[assignment] = f"inputs: {one_line(error)}"
             return (0, False, 0, -1)

@@ -15,21 +15,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeAlias
 
-from flake8_torchperf.runtime.confirm.specs.input_specs import Recipe
+from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
 
 Assignment: TypeAlias = "tuple[int, ...]"
 Score: TypeAlias = "tuple[int, bool, int, int]"
 
 MAX_ATTEMPTS = 400
-NOTHING: Recipe = {"kind": "value", "value": None}
+NOTHING: InputSpec = {"kind": "value", "value": None}
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """One thing to choose: a parameter's recipe, or how the function is called."""
+    """One thing to choose: a parameter's spec, or how the function is called."""
 
     name: str
-    candidates: Sequence[Recipe]
+    candidates: Sequence[InputSpec]
     start: int = 0
 
 
@@ -86,7 +86,7 @@ class Search:
         Guards often object to two options at once, and operations on several tensors need shapes
         that agree: no single change shows an improvement there.
         """
-        best = self._move(best, end, lambda recipe: recipe == NOTHING, _given)
+        best = self._move(best, end, lambda spec: spec == NOTHING, _given)
         for shape in _shapes(self.dimensions):
             if self._over(end) or self.enough(self.seen[best]):
                 return best
@@ -97,8 +97,8 @@ class Search:
         self,
         best: Assignment,
         end: float,
-        wanted: Callable[[Recipe], bool],
-        movable: Callable[[Recipe], bool],
+        wanted: Callable[[InputSpec], bool],
+        movable: Callable[[InputSpec], bool],
     ) -> Assignment:
         """Every movable parameter that has a wanted candidate takes it, if that improves."""
         if self._over(end) or self.enough(self.seen[best]):
@@ -128,39 +128,39 @@ class Search:
         return best
 
 
-def chosen(dimensions: Sequence[Dimension], assignment: Assignment) -> Mapping[str, Recipe]:
-    """The recipes an assignment picks, by dimension name."""
+def chosen(dimensions: Sequence[Dimension], assignment: Assignment) -> Mapping[str, InputSpec]:
+    """The specs an assignment picks, by dimension name."""
     return {
         dimension.name: dimension.candidates[choice]
         for dimension, choice in zip(dimensions, assignment, strict=True)
     }
 
 
-def _shape(recipe: Recipe) -> tuple[object, ...] | None:
-    if recipe["kind"] == "tensor" and recipe["dtype"] in ("float", "bool"):
-        return tuple(recipe["shape"])
-    if recipe["kind"] == "list":
-        return _shape(recipe["item"])
+def _shape(spec: InputSpec) -> tuple[object, ...] | None:
+    if spec["kind"] == "tensor" and spec["dtype"] in ("float", "bool"):
+        return tuple(spec["shape"])
+    if spec["kind"] == "list":
+        return _shape(spec["item"])
     return None
 
 
-def _given(recipe: Recipe) -> bool:
-    return bool(recipe["kind"] != "default")
+def _given(spec: InputSpec) -> bool:
+    return bool(spec["kind"] != "default")
 
 
-def _is_tensor(recipe: Recipe) -> bool:
-    return _shape(recipe) is not None
+def _is_tensor(spec: InputSpec) -> bool:
+    return _shape(spec) is not None
 
 
-def _has_shape(shape: tuple[object, ...], recipe: Recipe) -> bool:
-    return _shape(recipe) == shape
+def _has_shape(shape: tuple[object, ...], spec: InputSpec) -> bool:
+    return _shape(spec) == shape
 
 
 def _shapes(dimensions: Sequence[Dimension]) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
     for dimension in dimensions:
-        for recipe in dimension.candidates:
-            shape = _shape(recipe)
+        for spec in dimension.candidates:
+            shape = _shape(spec)
             if shape is not None and shape not in found:
                 found.append(shape)
     return found

@@ -18,7 +18,7 @@ from flake8_torchperf.runtime.confirm.child.search import Dimension
 from flake8_torchperf.runtime.confirm.child.traced_call import finish, gradients
 from flake8_torchperf.runtime.confirm.specs.builder import Builder
 from flake8_torchperf.runtime.confirm.specs.from_signatures import Choices, choices
-from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE, Recipe, simple
+from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE, InputSpec, simple
 from flake8_torchperf.runtime.confirm.specs.objects import Objects, bare, make
 
 HOW = "(called)"
@@ -142,23 +142,23 @@ class Subject:
         made = self._harness(int(self.job["sizes"][0])) if self._harness is not None else {}
         return set(made)
 
-    def prepare(self, recipes: dict[str, Recipe], n: int) -> Callable[[], None]:
+    def prepare(self, specs: dict[str, InputSpec], n: int) -> Callable[[], None]:
         """Make the inputs at size ``n``; the call that is returned makes nothing more.
 
-        Raises RecipeError and whatever making the inputs raises.
+        Raises SpecError and whatever making the inputs raises.
         """
         if self._code is not None:
             names = {**self._module_names()}
             code = self._code
             return lambda: exec(code, names)
-        builder = self._builder(n, recipes.get(PLACE) == simple(HOST))
+        builder = self._builder(n, specs.get(PLACE) == simple(HOST))
         by_hand = self._harness(n) if self._harness is not None else {}
-        positional, named = self._arguments(recipes, builder, by_hand)
+        positional, named = self._arguments(specs, builder, by_hand)
         if self._bound:
-            positional.insert(0, self._self(recipes, builder, by_hand))
-        unwrapped = recipes.get(HOW, {})["kind"] == "unwrapped" if HOW in recipes else False
+            positional.insert(0, self._self(specs, builder, by_hand))
+        unwrapped = specs.get(HOW, {})["kind"] == "unwrapped" if HOW in specs else False
         function = self._function(unwrapped)
-        autograd = recipes[GRADIENTS]["kind"] == "default"
+        autograd = specs[GRADIENTS]["kind"] == "default"
 
         def call() -> None:
             torch.manual_seed(0)
@@ -181,7 +181,7 @@ class Subject:
         return call
 
     def _arguments(
-        self, recipes: dict[str, Recipe], builder: Builder, by_hand: dict[str, Any]
+        self, specs: dict[str, InputSpec], builder: Builder, by_hand: dict[str, Any]
     ) -> tuple[list[Any], dict[str, Any]]:
         positional: list[Any] = []
         named: dict[str, Any] = {}
@@ -189,34 +189,34 @@ class Subject:
         for name, parameter in signature.parameters.items():
             if name not in self._options:
                 continue
-            recipe = recipes[name]
+            spec = specs[name]
             if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-                made = by_hand[name] if name in by_hand else self._several(recipe, builder)
+                made = by_hand[name] if name in by_hand else self._several(spec, builder)
                 positional += list(made)
                 continue
             in_order = parameter.kind is inspect.Parameter.POSITIONAL_ONLY or (
                 bool(self._options.variadic)
                 and parameter.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
             )
-            if recipe["kind"] == "default":
+            if spec["kind"] == "default":
                 if in_order:
                     positional.append(parameter.default)
                 continue
             # The same data at every size for what does not grow with n.
             builder.made = SEEDS_PER_PARAMETER * (1 + list(self._options).index(name))
-            value = by_hand[name] if name in by_hand else builder.build(recipe)
+            value = by_hand[name] if name in by_hand else builder.build(spec)
             if in_order:
                 positional.append(value)
             else:
                 named[name] = value
         return positional, named
 
-    def _several(self, recipe: Recipe, builder: Builder) -> list[Any]:
+    def _several(self, spec: InputSpec, builder: Builder) -> list[Any]:
         """What ``*args`` receives: a list's items, or one of anything else."""
-        made = builder.build(recipe)
-        return list(made) if recipe["kind"] in ("list", "items", "source") else [made]
+        made = builder.build(spec)
+        return list(made) if spec["kind"] in ("list", "items", "source") else [made]
 
-    def _self(self, recipes: dict[str, Recipe], builder: Builder, by_hand: dict[str, Any]) -> Any:
+    def _self(self, specs: dict[str, InputSpec], builder: Builder, by_hand: dict[str, Any]) -> Any:
         if "self" in by_hand:
             return by_hand["self"]
         if self._given_self is not None:
@@ -225,7 +225,7 @@ class Subject:
             raise SubjectError(f"{self.job['function']} has no class")
         if self.without_init:
             return bare(self._owner, builder)
-        own = {k.removeprefix(OWNER): r for k, r in recipes.items() if k.startswith(OWNER)}
+        own = {k.removeprefix(OWNER): r for k, r in specs.items() if k.startswith(OWNER)}
         return make(self._owner, own, builder)
 
     def _module_names(self) -> dict[str, Any]:

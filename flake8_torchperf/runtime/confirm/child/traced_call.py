@@ -1,6 +1,6 @@
 """In the child: one function called once, with a time limit, its executed lines noted.
 
-A callable and an assignment of recipes go in; which lines of its file ran, and what ended the
+A callable and an assignment of specs go in; which lines of its file ran, and what ended the
 call, leaves. Counting dispatches is `measure`'s business.
 """
 

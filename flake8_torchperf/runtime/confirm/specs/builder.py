@@ -1,4 +1,4 @@
-"""In the child: recipes become objects at one probe size.
+"""In the child: specs become objects at one probe size.
 
 Data is finite, non-zero and from a fixed seed. Objects of the user's classes are constructed with
 inputs made like any other; where that fails they are made without `__init__`.
@@ -16,13 +16,13 @@ import torch
 
 from flake8_torchperf.runtime.confirm.child.load import ConfirmError
 from flake8_torchperf.runtime.confirm.specs.from_names import by_name
-from flake8_torchperf.runtime.confirm.specs.input_specs import WIDTH, Recipe
+from flake8_torchperf.runtime.confirm.specs.input_specs import WIDTH, InputSpec
 
 SEED = 20220726
 
 
-class RecipeError(ConfirmError):
-    """A recipe that cannot be followed: an unknown class, an expression that raises."""
+class SpecError(ConfirmError):
+    """A spec that cannot be followed: an unknown class, an expression that raises."""
 
 
 @dataclass
@@ -38,12 +38,12 @@ class Builder:
     construct: Callable[[type, Builder], Any]
     made: int = field(default=0)
 
-    def build(self, recipe: Recipe) -> Any:
-        """The object a recipe stands for. Raises RecipeError."""
-        maker = _MAKERS.get(recipe["kind"])
+    def build(self, spec: InputSpec) -> Any:
+        """The object a spec stands for. Raises SpecError."""
+        maker = _MAKERS.get(spec["kind"])
         if maker is None:
-            raise RecipeError(f"nothing can be made from {recipe['kind']!r}")
-        return maker(self, recipe)
+            raise SpecError(f"nothing can be made from {spec['kind']!r}")
+        return maker(self, spec)
 
     def size(self, dimension: int | str) -> int:
         """A dimension as a number."""
@@ -68,25 +68,25 @@ class Builder:
         return made.to(self.device)
 
 
-def _tensor(builder: Builder, recipe: Recipe) -> Any:
-    shape = tuple(builder.size(one) for one in recipe["shape"])
-    made = builder.tensor(shape, recipe["dtype"], recipe["data"])
-    if recipe.get("array"):
+def _tensor(builder: Builder, spec: InputSpec) -> Any:
+    shape = tuple(builder.size(one) for one in spec["shape"])
+    made = builder.tensor(shape, spec["dtype"], spec["data"])
+    if spec.get("array"):
         return made.cpu().numpy()
-    if recipe.get("parameter") and made.is_floating_point():
+    if spec.get("parameter") and made.is_floating_point():
         parameter = torch.nn.Parameter(made)
-        parameter.grad = builder.tensor(shape, recipe["dtype"], "normal")
+        parameter.grad = builder.tensor(shape, spec["dtype"], "normal")
         return parameter
     return made
 
 
-def _list(builder: Builder, recipe: Recipe) -> Any:
-    items = [builder.build(recipe["item"]) for _ in range(builder.size(recipe["length"]))]
-    return _formed(items, recipe["form"])
+def _list(builder: Builder, spec: InputSpec) -> Any:
+    items = [builder.build(spec["item"]) for _ in range(builder.size(spec["length"]))]
+    return _formed(items, spec["form"])
 
 
-def _items(builder: Builder, recipe: Recipe) -> Any:
-    return _formed([builder.build(one) for one in recipe["items"]], recipe["form"])
+def _items(builder: Builder, spec: InputSpec) -> Any:
+    return _formed([builder.build(one) for one in spec["items"]], spec["form"])
 
 
 def _formed(items: list[Any], form: str) -> Any:
@@ -100,32 +100,32 @@ def _formed(items: list[Any], form: str) -> Any:
     return items
 
 
-def _dict(builder: Builder, recipe: Recipe) -> Any:
-    return {key: builder.build(one) for key, one in recipe["items"].items()}
+def _dict(builder: Builder, spec: InputSpec) -> Any:
+    return {key: builder.build(one) for key, one in spec["items"].items()}
 
 
-def _value(builder: Builder, recipe: Recipe) -> Any:
-    return recipe["value"]
+def _value(builder: Builder, spec: InputSpec) -> Any:
+    return spec["value"]
 
 
-def _source(builder: Builder, recipe: Recipe) -> Any:
+def _source(builder: Builder, spec: InputSpec) -> Any:
     """The user's own expression; its torch functions follow the probe's device."""
     names = {**builder.names, "torch": torch, "math": math, "n": builder.n}
     try:
         with torch.device(builder.device):
-            return eval(recipe["text"], names)
+            return eval(spec["text"], names)
     except Exception as error:
-        raise RecipeError(f"--inputs {recipe['text']}: {type(error).__name__}: {error}") from error
+        raise SpecError(f"--inputs {spec['text']}: {type(error).__name__}: {error}") from error
 
 
-def _module(builder: Builder, recipe: Recipe) -> torch.nn.Module:
+def _module(builder: Builder, spec: InputSpec) -> torch.nn.Module:
     torch.manual_seed(SEED)
     made = torch.nn.Linear(WIDTH, WIDTH).to(builder.device)
     give_gradients(list(made.parameters()), builder)
     return made
 
 
-def _parameters(builder: Builder, recipe: Recipe) -> Iterator[torch.nn.Parameter]:
+def _parameters(builder: Builder, spec: InputSpec) -> Iterator[torch.nn.Parameter]:
     return iter(_some_parameters(builder))
 
 
@@ -143,22 +143,22 @@ def give_gradients(parameters: list[torch.nn.Parameter], builder: Builder) -> No
             one.grad = made.to(device=one.device, dtype=one.dtype)
 
 
-def _optimizer(builder: Builder, recipe: Recipe) -> torch.optim.Optimizer:
+def _optimizer(builder: Builder, spec: InputSpec) -> torch.optim.Optimizer:
     count = range(builder.n)
     parameters = [torch.nn.Parameter(builder.tensor((WIDTH,), "float", "unit")) for _ in count]
     give_gradients(parameters, builder)
     return torch.optim.SGD(parameters, lr=0.1)
 
 
-def _loader(builder: Builder, recipe: Recipe) -> Any:
+def _loader(builder: Builder, spec: InputSpec) -> Any:
     data = builder.tensor((builder.n * 2, WIDTH), "float", "unit")
     labels = torch.arange(builder.n * 2) % 2
     dataset = torch.utils.data.TensorDataset(data.cpu(), labels)
     return torch.utils.data.DataLoader(dataset, batch_size=2)
 
 
-def _callable(builder: Builder, recipe: Recipe) -> Callable[..., Any]:
-    result = recipe.get("result")
+def _callable(builder: Builder, spec: InputSpec) -> Callable[..., Any]:
+    result = spec.get("result")
 
     def stand_in(*arguments: Any, **named: Any) -> Any:
         if result is not None:
@@ -217,20 +217,20 @@ def attribute(name: str, builder: Builder) -> Any:
     return builder.build(suggested[0]) if suggested else StandIn(builder)
 
 
-def _stand_in(builder: Builder, recipe: Recipe) -> StandIn:
+def _stand_in(builder: Builder, spec: InputSpec) -> StandIn:
     return StandIn(builder)
 
 
-def _device(builder: Builder, recipe: Recipe) -> torch.device:
+def _device(builder: Builder, spec: InputSpec) -> torch.device:
     return torch.device(builder.device)
 
 
-def _instance(builder: Builder, recipe: Recipe) -> Any:
-    return builder.construct(find_class(recipe["name"], builder.names), builder)
+def _instance(builder: Builder, spec: InputSpec) -> Any:
+    return builder.construct(find_class(spec["name"], builder.names), builder)
 
 
 def find_class(name: str, names: dict[str, Any]) -> type:
-    """A class by its dotted name: of the loaded module or importable. Raises RecipeError."""
+    """A class by its dotted name: of the loaded module or importable. Raises SpecError."""
     parts = name.split(".")
     for start in range(len(parts)):
         found: Any = names.get(parts[start])
@@ -242,15 +242,15 @@ def find_class(name: str, names: dict[str, Any]) -> type:
         try:
             found = importlib.import_module(".".join(parts[:end]))
         except Exception:
-            continue  # a shorter prefix may still be a module; the last word is RecipeError's
+            continue  # a shorter prefix may still be a module; the last word is SpecError's
         for part in parts[end:]:
             found = getattr(found, part, None)
         if isinstance(found, type):
             return found
-    raise RecipeError(f"there is no class {name}")
+    raise SpecError(f"there is no class {name}")
 
 
-_MAKERS: dict[str, Callable[[Builder, Recipe], Any]] = {
+_MAKERS: dict[str, Callable[[Builder, InputSpec], Any]] = {
     "tensor": _tensor,
     "list": _list,
     "items": _items,
@@ -262,11 +262,11 @@ _MAKERS: dict[str, Callable[[Builder, Recipe], Any]] = {
     "optimizer": _optimizer,
     "loader": _loader,
     "callable": _callable,
-    "context": lambda builder, recipe: Context(builder),
+    "context": lambda builder, spec: Context(builder),
     "stand-in": _stand_in,
     "device": _device,
-    "dtype": lambda builder, recipe: torch.float32,
-    "generator": lambda builder, recipe: torch.Generator(builder.device).manual_seed(SEED),
-    "size": lambda builder, recipe: torch.Size((builder.n, WIDTH)),
+    "dtype": lambda builder, spec: torch.float32,
+    "generator": lambda builder, spec: torch.Generator(builder.device).manual_seed(SEED),
+    "size": lambda builder, spec: torch.Size((builder.n, WIDTH)),
     "instance": _instance,
 }

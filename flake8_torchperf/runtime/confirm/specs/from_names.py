@@ -1,6 +1,6 @@
 """What a parameter's name alone suggests: the last resort before a general pool of inputs.
 
-A name goes in, recipes leave. Used where neither the interpreter, an annotation nor a default
+A name goes in, specs leave. Used where neither the interpreter, an annotation nor a default
 says what a parameter is, and for the attributes that a stand-in object is asked for.
 """
 
@@ -11,7 +11,7 @@ import re
 from flake8_torchperf.runtime.confirm.specs import input_specs
 from flake8_torchperf.runtime.confirm.specs.input_specs import (
     WIDTH,
-    Recipe,
+    InputSpec,
     fixed,
     listing,
     simple,
@@ -45,8 +45,8 @@ _LOADER = re.compile(r"(loader|dataloader|batches|data_iter|dataset)$")
 _LIST = re.compile(r"^(grads|gradients|tensors|outputs|losses|sequences|norms|predictions|preds)$")
 
 
-def by_name(name: str) -> list[Recipe]:
-    """Recipes that the name suggests, likeliest first; none where it suggests nothing."""
+def by_name(name: str) -> list[InputSpec]:
+    """Specs that the name suggests, likeliest first; none where it suggests nothing."""
     lower = name.lower().lstrip("_")
     if lower == "ctx":
         return [simple("context")]
@@ -81,7 +81,7 @@ def by_name(name: str) -> list[Recipe]:
     return []
 
 
-def pool() -> list[Recipe]:
+def pool() -> list[InputSpec]:
     """What is tried where nothing at all is known."""
     return [
         *input_specs.tensors()[:6],

@@ -1,6 +1,6 @@
-"""In the child: candidate recipes for what only the running program tells.
+"""In the child: candidate specs for what only the running program tells.
 
-A live signature goes in (annotations resolved, defaults as objects), recipes per parameter leave.
+A live signature goes in (annotations resolved, defaults as objects), specs per parameter leave.
 Serves constructors, inherited methods, and parameters the interpreter knew nothing of.
 """
 
@@ -17,20 +17,20 @@ import torch
 
 from flake8_torchperf.runtime.confirm.specs import input_specs
 from flake8_torchperf.runtime.confirm.specs.from_names import by_name, pool
-from flake8_torchperf.runtime.confirm.specs.input_specs import Recipe, listing, simple, tensor
+from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, listing, simple, tensor
 
 LISTS = (list, collections.abc.Sequence, collections.abc.MutableSequence)
 ITERABLES = (collections.abc.Iterable, collections.abc.Iterator, collections.abc.Generator)
 
 
-class Choices(dict[str, list[Recipe]]):
+class Choices(dict[str, list[InputSpec]]):
     """Candidates per parameter. ``guessed`` are required parameters of which nothing is known."""
 
     guessed: tuple[str, ...] = ()
     variadic: str = ""
 
 
-def choices(function: Callable[..., Any], known: dict[str, list[Recipe]]) -> Choices:
+def choices(function: Callable[..., Any], known: dict[str, list[InputSpec]]) -> Choices:
     """Candidates for calling ``function``; ``known`` (the interpreter's) come first.
 
     Raises ValueError where the callable has no signature.
@@ -68,7 +68,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
         return {}
 
 
-def _beside(default: object) -> list[Recipe]:
+def _beside(default: object) -> list[InputSpec]:
     """What else a parameter with this default may be."""
     match default:
         case bool():
@@ -80,8 +80,8 @@ def _beside(default: object) -> list[Recipe]:
     return []
 
 
-def of_annotation(hint: Any) -> list[Recipe]:
-    """Recipes for a resolved annotation; none for one that says nothing."""
+def of_annotation(hint: Any) -> list[InputSpec]:
+    """Specs for a resolved annotation; none for one that says nothing."""
     if hint is inspect.Parameter.empty or hint is Any or isinstance(hint, (str, typing.TypeVar)):
         return []
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
@@ -110,7 +110,7 @@ def of_annotation(hint: Any) -> list[Recipe]:
     return _of_type(hint)
 
 
-def _of_tuple(arguments: tuple[Any, ...]) -> list[Recipe]:
+def _of_tuple(arguments: tuple[Any, ...]) -> list[InputSpec]:
     if len(arguments) == 2 and arguments[1] is Ellipsis:
         return [listing(one, 2, "tuple") for one in of_annotation(arguments[0])[:4]]
     parts = [of_annotation(one) for one in arguments]
@@ -119,7 +119,7 @@ def _of_tuple(arguments: tuple[Any, ...]) -> list[Recipe]:
     return [input_specs.fixed(part[min(i, len(part) - 1)] for part in parts) for i in range(3)]
 
 
-_PLAIN: dict[Any, list[Recipe]] = {
+_PLAIN: dict[Any, list[InputSpec]] = {
     bool: input_specs.values((False, True)),
     int: input_specs.values((4, 2, 1, 0, 16)),
     float: input_specs.values((0.5, 2.0, 1.0)),
@@ -135,7 +135,7 @@ _PLAIN: dict[Any, list[Recipe]] = {
 }
 
 
-def _of_type(hint: Any) -> list[Recipe]:
+def _of_type(hint: Any) -> list[InputSpec]:
     if hint in _PLAIN:
         return list(_PLAIN[hint])
     if not isinstance(hint, type):

@@ -1,6 +1,6 @@
-"""What to hand a function's parameters: the interpreter's values turned into recipes.
+"""What to hand a function's parameters: the interpreter's values turned into specs.
 
-Enters a function and the machine that interpreted it; leaves, per parameter, candidate recipes,
+Enters a function and the analysis that interpreted it; leaves, per parameter, candidate specs,
 likeliest first. The child tries them until the flagged lines run. Must not know torch.
 """
 
@@ -14,7 +14,7 @@ from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.runtime.confirm.specs import input_specs
 from flake8_torchperf.runtime.confirm.specs.from_names import by_name, pool
 from flake8_torchperf.runtime.confirm.specs.from_usage import Use, uses
-from flake8_torchperf.runtime.confirm.specs.input_specs import Recipe, listing, simple, tensor
+from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, listing, simple, tensor
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Analysis
@@ -40,15 +40,15 @@ TORCH_KINDS = {
 
 def candidates(
     info: FunctionInfo, machine: Analysis
-) -> tuple[dict[str, list[Recipe]], tuple[str, ...]]:
-    """Per parameter of ``info`` (``self`` left out) the recipes to try; empty lists for unknowns.
+) -> tuple[dict[str, list[InputSpec]], tuple[str, ...]]:
+    """Per parameter of ``info`` (``self`` left out) the specs to try; empty lists for unknowns.
 
     The second value names the required parameters of which only uses are known, if those.
     """
     declared = declared_parameters(info, machine)
     used = uses(info.node)
     defaults = _defaults(info.node.args)
-    found: dict[str, list[Recipe]] = {}
+    found: dict[str, list[InputSpec]] = {}
     unsure: list[str] = []
     for name, value in declared.items():
         use = used.get(name, Use())
@@ -63,22 +63,22 @@ def candidates(
     return found, tuple(unsure)
 
 
-def _defaults(spec: ast.arguments) -> dict[str, list[Recipe]]:
+def _defaults(spec: ast.arguments) -> dict[str, list[InputSpec]]:
     """Leave-it-out first, then what else a default's type allows."""
     ordinary = [*spec.posonlyargs, *spec.args]
     pairs = list(zip(ordinary[len(ordinary) - len(spec.defaults) :], spec.defaults, strict=True))
     pairs += [(a, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d]
-    made: dict[str, list[Recipe]] = {}
+    made: dict[str, list[InputSpec]] = {}
     for argument, default in pairs:
-        others: list[Recipe] = []
+        others: list[InputSpec] = []
         if isinstance(default, ast.Constant) and isinstance(default.value, bool):
             others = input_specs.values((not default.value,))
         made[argument.arg] = [simple("default"), *others]
     return made
 
 
-def of_value(value: v.Value, use: Use) -> list[Recipe]:
-    """Recipes for what the interpreter knows; none for Unknown."""
+def of_value(value: v.Value, use: Use) -> list[InputSpec]:
+    """Specs for what the interpreter knows; none for Unknown."""
     match value:
         case v.Tensor(dtype=dtype, scalar=scalar, role=role):
             scalar = scalar or use.single
@@ -111,7 +111,7 @@ def of_value(value: v.Value, use: Use) -> list[Recipe]:
     return _of_the_rest(value)
 
 
-def _of_the_rest(value: v.Value) -> list[Recipe]:
+def _of_the_rest(value: v.Value) -> list[InputSpec]:
     match value:
         case v.NDArray():
             return [{**one, "array": True} for one in input_specs.tensors("float")[:4]]
@@ -124,7 +124,7 @@ def _of_the_rest(value: v.Value) -> list[Recipe]:
     return []
 
 
-def _of_instance(name: str, ours: bool) -> list[Recipe]:
+def _of_instance(name: str, ours: bool) -> list[InputSpec]:
     if name in TORCH_KINDS:
         return [simple(TORCH_KINDS[name])]
     if not ours and name.startswith("torch.nn."):
@@ -132,7 +132,7 @@ def _of_instance(name: str, ours: bool) -> list[Recipe]:
     return [input_specs.instance(name), simple("stand-in")]
 
 
-def _of_scalar(value: v.Scalar, use: Use) -> list[Recipe]:
+def _of_scalar(value: v.Scalar, use: Use) -> list[InputSpec]:
     if value.known:
         return input_specs.values((value.value,))
     told = [one for one in use.compared if isinstance(one, str) == (value.kind == "str")]
@@ -148,7 +148,7 @@ def _of_scalar(value: v.Scalar, use: Use) -> list[Recipe]:
     return input_specs.values((0.5, 2.0, 1.0, 4, *told))
 
 
-def _of_sequence(value: v.Sequence, use: Use) -> list[Recipe]:
+def _of_sequence(value: v.Sequence, use: Use) -> list[InputSpec]:
     form = {"tuple": "tuple", "set": "set", "iterator": "iterator", "generator": "iterator"}.get(
         value.kind, "list"
     )
@@ -173,7 +173,7 @@ def _of_sequence(value: v.Sequence, use: Use) -> list[Recipe]:
     return [*made, *(listing(one, 2, form) for one in inner[:4]), input_specs.fixed((), form)]
 
 
-def _tensor_lists(inside: v.Tensor, use: Use, form: str) -> list[Recipe]:
+def _tensor_lists(inside: v.Tensor, use: Use, form: str) -> list[InputSpec]:
     """Lists of tensors. Where the code walks each of them too, one tensor of n elements: then the
     number of elements is n, and not n squared."""
     dtype = "float" if inside.dtype == "unknown" else inside.dtype
@@ -190,9 +190,9 @@ def _tensor_lists(inside: v.Tensor, use: Use, form: str) -> list[Recipe]:
     return [*wide, *long] if use.twice else [*long, *wide]
 
 
-def of_use(use: Use) -> list[Recipe]:
-    """Recipes for a parameter of which only the uses are known; none where they tell nothing."""
-    made: list[Recipe] = []
+def of_use(use: Use) -> list[InputSpec]:
+    """Specs for a parameter of which only the uses are known; none where they tell nothing."""
+    made: list[InputSpec] = []
     if use.attributes & OPTIMIZER_USES:
         made.append(simple("optimizer"))
     if use.attributes & MODULE_USES:
@@ -233,11 +233,11 @@ def _tensors_first(options: tuple[v.Value, ...]) -> list[v.Value]:
     return sorted(options, key=lambda o: 0 if isinstance(o, v.Tensor) else 1)
 
 
-def _first(value: v.Value) -> Recipe:
+def _first(value: v.Value) -> InputSpec:
     made = of_value(value, Use())
     return made[0] if made else tensor(("n",))
 
 
-def _by_name_first(name: str) -> Recipe:
+def _by_name_first(name: str) -> InputSpec:
     made = by_name(name) or pool()
     return made[0]

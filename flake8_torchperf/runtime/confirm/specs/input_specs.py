@@ -1,6 +1,6 @@
-"""Recipes: what an input is made of, as plain data that crosses to the child.
+"""Specs: what an input is made of, as plain data that crosses to the child.
 
-A recipe says what to build ("a float tensor of shape (n, 4)"); the child builds it at each probe
+A spec says what to build ("a float tensor of shape (n, 4)"); the child builds it at each probe
 size. Must not know torch. Dimensions are integers or ``"n"``, the probe size.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
-Recipe: TypeAlias = "dict[str, Any]"
+InputSpec: TypeAlias = "dict[str, Any]"
 Shape: TypeAlias = "tuple[int | str, ...]"
 
 # What a call may be given on CUDA: everything there, or, since some code moves it, on the host.
@@ -35,50 +35,50 @@ ITEM_SHAPES: tuple[Shape, ...] = ((4,), (4, 4), (), (1,), ("n",), ("n", 4))
 
 def tensor(
     shape: Shape, dtype: str = "float", data: str = "unit", parameter: bool = False
-) -> Recipe:
+) -> InputSpec:
     """A tensor. ``data``: "unit" lies in (0.1, 0.9), "normal" has both signs and no zeros."""
-    made: Recipe = {"kind": "tensor", "shape": list(shape), "dtype": dtype, "data": data}
+    made: InputSpec = {"kind": "tensor", "shape": list(shape), "dtype": dtype, "data": data}
     if parameter:
         made["parameter"] = True
     return made
 
 
-def listing(item: Recipe, length: int | str = "n", form: str = "list") -> Recipe:
-    """A list (or tuple, iterator ...) of ``length`` objects made by the same recipe."""
+def listing(item: InputSpec, length: int | str = "n", form: str = "list") -> InputSpec:
+    """A list (or tuple, iterator ...) of ``length`` objects made by the same spec."""
     return {"kind": "list", "item": item, "length": length, "form": form}
 
 
-def fixed(items: Iterable[Recipe], form: str = "tuple") -> Recipe:
-    """A tuple or list whose items each have a recipe of their own."""
+def fixed(items: Iterable[InputSpec], form: str = "tuple") -> InputSpec:
+    """A tuple or list whose items each have a spec of their own."""
     return {"kind": "items", "items": list(items), "form": form}
 
 
-def mapping(items: dict[str, Recipe]) -> Recipe:
+def mapping(items: dict[str, InputSpec]) -> InputSpec:
     """A dict with known string keys."""
     return {"kind": "dict", "items": items}
 
 
-def value(literal: object) -> Recipe:
+def value(literal: object) -> InputSpec:
     """A number, string, bool or None as it is."""
     return {"kind": "value", "value": literal}
 
 
-def values(literals: Iterable[object]) -> list[Recipe]:
-    """Several literals, one recipe each."""
+def values(literals: Iterable[object]) -> list[InputSpec]:
+    """Several literals, one spec each."""
     return [value(one) for one in literals]
 
 
-def simple(kind: str) -> Recipe:
+def simple(kind: str) -> InputSpec:
     """A thing without further choices: a module, an optimizer, a callable, a stand-in ..."""
     return {"kind": kind}
 
 
-def instance(name: str) -> Recipe:
+def instance(name: str) -> InputSpec:
     """An object of the class with this dotted name, constructed with inputs made like any other."""
     return {"kind": "instance", "name": name}
 
 
-def source(text: str) -> Recipe:
+def source(text: str) -> InputSpec:
     """What a Python expression over n, torch and the module's own names gives: the user's words."""
     return {"kind": "source", "text": text}
 
@@ -88,7 +88,7 @@ def tensors(
     ranks: Sequence[int] = (),
     scalar: bool | None = None,
     parameter: bool = False,
-) -> list[Recipe]:
+) -> list[InputSpec]:
     """Candidates for a tensor: shapes of the hinted ranks first, floats before integers."""
     shapes = list(SHAPES)
     if scalar:
@@ -108,23 +108,23 @@ def tensors(
 
 
 # For sizes, cutoffs and milestones, which must be different and in order.
-ASCENDING: Recipe = fixed(values((1, 2, 3)), "list")
+ASCENDING: InputSpec = fixed(values((1, 2, 3)), "list")
 
 
-def unique(recipes: Iterable[Recipe]) -> list[Recipe]:
-    """The recipes in order, each once."""
-    kept: list[Recipe] = []
-    for one in recipes:
+def unique(specs: Iterable[InputSpec]) -> list[InputSpec]:
+    """The specs in order, each once."""
+    kept: list[InputSpec] = []
+    for one in specs:
         if one not in kept:
             kept.append(one)
     return kept
 
 
-def describe(recipe: Recipe) -> str:
-    """A recipe in a few words, for reports."""
-    match recipe:
+def describe(spec: InputSpec) -> str:
+    """A spec in a few words, for reports."""
+    match spec:
         case {"kind": "tensor", "shape": shape, "dtype": dtype}:
-            what = "parameter" if recipe.get("parameter") else "tensor"
+            what = "parameter" if spec.get("parameter") else "tensor"
             return f"{dtype} {what} ({', '.join(str(size) for size in shape)})"
         case {"kind": "list", "item": item, "length": length, "form": form}:
             return f"{form} of {length} x {describe(item)}"
@@ -138,4 +138,4 @@ def describe(recipe: Recipe) -> str:
             return str(text)
         case {"kind": "instance", "name": name}:
             return f"{name}(...)"
-    return str(recipe["kind"])
+    return str(spec["kind"])

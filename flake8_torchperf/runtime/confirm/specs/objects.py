@@ -16,7 +16,7 @@ from flake8_torchperf.runtime.confirm.child.search import Dimension, Score, Sear
 from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
 from flake8_torchperf.runtime.confirm.specs.builder import (
     Builder,
-    RecipeError,
+    SpecError,
     attribute,
     give_gradients,
 )
@@ -88,13 +88,9 @@ class Objects:
         return (dimensions, best) if search.seen[best][1] else None
 
 
-def make(wanted: type, recipes: dict[str, Any], builder: Builder) -> Any:
-    """Call the constructor with what the recipes give. Raises what it raises."""
-    named = {
-        name: builder.build(recipe)
-        for name, recipe in recipes.items()
-        if recipe["kind"] != "default"
-    }
+def make(wanted: type, specs: dict[str, Any], builder: Builder) -> Any:
+    """Call the constructor with what the specs give. Raises what it raises."""
+    named = {name: builder.build(spec) for name, spec in specs.items() if spec["kind"] != "default"}
     torch.manual_seed(0)
     made = concrete(wanted)(**named)
     if isinstance(made, torch.nn.Module):
@@ -113,7 +109,7 @@ def concrete(wanted: type) -> type:
 
 
 def bare(wanted: type, builder: Builder) -> Any:
-    """An object whose `__init__` never ran. Raises RecipeError where the class allows none."""
+    """An object whose `__init__` never ran. Raises SpecError where the class allows none."""
 
     def missing(self: Any, name: str) -> Any:
         if name.startswith("__"):
@@ -132,7 +128,7 @@ def bare(wanted: type, builder: Builder) -> Any:
         made_class.__abstractmethods__ = frozenset()
         made = object.__new__(made_class)
     except TypeError as error:
-        raise RecipeError(f"no object of {wanted.__name__} can be made: {error}") from error
+        raise SpecError(f"no object of {wanted.__name__} can be made: {error}") from error
     if isinstance(made, torch.nn.Module):
         torch.nn.Module.__init__(made)
     return made
