@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.calls import summaries
 from flake8_torchperf.absint.domain.from_signature import value_of_return
 from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES, instance_of
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import (
     BOOL,
     NONE,
@@ -183,7 +184,12 @@ def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
     raw = ast.get_docstring(info.node, clean=False) if info.node.body else None
     if not raw or name not in raw:
         return None
-    found = documented(cleandoc(raw), name, Reason(f"docstring of `{info.name}`"), analysis)
+    found = documented(
+        cleandoc(raw),
+        name,
+        Reason(f"docstring of `{info.name}`", source=Source.DOCSTRING),
+        analysis,
+    )
     return None if found is UNKNOWN else found
 
 
@@ -394,7 +400,8 @@ def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Valu
         return Tensor(inferred)
     if callee.name == "torch.nn.Module":
         # Any module: most give a tensor, some a tuple, a dict or an object of their own.
-        return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED))
+        source = Source.MODULE_OUTPUT
+        return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED, source))
     if op is None or callee.name in CONTAINERS:
         return UNKNOWN
     if "return_indices" in callee.facts:  # torch/nn/modules/pooling.py: and where they were

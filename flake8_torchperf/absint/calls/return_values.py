@@ -9,6 +9,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import (
     NONE,
     NUMBER_KINDS,
@@ -168,7 +169,9 @@ def _read_docstring(info: FunctionInfo, analysis: Analysis) -> Value | None:
     docstring = ast.get_docstring(info.node) or ""
     if "eturn" not in docstring and ":rtype:" not in docstring:
         return None
-    found = documented_result(docstring, Reason(f"docstring of `{info.qualname}`"), analysis)
+    found = documented_result(
+        docstring, Reason(f"docstring of `{info.qualname}`", source=Source.DOCSTRING), analysis
+    )
     return None if found is UNKNOWN else found
 
 
@@ -178,6 +181,7 @@ def returns_annotation(info: FunctionInfo, analysis: Analysis) -> Value | None:
         return None
     key = ("returns", info.key)
     if key not in analysis.summaries:
-        reason = Reason(f"return annotation of `{info.qualname}`")
+        told = f"return annotation of `{info.qualname}`"
+        reason = Reason(told, source=Source.RETURN_ANNOTATION)
         analysis.summaries[key] = annotated(info.node.returns, info.module, analysis, reason)
     return analysis.summaries[key]  # type: ignore[return-value]

@@ -12,9 +12,9 @@ from flake8_torchperf.absint.calls import instances
 from flake8_torchperf.absint.domain import host_data
 from flake8_torchperf.absint.domain.from_signature import value_of_return
 from flake8_torchperf.absint.domain.named_types import DTYPES
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.store import Env, path_of
 from flake8_torchperf.absint.domain.values import (
-    BATCH,
     BOOL,
     LOADED_TENSOR,
     NONE,
@@ -139,7 +139,7 @@ def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx:
             return tensor
         case "is_cuda" | "is_cpu" | "requires_grad" | "is_leaf":
             return BOOL
-    if name in ("items", "keys", "get") and tensor.reason.fact == BATCH:
+    if name in ("items", "keys", "get") and tensor.reason.source is Source.LOADER_BATCH:
         return BoundMethod(Mapping_(STR, tensor), name)  # a batch that is a dict of tensors
     own = None if tensor.info is None else _of_subclass(tensor.info, name, ctx)
     if own is not None:

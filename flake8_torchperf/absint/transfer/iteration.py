@@ -9,9 +9,9 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.rank import ranked
 from flake8_torchperf.absint.domain.values import (
-    BATCH,
     LOADED,
     NDARRAY,
     STR,
@@ -66,7 +66,9 @@ def element_of(value: Value) -> Value:
             return Tensor(reason, role="parameter")
         case Instance(name="torch.utils.data.DataLoader", facts=facts):
             # A batch, or any part of one: loaded by workers, so on the host until it is moved.
-            reason = Reason(BATCH, None, None, Strength.INFERRED)
+            reason = Reason(
+                "batch of a DataLoader", None, None, Strength.INFERRED, Source.LOADER_BATCH
+            )
             memory = next((m for m in ("pinned", "pageable") if m in facts), "")
             return Tensor(reason, device="host", memory=memory)
         case Instance(name="torch.nn.Sequential" | "torch.nn.ModuleList", parts=parts):
@@ -158,7 +160,7 @@ def _only_declared(value: Value, ctx: Context) -> bool:
     if not isinstance(value, Tensor) or value.chain or ctx.node is None:
         return False
     node = value.reason.node
-    if not isinstance(node, ast.arg) or not value.reason.fact.startswith("annotation of"):
+    if not isinstance(node, ast.arg) or value.reason.source is not Source.PARAMETER_ANNOTATION:
         return False
     use = evidence_of(ctx.node, ctx.module, ctx.analysis).uses.get(node.arg)
     return use is None or not (use.told or use.hints or use.method)
