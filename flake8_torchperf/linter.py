@@ -135,6 +135,7 @@ def _findings(
     options: Options,
     reads: dict[str, str] | None,
 ) -> list[Finding]:
+    from flake8_torchperf.absint.domain.heat import Level
     from flake8_torchperf.absint.driver.caller_review import CallerReview
     from flake8_torchperf.absint.driver.function_analysis import (
         interpret_function,
@@ -145,10 +146,9 @@ def _findings(
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.findings.report import report
-    from flake8_torchperf.hotness.conventions import load_conventions
     from flake8_torchperf.hotness.function_heat import FunctionHeats
-    from flake8_torchperf.hotness.model import Level
     from flake8_torchperf.hotness.own_heat import Names
+    from flake8_torchperf.knowledge.conventions import load_conventions
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.resolver import Project
 

@@ -11,10 +11,10 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import path_of
 from flake8_torchperf.absint.domain.values import NDArray, Reason, Scalar, Strength, Tensor, Value
 from flake8_torchperf.events.recording import emit
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.branch_frequency import NO_GRADIENTS, gradients_off
 from flake8_torchperf.hotness.loop_kinds import plain_names
 from flake8_torchperf.syntax.traversal import changes_in, children, once, walk

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.page import (
     CatalogueError,
     PageError,
@@ -21,7 +21,7 @@ from flake8_torchperf.findings.page import (
     read_text,
 )
 from flake8_torchperf.findings.rule import Match, Rule
-from flake8_torchperf.hotness.conventions import FILE as CONVENTIONS
+from flake8_torchperf.knowledge.conventions import FILE as CONVENTIONS
 
 __all__ = [
     "Catalogue",

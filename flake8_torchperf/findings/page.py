@@ -13,9 +13,9 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
-from flake8_torchperf.hotness.model import Level
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from flake8_torchperf.events.site import SiteKind
-from flake8_torchperf.hotness.model import Level
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.absint.domain.site import SiteKind
 
 
 @dataclass(frozen=True, slots=True)

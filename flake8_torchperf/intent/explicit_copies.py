@@ -12,13 +12,13 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.events.site import Site, SiteKind
+from flake8_torchperf.absint.domain.heat import Cause, Level
+from flake8_torchperf.absint.domain.site import Site, SiteKind
 from flake8_torchperf.hotness.loop_kinds import (
     head_of,
     plain_names,
     takes_step,
 )
-from flake8_torchperf.hotness.model import Cause, Level
 
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes

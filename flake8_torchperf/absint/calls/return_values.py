@@ -9,6 +9,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.combining import for_better_reason
+from flake8_torchperf.absint.domain.elements import element_of
 from flake8_torchperf.absint.domain.values import (
     NONE,
     NUMBER_KINDS,
@@ -29,7 +31,6 @@ from flake8_torchperf.absint.domain.values import (
 )
 from flake8_torchperf.absint.stated_types.annotations import annotated
 from flake8_torchperf.absint.stated_types.docstrings import documented_result
-from flake8_torchperf.absint.transfer.iteration import element_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -110,14 +111,6 @@ def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
                 yield name
             case ast.Call(func=ast.Attribute(attr="is_tensor"), args=[ast.Name(id=name)]):
                 yield name
-
-
-def for_better_reason(found: Value, stated: Value) -> Value:
-    """A tensor that is declared to be one, for the stronger of the two reasons."""
-    if not isinstance(found, Tensor) or not isinstance(stated, Tensor):
-        return found
-    weaker = found.reason.strength < stated.reason.strength
-    return replace(found, reason=stated.reason) if weaker else found
 
 
 def reconcile(found: Value, stated: Value | None) -> Value:

@@ -26,7 +26,7 @@ from flake8_torchperf.absint.domain.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from flake8_torchperf.absint.engine.call_arguments import Argument, Arguments
+    from flake8_torchperf.absint.domain.arguments import Argument, Arguments
     from flake8_torchperf.knowledge.table import Op
 
 # Calls whose result has one dimension for each size they are given, all in a row or in one list.

@@ -11,6 +11,7 @@ from itertools import compress, filterfalse
 from operator import is_not
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.absint.domain.record import record
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     NDArray,
@@ -149,3 +150,12 @@ def _is_plain(key: str) -> bool:
 def outcome(name: str) -> str:
     """The key under which the test is kept whose outcome a name holds; gone with the next one."""
     return f"{name}.?"
+
+
+@record
+class Flow:
+    """What leaves a statement: by falling through (None: never), by break and by continue."""
+
+    env: Env | None
+    breaks: tuple[Env, ...] = ()
+    continues: tuple[Env, ...] = ()

@@ -12,6 +12,8 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import UNKNOWN, Tensor
 from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.candidates.loop_bodies import repeats, suspect_in_loops
@@ -22,11 +24,9 @@ from flake8_torchperf.candidates.nominate import (
     module_level,
     names_that_nominate,
 )
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.branch_frequency import OWN_TRAITS
 from flake8_torchperf.hotness.function_heat import nested_info
 from flake8_torchperf.hotness.loop_kinds import loops_may_count
-from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.hotness.own_heat import FINAL
 from flake8_torchperf.syntax.host_expressions import HostNames
 

@@ -16,15 +16,15 @@ from flake8_torchperf.absint.domain.values import (
     Function,
     Value,
 )
-from flake8_torchperf.hotness.conventions import load_conventions
+from flake8_torchperf.knowledge.conventions import load_conventions
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable
 
-    from flake8_torchperf.events.site import Site
-    from flake8_torchperf.hotness.conventions import Conventions
-    from flake8_torchperf.hotness.model import Cause, Heat
+    from flake8_torchperf.absint.domain.heat import Cause, Heat
+    from flake8_torchperf.absint.domain.site import Site
+    from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.project.module_index import (
         ClassInfo,

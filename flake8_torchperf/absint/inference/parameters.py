@@ -271,3 +271,16 @@ def _assume_forward(
             return
         reason = Reason(f"first parameter `{name}` of `forward`", first, None, Strength.ASSUMED)
         found[name] = Tensor(reason)
+
+
+def given_tensors(info: FunctionInfo, analysis: Analysis) -> bool:
+    """Do a function's parameters say that it is given tensors?"""
+    return any(_has_tensor(value) for value in declared_parameters(info, analysis).values())
+
+
+def _has_tensor(value: Value) -> bool:
+    if tensor_of(value) is not None:
+        return True
+    if isinstance(value, Sequence):
+        return _has_tensor(value.element)
+    return isinstance(value, Mapping_) and _has_tensor(value.any_value())

@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.combining import combine_device, held_tensor
 from flake8_torchperf.absint.domain.rank import ranked
 from flake8_torchperf.absint.domain.values import (
     CHAIN_LENGTH,
@@ -23,10 +24,9 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.absint.transfer.operators import combine_device, held_tensor
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.call_arguments import Arguments
+    from flake8_torchperf.absint.domain.arguments import Arguments
 
 # A name, a number or `...` on its own, or several in parentheses, which become one dimension.
 AXIS = re.compile(r"\([^)]*\)|[^\s()]+")

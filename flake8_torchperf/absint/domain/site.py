@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ast
 
+    from flake8_torchperf.absint.domain.heat import Cause, Heat
     from flake8_torchperf.absint.domain.values import Value
-    from flake8_torchperf.hotness.model import Cause, Heat
 
 
 class SiteKind(str, Enum):
