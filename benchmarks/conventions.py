@@ -44,9 +44,10 @@ from flake8_torchperf.absint.engine.analysis import Context
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.match import rule_for
 from flake8_torchperf.findings.model import Finding
-from flake8_torchperf.hotness import conventions, own_heat
+from flake8_torchperf.hotness import own_heat
 from flake8_torchperf.hotness.propagation import CalledHeats
 from flake8_torchperf.hotness.roots import Lineage, root_of
+from flake8_torchperf.knowledge import conventions
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo

@@ -1,6 +1,5 @@
 """From source text to findings: index, candidates, interpretation, sites, findings.
 
-Enters what flake8 hands over (the ast, the lines, the file's name) and options; leaves findings.
 The interpreter, the torch table and the rule pages are imported only where a file has suspects.
 """
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.options import Options
     from flake8_torchperf.project.module_index import ModuleMap
-    from flake8_torchperf.torch_compile.regions import CompiledCode
+    from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
 
 def lint(source: str, filename: str, options: Options) -> list[Finding]:

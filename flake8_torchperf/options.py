@@ -1,6 +1,6 @@
 """The linter's options: flake8's namespace enters, a validated ``Options`` leaves.
 
-Must not know how anything is analysed. Imported at every start of flake8, so kept light.
+Imported at every start of flake8, so kept light.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Totals and lists that a training loop fills with losses which still hold their graph.
-
-Enters an addition or an append inside a loop; leaves a site where backward runs through the same
-name in the same loop, so that nothing can need that graph again, and whether a total on the host
-grows by what each round reads. Must not know rules.
-"""
+"""Totals and lists that a training loop fills with losses which still hold their graph."""
 
 from __future__ import annotations
 

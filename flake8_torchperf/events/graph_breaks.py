@@ -1,8 +1,4 @@
-"""Code that ``torch.compile`` compiles or a transform runs: what ends the graph there.
-
-Enters calls and statements as they are interpreted; leaves sites where the compiler has to stop,
-to start again, or is not used at all. Must not know rules.
-"""
+"""Code that ``torch.compile`` compiles or a transform runs: what ends the graph there."""
 
 from __future__ import annotations
 

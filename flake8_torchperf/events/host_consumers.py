@@ -1,8 +1,4 @@
-"""What is handed on to code that works on the host: other libraries, queues, files.
-
-Enters a callee, or a name and the function it stands in; leaves whether the host is where it is
-needed. Must not know statements.
-"""
+"""What is handed on to code that works on the host: other libraries, queues, files."""
 
 from __future__ import annotations
 

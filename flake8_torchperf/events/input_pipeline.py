@@ -1,8 +1,4 @@
-"""What feeds a training loop and steps in it: data loaders, optimizers and their options.
-
-Enters constructor and method calls of torch's classes; leaves sites where what is written keeps the
-device waiting. Must not know statements.
-"""
+"""What feeds a training loop and steps in it: data loaders, optimizers and their options."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Where the memory of host tensors comes from, and what moving them to the device costs.
-
-Enters tensors, the operations that make them and the calls that move them; leaves tensors that know
-their origin, and sites for copies to the device and for copies read before they arrived. Must not
-know statements.
-"""
+"""Where the memory of host tensors comes from, and what moving them to the device costs."""
 
 from __future__ import annotations
 

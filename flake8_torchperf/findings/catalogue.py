@@ -1,6 +1,6 @@
 """The rules: folders of pages in, an indexed `Catalogue` out.
 
-Pages are data; loading them executes nothing. Must not know the interpreter or torch.
+Pages are data; loading them executes nothing.
 """
 
 from __future__ import annotations

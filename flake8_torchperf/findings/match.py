@@ -1,6 +1,6 @@
 """Which rule objects to which site: sites and the catalogue in, `Raw` findings out.
 
-A pure function of its arguments. Must not know source positions, messages or flake8.
+A pure function of its arguments.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Words for a finding: a rule's template, a site and its source in, one line of text out.
-
-Must not know flake8, positions or how the rule was chosen.
-"""
+"""Words for a finding: a rule's template, a site and its source in, one line of text out."""
 
 from __future__ import annotations
 

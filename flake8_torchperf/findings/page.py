@@ -1,7 +1,7 @@
 """Reads one rule page: text of a Markdown file with TOML front matter in, `Rule` out.
 
-Linting needs only the head of the front matter (everything before ``[evidence]``), so only that
-is parsed here; `documentation` reads the rest. Must not know sites, findings or torch.
+Linting needs only the head of the front matter (everything before ``[evidence]``), so only that is
+parsed here; `documentation` reads the rest.
 """
 
 from __future__ import annotations

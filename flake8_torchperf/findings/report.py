@@ -1,7 +1,4 @@
-"""Sites of one analysis result to findings: matched, located, worded.
-
-Enters the result of an analysis, the catalogue and options; leaves findings. Must not know flake8.
-"""
+"""Sites of one analysis result to findings: matched, located, worded."""
 
 from __future__ import annotations
 
@@ -20,8 +17,7 @@ if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable
 
-    from flake8_torchperf.absint.domain.site import Site
-    from flake8_torchperf.absint.driver.function_analysis import AnalysisResult
+    from flake8_torchperf.absint.domain.site import AnalysisResult, Site
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.match import Raw
     from flake8_torchperf.options import Options

@@ -1,8 +1,4 @@
-"""What a rule page says, as frozen data.
-
-Enters nothing; leaves the dataclasses that a page becomes. Must not know files,
-TOML or sites' nodes.
-"""
+"""What a rule page says, as frozen data."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What a call does beside giving its result: the attributes of ``self`` that it may write.
-
-Enters a method; leaves the names of the attributes that it, or a method of the same object that it
-calls, may write, and whether it may write into the tensors it is given. Must not know values: what
-is written, interpreting it tells.
-"""
+"""What a call does beside giving its result: the attributes of ``self`` that it may write."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Calls: who is called decides which part of the interpreter answers.
-
-Enters a call node; leaves its value. Must not know statements.
-"""
+"""Calls: who is called decides which part of the interpreter answers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Nested functions and lambdas called: in the environment they were defined in.
 
-Enters a closure and arguments; leaves what it returns, and what it does to the names of the
-function around it. A call that is seen again, with the same arguments where all that the body names
-is worth the same, is not interpreted again.
+A call that is seen again, with the same arguments where all that the body names is worth the same,
+is not interpreted again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Classes and their instances: attributes, construction, calls; torch's own classes by the table.
-
-Enters an instance or class value; leaves the values of members. Must not know statements.
-"""
+"""Classes of the project and their instances: attributes, construction and calls."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a function returns, by its body, its annotation and its docstring together.
-
-Enters a function and the values that its body was seen to return; leaves the one that callers get.
-"""
+"""What a function returns, by its body, its annotation and its docstring together."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Functions called: their parameters bound, their bodies interpreted once per kind of arguments.
 
-Enters a function value and arguments; leaves what it returns and which attributes it writes. The
-sites of the callee are its own: nothing is reported from here.
+The sites of the callee are its own: nothing is reported from here.
 """
 
 from __future__ import annotations

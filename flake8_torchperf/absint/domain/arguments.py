@@ -1,7 +1,4 @@
-"""The arguments of a call, evaluated.
-
-Enters a call; leaves argument values with their nodes. Must not know what is called.
-"""
+"""The arguments of a call, evaluated."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What was read from a file onto the host, of which only that is known.
-
-Enters the name of a member of `LOADED`; leaves its value, which lies on the host as well. Must not
-know statements.
-"""
+"""What was read from a file onto the host, of which only that is known."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """How many dimensions a tensor has, as far as the way it was made says.
 
-Enters a call's name and arguments, or the indices of a subscript; leaves a number of dimensions, or
-None. It matters where one is left to index with: a tensor without dimensions is read on the host.
-Must not know expressions, statements or sites.
+It matters where one is left to index with: a tensor without dimensions is read on the host.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""Environments: what each name, attribute path and constant subscript is worth at one point.
-
-Enters names and values; leaves plain dicts that are copied where paths part and joined where they
-meet. Must not know expressions' meaning.
-"""
+"""Environments: what each name, attribute path and constant subscript is worth at one point."""
 
 from __future__ import annotations
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.absint.calls.summaries import called_at, fill_as_called
 from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
-from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.absint.domain.site import AnalysisResult, SiteKind
 from flake8_torchperf.absint.domain.values import UNKNOWN, join_all
-from flake8_torchperf.absint.driver.function_analysis import AnalysisResult, interpret_function
+from flake8_torchperf.absint.driver.function_analysis import interpret_function
 from flake8_torchperf.absint.driver.package_callers import CONSTRUCTOR, PackageCallers
 from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.absint.stated_types.class_hierarchy import torch_kind

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.calls import summaries
 from flake8_torchperf.absint.domain.heat import Cause, Level
+from flake8_torchperf.absint.domain.site import AnalysisResult
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     Device,
@@ -38,14 +38,6 @@ fill_tables()
 
 # Nested functions interpreted for one outer function.
 MAX_NESTED = 60
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AnalysisResult:
-    """The sites of one piece of a file, and the snippet they stand in."""
-
-    snippet: Snippet
-    sites: tuple[Site, ...]
 
 
 def interpret_function(

@@ -1,4 +1,4 @@
-"""Enters the functions that answer for syntax and values into the tables of `engine.dispatch`."""
+"""Fills the tables of `engine.dispatch` with the functions that answer for syntax and values."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """Which suspects can give a finding at the scope asked for; the others need no look of their own.
 
-Enters the suspects of one module, the rules and the scope; leaves the suspects to interpret. What
-runs seldom and holds no loop has only cold sites, and most rules are silent about those. Its calls
-may still tell what a function beside it is given: where that is asked, it stays. Must not know what
-the code evaluates to.
+What runs seldom and holds no loop has only cold sites, and most rules are silent about those. Its
+calls may still tell what a function beside it is given: where that is asked, it stays.
 """
 
 from __future__ import annotations

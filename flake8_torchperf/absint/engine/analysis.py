@@ -1,7 +1,4 @@
-"""What every evaluation shares: torch's table, the modules read so far, and caches.
-
-Enters module maps; leaves what a name of a module stands for. Must not know statements or sites.
-"""
+"""What every evaluation shares: torch's table, the modules read so far, and caches."""
 
 from __future__ import annotations
 
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
         ModuleMap,
     )
     from flake8_torchperf.project.resolver import Project
-    from flake8_torchperf.torch_compile.regions import CompiledCode
+    from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
 Known = TypeVar("Known")
 

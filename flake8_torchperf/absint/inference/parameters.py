@@ -1,8 +1,4 @@
-"""What a function's parameters are before any call is seen.
-
-Enters a function; leaves a value per parameter: from its annotation, from how the body uses it,
-from the docstring, or Unknown. Must not know statements.
-"""
+"""What a function's parameters are before any call is seen."""
 
 from __future__ import annotations
 

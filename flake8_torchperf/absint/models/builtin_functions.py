@@ -1,8 +1,4 @@
-"""Python's own functions, math, numpy, logging and the other libraries met beside torch.
-
-Enters a name and arguments; leaves the result's value, and sites where Python reads a tensor on
-its own. Must not know statements.
-"""
+"""Python's own functions, math, numpy, logging and the other libraries met beside torch."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Python's own reductions and sorts: ``max``, ``min``, ``sum``, ``any``, ``all``, ``sorted``.
-
-Enters a name and arguments; leaves the result's value, and the site of what Python does with the
-tensors one by one. Must not know statements.
-"""
+"""Python's own reductions and sorts: ``max``, ``min``, ``sum``, ``any``, ``all``, ``sorted``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Methods of lists, dicts, strings and numpy arrays.
-
-Enters the container, a method name and arguments; leaves the result, and the container changed in
-the environment. Must not know statements.
-"""
+"""Methods of lists, dicts, strings and numpy arrays."""
 
 from __future__ import annotations
 

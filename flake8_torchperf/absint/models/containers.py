@@ -1,7 +1,4 @@
-"""Sequences and dicts as values: sums, library functions over them, calls with made arguments.
-
-Enters values; leaves values. Must not know statements.
-"""
+"""Sequences and dicts as values: sums, library functions over them, calls with made arguments."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""einops: what it is given comes out in another shape, of the same kind, on the same device.
-
-Enters the name of one of its functions and the arguments; leaves the value (einops/einops.py:
-"returns: tensor of the same type as input"). Must not know expressions or statements.
-"""
+"""einops: what it is given comes out in another shape, of the same kind, on the same device."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Methods called on tensors.
-
-Enters a tensor, a method name and arguments; leaves the result's value and the sites of methods
-that read, copy or wait. Must not know statements.
-"""
+"""Methods called on tensors."""
 
 from __future__ import annotations
 

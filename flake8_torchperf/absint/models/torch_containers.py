@@ -1,8 +1,4 @@
-"""What holds modules and parameters: torch's lists, dicts, rows of them, and distributions.
-
-Enters the name of a class of torch's and what it was given; leaves the value of one. Must not know
-calls or statements.
-"""
+"""What holds modules and parameters: torch's lists, dicts, rows of them, and distributions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Functions of torch: what they return by the torch table, and the sites that they make.
-
-Enters a qualified name and arguments; leaves the result's value. Must not know statements.
-"""
+"""Functions of torch: what they return by the torch table, and the sites that they make."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Functions of torch whose result or cost depends on more than their signature.
 
-Enters a qualified name and arguments; leaves the result's value, and sites. What follows from
-torch's table alone is answered in ``torch_calls``.
+What follows from torch's table alone is answered in ``torch_calls``.
 """
 
 from __future__ import annotations

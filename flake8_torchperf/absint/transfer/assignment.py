@@ -1,8 +1,4 @@
-"""Assignment targets: names, attributes, items and unpacking.
-
-Enters a target and a value; leaves the environment changed, and sites for assignments into
-tensors. Must not know statements.
-"""
+"""Assignment targets: names, attributes, items and unpacking."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Attribute access: on tensors, modules, classes of the project and imported names.
-
-Enters an attribute node; leaves its value. Must not know calls or statements.
-"""
+"""Attribute access: on tensors, modules, classes of the project and imported names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Comprehensions and generator expressions: loops inside an expression.
-
-Enters a comprehension node; leaves a sequence or mapping value. Must not know statements.
-"""
+"""Comprehensions and generator expressions: loops inside an expression."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Expressions to values.
 
-Enters an ast expression, an environment and a context; leaves its value, and sites in the
-context's sink. One plain recursive function per kind of node. Must not know rules.
+One plain recursive function per kind of node.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""What iterating or unpacking a value yields, and the sites that iterating a tensor makes.
-
-Enters a value; leaves the value of its elements. Must not know statements.
-"""
+"""What iterating or unpacking a value yields, and the sites that iterating a tensor makes."""
 
 from __future__ import annotations
 

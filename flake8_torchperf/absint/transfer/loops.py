@@ -1,7 +1,4 @@
-"""Loops: their bodies to a fixed point, and the sites that only a loop makes.
-
-Enters a for or while statement; leaves the flow after it. Must not know rules.
-"""
+"""Loops: their bodies to a fixed point, and the sites that only a loop makes."""
 
 from __future__ import annotations
 

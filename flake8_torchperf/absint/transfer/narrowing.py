@@ -1,8 +1,4 @@
-"""What a test tells of the names in it, on the path where it holds and on the one where it fails.
-
-Enters a test and an environment; leaves a new environment, or None where the path cannot be taken.
-Must not emit sites.
-"""
+"""What a test tells of the names in it, where it holds and where it fails."""
 
 from __future__ import annotations
 

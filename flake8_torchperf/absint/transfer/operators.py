@@ -1,8 +1,4 @@
-"""Operators over values: arithmetic, comparison, membership and formatting.
-
-Enters operand values and the node they stand in; leaves the result's value, and sites for the
-reads that Python does on its own. Must not know statements.
-"""
+"""Operators over values: arithmetic, comparison, membership and formatting."""
 
 from __future__ import annotations
 

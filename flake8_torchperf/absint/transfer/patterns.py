@@ -1,7 +1,4 @@
-"""Patterns of a match statement: what they bind, and whether they compare.
-
-Enters a pattern and the subject's value; leaves the environment changed.
-"""
+"""Patterns of a match statement: what they bind, and whether they compare."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Statements: environments flow through them, part at branches and meet again.
-
-Enters a block of statements, an environment and a context; leaves the environments that
-flow out of it. Must not know rules.
-"""
+"""Statements: environments flow through them, part at branches and meet again."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Subscripts: indexing tensors by numbers, masks, lists and slices; items of containers.
-
-Enters a subscript node; leaves the item's value, and sites where indexing makes Python wait:
-boolean masks (as many rows as the mask has ones), 0-d tensors as indices, tensors as slice bounds.
-Must not know statements.
-"""
+"""Subscripts: indexing tensors by numbers, masks, lists and slices; items of containers."""
 
 from __future__ import annotations
 
