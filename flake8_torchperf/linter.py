@@ -1,6 +1,5 @@
 """From source text to findings: index, candidates, interpretation, sites, findings.
 
-Enters what flake8 hands over (the ast, the lines, the file's name) and options; leaves findings.
 The interpreter, the torch table and the rule pages are imported only where a file has suspects.
 """
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.options import Options
     from flake8_torchperf.project.module_index import ModuleMap
-    from flake8_torchperf.torch_compile.regions import CompiledCode
+    from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
 
 def lint(source: str, filename: str, options: Options) -> list[Finding]:
@@ -135,6 +134,7 @@ def _findings(
     options: Options,
     reads: dict[str, str] | None,
 ) -> list[Finding]:
+    from flake8_torchperf.absint.domain.heat import Level
     from flake8_torchperf.absint.driver.caller_review import CallerReview
     from flake8_torchperf.absint.driver.function_analysis import (
         interpret_function,
@@ -145,10 +145,9 @@ def _findings(
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.findings.report import report
-    from flake8_torchperf.hotness.conventions import load_conventions
     from flake8_torchperf.hotness.function_heat import FunctionHeats
-    from flake8_torchperf.hotness.model import Level
     from flake8_torchperf.hotness.own_heat import Names
+    from flake8_torchperf.knowledge.conventions import load_conventions
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.resolver import Project
 

@@ -14,7 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.main import add_parser, fail, save, unwritable
+from flake8_torchperf.cli.main import add_parser, save, unwritable
+from flake8_torchperf.cli.parser import fail
 
 if TYPE_CHECKING:
     from flake8_torchperf.runtime.workload.launch import Outcome

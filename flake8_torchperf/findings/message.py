@@ -1,19 +1,16 @@
-"""Words for a finding: a rule's template, a site and its source in, one line of text out.
-
-Must not know flake8, positions or how the rule was chosen.
-"""
+"""Words for a finding: a rule's template, a site and its source in, one line of text out."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.heat_text import place, where
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from flake8_torchperf.events.site import Site
+    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.findings.rule import Rule
     from flake8_torchperf.syntax.positions import Snippet
 

@@ -1,8 +1,4 @@
-"""Types by name: what an object of the class with a given qualified name is worth as a value.
-
-Enters a qualified name (``torch.BoolTensor``, ``typing.List``); leaves a value. Must not know
-annotations' syntax.
-"""
+"""Types by name: what an object of the class with a given qualified name is worth as a value."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Why a value is known to be a tensor, and how sure that is.
-
-Enters facts and the nodes they were read from; leaves chains of them. Must not know values.
-"""
+"""Why a value is known to be a tensor, and how sure that is."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Environments: what each name, attribute path and constant subscript is worth at one point.
-
-Enters names and values; leaves plain dicts that are copied where paths part and joined where they
-meet. Must not know expressions' meaning.
-"""
+"""Environments: what each name, attribute path and constant subscript is worth at one point."""
 
 from __future__ import annotations
 
@@ -12,6 +8,7 @@ from operator import is_not
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.absint.domain.provenance import Source
+from flake8_torchperf.absint.domain.record import record
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     NDArray,
@@ -146,3 +143,12 @@ def _is_plain(key: str) -> bool:
 def outcome(name: str) -> str:
     """The key under which the test is kept whose outcome a name holds; gone with the next one."""
     return f"{name}.?"
+
+
+@record
+class Flow:
+    """What leaves a statement: by falling through (None: never), by break and by continue."""
+
+    env: Env | None
+    breaks: tuple[Env, ...] = ()
+    continues: tuple[Env, ...] = ()

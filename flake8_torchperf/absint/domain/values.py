@@ -1,8 +1,4 @@
-"""What the interpreter knows of an expression: immutable values, and how two of them join.
-
-Enters nothing; leaves the value types that every other stage matches on. Must not know places in
-the source, rules or options.
-"""
+"""What the interpreter knows of an expression: immutable values, and how two of them join."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """What a parameter must be because of the functions of the project that it is passed to.
 
-Enters how a parameter is used and the function it belongs to; leaves a value. A function that is
-called tells what it takes by its annotations and by its own body, not by what it calls in turn: so
-the answer does not depend on which function is asked first. Must not know statements.
+A function that is called tells what it takes by its annotations and by its own body, not by what it
+calls in turn: so the answer does not depend on which function is asked first.
 """
 
 from __future__ import annotations

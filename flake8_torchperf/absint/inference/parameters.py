@@ -1,8 +1,4 @@
-"""What a function's parameters are before any call is seen.
-
-Enters a function; leaves a value per parameter: from its annotation, from how the body uses it,
-from the docstring, or Unknown. Must not know statements.
-"""
+"""What a function's parameters are before any call is seen."""
 
 from __future__ import annotations
 
@@ -273,3 +269,16 @@ def _assume_forward(
             return
         reason = Reason(f"first parameter `{name}` of `forward`", first, None, Strength.ASSUMED)
         found[name] = Tensor(reason)
+
+
+def given_tensors(info: FunctionInfo, analysis: Analysis) -> bool:
+    """Do a function's parameters say that it is given tensors?"""
+    return any(_has_tensor(value) for value in declared_parameters(info, analysis).values())
+
+
+def _has_tensor(value: Value) -> bool:
+    if tensor_of(value) is not None:
+        return True
+    if isinstance(value, Sequence):
+        return _has_tensor(value.element)
+    return isinstance(value, Mapping_) and _has_tensor(value.any_value())

@@ -1,8 +1,4 @@
-"""Type annotations to values.
-
-Enters an expression and the module it stands in; leaves the value an object of that type
-has. Must not know statements, calls or sites.
-"""
+"""Type annotations to values."""
 
 from __future__ import annotations
 

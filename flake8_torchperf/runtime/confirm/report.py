@@ -1,6 +1,6 @@
 """Verdicts to text and JSON. The page is made by `html`.
 
-Verdicts with their findings go in, text leaves. Must not know how anything was run.
+Verdicts with their findings go in, text leaves.
 """
 
 from __future__ import annotations

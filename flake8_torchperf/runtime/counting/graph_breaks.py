@@ -1,9 +1,8 @@
 """What ``torch.compile`` makes of a function: graphs, and each break with the lines it stands on.
 
-Enters a function and its arguments; leaves `Explained`. `torch._dynamo.explain` runs the function
-and counts its graphs; of the breaks it keeps only those that end a graph with operations in it, so
-the breaks themselves are taken from the tracer's own log, which names every one and its user stack.
-Nothing is compiled to machine code.
+`torch._dynamo.explain` runs the function and counts its graphs; of the breaks it keeps only those
+that end a graph with operations in it, so the breaks themselves are taken from the tracer's own
+log, which names every one and its user stack. Nothing is compiled to machine code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Runs the examples of a rule page under the dispatch counter: a page in, what it showed out.
-
-Must not know the linter: whether an example is flagged is somebody else's question.
-"""
+"""Runs the examples of a rule page under the dispatch counter: a page in, what it showed out."""
 
 from __future__ import annotations
 

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.findings.documentation import EvidenceSpec
 from flake8_torchperf.findings.model import Finding
-from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.plugin import internal_error

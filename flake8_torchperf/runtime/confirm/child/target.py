@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
+from flake8_torchperf.runtime.confirm.child.builder import Builder
 from flake8_torchperf.runtime.confirm.child.load import ConfirmError, Loaded, module_code, one_line
+from flake8_torchperf.runtime.confirm.child.objects import Objects, bare, make
 from flake8_torchperf.runtime.confirm.child.search import Dimension
 from flake8_torchperf.runtime.confirm.child.traced_call import finish, gradients
-from flake8_torchperf.runtime.confirm.specs.builder import Builder
 from flake8_torchperf.runtime.confirm.specs.from_signatures import Choices, choices
 from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE, InputSpec, simple
-from flake8_torchperf.runtime.confirm.specs.objects import Objects, bare, make
 
 HOW = "(called)"
 GRADIENTS = "(autograd)"

@@ -1,7 +1,6 @@
 """What to hand a function's parameters: the interpreter's values turned into specs.
 
-Enters a function and the analysis that interpreted it; leaves, per parameter, candidate specs,
-likeliest first. The child tries them until the flagged lines run. Must not know torch.
+The child tries them until the flagged lines run.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Specs: what an input is made of, as plain data that crosses to the child.
 
 A spec says what to build ("a float tensor of shape (n, 4)"); the child builds it at each probe
-size. Must not know torch. Dimensions are integers or ``"n"``, the probe size.
+size. Dimensions are integers or ``"n"``, the probe size.
 """
 
 from __future__ import annotations

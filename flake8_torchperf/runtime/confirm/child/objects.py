@@ -12,14 +12,14 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.child.search import Dimension, Score, Search, chosen
-from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
-from flake8_torchperf.runtime.confirm.specs.builder import (
+from flake8_torchperf.runtime.confirm.child.builder import (
     Builder,
     SpecError,
     attribute,
     give_gradients,
 )
+from flake8_torchperf.runtime.confirm.child.search import Dimension, Score, Search, chosen
+from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
 from flake8_torchperf.runtime.confirm.specs.from_signatures import choices
 
 # Constructing is a means: it may not use up the time the function needs.

@@ -1,11 +1,7 @@
-"""The arguments of a call, evaluated.
-
-Enters a call; leaves argument values with their nodes. Must not know what is called.
-"""
+"""The arguments of a call, evaluated."""
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.record import record
@@ -13,7 +9,6 @@ from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     Device,
     DType,
-    Mapping_,
     NoneValue,
     Scalar,
     Sequence,
@@ -23,10 +18,8 @@ from flake8_torchperf.absint.domain.values import (
 )
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Iterator
-
-    from flake8_torchperf.absint.domain.store import Env
-    from flake8_torchperf.absint.engine.analysis import Context
 
 
 @record
@@ -91,43 +84,6 @@ class Arguments:
         return Arguments(self.node, self.positional[1:], self.keywords, self.open, counted)
 
 
-def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:
-    """Evaluate the arguments of a call: those by position, then those by keyword."""
-    positional: list[Argument] = []
-    keywords: dict[str, Argument] = {}
-    hidden = False
-    counted: int | None = None
-    for argument in node.args:
-        if isinstance(argument, ast.Starred):
-            value = expressions.evaluate(argument.value, env, ctx)
-            before = len(positional)
-            if _starred(argument.value, value, positional, ctx):
-                hidden = True
-                counted = before + 1 if counted is None else counted
-        else:
-            positional.append(Argument(argument, expressions.evaluate(argument, env, ctx)))
-    for keyword in node.keywords:
-        value = expressions.evaluate(keyword.value, env, ctx)
-        if keyword.arg is not None:
-            keywords[keyword.arg] = Argument(keyword.value, value)
-            continue
-        hidden = True
-        if isinstance(value, Mapping_):
-            for key, item in value.items:
-                keywords.setdefault(key, Argument(keyword.value, item))
-    return Arguments(node, tuple(positional), keywords, hidden, counted)
-
-
-def _starred(node: ast.expr, value: Value, positional: list[Argument], ctx: Context) -> bool:
-    """Spread ``*value``; True where the number of arguments is not known."""
-    unpack_reads(value, "star", node, ctx)
-    if isinstance(value, Sequence) and value.items is not None:
-        positional.extend(Argument(node, item) for item in value.items)
-        return False
-    positional.append(Argument(node, element_of(value)))
-    return True
-
-
 def kind_of(value: Value) -> str:
     """The kind by which the torch table tells overloads apart."""
     if tensor_of(value) is not None:
@@ -156,8 +112,3 @@ def kinds(arguments: Arguments) -> tuple[list[str], dict[str, str]]:
         [kind_of(a.value) for a in arguments.positional],
         {name: kind_of(a.value) for name, a in arguments.keywords.items()},
     )
-
-
-# Last, because these modules import the classes above.
-from flake8_torchperf.absint.transfer import expressions  # noqa: E402
-from flake8_torchperf.absint.transfer.iteration import element_of, unpack_reads  # noqa: E402

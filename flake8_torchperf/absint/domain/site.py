@@ -1,7 +1,4 @@
-"""What the interpreter saw: places where tensor work meets Python.
-
-Enters nothing; leaves the frozen dataclasses that rules match against. Must not know any rule.
-"""
+"""What the interpreter saw: places where tensor work meets Python."""
 
 from __future__ import annotations
 
@@ -12,8 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import ast
 
+    from flake8_torchperf.absint.domain.heat import Cause, Heat
     from flake8_torchperf.absint.domain.values import Value
-    from flake8_torchperf.hotness.model import Cause, Heat
+    from flake8_torchperf.syntax.positions import Snippet
 
 
 class SiteKind(str, Enum):
@@ -87,3 +85,11 @@ class Site:
     def cooled(self, why: Cause) -> Site:
         """The same place, told in scope "all" alone; what repeats it stays told."""
         return replace(self, heat=self.heat.cooled(why))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AnalysisResult:
+    """The sites of one piece of a file, and the snippet they stand in."""
+
+    snippet: Snippet
+    sites: tuple[Site, ...]
