@@ -4,7 +4,7 @@
 
 OLD and NEW are virtual environments, or checkouts, which are run with this Python and the packages
 it has. Everything counts: cold code, messages, columns and reasons. The exit status is 1 where
-something differs.
+something differs. With ``--places`` only codes and places count, so that words may change.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,6 +22,7 @@ from pathlib import Path
 from perf.running import all_analysed
 
 SCOPES = ("all", "hot")
+FINDING = re.compile(r".*?:\d+:\d+: TPF\d{3}(?= )")
 # The second import is for versions in which the command line still lay in `outputs`.
 _CHECK = """
 try:
@@ -97,14 +99,25 @@ class Version:
         return done.stdout.splitlines(keepends=True)
 
 
-def compare(before: Version, after: Version, path: Path, jobs: int, shown: int) -> bool:
+def without_words(line: str) -> str:
+    """A finding's place and code; a line that is none stays whole."""
+    found = FINDING.match(line)
+    return line if found is None else f"{found[0]}\n"
+
+
+def compare(
+    before: Version, after: Version, path: Path, jobs: int, shown: int, *, places: bool
+) -> bool:
     """Print what differs in one tree, and whether anything does."""
     same = True
     for scope in SCOPES:
         old = before.findings(path, scope, jobs)
         new = after.findings(path, scope, jobs)
+        if places:
+            old, new = [without_words(line) for line in old], [without_words(line) for line in new]
         if old == new:
-            print(f"{path}, scope {scope}: the same {len(old)} findings", flush=True)
+            same_in = " by code and place" if places else ""
+            print(f"{path}, scope {scope}: the same {len(old)} findings{same_in}", flush=True)
             continue
         same = False
         changed = [
@@ -127,6 +140,7 @@ def main() -> int:
     parser.add_argument("--after", type=Path, required=True, metavar="NEW")
     parser.add_argument("paths", type=Path, nargs="+", metavar="PATH", help="files or trees")
     parser.add_argument("--jobs", type=int, default=2, help="processes of each (default: 2)")
+    parser.add_argument("--places", action="store_true", help="compare codes and places alone")
     parser.add_argument("--shown", type=int, default=40, help="lines of differences to print")
     arguments = parser.parse_args()
     for path in arguments.paths:
@@ -137,7 +151,8 @@ def main() -> int:
         print(f"before: {before.place()}\nafter:  {after.place()}", flush=True)
     except NotAVersionError as error:
         parser.error(str(error))
-    same = [compare(before, after, p, arguments.jobs, arguments.shown) for p in arguments.paths]
+    jobs, shown, places = arguments.jobs, arguments.shown, arguments.places
+    same = [compare(before, after, p, jobs, shown, places=places) for p in arguments.paths]
     return 0 if all(same) else 1
 
 

@@ -53,10 +53,10 @@ def test_page_is_whole(rule: Rule) -> None:
 
 @every_rule
 def test_advice_is_a_clause(rule: Rule) -> None:
-    """Messages end with it, after a colon."""
+    """Messages end with it, after a semicolon."""
     for advice in [rule.message, *rule.instead.values()]:
         assert not advice.endswith((".", " "))
-        assert len(advice) <= 120
+        assert len(advice) <= 80
     for operation, advice in rule.instead.items():
         assert advice[0].islower(), operation
 

@@ -358,11 +358,11 @@ def test_option_counts_every_forward_as_compiled() -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("@torch.compile(fullgraph=True)\ndef f(x):\n    print(1)\n", "with its fullgraph=True"),
-        ("@torch.compile\ndef f(x):\n    print(1)\n", "breaks the graph of the compiled f:"),
+        ("@torch.compile(fullgraph=True)\ndef f(x):\n    print(1)\n", "an error under fullgraph"),
+        ("@torch.compile\ndef f(x):\n    print(1)\n", "breaks the graph of the compiled f;"),
         (
             "@torch.compile\ndef f(x):\n    g()\ndef g():\n    print(1)\n",
-            "of g, which the compiled f calls",
+            "of g, called by the compiled f",
         ),
     ],
 )

@@ -210,7 +210,7 @@ def test_the_message_says_that_rows_are_run_one_by_one() -> None:
         COMPILING,
     )
     (found,) = [f for f in findings(code) if "TPF606" in f]
-    assert "x.histc(10) runs once for each row under vmap" in found
+    assert "`x.histc(10)` runs row by row under vmap" in found
 
 
 def square(n: int = 4) -> torch.Tensor:

@@ -202,7 +202,7 @@ PROGRAMS = {
     "variable": of_variable,
 }
 # What a finding's heat says of a row, where that is not the row's id.
-TOLD = {"warning": "on the way to a warning", "on-host": "beside a tensor on the host"}
+TOLD = {"warning": "on a warning path", "on-host": "beside a host tensor"}
 
 
 def outcomes(source: str) -> list[tuple[int, str]]:

@@ -231,11 +231,11 @@ def test_what_may_be_called_in_a_step_stays_hot(code: str) -> None:
 
 def test_the_message_names_the_call() -> None:
     (found,) = findings(program(CALLED_HOT["from a loop"]))
-    assert "in read, called from `main` at line 12: " in found
+    assert "(called by `main` at line 12); " in found
     (found,) = findings(program(CALLED_HOT["through another helper"]))
-    assert "in read, called from `twice` at line 11: " in found
+    assert "(called by `twice` at line 11); " in found
     (found,) = findings(program(CALLED_HOT["from a loop at module level"]))
-    assert "in read, called in a loop at line 10: " in found
+    assert "(called in a loop at line 10); " in found
 
 
 MADE_IN_A_STEP = {

@@ -439,14 +439,14 @@ def test_the_reason_is_told_on_request(code: str, words: str) -> None:
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("def step(x: Tensor):\n    x.item()\n", "per step in step, a step by its name"),
+        ("def step(x: Tensor):\n    x.item()\n", "per step (a step by name)"),
         (
             "def f(xs: list[Tensor]):\n    for x in xs:\n        x.item()\n",
-            "per step in the loop at line 8",
+            "per step (loop at line 8)",
         ),
         (
             "def f(x: Tensor):\n    return x.item()\n",
-            "per call in f, which computes on the tensors",
+            "per call (in a helper)",
         ),
     ],
 )

@@ -12,7 +12,12 @@ from flake8_torchperf.absint.domain.site import Loop, Site, SiteKind
 from flake8_torchperf.absint.domain.values import NONE, Reason, Tensor, Union
 from flake8_torchperf.findings.catalogue import index, load_catalogue
 from flake8_torchperf.findings.match import chain_ends_with, find, rule_for
-from flake8_torchperf.findings.message import format_message, shorten, with_reason
+from flake8_torchperf.findings.message import (
+    LONGEST_EXPRESSION,
+    format_message,
+    shorten,
+    with_reason,
+)
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
 from flake8_torchperf.syntax.positions import Snippet
 
@@ -272,7 +277,7 @@ def test_message_is_one_line_with_every_placeholder() -> None:
     )
     assert format_message(written, read, file) == (
         "torch.isinf(grad).any().item() by item of grad in f, the loop at line 4 over grad, "
-        "per step in the loop at line 3 over grads: use grad"
+        "per step (loop at line 3): use grad"
     )
     assert written.advice("math.sqrt") == "torch"
 
@@ -280,13 +285,13 @@ def test_message_is_one_line_with_every_placeholder() -> None:
 def test_message_in_cold_code_leaves_no_hole() -> None:
     file = snippet("t.item()")
     cold = site(node=file.nodes[0], heat=COLD)
-    assert format_message(rule("TPF101", READ), cold, file) == "t.item() per call in f: do better"
+    assert format_message(rule("TPF101", READ), cold, file) == "t.item() per call (in f): do better"
 
 
 def test_braces_of_the_source_are_not_placeholders() -> None:
     file = snippet('f"{loss} {where}"')
     message = format_message(rule("TPF104", READ), site(node=file.nodes[0], heat=HOT), file)
-    assert message == 'f"{loss} {where}" per step in forward: do better'
+    assert message == 'f"{loss} {where}" per step (in forward): do better'
 
 
 @pytest.mark.parametrize(
@@ -303,12 +308,12 @@ def test_braces_of_the_source_are_not_placeholders() -> None:
 def test_the_code_in_a_message_stands_as_it_was_written(code: str, told: str) -> None:
     file = snippet(code)
     message = format_message(rule("TPF101", READ), site(node=file.nodes[0], heat=COLD), file)
-    assert message == f"{told} per call in f: do better"
+    assert message == f"{told} per call (in f): do better"
 
 
 def test_long_expressions_are_cut_in_the_middle() -> None:
     cut = shorten("a" * 40 + "b" * 40)
-    assert len(cut) == 60
+    assert len(cut) == LONGEST_EXPRESSION
     assert cut.startswith("aaaa")
     assert cut.endswith("bbbb")
     assert "ab" not in cut

@@ -402,21 +402,18 @@ def test_the_first_of_the_scope_leads():
     [
         (
             ["x.sum().item()", "x.max().item()"],
-            "x.sum().item() waits for the device to hand over a value per step in train_step, "
-            "a step by its name, and 1 more read at line 8: read them together "
-            "(torch.stack(...).tolist()) or not in each step",
+            "`x.sum().item()` synchronises per step (a step by name), and 1 more read at line 8; "
+            "stack them for one .tolist()",
         ),
         (
             ["x.sum().item()", "x.max().item()", "float(x.min())"],
-            "x.sum().item() waits for the device to hand over a value per step in train_step, "
-            "a step by its name, and 2 more reads up to line 9: read them together "
-            "(torch.stack(...).tolist()) or not in each step",
+            "`x.sum().item()` synchronises per step (a step by name), and 2 more reads to line 9; "
+            "stack them for one .tolist()",
         ),
         (
             ["torch.cuda.synchronize()", "x.max().item()"],
-            "torch.cuda.synchronize() stops Python until the device has caught up per step in "
-            "train_step, a step by its name, and 1 more read at line 8: order work with "
-            "stream.wait_stream or stream.wait_event, which do not stop Python",
+            "`torch.cuda.synchronize()` waits for the device per step (a step by name), "
+            "and 1 more read at line 8; use stream.wait_stream",
         ),
     ],
 )
@@ -436,7 +433,7 @@ def test_copies_in_a_row_are_to_be_copied_together():
                 b = x.detach().cpu()
         """
     (found,) = findings(program(source))
-    assert "and 1 more read at line 12: copy them together as one tensor" in found
+    assert "and 1 more read at line 12; copy them as one tensor" in found
 
 
 def test_findings_of_a_page_of_the_users_own_are_told_one_by_one(tmp_path: Path):

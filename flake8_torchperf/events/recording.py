@@ -396,15 +396,15 @@ def names_rows(node: ast.AST, ctx: Context) -> bool:
 def _compiled(kind: SiteKind, ctx: Context, operation: str) -> str:
     """In what compiled or transformed code the site stands, in words."""
     if operation == "over-compiled":
-        return "transforms a function that is compiled already, so that it runs uncompiled"
+        return "transforms a compiled function"
     if operation == "compiled-inside":
-        return "calls a compiled function inside a transform, where it runs uncompiled"
+        return "calls a compiled function in a transform"
     if operation == "row-by-row":
-        return "runs once for each row under vmap, which has no rule to batch it"
+        return "runs row by row under vmap"
     if "vmap" in ctx.traits and kind not in (SiteKind.GRAPH_BREAK, SiteKind.RECOMPILE):
         return "cannot run under vmap"
     if "fullgraph" in ctx.traits and kind is not SiteKind.RECOMPILE:
-        return f"{ctx.compiled}, an error with its fullgraph=True"
+        return f"{ctx.compiled}, an error under fullgraph"
     return ctx.compiled
 
 

@@ -1,56 +1,131 @@
-"""Words for a finding: a rule's template, a site and its source in, one line of text out."""
+"""Words for a finding: a rule's template, a site and its source in, one line of text out.
+
+A message says what happens, how often, and what to write instead, in at most `LONGEST` characters.
+What a rule's page says stands in full; expressions and names from the source are cut to fit.
+"""
 
 from __future__ import annotations
 
+from string import Formatter
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.site import SiteKind
-from flake8_torchperf.findings.heat_text import place, where
+from flake8_torchperf.findings.heat_text import place
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from flake8_torchperf.absint.domain.site import Site
+    from flake8_torchperf.findings.heat_text import Place
     from flake8_torchperf.findings.rule import Rule
     from flake8_torchperf.syntax.positions import Snippet
 
+LONGEST = 140
+# A message longer than this cuts expressions, yet to no less than what is easily recognised.
+AIM = 100
 LONGEST_EXPRESSION = 60
+USUAL_EXPRESSION = 32
+# Before an expression is cut to less than this, what else can be told shorter is.
+SHORTEST_EXPRESSION = 12
 _GAP = "..."
 
-
 # What to do about reads that follow one another, and about copies that do.
-READ_TOGETHER = "read them together (torch.stack(...).tolist()) or not in each step"
-COPY_TOGETHER = "copy them together as one tensor, or not in each step"
+READ_TOGETHER = "stack them for one .tolist()"
+COPY_TOGETHER = "copy them as one tensor"
+
+# What is cut where a message would be too long. The code may leave the others out.
+_FROM_SOURCE = ("expression", "operand", "name", "function", "over")
 
 
 def format_message(rule: Rule, site: Site, snippet: Snippet, behind: Sequence[int] = ()) -> str:
     """The one-line message of ``rule`` for ``site``, without its code.
 
-    ``behind`` are the lines of the reads that wait straight behind this one.
+    The words of a user's page may be longer than all that a message may hold: what they leave to
+    the source is then still `USUAL_EXPRESSION`. ``behind`` are the lines of the reads that wait
+    straight behind this one.
     """
+    shortest = SHORTEST_EXPRESSION if rule.own else USUAL_EXPRESSION
+    advice = rule.advice(site.operation, site.traits)
+    if behind:
+        advice = _together(site) or advice
     node = site.operand_node if site.operand_node is not None else site.node
-    fields = {
-        "expression": shorten(snippet.code(site.node)),
-        "operand": shorten(snippet.code(node)),
-        "operation": site.operation,
-        "where": where(site),
-        "loop": _loop(site),
+    found = {
+        "expression": snippet.code(site.node),
+        "operand": snippet.code(node),
         "function": site.function,
+        "over": site.loops[-1].over if site.loops else "",
+        "operation": site.operation,
         "compiled": site.compiled,
     }
-    template, advice = rule.message, rule.advice(site.operation, site.traits)
-    if behind:
-        template = template.replace(": {instead}", f"{_others(behind)}: {{instead}}")
-        advice = _together(site) or advice
-    fields["instead"] = _filled(advice, fields)
-    return printable(" ".join(_filled(template, fields).split()))
+    for brief in (False, True):
+        told = place(site, brief=brief)
+        parts = {"instead": advice, "where": f"{site.heat.cost.value} ({told.words})"}
+        parts["where"] += _others(behind)
+        parts["loop"] = _loop(site, told)
+        template = _joined(rule.message, parts)
+        values = {name: printable(_one_line(text)) for name, text in found.items()}
+        values["name"] = printable(told.name)
+        longest = _longest(template, values)
+        if longest >= shortest:
+            break
+    if longest < shortest:
+        values["compiled"] = _compiled(template, values, shortest)
+        longest = shortest
+    return printable(_one_line(_filled(template, _cut(values, longest))))
+
+
+def _joined(template: str, parts: Mapping[str, str]) -> str:
+    """The template with those of its fields filled in that are templates themselves."""
+    pieces = []
+    for literal, name, _, _ in Formatter().parse(template):
+        pieces.append(literal.replace("{", "{{").replace("}", "}}"))
+        if name is not None and name in parts:
+            pieces.append(_joined(parts[name], parts))
+        elif name is not None:
+            pieces.append(f"{{{name}}}")
+    return "".join(pieces)
+
+
+def _longest(template: str, values: Mapping[str, str]) -> int:
+    """How long an expression or a name may be, so that the message is short enough."""
+    fields = [name for _, name, _, _ in Formatter().parse(template) if name in _FROM_SOURCE]
+    rest = len(_filled(template, {**values, **dict.fromkeys(_FROM_SOURCE, "")}))
+    lengths = sorted(len(values[name]) for name in fields)
+    usual = max(_share(AIM - rest, lengths), USUAL_EXPRESSION)
+    return min(usual, _share(LONGEST - rest, lengths))
+
+
+def _share(room: int, lengths: Sequence[int]) -> int:
+    """How long each of some texts may be; what is shorter leaves its room to the others."""
+    for index, length in enumerate(lengths):
+        share = room // (len(lengths) - index)
+        if length > share:
+            return min(share, LONGEST_EXPRESSION)
+        room -= length
+    return LONGEST_EXPRESSION
+
+
+def _cut(values: Mapping[str, str], longest: int) -> dict[str, str]:
+    return {
+        name: shorten(text, longest) if name in _FROM_SOURCE else text
+        for name, text in values.items()
+    }
+
+
+def _compiled(template: str, values: Mapping[str, str], shortest: int) -> str:
+    """In what compiled function a place stands, cut where its names leave no room."""
+    told = values["compiled"]
+    over = len(_filled(template, _cut(values, shortest))) - LONGEST
+    return shorten(told, max(len(told) - over, shortest)) if told else ""
 
 
 def _others(lines: Sequence[int]) -> str:
     """How many reads follow, and how far down."""
+    if not lines:
+        return ""
     if len(lines) == 1:
         return f", and 1 more read at line {lines[0]}"
-    return f", and {len(lines)} more reads up to line {max(lines)}"
+    return f", and {len(lines)} more reads to line {max(lines)}"
 
 
 def _together(site: Site) -> str:
@@ -90,18 +165,20 @@ def shorten(text: str, longest: int = LONGEST_EXPRESSION) -> str:
     return f"{text[: kept - tail]}{_GAP}{text[len(text) - tail :]}"
 
 
-def _loop(site: Site) -> str:
+def _loop(site: Site, told: Place) -> str:
     """The innermost loop in words; where there is none, what makes the place hot."""
     if not site.loops:
-        return place(site)
+        return told.words
     loop = site.loops[-1]
-    over = f" over {shorten(loop.over, 30)}" if loop.over else ""
-    return f"the loop at line {loop.line}{over}"
+    return f"the loop at line {loop.line}{' over {over}' if loop.over else ''}"
 
 
-def _filled(template: str, fields: dict[str, str]) -> str:
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _filled(template: str, fields: Mapping[str, str]) -> str:
     """The template with its fields; an empty one (nothing makes cold code hot) leaves no hole."""
-    for name, text in fields.items():
-        if not text:
-            template = template.replace(f" {{{name}}}", "")
+    if not fields["compiled"]:
+        template = template.replace(" {compiled}", "")
     return template.format_map(fields)

@@ -25,7 +25,7 @@ class Mark:
 class Compilation:
     """How a function comes to be compiled.
 
-    ``words`` end a sentence: "of helper, which the compiled step calls".
+    ``words`` end a sentence: "of helper, called by the compiled step".
     """
 
     words: str

@@ -161,7 +161,7 @@ class Search:
                     if id(callee) in self.found.functions or not_traced(callee, self._module):
                         continue
                     name = "a lambda" if isinstance(callee, ast.Lambda) else callee.name
-                    words = _words(name, f"which the compiled {how.name} calls")
+                    words = _words(name, f"called by the compiled {how.name}")
                     self.found.functions[id(callee)] = Compilation(words, how.settings, how.name)
                     waiting.append(callee)
 

@@ -1,0 +1,102 @@
+"""Every message says what happens, how often and what to write, in at most 140 characters."""
+
+from __future__ import annotations
+
+import ast
+import itertools
+import re
+from collections.abc import Iterator
+
+import pytest
+from flake8_torchperf.absint.domain.site import Loop, Site, SiteKind
+from flake8_torchperf.hotness.conventions import load_conventions
+from flake8_torchperf.hotness.model import Cause, Cost, Heat, Level
+
+from flake8_torchperf.findings.catalogue import load_catalogue
+from flake8_torchperf.findings.message import LONGEST, SHORTEST_EXPRESSION, format_message
+from flake8_torchperf.findings.rule import Rule
+from flake8_torchperf.syntax.positions import Snippet
+
+LINE = 123_456
+NAME = "_".join(["_a_function_of_a_long_name"] * 9)
+CODE = f"receiver.{NAME}(first_argument, second_argument).item(), {NAME}"
+NODE = ast.parse(CODE, mode="eval").body
+FILE = Snippet([CODE], [NODE])
+ROUNDS = ast.parse("for grad in grads: pass").body[0]
+LOOPS = (Loop(LINE, "for", CODE, ROUNDS),)
+COMPILED = f"of {NAME}, called by the compiled {NAME}, an error under fullgraph"
+# What a transform does to a place is told in full, see `recording`.
+TRANSFORMED = "calls a compiled function in a transform"
+# What may lead a row of reads: see `consecutive_reads`.
+IN_A_ROW = ("TPF101", "TPF102", "TPF104", "TPF106")
+TOLD_BY_LINE = (Cause.CALLED, Cause.CALLED_IN_LOOP, Cause.LOOP)
+BEHIND = ((), (LINE,), tuple(range(LINE - 99, LINE)))
+RULES = load_catalogue().rules
+every_rule = pytest.mark.parametrize("rule", RULES, ids=[rule.code for rule in RULES])
+
+
+def operations(rule: Rule) -> Iterator[tuple[str, frozenset[str]]]:
+    """An operation, with traits, for each advice of a page."""
+    for keys in rule.instead:
+        operation, plus, trait = keys.partition("+")
+        if plus:
+            yield operation, frozenset((trait,))
+            continue
+        yield keys.replace("*", "x"), frozenset()
+        yield "another", frozenset((keys,))
+    for match in rule.matches:
+        yield from ((operation, match.traits) for operation in match.operations)
+
+
+def heats() -> Iterator[Heat]:
+    """Each thing that may say how often a place runs, with long names and big numbers."""
+    row = max((row.id for row in load_conventions().rows), key=len)
+    for cost, cause in itertools.product(Cost, Cause):
+        name = row if cause is Cause.CONVENTION else NAME
+        for level in (Level.COLD, Level.LOOP):
+            yield Heat(level, cause, name, NAME, LINE, ROUNDS, cost=cost)
+
+
+def sites(rule: Rule) -> Iterator[Site]:
+    """The places that the page may be about, as wordy as they can be."""
+    kind = rule.matches[0].kind if rule.matches else SiteKind.CALL
+    compiled = TRANSFORMED if kind is SiteKind.TRANSFORM else COMPILED
+    for (operation, traits), heat in itertools.product(operations(rule), heats()):
+        yield Site(kind, operation, NODE, None, heat, LOOPS, NAME, traits, (), NODE, compiled)
+
+
+@every_rule
+def test_no_message_is_too_long(rule: Rule) -> None:
+    behind = BEHIND if rule.code in IN_A_ROW else BEHIND[:1]
+    for site, lines in itertools.product(sites(rule), behind):
+        message = format_message(rule, site, FILE, lines)
+        assert len(message) <= LONGEST, message
+        shown = re.search(r"`(?:while |assert )?([^`]+)`", message)
+        assert shown is not None, message
+        assert len(shown[1]) >= SHORTEST_EXPRESSION, message
+        if "{where}" in rule.message:
+            assert site.heat.cost.value in message
+        if site.heat.cause in TOLD_BY_LINE and "{where}" in rule.message:
+            assert f"at line {LINE})" in message
+        if lines:
+            assert f"line {max(lines)}; " in message
+
+
+@every_rule
+def test_a_page_says_what_happens_and_after_a_semicolon_what_to_write(rule: Rule) -> None:
+    texts = [rule.message.replace("{instead}", advice) for advice in rule.instead.values()]
+    for text in texts:
+        assert text.count("; ") == 1, text
+        assert text.count("`") == 2, text
+
+
+def test_a_short_expression_leaves_its_room_to_a_long_name() -> None:
+    read = ast.parse("x.item()", mode="eval").body
+    heat = Heat(Level.STEP, Cause.CALLED, "f", "compute_the_loss_of_a_batch", 7, cost=Cost.STEP)
+    site = Site(SiteKind.HOST_READ, "item", read, None, heat)
+    rule = load_catalogue().rule("TPF101")
+    assert rule is not None
+    assert format_message(rule, site, Snippet(["x.item()"], [read])) == (
+        "`x.item()` synchronises per step (called by `compute_the_loss_of_a_batch` at line 7); "
+        "keep it a tensor, or read once at the end"
+    )
