@@ -15,9 +15,9 @@ from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer
 from flake8_torchperf.runtime.confirm.verdict import Verdict, judge
-from flake8_torchperf.runtime.evidence import Counts
-from flake8_torchperf.runtime.uses import use_spans
-from flake8_torchperf.runtime.workload.judge import judge as judge_run
+from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
+from flake8_torchperf.runtime.workload.matching import judge as judge_run
 from flake8_torchperf.runtime.workload.plan import Observed
 
 USED = """\

@@ -281,7 +281,7 @@ def _report(judged: list[Judged], session: Session, arguments: argparse.Namespac
     else:
         print(summary(judged))
     if arguments.html is not None:
-        from flake8_torchperf.runtime.confirm.page import render
+        from flake8_torchperf.runtime.confirm.html import render
 
         if status := save("--html", arguments.html, render(judged, session)):
             return status

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flake8_torchperf.absint.calls import closures, instances, summaries
 from flake8_torchperf.absint.domain import host_data
 from flake8_torchperf.absint.domain.arguments import Arguments
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import path_of
 from flake8_torchperf.absint.domain.values import (
@@ -123,7 +124,7 @@ def _confirmed(tensor: Tensor, name: str) -> Tensor:
     """``model(x).mean()``: no tuple and no dict has a mean; so it was a tensor indeed."""
     reason = tensor.reason
     told = (
-        reason.fact == torch_classes.OUTPUT
+        reason.source is Source.MODULE_OUTPUT
         and name not in OF_CONTAINERS
         and (name not in MODULE_METHODS or name in OF_OUTPUTS)
     )
@@ -181,7 +182,7 @@ def _is_data(given: ast.expr, env: Env) -> None:
     if not isinstance(value, Tensor) or value.chain:
         return
     told = (value.reason, value.reason.because)
-    if any(r is not None and r.fact.startswith("annotation of parameter") for r in told):
+    if any(r is not None and r.source is Source.PARAMETER_ANNOTATION for r in told):
         env[given.id] = UNKNOWN
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.calls import summaries
 from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     BoundMethod,
@@ -148,7 +149,8 @@ def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
     raw = ast.get_docstring(info.node, clean=False) if info.node.body else None
     if not raw or name not in raw:
         return None
-    found = documented(cleandoc(raw), name, Reason(f"docstring of `{info.name}`"), analysis)
+    reason = Reason(f"docstring of `{info.name}`", source=Source.DOCSTRING)
+    found = documented(cleandoc(raw), name, reason, analysis)
     return None if found is UNKNOWN else found
 
 

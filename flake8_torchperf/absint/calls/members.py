@@ -10,8 +10,8 @@ from flake8_torchperf.absint.domain import host_data
 from flake8_torchperf.absint.domain.from_signature import value_of_return
 from flake8_torchperf.absint.domain.host_data import MOVES, host_batch_item
 from flake8_torchperf.absint.domain.named_types import DTYPES
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import (
-    BATCH,
     BOOL,
     LOADED_TENSOR,
     NONE,
@@ -150,7 +150,7 @@ def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx:
             return tensor
         case "is_cuda" | "is_cpu" | "requires_grad" | "is_leaf":
             return BOOL
-    if name in ("items", "keys", "get") and tensor.reason.fact == BATCH:
+    if name in ("items", "keys", "get") and tensor.reason.source is Source.LOADER_BATCH:
         return BoundMethod(Mapping_(STR, tensor), name)  # a batch that is a dict of tensors
     own = None if tensor.info is None else _of_subclass(tensor.info, name, ctx)
     if own is not None:

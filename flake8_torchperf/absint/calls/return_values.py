@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.combining import for_better_reason
 from flake8_torchperf.absint.domain.elements import element_of
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import (
     NONE,
     NUMBER_KINDS,
@@ -158,7 +159,8 @@ def _read_docstring(info: FunctionInfo, analysis: Analysis) -> Value | None:
     docstring = ast.get_docstring(info.node) or ""
     if "eturn" not in docstring and ":rtype:" not in docstring:
         return None
-    found = documented_result(docstring, Reason(f"docstring of `{info.qualname}`"), analysis)
+    reason = Reason(f"docstring of `{info.qualname}`", source=Source.DOCSTRING)
+    found = documented_result(docstring, reason, analysis)
     return None if found is UNKNOWN else found
 
 
@@ -168,6 +170,7 @@ def returns_annotation(info: FunctionInfo, analysis: Analysis) -> Value | None:
         return None
     key = ("returns", info.key)
     if key not in analysis.summaries:
-        reason = Reason(f"return annotation of `{info.qualname}`")
+        told = f"return annotation of `{info.qualname}`"
+        reason = Reason(told, source=Source.RETURN_ANNOTATION)
         analysis.summaries[key] = annotated(info.node.returns, info.module, analysis, reason)
     return analysis.summaries[key]  # type: ignore[return-value]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.rank import ranked
 from flake8_torchperf.absint.domain.values import (
-    BATCH,
     LOADED,
     NDARRAY,
     STR,
@@ -52,7 +52,8 @@ def element_of(value: Value) -> Value:
             return Tensor(reason, role="parameter")
         case Instance(name="torch.utils.data.DataLoader", facts=facts):
             # A batch, or any part of one: loaded by workers, so on the host until it is moved.
-            reason = Reason(BATCH, None, None, Strength.INFERRED)
+            source = Source.LOADER_BATCH
+            reason = Reason("batch of a DataLoader", None, None, Strength.INFERRED, source)
             memory = next((m for m in ("pinned", "pageable") if m in facts), "")
             return Tensor(reason, device="host", memory=memory)
         case Instance(name="torch.nn.Sequential" | "torch.nn.ModuleList", parts=parts):

@@ -7,6 +7,7 @@ from itertools import compress, filterfalse
 from operator import is_not
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.record import record
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
@@ -130,13 +131,9 @@ def rejoin(before: Env, after: Env) -> None:
 def _asked_for(now: Value | None, value: Value) -> bool:
     """Is it what it was, or the tensor that a test asked for?"""
     return isinstance(now, Union) and all(
-        option == value or (isinstance(option, Tensor) and option.reason.fact.startswith(ASKED_FOR))
+        option == value or (isinstance(option, Tensor) and option.reason.source is Source.TYPE_TEST)
         for option in now.options
     )
-
-
-# The reason of what a test of its class told.
-ASKED_FOR = "isinstance test of"
 
 
 def _is_plain(key: str) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -173,7 +174,7 @@ def _of_parameter(
     value = _annotation(parameter, info, analysis)
     named = docstring.names(name)
     if parameter.annotation is None and named:
-        reason = Reason(f"docstring of parameter `{name}`", parameter)
+        reason = Reason(f"docstring of parameter `{name}`", parameter, source=Source.DOCSTRING)
         value = documented(docstring.text, name, reason, analysis)
     if (
         isinstance(value, (Tensor, Union))
@@ -200,7 +201,8 @@ def _boolean(value: Value) -> Value:
 def _annotation(parameter: ast.arg, info: FunctionInfo, analysis: Analysis) -> Value:
     if parameter.annotation is None:
         return UNKNOWN
-    reason = Reason(f"annotation of parameter `{parameter.arg}`", parameter)
+    told = f"annotation of parameter `{parameter.arg}`"
+    reason = Reason(told, parameter, source=Source.PARAMETER_ANNOTATION)
     return annotated(parameter.annotation, info.module, analysis, reason)
 
 

@@ -10,6 +10,7 @@ from flake8_torchperf.absint.domain.arguments import Arguments, kinds
 from flake8_torchperf.absint.domain.from_signature import value_of_return
 from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.named_types import instance_of
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     BOOL,
@@ -120,7 +121,8 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
         return Tensor(inferred)
     if callee.name == "torch.nn.Module":
         # Any module: most give a tensor, some a tuple, a dict or an object of their own.
-        return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED))
+        source = Source.MODULE_OUTPUT
+        return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED, source))
     if op is None or callee.name in CONTAINERS:
         return UNKNOWN
     if "return_indices" in callee.facts:  # torch/nn/modules/pooling.py: and where they were

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.elements import values_of
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.store import Env, bind, path_of
 from flake8_torchperf.absint.domain.values import (
-    BATCH,
     COMPARED,
     STR,
     UNKNOWN,
@@ -43,7 +43,11 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
             value = _believed(value, used)
         if "state_steps" in target.id:
             value = step_counters(value)
-        if isinstance(value, Tensor) and value.reason.fact == BATCH and ctx.node is not None:
+        if (
+            isinstance(value, Tensor)
+            and value.reason.source is Source.LOADER_BATCH
+            and ctx.node is not None
+        ):
             value = _as_used(target.id, value, ctx.node, ctx)
         bind(env, target.id, value)
     elif isinstance(target, ast.Attribute):
@@ -150,10 +154,10 @@ def _may_be_tuple(tensor: Tensor) -> bool:
 
     So it is where only a guess makes what a call gave a tensor, and nothing was computed with it.
     """
-    fact = tensor.reason.fact
-    if tensor.reason.strength < Strength.STATED and not tensor.chain and fact != BATCH:
+    source, strength = tensor.reason.source, tensor.reason.strength
+    if strength < Strength.STATED and not tensor.chain and source is not Source.LOADER_BATCH:
         return True
-    return fact.startswith(("return annotation", "docstring of"))
+    return source in (Source.RETURN_ANNOTATION, Source.DOCSTRING)
 
 
 def _element(value: Value) -> Value:

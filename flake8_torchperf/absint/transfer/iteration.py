@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     NoneValue,
@@ -57,7 +58,7 @@ def _only_declared(value: Value, ctx: Context) -> bool:
     if not isinstance(value, Tensor) or value.chain or ctx.node is None:
         return False
     node = value.reason.node
-    if not isinstance(node, ast.arg) or not value.reason.fact.startswith("annotation of"):
+    if not isinstance(node, ast.arg) or value.reason.source is not Source.PARAMETER_ANNOTATION:
         return False
     use = evidence_of(ctx.node, ctx.module, ctx.analysis).uses.get(node.arg)
     return use is None or not (use.told or use.hints or use.method)

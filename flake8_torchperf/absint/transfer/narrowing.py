@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES, instance_of
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.rank import ranked
-from flake8_torchperf.absint.domain.store import ASKED_FOR, Env, merge, outcome, path_of
+from flake8_torchperf.absint.domain.store import Env, merge, outcome, path_of
 from flake8_torchperf.absint.domain.values import (
     LOADED,
     NONE,
@@ -405,7 +406,7 @@ def _narrow_to(
         return dict(env)  # of what kind it is, nothing follows from: it lies on the host
     if not classes or any(isinstance(c, type(UNKNOWN)) for c in classes):
         return dict(env)
-    reason = Reason(f"{ASKED_FOR} `{path}`", node)
+    reason = Reason(f"isinstance test of `{path}`", node, source=Source.TYPE_TEST)
     options = value.options if isinstance(value, Union) else (value,)
     verdicts = [is_one_of(option, classes) for option in options]
     if not holds:

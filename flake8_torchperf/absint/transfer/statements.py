@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.absint.domain.combining import for_better_reason
 from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import (
     Env,
@@ -360,7 +361,8 @@ def _function(node: FunctionNode, env: Env, ctx: Context) -> Flow:
         evaluate(decorator, env, ctx.silent())
     closure: Value = Closure(node, id(node), env, ctx.module)
     if node.returns is not None:
-        reason = Reason(f"return annotation of `{name}`", node)
+        told = f"return annotation of `{name}`"
+        reason = Reason(told, node, source=Source.RETURN_ANNOTATION)
         stated = annotated(node.returns, ctx.module, ctx.analysis, reason)
         closure = closure if stated is UNKNOWN or tensor_of(stated) else Returning(stated)
     bind(env, name, closure)

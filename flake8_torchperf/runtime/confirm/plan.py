@@ -17,11 +17,11 @@ from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap, read_module
-from flake8_torchperf.runtime.claims import evidence_of
-from flake8_torchperf.runtime.confirm.inputs import candidates
-from flake8_torchperf.runtime.confirm.recipes import Recipe
-from flake8_torchperf.runtime.noqa import allowed_lines
-from flake8_torchperf.runtime.uses import use_spans
+from flake8_torchperf.runtime.api.noqa import allowed_lines
+from flake8_torchperf.runtime.confirm.specs.from_types import candidates
+from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
+from flake8_torchperf.runtime.rule_pages.claims import evidence_of
+from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Analysis
@@ -300,7 +300,7 @@ def _span(info: FunctionInfo | None, module: ModuleMap) -> tuple[int, int]:
 
 def _candidates(
     info: FunctionInfo | None, machine: Analysis
-) -> tuple[dict[str, list[Recipe]], tuple[str, ...]]:
+) -> tuple[dict[str, list[InputSpec]], tuple[str, ...]]:
     return ({}, ()) if info is None else candidates(info, machine)
 
 
