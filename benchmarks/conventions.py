@@ -37,16 +37,17 @@ from judged import read_places
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
+from flake8_torchperf.absint.domain.site import Site
 from flake8_torchperf.absint.driver.caller_review import CallerReview
 from flake8_torchperf.absint.engine.analysis import Context
-from flake8_torchperf.events.site import Site
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.match import rule_for
 from flake8_torchperf.findings.model import Finding
-from flake8_torchperf.hotness import conventions, own_heat
-from flake8_torchperf.hotness.model import Cause, Heat, Level
+from flake8_torchperf.hotness import own_heat
 from flake8_torchperf.hotness.propagation import CalledHeats
 from flake8_torchperf.hotness.roots import Lineage, root_of
+from flake8_torchperf.knowledge import conventions
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo

@@ -1,7 +1,7 @@
 """Content digests: bytes in, a short text out that only equal bytes share; and bounded reading.
 
-Must not know what the bytes are. Used where a file is read for its meaning and where the cache asks
-whether it still is what it was, so that both mean the same.
+Used where a file is read for its meaning and where the cache asks whether it still is what it was,
+so that both mean the same.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """From source text to findings: index, candidates, interpretation, sites, findings.
 
-Enters what flake8 hands over (the ast, the lines, the file's name) and options; leaves findings.
 The interpreter, the torch table and the rule pages are imported only where a file has suspects.
 """
 
@@ -25,11 +24,12 @@ from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.candidates.nominate import Suspects
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.options import Options
     from flake8_torchperf.project.module_index import ModuleMap
-    from flake8_torchperf.torch_compile.regions import CompiledCode
+    from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
 
 def lint(source: str, filename: str, options: Options) -> list[Finding]:
@@ -128,6 +128,26 @@ def _collection_paused() -> Iterator[None]:
 FULL_COLLECTION = 300
 
 
+def _analysis(
+    module: ModuleMap,
+    compiled: CompiledCode | None,
+    options: Options,
+    reads: dict[str, str] | None,
+) -> Analysis:
+    """What the functions of a module are interpreted with; ``reads`` notes the files it opens."""
+    from flake8_torchperf.absint.driver.function_analysis import module_constant
+    from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.findings.catalogue import load_catalogue
+    from flake8_torchperf.knowledge.conventions import load_conventions
+    from flake8_torchperf.knowledge.table import load
+    from flake8_torchperf.project.resolver import Project
+
+    called = load_catalogue(options.rules).called_functions
+    analysis = Analysis(load(), Project(module, reads), module_constant, called, compiled)
+    analysis.conventions = load_conventions(options.rules)
+    return analysis
+
+
 def _findings(
     module: ModuleMap,
     suspects: Suspects,
@@ -135,29 +155,21 @@ def _findings(
     options: Options,
     reads: dict[str, str] | None,
 ) -> list[Finding]:
+    from flake8_torchperf.absint.domain.heat import Level
     from flake8_torchperf.absint.driver.caller_review import CallerReview
     from flake8_torchperf.absint.driver.function_analysis import (
         interpret_function,
         interpret_module,
-        module_constant,
     )
     from flake8_torchperf.absint.driver.selection import Selection
-    from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.findings.report import report
-    from flake8_torchperf.hotness.conventions import load_conventions
     from flake8_torchperf.hotness.function_heat import FunctionHeats
-    from flake8_torchperf.hotness.model import Level
     from flake8_torchperf.hotness.own_heat import Names
-    from flake8_torchperf.knowledge.table import load
-    from flake8_torchperf.project.resolver import Project
 
     catalogue = load_catalogue(options.rules)
-    called = catalogue.called_functions
-    conventions = load_conventions(options.rules)
-    analysis = Analysis(load(), Project(module, reads), module_constant, called, compiled)
-    analysis.conventions = conventions
-    names = Names(conventions, options.hot + catalogue.hot, options.cold)
+    analysis = _analysis(module, compiled, options, reads)
+    names = Names(analysis.conventions, options.hot + catalogue.hot, options.cold)
     findings: list[Finding] = []
     heats = FunctionHeats(analysis, names)
     selection = Selection(module, analysis, heats, catalogue)

@@ -1,6 +1,6 @@
 """The linter's options: flake8's namespace enters, a validated ``Options`` leaves.
 
-Must not know how anything is analysed. Imported at every start of flake8, so kept light.
+Imported at every start of flake8, so kept light.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.hotness.model import Level
+from flake8_torchperf.absint.domain.heat import Level
 
 if TYPE_CHECKING:
     import argparse
@@ -297,7 +297,7 @@ def check_rules(option: str, folders: tuple[Path, ...]) -> None:
     Raises `OptionError` with a single line that begins with ``option``.
     """
     from flake8_torchperf.findings.catalogue import CatalogueError, load_catalogue
-    from flake8_torchperf.hotness.conventions import ConventionError, load_conventions
+    from flake8_torchperf.knowledge.conventions import ConventionError, load_conventions
 
     try:
         load_catalogue(folders)

@@ -1,8 +1,4 @@
-"""flake8's face: a file's tree and lines enter, flake8 results leave.
-
-Must not know how anything is analysed, and must stay cheap to import: flake8 loads it for every
-run, and for a file that has nothing to do with torch (see `prefilter.py`) nothing else is imported.
-"""
+"""flake8's face: a file's tree and lines enter, flake8 results leave."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a file must say for us to look at it, or a file that it imports from.
 
-Enters text and the file's name; leaves a yes or no. Must stay cheap to import and to ask: it
-decides that nothing else is done, and is asked of every file. Nothing is parsed.
+Must stay cheap to import and to ask: it decides that nothing else is done, and is asked of every
+file. Nothing is parsed.
 """
 
 from __future__ import annotations

@@ -4,9 +4,15 @@ from fractions import Fraction
 
 import pytest
 
-from flake8_torchperf.runtime.confirm.law import fit
-from flake8_torchperf.runtime.confirm.recipes import SHAPES, describe, listing, tensor, value
-from flake8_torchperf.runtime.confirm.search import Dimension, Search
+from flake8_torchperf.runtime.confirm.child.search import Dimension, Search
+from flake8_torchperf.runtime.confirm.scaling import fit
+from flake8_torchperf.runtime.confirm.specs.input_specs import (
+    SHAPES,
+    describe,
+    listing,
+    tensor,
+    value,
+)
 
 
 def test_a_constant():
@@ -60,6 +66,6 @@ def test_a_search_combines_what_no_single_change_improves():
     assert search.run() == (5, 5)
 
 
-def test_recipes_are_told_in_words():
+def test_specs_are_told_in_words():
     assert describe(listing(tensor(("n",)), 1)) == "list of 1 x float tensor (n)"
     assert describe(value("mean")) == "'mean'"

@@ -13,11 +13,11 @@ import pytest
 pytest.importorskip("torch")
 
 from flake8_torchperf.cli.confirm_command import DEFAULT_SIZES
-from flake8_torchperf.runtime.confirm import namespaces
+from flake8_torchperf.runtime.confirm.child import namespaces
 from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
 from flake8_torchperf.runtime.confirm.verdict import judge
-from flake8_torchperf.runtime.evidence import Counts
+from flake8_torchperf.runtime.counting.evidence import Counts
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT = 6.0
@@ -295,7 +295,7 @@ def test_what_a_process_that_computes_on_cuda_may_do(tmp_path):
     code = "\n".join(
         [
             "import json, os, socket",
-            "from flake8_torchperf.runtime.confirm import namespaces",
+            "from flake8_torchperf.runtime.confirm.child import namespaces",
             f"achieved = namespaces.leave({str(tmp_path)!r}, (), 'cuda')",
             f"os.chdir({str(tmp_path)!r})",
             "namespaces.drop_privileges()",

@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch")
 from torch._subclasses import FakeTensorMode  # noqa: E402
 
 from flake8_torchperf.runtime import DispatchCounter  # noqa: E402
-from flake8_torchperf.runtime.operations import looks_at_elements  # noqa: E402
-from flake8_torchperf.runtime.stand_in import HostStandsIn, standing_in  # noqa: E402
+from flake8_torchperf.runtime.counting.fake_accelerator import HostStandsIn, standing_in  # noqa: E402
+from flake8_torchperf.runtime.counting.op_schemas import looks_at_elements  # noqa: E402
 
 SHAPES = """
 import torch

@@ -14,10 +14,12 @@ import pytest
 from flake8_run import flake8
 from linting import PRELUDE, in_package
 
+from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cli.main import main
 from flake8_torchperf.findings.heat_text import hidden_by
-from flake8_torchperf.hotness.conventions import (
+from flake8_torchperf.hotness.roots import CAUSES, PROTOCOLS
+from flake8_torchperf.knowledge.conventions import (
     FIELDS,
     FILE,
     LEAST_EVIDENCE,
@@ -28,8 +30,6 @@ from flake8_torchperf.hotness.conventions import (
     problem_with,
     read_conventions,
 )
-from flake8_torchperf.hotness.model import Level
-from flake8_torchperf.hotness.roots import CAUSES, PROTOCOLS
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import OptionError, Options, check_rules
 

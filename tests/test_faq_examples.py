@@ -100,7 +100,7 @@ given = (np.random.randn(16),)
 
 @pytest.mark.parametrize("code", list(EXAMPLES.values()), ids=list(EXAMPLES))
 def test_one_graph_and_nothing_to_report(code: str) -> None:
-    from flake8_torchperf.runtime.graph_breaks import explain, uncompiled
+    from flake8_torchperf.runtime.counting.graph_breaks import explain, uncompiled
 
     torch._dynamo.reset()
     names: dict[str, Any] = {}

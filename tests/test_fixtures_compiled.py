@@ -35,7 +35,7 @@ def frames(run: Callable[[int], Any]) -> tuple[Any, dict[str, int]]:
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_after_does_the_same_in_one_graph(folder: Path) -> None:
     """Both give the same numbers; only `before` shows what its comments say."""
-    from flake8_torchperf.runtime.graph_breaks import explain
+    from flake8_torchperf.runtime.counting.graph_breaks import explain
 
     before, after = load(folder / "before.py"), load(folder / "after.py")
     told, answers, counts = [], [], []

@@ -46,7 +46,7 @@ def test_committed_table_is_the_installed_torchs() -> None:
 @pytest.mark.parametrize(("kind", "probe"), PROBES)
 def test_torch_breaks_for_the_stated_reason(kind: str, probe: str) -> None:
     """Each probe is compiled: the break must have the stated type and name the probe's line."""
-    from flake8_torchperf.runtime.graph_breaks import explain
+    from flake8_torchperf.runtime.counting.graph_breaks import explain
 
     names: dict[str, Any] = {}
     exec(PRELUDE, names)

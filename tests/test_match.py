@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from flake8_torchperf.absint.domain.heat import Cause, Cost, Heat, Level
+from flake8_torchperf.absint.domain.site import Loop, Site, SiteKind
 from flake8_torchperf.absint.domain.values import NONE, Reason, Tensor, Union
-from flake8_torchperf.events.site import Loop, Site, SiteKind
 from flake8_torchperf.findings.catalogue import index, load_catalogue
 from flake8_torchperf.findings.match import chain_ends_with, find, rule_for
 from flake8_torchperf.findings.message import (
@@ -18,7 +19,6 @@ from flake8_torchperf.findings.message import (
     with_reason,
 )
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
-from flake8_torchperf.hotness.model import Cause, Cost, Heat, Level
 from flake8_torchperf.syntax.positions import Snippet
 
 # The loop that the heat is of: `for grad in grads:` at line 3.

@@ -41,7 +41,7 @@ def build(
     if only:
         script = source / "setup.py"
         text, changed = re.subn(
-            r"^COMPILED = .*$", f'COMPILED = ("{only}",)', script.read_text(), flags=re.MULTILINE
+            r"(?ms)^COMPILED = \(.*?^\)$", f'COMPILED = ("{only}",)', script.read_text()
         )
         assert changed == 1
         script.write_text(text)

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 from linting import ALL
 
-from flake8_torchperf.absint.driver.function_analysis import AnalysisResult
-from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.absint.domain.site import AnalysisResult, SiteKind
 from flake8_torchperf.findings import catalogue as catalogue_module
 from flake8_torchperf.findings import vocabulary
 from flake8_torchperf.findings.catalogue import (

@@ -125,7 +125,7 @@ def test_runtime_examples_run(example: str, tmp_path: Path) -> None:
     pytest_options = ["-m", "pytest", "-q", "--strict-markers", "-p", "no:cacheprovider"]
     # Where the package is installed, pytest loads the plugin by itself and refuses it twice.
     if not entry_points(group="pytest11", name="torchperf"):
-        pytest_options += ["-p", "flake8_torchperf.runtime.pytest_plugin"]
+        pytest_options += ["-p", "flake8_torchperf.runtime.api.pytest_plugin"]
     is_test = "def test_" in example
     done = subprocess.run(
         [sys.executable, *(pytest_options if is_test else ["test_example.py"])],

@@ -20,9 +20,9 @@ import pytest
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.workload import launch
-from flake8_torchperf.runtime.workload.judge import judge
-from flake8_torchperf.runtime.workload.lines import ExecutedLines
-from flake8_torchperf.runtime.workload.owners import OwnerError, owner_of, owner_paths
+from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
+from flake8_torchperf.runtime.workload.matching import judge
+from flake8_torchperf.runtime.workload.ownership import OwnerError, owner_of, owner_paths
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.runtime.workload.statements import Statements
 

@@ -22,10 +22,10 @@ from torch_table.forms import holders  # noqa: E402
 
 from flake8_torchperf.cli.run_report import as_text  # noqa: E402
 from flake8_torchperf.runtime.workload.device_reports import NO_WAIT, UNHEARD  # noqa: E402
-from flake8_torchperf.runtime.workload.judge import FileReport, judge  # noqa: E402
+from flake8_torchperf.runtime.workload.matching import FileReport, judge  # noqa: E402
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
 from flake8_torchperf.runtime.workload.summary import as_data  # noqa: E402
-from flake8_torchperf.runtime.workload.witness import Witness  # noqa: E402
+from flake8_torchperf.runtime.workload.sync_recorder import Witness  # noqa: E402
 
 STEP = """\
 import torch

@@ -9,8 +9,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from flake8_torchperf.runtime import BudgetExceeded, dispatch_budget, pytest_plugin  # noqa: E402
-from flake8_torchperf.runtime.noqa import allowed_lines  # noqa: E402
+from flake8_torchperf.runtime import BudgetExceeded, dispatch_budget  # noqa: E402
+from flake8_torchperf.runtime.api import pytest_plugin  # noqa: E402
+from flake8_torchperf.runtime.api.noqa import allowed_lines  # noqa: E402
 
 pytest_plugins = ["pytester"]
 
@@ -155,7 +156,7 @@ def test_negative_limits_are_refused():
         budget(ops={"isinf": -1})
 
 
-PLUGIN = "flake8_torchperf.runtime.pytest_plugin"
+PLUGIN = "flake8_torchperf.runtime.api.pytest_plugin"
 
 
 def run(pytester, source):

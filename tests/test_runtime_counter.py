@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 import numpy as np  # noqa: E402
 
 from flake8_torchperf.runtime import DispatchCounter  # noqa: E402
-from flake8_torchperf.runtime.evidence import ELSEWHERE  # noqa: E402
+from flake8_torchperf.runtime.counting.evidence import ELSEWHERE  # noqa: E402
 
 HOST = torch.device("cpu")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -284,7 +284,7 @@ def test_evidence_is_frozen_and_plain():
 def test_importing_the_package_does_not_import_torch():
     code = (
         "import sys, flake8_torchperf, flake8_torchperf.runtime, "
-        "flake8_torchperf.runtime.pytest_plugin; assert 'torch' not in sys.modules"
+        "flake8_torchperf.runtime.api.pytest_plugin; assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 

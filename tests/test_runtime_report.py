@@ -6,9 +6,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from flake8_torchperf.runtime import DispatchCounter, counter, metrics_report  # noqa: E402
-from flake8_torchperf.runtime.evidence import Counts, Evidence, OpEvidence  # noqa: E402
-from flake8_torchperf.runtime.report import human_time, percentile  # noqa: E402
+from flake8_torchperf.runtime import DispatchCounter, metrics_report  # noqa: E402
+from flake8_torchperf.runtime.api.text_report import human_time, percentile  # noqa: E402
+from flake8_torchperf.runtime.counting import counter  # noqa: E402
+from flake8_torchperf.runtime.counting.evidence import Counts, Evidence, OpEvidence  # noqa: E402
 
 
 @pytest.mark.parametrize(

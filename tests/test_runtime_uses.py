@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import read_documentation
-from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.confirm.plan import Request, Settings, plan
 from flake8_torchperf.runtime.confirm.sandbox import Answer
 from flake8_torchperf.runtime.confirm.verdict import Verdict, judge
-from flake8_torchperf.runtime.evidence import Counts
-from flake8_torchperf.runtime.uses import use_spans
-from flake8_torchperf.runtime.workload.judge import judge as judge_run
+from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
+from flake8_torchperf.runtime.workload.matching import judge as judge_run
 from flake8_torchperf.runtime.workload.plan import Observed
 
 USED = """\

@@ -143,7 +143,7 @@ class Device:
 
     def figures(self, page: Documentation, which: Any) -> list[float]:
         """What `FIGURES` names, of one example."""
-        from flake8_torchperf.runtime.examples import made
+        from flake8_torchperf.runtime.rule_pages.examples import made
 
         with made(page, which, N, "cuda") as (function, inputs), redirect_stdout(io.StringIO()):
 
@@ -158,7 +158,7 @@ class Device:
             return [waits, round(self._in_a_row(call), 4), round(behind, 3)]
 
     def _waits(self, call: Callable[[], object]) -> int:
-        from flake8_torchperf.runtime.counter import DispatchCounter
+        from flake8_torchperf.runtime.counting.counter import DispatchCounter
 
         with DispatchCounter("reads") as counter:
             call()

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT))
 from flake8_torchperf.findings.catalogue import load_catalogue  # noqa: E402
 from flake8_torchperf.findings.documentation import read_documentation  # noqa: E402
 from flake8_torchperf.findings.rule import Rule  # noqa: E402
-from flake8_torchperf.hotness.conventions import load_conventions  # noqa: E402
+from flake8_torchperf.knowledge.conventions import load_conventions  # noqa: E402
 
 CONVENTIONS = ROOT / "docs" / "conventions.md"
 EXAMPLE = "fixtures/issue82206_sharded_grad_scaler/before.py"
@@ -101,7 +101,7 @@ A row is kept only if fewer than a quarter of the findings that it hides are wor
 measured with `benchmarks/conventions.py`. To add rows of your own, put a `conventions.toml` next to
 [your rule pages](own-rules.md).
 
-This page is generated from `flake8_torchperf/hotness/conventions.toml`.
+This page is generated from `flake8_torchperf/knowledge/conventions.toml`.
 
 | id | applies to | pattern | effect | reason | evidence |
 |---|---|---|---|---|---|"""

@@ -1,13 +1,16 @@
 """Abstract interpretation: expressions to values, each tensor with the reason it is one.
 
-- `domain`: `values` and where they come from (`provenance`), the `store` that binds names to them.
-- `engine`: the `analysis` that every evaluation shares, and `call_arguments`.
+- `domain`: `values` and where they come from (`provenance`), the `store` that binds names to them,
+  `site` and `heat` for what is seen and how often it runs.
+- `engine`: the `analysis` that every evaluation shares, and the tables of `dispatch`.
 - `stated_types`: `annotations`, `docstrings`, `class_hierarchy`, `isinstance_tests`.
 - `inference`: `parameters` by how the body uses them (`usage_inference`) and `from_callees`.
 - `transfer`: a module for each kind of syntax: `expressions`, `statements`, `assignment`, `loops`.
 - `models`: calls of torch (`torch_functions`, `tensor_methods`), of builtins and libraries.
 - `calls`: `call_dispatch` chooses who answers; `summaries`, `closures` and `instances` answer for
-  the project's own code.
-- `driver`: `selection` chooses functions, `function_analysis` runs one, `caller_review` asks the
-  calls in the whole package, which `package_callers` finds.
+  the project's own code, `members` for attributes.
+- `driver`: `registry` fills the tables, `selection` chooses functions, `function_analysis` runs
+  one, `caller_review` asks the calls in the whole package, which `package_callers` finds.
+
+What may import what stands in `.importlinter`.
 """

@@ -1,8 +1,8 @@
 """Entries on disk: a key and JSON in, the same JSON out, or nothing.
 
 Several processes may read and write at once: an entry is written beside its place and moved there
-in one step. What cannot be read, or is not what was written, is a miss. Must not know what an entry
-holds. Entries are data: nothing in them is ever executed.
+in one step. What cannot be read, or is not what was written, is a miss. Entries are data: nothing
+in them is ever executed.
 """
 
 from __future__ import annotations

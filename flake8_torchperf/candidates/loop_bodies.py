@@ -1,7 +1,6 @@
 """What of a function runs in its loops, and whether a rule could object to anything there.
 
-Enters the nodes of a function or of the module level; leaves a judgement, over-approximate. Asked
-of code that is cold outside its loops. Must not know torch's table.
+Asked of code that is cold outside its loops.
 """
 
 from __future__ import annotations

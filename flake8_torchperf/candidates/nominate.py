@@ -1,7 +1,7 @@
 """Which functions of a file deserve a closer look: cheap, over-approximate, ast only.
 
-Enters a module map; leaves the functions that hold anything a rule could object to. A construct
-nominates only where an operand may be a tensor: what surely lies on the host does not count.
+A construct nominates only where an operand may be a tensor: what surely lies on the host does not
+count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
 
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
-    from flake8_torchperf.torch_compile.regions import CompiledCode
+    from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
 # Methods and functions that read, copy, wait or ask for a data-dependent shape, whatever they are
 # given: torch's own, with the reads that Python calls on its own.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.main import add_parser, fail
+from flake8_torchperf.cli.main import add_parser
+from flake8_torchperf.cli.parser import fail
 
 if TYPE_CHECKING:
     import argparse

@@ -1,7 +1,7 @@
 """One file, or many at once, through flake8's machinery: names in, flake8's rows out.
 
 A row is what flake8's `FileChecker` makes of a finding: code, line, column, text, and the line in
-which a ``# noqa`` would silence it. Must not know which of them are reported.
+which a ``# noqa`` would silence it.
 
 Relied on, in flake8 6.0 to 7.5: the methods of `checker.FileChecker` that are overridden here.
 """

@@ -45,7 +45,7 @@ from flake8_torchperf.cli.check_files import (
     why_no_text,
 )
 from flake8_torchperf.cli.check_options import parse
-from flake8_torchperf.cli.main import fail
+from flake8_torchperf.cli.parser import fail
 from flake8_torchperf.digest import digest
 from flake8_torchperf.plugin import TorchPerfPlugin
 

@@ -16,7 +16,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.main import add_parser, fail, save, unwritable
+from flake8_torchperf.cli.main import add_parser, save, unwritable
+from flake8_torchperf.cli.parser import fail
 from flake8_torchperf.options import SCOPES, OptionError, Options, check_rules
 
 if TYPE_CHECKING:
@@ -280,7 +281,7 @@ def _report(judged: list[Judged], session: Session, arguments: argparse.Namespac
     else:
         print(summary(judged))
     if arguments.html is not None:
-        from flake8_torchperf.runtime.confirm.page import render
+        from flake8_torchperf.runtime.confirm.html import render
 
         if status := save("--html", arguments.html, render(judged, session)):
             return status

@@ -1,7 +1,4 @@
-"""``torchperf explain`` and ``torchperf rules``: rule pages in, text or JSON out.
-
-Must not know sites or the interpreter.
-"""
+"""``torchperf explain`` and ``torchperf rules``: rule pages in, text or JSON out."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from flake8_torchperf.cli.main import add_parser, fail
-from flake8_torchperf.cli.parser import near
+from flake8_torchperf.cli.main import add_parser
+from flake8_torchperf.cli.parser import fail, near
 from flake8_torchperf.findings.catalogue import Catalogue, Rule, load_catalogue
 from flake8_torchperf.findings.documentation import Documentation, read_documentation
 from flake8_torchperf.findings.page import RESERVED

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 
 from flake8_torchperf import __version__
-from flake8_torchperf.cli.parser import USAGE_ERROR, Parser, complain
+from flake8_torchperf.cli.parser import Parser, complain, fail
 
 CHECK = "check"
 # What writing to standard output may end in, beside a reader that has gone.
@@ -127,12 +127,6 @@ def add_parser(
         epilog=f"example:\n  {example}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-
-
-def fail(problem: str) -> int:
-    """Say in one line what cannot be done; returns the exit status for it."""
-    print(f"torchperf: {' '.join(problem.split())}", file=sys.stderr)
-    return USAGE_ERROR
 
 
 def save(option: str, path: Path, text: str) -> int:

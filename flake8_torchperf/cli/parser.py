@@ -1,7 +1,7 @@
 """The parser of ``torchperf``'s command lines: arguments in, a namespace or one line of error out.
 
-argparse answers a mistake with the whole usage and a list of everything it knows. This one says
-in a single line what is unknown and what comes nearest. Must not know any command.
+argparse answers a mistake with the whole usage and a list of everything it knows. This one says in
+a single line what is unknown and what comes nearest.
 """
 
 from __future__ import annotations
@@ -96,3 +96,9 @@ def near(word: str, known: Iterable[str]) -> str:
     bare = {name.lstrip("-"): name for name in known}
     close = get_close_matches(word.lstrip("-"), bare, n=1, cutoff=_ALIKE)
     return f"; did you mean {bare[close[0]]!r}?" if close else ""
+
+
+def fail(problem: str) -> int:
+    """Say in one line what cannot be done; returns the exit status for it."""
+    print(f"torchperf: {' '.join(problem.split())}", file=sys.stderr)
+    return USAGE_ERROR

@@ -14,7 +14,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.main import add_parser, fail, save, unwritable
+from flake8_torchperf.cli.main import add_parser, save, unwritable
+from flake8_torchperf.cli.parser import fail
 
 if TYPE_CHECKING:
     from flake8_torchperf.runtime.workload.launch import Outcome
@@ -88,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         return leave_like(outcome.returncode)
     from flake8_torchperf.cli.run_page import page
     from flake8_torchperf.cli.run_report import as_text, print_report
-    from flake8_torchperf.runtime.workload.judge import judge
+    from flake8_torchperf.runtime.workload.matching import judge
     from flake8_torchperf.runtime.workload.summary import as_data
 
     files = judge(outcome.observed)
@@ -131,7 +132,7 @@ def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
 
 
 def _owner_problem(owners: Sequence[str]) -> str:
-    from flake8_torchperf.runtime.workload.owners import OwnerError, owner_paths
+    from flake8_torchperf.runtime.workload.ownership import OwnerError, owner_paths
 
     try:
         for name in owners:

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files as package_files
 from typing import Any
 
-from flake8_torchperf.runtime.evidence import Counts
-from flake8_torchperf.runtime.workload.judge import FileReport
+from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.html_page import render
+from flake8_torchperf.runtime.workload.matching import FileReport
 from flake8_torchperf.runtime.workload.summary import shown_path
 
 
 def page(data: Mapping[str, Any], files: Sequence[FileReport]) -> str:
     """The page's text. Everything from the workload is escaped by the template."""
-    import jinja2
-
-    folder = package_files("flake8_torchperf.runtime") / "templates"
-    environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    template = environment.from_string((folder / "run.html").read_text(encoding="utf-8"))
-    return template.render(run=data, files=[_file(one) for one in files if _says_something(one)])
+    shown = [_file(one) for one in files if _says_something(one)]
+    return render("run.html", run=data, files=shown)
 
 
 def _says_something(file: FileReport) -> bool:

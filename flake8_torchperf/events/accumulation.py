@@ -1,9 +1,4 @@
-"""Totals and lists that a training loop fills with losses which still hold their graph.
-
-Enters an addition or an append inside a loop; leaves a site where backward runs through the same
-name in the same loop, so that nothing can need that graph again, and whether a total on the host
-grows by what each round reads. Must not know rules.
-"""
+"""Totals and lists that a training loop fills with losses which still hold their graph."""
 
 from __future__ import annotations
 
@@ -11,10 +6,10 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import path_of
 from flake8_torchperf.absint.domain.values import NDArray, Reason, Scalar, Strength, Tensor, Value
 from flake8_torchperf.events.recording import emit
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.branch_frequency import NO_GRADIENTS, gradients_off
 from flake8_torchperf.hotness.loop_kinds import plain_names
 from flake8_torchperf.syntax.traversal import changes_in, children, once, walk

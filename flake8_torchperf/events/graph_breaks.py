@@ -1,14 +1,12 @@
-"""Code that ``torch.compile`` compiles or a transform runs: what ends the graph there.
-
-Enters calls and statements as they are interpreted; leaves sites where the compiler has to stop,
-to start again, or is not used at all. Must not know rules.
-"""
+"""Code that ``torch.compile`` compiles or a transform runs: what ends the graph there."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     BoundMethod,
     External,
@@ -20,15 +18,13 @@ from flake8_torchperf.absint.domain.values import (
 )
 from flake8_torchperf.absint.inference.parameters import parameters_of
 from flake8_torchperf.events.recording import emit, names_rows
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.branch_frequency import OWN_TRAITS
-from flake8_torchperf.hotness.model import Cause, Heat, Level
 from flake8_torchperf.knowledge.batching import ROW_BY_ROW, ROW_BY_ROW_METHODS
 from flake8_torchperf.knowledge.graph_breaks import breaking_calls
 
 if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.engine.analysis import Context
-    from flake8_torchperf.absint.engine.call_arguments import Arguments
 
 # Switches of torch._dynamo.config with which an operation breaks nothing.
 SWITCHED_OFF = {

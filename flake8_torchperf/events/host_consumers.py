@@ -1,8 +1,4 @@
-"""What is handed on to code that works on the host: other libraries, queues, files.
-
-Enters a callee, or a name and the function it stands in; leaves whether the host is where it is
-needed. Must not know statements.
-"""
+"""What is handed on to code that works on the host: other libraries, queues, files."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.store import path_of
 from flake8_torchperf.absint.domain.values import UNKNOWN, External, Value
+from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.hotness.branch_frequency import GIVEN_AWAY
 from flake8_torchperf.intent.host_names import PACKING
 from flake8_torchperf.syntax.traversal import once, walk
@@ -82,8 +79,6 @@ def _takes_host(callee: Value) -> bool:
 
 def handed_on(name: str, env: Env, ctx: Context) -> bool:
     """Is what a name holds given, whole or in parts, to a function of another library?"""
-    from flake8_torchperf.absint.transfer import expressions
-
     if ctx.node is None:
         return False
     silent = ctx.silent()
@@ -92,7 +87,7 @@ def handed_on(name: str, env: Env, ctx: Context) -> bool:
     for one in (name, *rows.get(name, ())):
         callees |= given.get(one, {})
     looked_at = list(callees.values())[:MAX_CALLEES]
-    return any(_takes_host(expressions.evaluate(callee, env, silent)) for callee in looked_at)
+    return any(_takes_host(evaluate(callee, env, silent)) for callee in looked_at)
 
 
 # Functions that one name is given to which are looked at.

@@ -1,14 +1,12 @@
-"""What feeds a training loop and steps in it: data loaders, optimizers and their options.
-
-Enters constructor and method calls of torch's classes; leaves sites where what is written keeps the
-device waiting. Must not know statements.
-"""
+"""What feeds a training loop and steps in it: data loaders, optimizers and their options."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.arguments import Argument
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     Instance,
     NoneValue,
@@ -17,15 +15,13 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.absint.engine.call_arguments import Argument
 from flake8_torchperf.events.recording import emit
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.events.transfers import PAGEABLE, PINNED
 from flake8_torchperf.hotness.own_heat import is_beside_steps
 
 if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.engine.analysis import Context
-    from flake8_torchperf.absint.engine.call_arguments import Arguments
     from flake8_torchperf.project.module_index import ModuleMap
 
 LOADER = "torch.utils.data.DataLoader"

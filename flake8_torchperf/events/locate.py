@@ -6,10 +6,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.events.site import Loop, Site
 from flake8_torchperf.hotness.loop_kinds import COMPREHENSIONS
 
 if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.site import Loop, Site
     from flake8_torchperf.syntax.positions import Snippet
 
 # Longer sources of what a loop iterates are left out of messages.

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.heat import Cause, Level
+from flake8_torchperf.absint.domain.site import Loop, Site, SiteKind
 from flake8_torchperf.absint.domain.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
 from flake8_torchperf.absint.inference.parameters import literal_default
-from flake8_torchperf.events.site import Loop, Site, SiteKind
 from flake8_torchperf.hotness.branch_frequency import (
     EXCEPT,
     FALLBACK,
@@ -16,7 +17,6 @@ from flake8_torchperf.hotness.branch_frequency import (
     LATER,
 )
 from flake8_torchperf.hotness.loop_kinds import around_steps
-from flake8_torchperf.hotness.model import Cause, Level
 from flake8_torchperf.hotness.own_heat import waits_on_purpose
 from flake8_torchperf.hotness.place_heat import costs_without_device, heat, over_elements
 from flake8_torchperf.intent.collective_metadata import exchanged

@@ -1,9 +1,4 @@
-"""Where the memory of host tensors comes from, and what moving them to the device costs.
-
-Enters tensors, the operations that make them and the calls that move them; leaves tensors that know
-their origin, and sites for copies to the device and for copies read before they arrived. Must not
-know statements.
-"""
+"""Where the memory of host tensors comes from, and what moving them to the device costs."""
 
 from __future__ import annotations
 
@@ -11,7 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.calls.attribute_writes import may_fill
+from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import path_of
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
@@ -23,11 +19,10 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     tensor_of,
 )
+from flake8_torchperf.absint.inference.argument_writes import may_fill
 from flake8_torchperf.events.recording import early, emit
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.branch_frequency import WAITED_FOR
 from flake8_torchperf.hotness.loop_kinds import plain_names
-from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.intent.data_freshness import DataFreshness
 from flake8_torchperf.intent.number_or_tensor import made_a_tensor
 from flake8_torchperf.syntax.traversal import changes_in, once, walk
@@ -35,9 +30,9 @@ from flake8_torchperf.syntax.traversal import changes_in, once, walk
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.domain.store import Env
     from flake8_torchperf.absint.engine.analysis import Context
-    from flake8_torchperf.absint.engine.call_arguments import Arguments
     from flake8_torchperf.knowledge.table import Op
     from flake8_torchperf.project.module_index import ModuleMap
 

@@ -1,6 +1,6 @@
 """The rules: folders of pages in, an indexed `Catalogue` out.
 
-Pages are data; loading them executes nothing. Must not know the interpreter or torch.
+Pages are data; loading them executes nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.page import (
     CatalogueError,
     PageError,
@@ -21,7 +21,7 @@ from flake8_torchperf.findings.page import (
     read_text,
 )
 from flake8_torchperf.findings.rule import Match, Rule
-from flake8_torchperf.hotness.conventions import FILE as CONVENTIONS
+from flake8_torchperf.knowledge.conventions import FILE as CONVENTIONS
 
 __all__ = [
     "Catalogue",

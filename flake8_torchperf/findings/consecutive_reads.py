@@ -11,7 +11,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.device_work import Work
 from flake8_torchperf.syntax.traversal import DEFINITIONS, children
 

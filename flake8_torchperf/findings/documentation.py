@@ -1,7 +1,6 @@
 """Reads the part of a rule page that linting leaves alone: documentation, evidence, examples.
 
-Enters a `Rule`; leaves its `Documentation`. Used by `torchperf explain`, by `confirm` and by the
-tests. Must not know sites or torch.
+Used by `torchperf explain`, by `confirm` and by the tests.
 """
 
 from __future__ import annotations

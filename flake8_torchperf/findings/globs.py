@@ -1,6 +1,6 @@
 """Globs over function names: a text in, what is wrong with it out.
 
-What fnmatch understands and a qualified name can hold. Must not know where the glob was written.
+What fnmatch understands and a qualified name can hold.
 """
 
 from __future__ import annotations

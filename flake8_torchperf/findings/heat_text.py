@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from flake8_torchperf.hotness.model import Cause, Level
+from flake8_torchperf.absint.domain.heat import Cause, Level
 
 if TYPE_CHECKING:
-    from flake8_torchperf.events.site import Site
-    from flake8_torchperf.hotness.model import Heat
+    from flake8_torchperf.absint.domain.heat import Heat
+    from flake8_torchperf.absint.domain.site import Site
 
 
 class Place(NamedTuple):

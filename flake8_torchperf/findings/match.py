@@ -1,6 +1,6 @@
 """Which rule objects to which site: sites and the catalogue in, `Raw` findings out.
 
-A pure function of its arguments. Must not know source positions, messages or flake8.
+A pure function of its arguments.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.absint.domain.site import Site
 from flake8_torchperf.absint.domain.values import tensor_of
-from flake8_torchperf.events.site import Site
 from flake8_torchperf.findings.catalogue import Catalogue
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
-from flake8_torchperf.hotness.model import Level
 
 if TYPE_CHECKING:
     import ast

@@ -9,13 +9,13 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.heat_text import place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from flake8_torchperf.events.site import Site
+    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.findings.heat_text import Place
     from flake8_torchperf.findings.rule import Rule
     from flake8_torchperf.syntax.positions import Snippet
@@ -79,9 +79,10 @@ def _joined(template: str, parts: Mapping[str, str]) -> str:
     pieces = []
     for literal, name, _, _ in Formatter().parse(template):
         pieces.append(literal.replace("{", "{{").replace("}", "}}"))
-        if name is not None:
-            part = parts.get(name)
-            pieces.append(f"{{{name}}}" if part is None else _joined(part, parts))
+        if name is not None and name in parts:
+            pieces.append(_joined(parts[name], parts))
+        elif name is not None:
+            pieces.append(f"{{{name}}}")
     return "".join(pieces)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flake8_torchperf.events.site import Site
+    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.findings.catalogue import Rule
 
 

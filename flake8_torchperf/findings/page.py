@@ -1,7 +1,7 @@
 """Reads one rule page: text of a Markdown file with TOML front matter in, `Rule` out.
 
-Linting needs only the head of the front matter (everything before ``[evidence]``), so only that
-is parsed here; `documentation` reads the rest. Must not know sites, findings or torch.
+Linting needs only the head of the front matter (everything before ``[evidence]``), so only that is
+parsed here; `documentation` reads the rest.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from flake8_torchperf.events.site import SiteKind
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
-from flake8_torchperf.hotness.model import Level
 
 if sys.version_info >= (3, 11):
     import tomllib

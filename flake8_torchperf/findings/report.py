@@ -1,12 +1,10 @@
-"""Sites of one analysis result to findings: matched, located, worded.
-
-Enters the result of an analysis, the catalogue and options; leaves findings. Must not know flake8.
-"""
+"""Sites of one analysis result to findings: matched, located, worded."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.values import Strength, Tensor, tensor_of
 from flake8_torchperf.events.locate import locate
 from flake8_torchperf.findings.consecutive_reads import Row, in_rows
@@ -14,14 +12,12 @@ from flake8_torchperf.findings.heat_text import hidden_by
 from flake8_torchperf.findings.match import find, rule_for
 from flake8_torchperf.findings.message import format_message, with_reason
 from flake8_torchperf.findings.model import Finding
-from flake8_torchperf.hotness.model import Level
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable
 
-    from flake8_torchperf.absint.driver.function_analysis import AnalysisResult
-    from flake8_torchperf.events.site import Site
+    from flake8_torchperf.absint.domain.site import AnalysisResult, Site
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.match import Raw
     from flake8_torchperf.options import Options

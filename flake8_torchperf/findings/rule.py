@@ -1,8 +1,4 @@
-"""What a rule page says, as frozen data.
-
-Enters nothing; leaves the dataclasses that a page becomes. Must not know files,
-TOML or sites' nodes.
-"""
+"""What a rule page says, as frozen data."""
 
 from __future__ import annotations
 
@@ -11,8 +7,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from flake8_torchperf.events.site import SiteKind
-from flake8_torchperf.hotness.model import Level
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.absint.domain.site import SiteKind
 
 
 @dataclass(frozen=True, slots=True)

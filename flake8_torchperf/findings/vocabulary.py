@@ -1,6 +1,5 @@
 """The words that a rule page may use of sites, beside the keys that `page` checks.
 
-Enters a page with its `Rule`; leaves a `PageError` at the first word that no site will ever have.
 Operations are left alone: most are names of torch's, and of the rest there is no list.
 """
 

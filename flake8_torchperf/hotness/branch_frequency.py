@@ -5,13 +5,13 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import outcome
 from flake8_torchperf.absint.domain.values import UNKNOWN, NoneValue, Told, Union
 from flake8_torchperf.absint.inference.parameters import literal_default
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.first_call import returns_kept
 from flake8_torchperf.hotness.loop_kinds import STEPPING
-from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.syntax.compile_guards import guarded, leaves
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, is_none

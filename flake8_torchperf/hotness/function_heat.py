@@ -6,13 +6,12 @@ import ast
 from functools import partial
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.calls import summaries
+from flake8_torchperf.absint.domain.heat import Cause, Level
 from flake8_torchperf.absint.domain.values import Function, Tensor
-from flake8_torchperf.absint.inference.parameters import declared_parameters
+from flake8_torchperf.absint.inference.parameters import declared_parameters, given_tensors
 from flake8_torchperf.absint.stated_types.class_hierarchy import find_method, lineage, torch_kind
 from flake8_torchperf.hotness.call_graph import calls_in
 from flake8_torchperf.hotness.loop_kinds import around_steps, goes_backward
-from flake8_torchperf.hotness.model import Cause, Level
 from flake8_torchperf.hotness.own_heat import own_heat
 from flake8_torchperf.hotness.propagation import SETTLED, CalledHeats
 from flake8_torchperf.hotness.roots import Lineage
@@ -21,9 +20,9 @@ from flake8_torchperf.syntax.names import is_name, named_parameters
 from flake8_torchperf.syntax.traversal import walk
 
 if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.heat import Heat
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.hotness.call_graph import Calls
-    from flake8_torchperf.hotness.model import Heat
     from flake8_torchperf.hotness.own_heat import Names
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
 
@@ -55,7 +54,7 @@ class FunctionHeats:
         """The heat of a function by its name, its decorators and its parameters."""
         found = self._own.get(info.key)
         if found is None:
-            given = partial(summaries.given_tensors, info, self._analysis)
+            given = partial(given_tensors, info, self._analysis)
             found = own_heat(info, self._names, self._lineage, given)
             self._own[info.key] = found
         return found

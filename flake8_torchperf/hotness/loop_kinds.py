@@ -9,12 +9,14 @@ from flake8_torchperf.syntax.names import dotted_name, is_name, named_parameters
 from flake8_torchperf.syntax.traversal import SCOPES, bound_in, children, once, put_children, walk
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from flake8_torchperf.project.module_index import FunctionInfo
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
+# What a round of the loop around it does not run itself.
+ENDS = (*SCOPES, *STATEMENTS)
 # Methods of torch that run the backward pass: torch/_tensor.py, lightning's `manual_backward`.
 BACKWARD = ("backward", "manual_backward")
 # Methods of what is stepped: optimizers, their schedules, solvers, environments.
@@ -38,15 +40,17 @@ def is_written_out(loop: ast.AST) -> bool:
     )
 
 
-def _direct(loop: ast.AST) -> Iterator[ast.AST]:
+def _direct(loop: ast.AST) -> list[ast.AST]:
     """The nodes that each round of this very loop runs, without those of loops inside it."""
     body = getattr(loop, "body", None)
     waiting: list[ast.AST] = list(body) if isinstance(body, list) else []
+    found: list[ast.AST] = []
     while waiting:
         node = waiting.pop()
-        yield node
-        if not isinstance(node, (*SCOPES, *STATEMENTS)):
+        found.append(node)
+        if not isinstance(node, ENDS):
             put_children(node, waiting)
+    return found
 
 
 def _methods_called(nodes: Iterable[ast.AST]) -> frozenset[str]:
@@ -106,13 +110,20 @@ def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
     ``x = model(x, t)``. ``own_model`` is False for what is itself the model's step.
     """
     loops = info.nodes.of_any(*STATEMENTS)
-    if any(map(takes_step, loops)) and not takes_training_step(info):
+    if not loops:
+        return False
+    if may_step(info) and any(map(takes_step, loops)) and not takes_training_step(info):
         return True
-    if not own_model or not loops:
+    if not own_model:
         return False
     called = _models_called(info)
     modules = [one.arg for one in named_parameters(info.node.args) if _is_module(one.annotation)]
     return bool(called) and any(_runs_model(loop, called, modules) for loop in loops)
+
+
+def may_step(info: FunctionInfo) -> bool:
+    """Does a function call anything that a step consists of, in a loop or not?"""
+    return not _methods_called(info.nodes.of(ast.Call)).isdisjoint((*BACKWARD, *STEPPING))
 
 
 def step_loops(info: FunctionInfo) -> frozenset[int]:
@@ -186,9 +197,9 @@ def takes_training_step(info: FunctionInfo) -> bool:
     Or step outside any loop after going backward in one. Gradients of an input are asked for under
     ``model.eval()`` without a step of an optimizer.
     """
-    calls = info.nodes.of(ast.Call)
-    if _methods_called(calls).isdisjoint((*BACKWARD, "step")):
+    if not may_step(info):
         return False
+    calls = info.nodes.of(ast.Call)
     inside = _in_loops(info.node)
     outside = _methods_called([call for call in calls if id(call) not in inside])
     if not outside.isdisjoint(BACKWARD):

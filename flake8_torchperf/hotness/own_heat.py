@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
 from flake8_torchperf.hotness.loop_kinds import holds_steps, takes_training_step
-from flake8_torchperf.hotness.model import Cause, Heat, Level
 from flake8_torchperf.hotness.roots import is_test_file, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flake8_torchperf.hotness.conventions import Convention, Conventions
     from flake8_torchperf.hotness.roots import Lineage
+    from flake8_torchperf.knowledge.conventions import Convention, Conventions
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
 MODULE_HEAT = Heat(Level.COLD, Cause.MODULE_LEVEL)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.heat import Cause, Cost, Heat, Level
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import Instance, Tensor
 from flake8_torchperf.absint.stated_types.class_hierarchy import kind_of_instance
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.loop_kinds import head_of, is_written_out, names_in, takes_step
-from flake8_torchperf.hotness.model import Cause, Cost, Heat, Level
 from flake8_torchperf.hotness.own_heat import FINAL
 from flake8_torchperf.syntax.traversal import once, walk
 

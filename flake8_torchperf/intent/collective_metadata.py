@@ -1,7 +1,7 @@
 """Numbers that processes tell each other by tensors: the host has them, and wants them.
 
-Enters a function; leaves the names of such tensors. Over NCCL a size or a flag can only travel on
-the device, so that the host has to wait for it. By syntax alone; must not know values or rules.
+Over NCCL a size or a flag can only travel on the device, so that the host has to wait for it. By
+syntax alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Data of the host that is new each time: given to a function, or computed elsewhere on the host.
 
-Enters the node that made a tensor of data and the function it stands in; leaves whether keeping
-that tensor on the device could spare a copy. What was made of an environment's step or by another
-library has to be copied once it is there. By syntax alone; must not know values.
+What was made of an environment's step or by another library has to be copied once it is there. By
+syntax alone.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Copies and waits that their author wrote as such, and whether a step repeats them.
 
-Enters sites with the heat of their place; leaves them, colder where waiting is what was asked for.
 ``x.cpu()`` and ``torch.cuda.synchronize()`` say that the host is waited for; ``x[mask]`` and
 ``x.item()`` ask for something else. Who writes the first wants it: it matters where steps repeat
-it, and nobody is surprised by it elsewhere. Must not know rules.
+it, and nobody is surprised by it elsewhere.
 """
 
 from __future__ import annotations
@@ -12,13 +11,13 @@ import ast
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.events.site import Site, SiteKind
+from flake8_torchperf.absint.domain.heat import Cause, Level
+from flake8_torchperf.absint.domain.site import Site, SiteKind
 from flake8_torchperf.hotness.loop_kinds import (
     head_of,
     plain_names,
     takes_step,
 )
-from flake8_torchperf.hotness.model import Cause, Level
 
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes

@@ -1,9 +1,7 @@
 """Names that lie on the host as far as their function tells without its flow.
 
-Enters a function and the expressions of a site; leaves whether what is read is on the host anyhow.
 ``lengths_cpu`` says where it lies. ``x.numpy()`` and ``np.sort(x)`` fail with a tensor on a device
-(torch/csrc/utils/tensor_numpy.cpp), so ``x`` is on none, before that line as well. Must not know
-values or rules.
+(torch/csrc/utils/tensor_numpy.cpp), so ``x`` is on none, before that line as well.
 """
 
 from __future__ import annotations

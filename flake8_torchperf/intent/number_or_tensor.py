@@ -1,7 +1,6 @@
 """A number made of what may be one already, or a tensor: the caller decides what it gives.
 
-Enters a function and a read in it, or the data of a tensor; leaves whether that is there to make of
-what is given what is wanted. By syntax alone; must not know values or rules.
+By syntax alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Loops that put away what they go through: over a tensor's rows, that is one ``unbind``.
 
-Enters a loop; leaves whether it does anything else with what it goes through. By syntax alone; must
-not know values or rules.
+By syntax alone.
 """
 
 from __future__ import annotations

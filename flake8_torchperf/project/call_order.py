@@ -1,8 +1,4 @@
-"""The order in which functions are interpreted: callers before the functions they call.
-
-Enters the suspect functions of one module; leaves the same functions, so ordered that what a call
-gives to an unannotated parameter is known when its function's turn comes.
-"""
+"""The order in which functions are interpreted: callers before the functions they call."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which files lie in the folders of a project: a folder is listed, not asked for file after file.
 
-Enters paths; leaves a yes or no. Most of what an import could name (`torch/nn/Linear.py`) is no
-file, and for each linted file hundreds of such paths are looked for.
+Most of what an import could name (`torch/nn/Linear.py`) is no file, and for each linted file
+hundreds of such paths are looked for.
 """
 
 from __future__ import annotations

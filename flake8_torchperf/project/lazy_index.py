@@ -1,8 +1,7 @@
 """The map of a module of which little will be asked: functions and classes parsed on demand.
 
-Enters the text of an imported module; leaves a module map that answers like any other. Most of
-what stands beside the names that a file imports is never looked at, and a tree that is kept costs
-memory and, in every full garbage collection, time. Must not know what the code means.
+Most of what stands beside the names that a file imports is never looked at, and a tree that is kept
+costs memory and, in every full garbage collection, time.
 """
 
 from __future__ import annotations

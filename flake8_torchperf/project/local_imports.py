@@ -1,7 +1,6 @@
 """Import statements inside functions: which names they bind to what.
 
-Enters an import statement and the package it stands in; leaves dotted names by the names they are
-bound to. Nothing is looked up before it is used.
+Nothing is looked up before it is used.
 """
 
 from __future__ import annotations

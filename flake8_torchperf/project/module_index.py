@@ -1,8 +1,4 @@
-"""The map of one module, read off the ast that flake8 already built.
-
-Enters an ``ast.Module``; leaves imports, functions, classes and constants by name, each with its
-ast node. Must not know torch's table or what any expression evaluates to.
-"""
+"""The map of one module, read off the ast that flake8 already built."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The modules beside the one linted: found by import name, read and mapped, never imported.
-
-Enters a dotted name; leaves the module map that holds it. Must not know what the code means.
-"""
+"""The modules beside the one linted: found by import name, read and mapped, never imported."""
 
 from __future__ import annotations
 

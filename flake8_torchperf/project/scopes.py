@@ -1,8 +1,6 @@
 """Scopes of one module: what a name, an attribute of ``self`` or a call stands for, by syntax.
 
-Enters a module map; leaves functions and classes that expressions lead to. A name that is bound in
-several ways leads to all of them; what syntax doesn't show leads nowhere. Must not know values,
-rules or torch's table.
+A name that is bound in several ways leads to all of them; what syntax doesn't show leads nowhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The text of all modules of a package: who calls a function names it, so a search finds it.
-
-Enters a package's folder; leaves the paths of modules that hold a word. Must not parse anything.
-"""
+"""The text of all modules of a package: who calls a function names it, so a search finds it."""
 
 from __future__ import annotations
 

@@ -1,16 +1,11 @@
-"""Everything that runs code: the only part that imports torch, and only when a name is used.
+"""Everything that runs code. Torch is imported only when a name is used.
 
-Where a line belongs:
-
-- Counting: `counter` opens and closes it all; `modes`, `patches` and `cuda_syncs` see events,
-  `operations` knows what each is, `places` where it belongs, `recorder` keeps the tables.
-- What was counted: `evidence`, as a text `report`; `budget` sets limits to it, for pytest
-  `pytest_plugin`. `noqa` tells the lines that may spend, `claims` what a rule's page promises,
-  and `uses` where, if not on the reported line.
-- Other ways to run code: `examples` of the rule pages, `graph_breaks` under torch.compile,
-  `stand_in` where there is no accelerator.
-- Commands: `confirm` runs functions with made inputs in a sandbox, `workload` a person's own
-  program. `templates` are their pages.
+- `counting`: counts dispatches, host reads and waits while code runs.
+- `api`: what a test or a notebook uses: `budget`, the pytest plugin, the text report.
+- `rule_pages`: what a rule's page claims that a run shows, and runs of its examples.
+- `confirm`: runs single functions with made-up inputs in a sandbox.
+- `workload`: runs a person's own program, script or tests.
+- `html_page` fills the `templates` of both reports.
 """
 
 from __future__ import annotations
@@ -19,17 +14,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flake8_torchperf.runtime.budget import BudgetExceeded, dispatch_budget
-    from flake8_torchperf.runtime.counter import DispatchCounter
-    from flake8_torchperf.runtime.report import metrics_report
+    from flake8_torchperf.runtime.api.budget import BudgetExceeded, dispatch_budget
+    from flake8_torchperf.runtime.api.text_report import metrics_report
+    from flake8_torchperf.runtime.counting.counter import DispatchCounter
 
 __all__ = ["BudgetExceeded", "DispatchCounter", "dispatch_budget", "metrics_report"]
 
 _HOMES = {
-    "BudgetExceeded": "budget",
-    "DispatchCounter": "counter",
-    "dispatch_budget": "budget",
-    "metrics_report": "report",
+    "BudgetExceeded": "api.budget",
+    "DispatchCounter": "counting.counter",
+    "dispatch_budget": "api.budget",
+    "metrics_report": "api.text_report",
 }
 
 

@@ -1,7 +1,6 @@
 """Tests that ask whether code is being compiled, and words without which nothing is.
 
-Enters an expression or lines of text; leaves which way compiled code goes. Imported for every file
-with suspects, so kept light. Must not know anything else.
+Imported for every file with suspects, so kept light.
 """
 
 from __future__ import annotations

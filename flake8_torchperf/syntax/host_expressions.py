@@ -1,8 +1,6 @@
 """What surely lies on the host, as far as one function's ast shows without following its flow.
 
-Enters an ast function; leaves the judgement whether an expression in it can be anything else. Used
-to leave functions out, so a doubt counts as "may be a tensor". Must not know torch's
-table.
+Used to leave functions out, so a doubt counts as "may be a tensor".
 """
 
 from __future__ import annotations

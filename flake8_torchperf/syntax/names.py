@@ -1,8 +1,4 @@
-"""What is spelled in the code: chains of names, the text of expressions, parameters.
-
-Enters ast nodes; leaves their text or the nodes that name something. Must not know what any of
-them means.
-"""
+"""What is spelled in the code: chains of names, the text of expressions, parameters."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Where the nodes of one function stand in the file, and what is written there.
-
-Enters a module's lines and the ast nodes of a function or of the module level; leaves, only when
-asked, positions and source text; also parses expressions that stand in strings. Must not know
-what the code means.
-"""
+"""Where the nodes of one function stand in the file, and what is written there."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Which of a name's assignments a use of it sees, where the blocks of a function tell.
-
-Enters a function's statements, a use and the expressions assigned; leaves those that may be seen.
-Must not know values or rules.
-"""
+"""Which of a name's assignments a use of it sees, where the blocks of a function tell."""
 
 from __future__ import annotations
 

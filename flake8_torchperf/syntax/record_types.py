@@ -1,8 +1,4 @@
-"""Named tuples and typed dicts that a call makes: ``Out = NamedTuple("Out", [("loss", Tensor)])``.
-
-Enters a call; leaves the class's base and its fields with their annotations, as a class statement
-would declare them. Must not know what the annotations mean.
-"""
+"""Named tuples and typed dicts made by a call: ``Out = NamedTuple("Out", [("loss", Tensor)])``."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What a comparison says of the number of dimensions of something, or of its elements.
-
-Enters a comparison, or the two sides of ``==``; leaves what was asked, and how many it has. Must
-not know values or environments.
-"""
+"""What a comparison says of the number of dimensions of something, or of its elements."""
 
 from __future__ import annotations
 

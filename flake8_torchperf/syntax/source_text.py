@@ -1,7 +1,4 @@
-"""Source text by the piece: columns of bytes, comments and brackets.
-
-Enters lines or pieces of text; leaves pieces of text. Must not know nodes.
-"""
+"""Source text by the piece: columns of bytes, comments and brackets."""
 
 from __future__ import annotations
 

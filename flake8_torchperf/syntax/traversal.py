@@ -1,7 +1,4 @@
-"""Every node of a piece of code in one pass, faster than `ast.walk` and sorted by type.
-
-Enters ast nodes; leaves the nodes in and below them. Must not know what any of them means.
-"""
+"""Every node of a piece of code in one pass, faster than `ast.walk` and sorted by type."""
 
 from __future__ import annotations
 

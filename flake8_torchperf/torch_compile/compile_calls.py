@@ -1,7 +1,6 @@
 """Expressions that say "compile what you are given", and calls that do it, with their settings.
 
-Enters expressions and the scopes they stand in; leaves settings. Goes by syntax. Must not know
-values, sites or rules.
+Goes by syntax.
 """
 
 from __future__ import annotations

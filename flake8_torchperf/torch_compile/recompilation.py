@@ -1,14 +1,12 @@
 """Places that make ``torch.compile`` start again: state that grows, wrapping per step, counters.
 
-Enters the compiled code of a module; leaves marks: calls and statements by identity, each with the
-word for what is wrong there. Everything here shows in syntax: what a list outside a function was
-made as, which loop a call stands in. Must not know values, sites or rules.
+Everything here shows in syntax: what a list outside a function was made as, which loop a call
+stands in.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
@@ -16,12 +14,13 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.knowledge.batching import REPEATED, ROW_BY_ROW
 from flake8_torchperf.project.scopes import PARTIAL, TRANSFORMS, Callable_, Resolver, Scope
 from flake8_torchperf.syntax.traversal import SCOPES, children, round_counters
+from flake8_torchperf.torch_compile.compiled_code import Mark
 from flake8_torchperf.torch_compile.vmap import named
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from flake8_torchperf.torch_compile.regions import Search
+    from flake8_torchperf.torch_compile.region_search import Search
 
 # Methods that make a list longer, and those that keep it short again.
 GROWING = frozenset(("append", "extend", "insert", "appendleft"))
@@ -34,14 +33,6 @@ FUNCTIONAL_CALLS = frozenset((
 ))  # fmt: skip
 # Calls that are traced anew for each number they are given (torch 2.13, as run by the page's test).
 SPECIALISING_CALLS = frozenset(("range", "chunk", "dropout"))
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """One thing wrong at a node: ``operation`` names it, ``words`` say of which function."""
-
-    operation: str
-    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +61,7 @@ def find_marks(search: Search) -> dict[int, Mark]:
 
 
 def _mutations(search: Search, marks: dict[int, Mark]) -> None:
-    from flake8_torchperf.torch_compile.regions import body_of, traced
+    from flake8_torchperf.torch_compile.traced_nodes import body_of, traced
 
     found = search.found
     for node, scope in search.scopes.functions:

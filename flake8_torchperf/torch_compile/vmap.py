@@ -1,10 +1,7 @@
 """Which names of a function that ``vmap`` runs stand for a whole batch.
 
-Enters the calls of a module that transform functions; leaves the places, by the identity of their
-nodes, where a batched value is named, in the functions handed to ``vmap`` and in those that they
-call with one. Goes by syntax: what ``in_dims`` leaves out, what a partial binds, keywords, and
-what is only asked of a tensor (its shape, its dtype) are not batched. Must not know values, sites
-or rules.
+Goes by syntax: what ``in_dims`` leaves out, what a partial binds, keywords, and what is only asked
+of a tensor (its shape, its dtype) are not batched.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Functions of a module that compile what they are given: decorators of one's own.
 
-Enters a function or a lambda; leaves the call in it that hands its first parameter to
-``torch.compile``. Goes by syntax. Must not know values, sites or rules.
+Goes by syntax.
 """
 
 from __future__ import annotations

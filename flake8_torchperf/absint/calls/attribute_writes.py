@@ -1,9 +1,4 @@
-"""What a call does beside giving its result: the attributes of ``self`` that it may write.
-
-Enters a method; leaves the names of the attributes that it, or a method of the same object that it
-calls, may write, and whether it may write into the tensors it is given. Must not know values: what
-is written, interpreting it tells.
-"""
+"""What a call does beside giving its result: the attributes of ``self`` that it may write."""
 
 from __future__ import annotations
 
@@ -17,7 +12,6 @@ from flake8_torchperf.project.module_index import ANY
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flake8_torchperf.absint.domain.values import Value
     from flake8_torchperf.absint.engine.analysis import Analysis, Context
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
 
@@ -119,35 +113,3 @@ def _inherited(info: FunctionInfo, name: str, analysis: Analysis) -> Function | 
         if found is not None:
             return found
     return None
-
-
-def may_fill(callee: Value, position: int, analysis: Analysis) -> bool:
-    """May a call write into the tensor it is given at a position?
-
-    Of a function of the project its body tells: where nothing is done in place, and the parameter
-    is handed to torch's functions alone, nothing is written into it.
-    """
-    if not isinstance(callee, Function):
-        return True
-    info = callee.info
-    parameters = [*info.node.args.posonlyargs, *info.node.args.args][callee.bound is not None :]
-    if position >= len(parameters):
-        return True
-    filled = analysis.kept(("filled", info.key), lambda: _filled(info))
-    return ANY in filled or parameters[position].arg in filled
-
-
-def _filled(info: FunctionInfo) -> frozenset[str]:
-    """The names that a function may write into; ``ANY`` where it does anything in place."""
-    stores = any(isinstance(s.ctx, ast.Store) for s in info.nodes.of(ast.Subscript))
-    if stores or info.nodes.of(ast.AugAssign):
-        return frozenset((ANY,))
-    found: set[str] = set()
-    for call in info.nodes.of(ast.Call):
-        if isinstance(call.func, ast.Attribute) and call.func.attr[-1] == "_":
-            return frozenset((ANY,))
-        if not info.module.qualify(call.func).startswith("torch."):
-            found.update(a.id for a in call.args if isinstance(a, ast.Name))
-        given = (k.value for k in call.keywords)
-        found.update(value.id for value in given if isinstance(value, ast.Name))
-    return frozenset(found)

@@ -1,16 +1,16 @@
-"""Calls: who is called decides which part of the interpreter answers.
-
-Enters a call node; leaves its value. Must not know statements.
-"""
+"""Calls: who is called decides which part of the interpreter answers."""
 
 from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.absint.calls import closures, instances, summaries
 from flake8_torchperf.absint.domain import host_data
+from flake8_torchperf.absint.domain.arguments import Arguments
+from flake8_torchperf.absint.domain.provenance import Source
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import path_of
 from flake8_torchperf.absint.domain.values import (
     COMPARED,
@@ -37,7 +37,7 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     join_all,
 )
-from flake8_torchperf.absint.engine.call_arguments import Arguments, evaluate_arguments
+from flake8_torchperf.absint.engine.dispatch import apply, evaluate
 from flake8_torchperf.absint.inference.tensor_api import (
     MODULE_METHODS,
     knows_arrays,
@@ -51,10 +51,12 @@ from flake8_torchperf.absint.models import (
     container_methods,
     containers,
     tensor_methods,
+    torch_classes,
     torch_functions,
 )
 from flake8_torchperf.absint.stated_types.class_hierarchy import kind_of_instance
-from flake8_torchperf.absint.transfer import attributes, expressions
+from flake8_torchperf.absint.transfer import attributes
+from flake8_torchperf.absint.transfer.call_arguments import evaluate_arguments
 from flake8_torchperf.events import (
     accumulation,
     graph_breaks,
@@ -63,10 +65,11 @@ from flake8_torchperf.events import (
     transfers,
 )
 from flake8_torchperf.events.recording import emit, looked_at
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.branch_frequency import LATER
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flake8_torchperf.absint.domain.store import Env
     from flake8_torchperf.absint.engine.analysis import Context
 
@@ -79,7 +82,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     if isinstance(node.func, ast.Attribute):
         callee, owner = attributes.with_owner(node.func, env, ctx)
     else:
-        callee = expressions.evaluate(node.func, env, ctx)
+        callee = evaluate(node.func, env, ctx)
     arguments = evaluate_arguments(node, env, host_consumers.for_arguments(callee, node, ctx))
     _named_call(callee, node, ctx)
     if ctx.sink is not None and ctx.analysis.compiled is not None:
@@ -102,7 +105,7 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
         return HOST_BATCH
     if value is UNKNOWN and isinstance(node.func, ast.Attribute):
         if owner is None:
-            owner = expressions.evaluate(node.func.value, env, ctx.silent())
+            owner = evaluate(node.func.value, env, ctx.silent())
         return unknown_method(node, node.func, owner, arguments, env, ctx)
     return value
 
@@ -113,32 +116,6 @@ def _note_model(callee: Instance, node: ast.Call, ctx: Context) -> None:
         ctx.analysis.models_called.add(id(node))
 
 
-def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """Call a value with arguments."""
-    match callee:
-        case External(name=name):
-            return _external(name, arguments, env, ctx)
-        case BoundMethod(owner=owner, name=name):
-            return _method(callee, owner, name, arguments, env, ctx)
-        case Function():
-            return summaries.call_function(callee, arguments, env, ctx)
-        case Closure():
-            return closures.call_closure(callee, arguments, env, ctx)
-        case ClassValue():
-            return instances.construct(callee, arguments, ctx)
-        case Instance():
-            return instances.call_instance(callee, arguments, env, ctx)
-        case Partial():
-            return apply(callee.callee, containers.completed(callee, arguments), env, ctx)
-        case Returning(value=value):
-            return value
-        case Union(options=options):
-            results = [apply(o, arguments, env, _chosen(o, options, ctx)) for o in options
-                       if _callable(o)]  # fmt: skip
-            return join_all(results)
-    return UNKNOWN
-
-
 # Methods of modules too, which no model's output is.
 OF_OUTPUTS = frozenset(("cpu", "type", "float", "double", "half"))
 
@@ -147,13 +124,13 @@ def _confirmed(tensor: Tensor, name: str) -> Tensor:
     """``model(x).mean()``: no tuple and no dict has a mean; so it was a tensor indeed."""
     reason = tensor.reason
     told = (
-        reason.fact == instances.OUTPUT
+        reason.source is Source.MODULE_OUTPUT
         and name not in OF_CONTAINERS
         and (name not in MODULE_METHODS or name in OF_OUTPUTS)
     )
     if not told or reason.strength is not Strength.ASSUMED:
         return tensor
-    fact = f"{instances.OUTPUT}, asked for `.{name}`"
+    fact = f"{torch_classes.OUTPUT}, asked for `.{name}`"
     return replace(tensor, reason=Reason(fact, reason.node, None, Strength.INFERRED))
 
 
@@ -172,7 +149,7 @@ def _lambdas(arguments: Arguments, ctx: Context) -> None:
             case Closure(node=ast.Lambda(body=body), key=key, env=outer):
                 given = ctx.analysis.observed.get(key, {})
                 if any(isinstance(value, Tensor) for value in given.values()):
-                    expressions.evaluate(body, {**outer, **given}, ctx.mark(LATER))
+                    evaluate(body, {**outer, **given}, ctx.mark(LATER))
 
 
 GENERATOR = Opaque("generator")
@@ -205,7 +182,7 @@ def _is_data(given: ast.expr, env: Env) -> None:
     if not isinstance(value, Tensor) or value.chain:
         return
     told = (value.reason, value.reason.because)
-    if any(r is not None and r.fact.startswith("annotation of parameter") for r in told):
+    if any(r is not None and r.source is Source.PARAMETER_ANNOTATION for r in told):
         env[given.id] = UNKNOWN
 
 
@@ -225,7 +202,22 @@ def _callable(value: Value) -> bool:
     )
 
 
-def _external(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
+def _partial(callee: Partial, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    return apply(callee.callee, containers.completed(callee, arguments), env, ctx)
+
+
+def _returning(callee: Returning, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    return callee.value
+
+
+def _union(callee: Union, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    options = callee.options
+    called = [o for o in options if _callable(o)]
+    return join_all([apply(o, arguments, env, _chosen(o, options, ctx)) for o in called])
+
+
+def _external(callee: External, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    name = callee.name
     head, _, rest = name.partition(".")
     if head == "builtins":
         return builtin_functions.call_builtin(rest, arguments, env, ctx)
@@ -234,14 +226,8 @@ def _external(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
     return builtin_functions.call_library(name, arguments, env, ctx)
 
 
-def _method(
-    callee: BoundMethod,
-    owner: Value,
-    name: str,
-    arguments: Arguments,
-    env: Env,
-    ctx: Context,
-) -> Value:
+def _method(callee: BoundMethod, arguments: Arguments, env: Env, ctx: Context) -> Value:
+    owner, name = callee.owner, callee.name
     match owner:
         case Tensor():
             owner = _confirmed(owner, name)
@@ -249,7 +235,7 @@ def _method(
         case Sequence() | Mapping_() | Scalar():
             return container_methods.call_method(owner, callee.node, name, arguments, env, ctx)
         case Instance():
-            return instances.call_torch_method(owner, name, arguments, ctx)
+            return torch_classes.call_torch_method(owner, name, arguments, ctx)
         case Opaque(what="loaded on the host"):
             return host_data.call_method(name)
         case NDArray():
@@ -295,7 +281,7 @@ def unknown_method(
     if cast is not None and isinstance(func.value, ast.Call):
         return _cast_and_asked(func.value, cast, func, arguments, ctx)
     if name in ("named_parameters", "named_buffers", "parameters", "buffers"):
-        return instances.module_iteration(name, func)
+        return torch_classes.module_iteration(name, func)
     if name == "isoformat" or name in STRING_METHODS:
         return Scalar("str")
     return UNKNOWN
@@ -342,3 +328,16 @@ def _named_call(callee: Value, node: ast.Call, ctx: Context) -> None:
             name = f"{info.module.name}.{info.qualname}".lstrip(".")
     if name in ctx.analysis.called:
         emit(ctx, SiteKind.CALL, name, node, None)
+
+
+CALLABLES: dict[type[Any], Callable[[Any, Arguments, Env, Context], Value]] = {
+    External: _external,
+    BoundMethod: _method,
+    Function: summaries.call_function,
+    Closure: closures.call_closure,
+    ClassValue: instances.construct,
+    Instance: instances.call_instance,
+    Partial: _partial,
+    Returning: _returning,
+    Union: _union,
+}

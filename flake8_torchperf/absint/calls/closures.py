@@ -1,8 +1,7 @@
 """Nested functions and lambdas called: in the environment they were defined in.
 
-Enters a closure and arguments; leaves what it returns, and what it does to the names of the
-function around it. A call that is seen again, with the same arguments where all that the body names
-is worth the same, is not interpreted again.
+A call that is seen again, with the same arguments where all that the body names is worth the same,
+is not interpreted again.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from flake8_torchperf.absint.domain.values import (
     join_all,
 )
 from flake8_torchperf.absint.engine.analysis import MAX_CALL_DEPTH
+from flake8_torchperf.absint.engine.dispatch import evaluate, run_block
 from flake8_torchperf.absint.inference.parameters import parameters_of
-from flake8_torchperf.absint.transfer import expressions, statements
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.domain.store import Env
     from flake8_torchperf.absint.engine.analysis import Context
-    from flake8_torchperf.absint.engine.call_arguments import Arguments
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +65,7 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
         depth=ctx.depth + 1, module=closure.module, pending=None, calls=(*ctx.calls, this)
     )
     if isinstance(closure.node, ast.Lambda):
-        return expressions.evaluate(closure.node.body, env, deeper)
+        return evaluate(closure.node.body, env, deeper)
     outcome = _outcome(closure, closure.node.body, env, deeper.but(sink=None, loops=()))
     _write_outer(closure.node.body, closure, outcome.env)
     inside = isinstance(ctx.node, FUNCTIONS) and closure.node in ctx.node.body
@@ -84,7 +83,7 @@ def _entry(closure: Closure, arguments: Arguments, ctx: Context) -> tuple[Env, E
     for parameter, default in parameters_of(spec):
         env[parameter.arg] = UNKNOWN
         if default is not None and not arguments.open:
-            env[parameter.arg] = expressions.evaluate(default, env, ctx.silent())
+            env[parameter.arg] = evaluate(default, env, ctx.silent())
     for name, argument in zip(names, arguments.placed(), strict=False):
         given[name] = argument.value
     for name in (*names, *(parameter.arg for parameter in spec.kwonlyargs)):
@@ -180,7 +179,7 @@ def _root(path: str) -> str:
 def _run(body: list[ast.stmt], env: Env, ctx: Context) -> _Outcome:
     opaque, waits = ctx.budget.opaque_calls, ctx.budget.waits
     returns: list[Value] = []
-    flow = statements.block(body, env, ctx.but(returns=returns))
+    flow = run_block(body, env, ctx.but(returns=returns))
     return _Outcome(
         join_all(returns) if returns else NONE,
         flow.env or env,

@@ -1,7 +1,4 @@
-"""Classes and their instances: attributes, construction, calls; torch's own classes by the table.
-
-Enters an instance or class value; leaves the values of members. Must not know statements.
-"""
+"""Classes of the project and their instances: attributes, construction and calls."""
 
 from __future__ import annotations
 
@@ -11,11 +8,9 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.calls import summaries
-from flake8_torchperf.absint.domain.from_signature import value_of_return
-from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES, instance_of
+from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import (
-    BOOL,
-    NONE,
     UNKNOWN,
     BoundMethod,
     ClassValue,
@@ -25,7 +20,6 @@ from flake8_torchperf.absint.domain.values import (
     NoneValue,
     Partial,
     Reason,
-    Scalar,
     Sequence,
     Strength,
     Tensor,
@@ -34,23 +28,20 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
     union,
 )
-from flake8_torchperf.absint.engine.call_arguments import Arguments, kinds
+from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.inference.tensor_api import foreign
-from flake8_torchperf.absint.models import torch_containers
+from flake8_torchperf.absint.models import torch_classes, torch_containers
 from flake8_torchperf.absint.stated_types.annotations import annotated, record_fields, record_kind
 from flake8_torchperf.absint.stated_types.class_hierarchy import (
     find_method,
-    kind_of_instance,
     lineage,
     torch_kind,
 )
 from flake8_torchperf.absint.stated_types.docstrings import documented
-from flake8_torchperf.absint.transfer import attributes, expressions
-from flake8_torchperf.events import input_pipeline
-from flake8_torchperf.knowledge.returns import TensorReturn
 from flake8_torchperf.project.module_index import REGISTERING
 
 if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.domain.store import Env
     from flake8_torchperf.absint.engine.analysis import Analysis, Context
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo
@@ -74,7 +65,9 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
     """``owner.name``."""
     analysis = ctx.analysis
     if owner.info is None:
-        return torch_containers.given_by(owner, _torch_attribute(owner.name, name, ctx))
+        return torch_containers.given_by(
+            owner, torch_classes.attribute_of_class(owner.name, name, ctx)
+        )
     method = find_method(owner.info, name, analysis)
     if method is not None:
         return _bound(method, owner, ctx)
@@ -83,7 +76,7 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
         return found
     for base in lineage(owner.info, analysis):
         if isinstance(base, str):
-            inherited = _torch_attribute(base, name, ctx)
+            inherited = torch_classes.attribute_of_class(base, name, ctx)
             if inherited is not UNKNOWN:
                 return inherited
     # A mixin of modules: nothing else has methods of these names.
@@ -91,33 +84,6 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
 
 
 PROPERTIES = ("property", "cached_property", "lazy_property", "lazyproperty")
-
-
-def _torch_attribute(torch_class: str, name: str, ctx: Context) -> Value:
-    found = ctx.analysis.table.klass(torch_class)
-    kind = "" if found is None else found.kind
-    if kind == "module" and name == "training":
-        return BOOL
-    if kind == "optimizer" and name == "param_groups":
-        return attributes.optimizer_groups(None)
-    layer = kind == "module" and torch_class not in CONTAINERS
-    returned = None if found is None else found.attribute(name)
-    flag = returned is not None and not isinstance(returned, TensorReturn)  # `bias` of a GRU
-    if (layer and name in ("weight", "bias") and not flag) or kind == "parameter":
-        return Tensor(Reason(f"`{name}` of a {torch_class}"), "float", role="parameter")
-    if found is None:
-        return UNKNOWN
-    if (torch_class.rpartition(".")[2], name) in ON_HOST:
-        return Tensor(Reason(f"`{name}` of a {torch_class}"), "int", "host", False)
-    if returned is not None:
-        return value_of_return(returned, Reason(f"`{name}` of a {torch_class}"), [])
-    if found.method(name) is not None or name in KNOWN_METHODS:
-        return BoundMethod(Instance(torch_class), name)
-    return UNKNOWN
-
-
-# torch/nn/utils/rnn.py, Note [ device and dtype of a PackedSequence ]; device_mesh.py, `__init__`
-ON_HOST = {("PackedSequence", "batch_sizes"), ("DeviceMesh", "mesh")}
 
 
 def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
@@ -183,7 +149,8 @@ def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
     raw = ast.get_docstring(info.node, clean=False) if info.node.body else None
     if not raw or name not in raw:
         return None
-    found = documented(cleandoc(raw), name, Reason(f"docstring of `{info.name}`"), analysis)
+    reason = Reason(f"docstring of `{info.name}`", source=Source.DOCSTRING)
+    found = documented(cleandoc(raw), name, reason, analysis)
     return None if found is UNKNOWN else found
 
 
@@ -248,7 +215,7 @@ def annotation_of(node: ast.expr, info: ClassInfo, name: str, analysis: Analysis
 
 def _evaluate(node: ast.expr, info: ClassInfo, ctx: Context) -> Value:
     place = ctx.but(sink=None, module=info.module, writes=None)
-    return expressions.evaluate(node, {}, place)
+    return evaluate(node, {}, place)
 
 
 def class_member(info: ClassInfo, name: str, ctx: Context) -> Value:
@@ -294,7 +261,7 @@ def super_instance(ctx: Context) -> Value:
     return Instance(first) if isinstance(first, str) else Instance(first.key, first)
 
 
-def construct(callee: ClassValue, arguments: Arguments, ctx: Context) -> Value:
+def construct(callee: ClassValue, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """``Class(...)``: an object of it; a named tuple keeps what it was given."""
     info = callee.info
     kind = record_kind(info, ctx.analysis)
@@ -318,48 +285,16 @@ def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> V
     return Sequence("tuple", UNKNOWN, tuple(fields.values()), tuple(fields), info)
 
 
-def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """A call of something of torch's that is no function: one of its classes, or Unknown."""
-    found = ctx.analysis.table.klass(name)
-    if found is None:
-        return UNKNOWN
-    reason = Reason(f"`{name}` makes it", arguments.node)
-    if found.kind in ("tensor", "parameter"):
-        return instance_of(found.qualified, reason)
-    if found.qualified in torch_containers.HOLDERS:
-        return torch_containers.module_holder(found.qualified, arguments)
-    made = instance_of(found.qualified, reason)
-    if found.qualified == input_pipeline.LOADER and isinstance(made, Instance):
-        data = arguments.value(0, "dataset")
-        kind = kind_of_instance(data, ctx.analysis) if isinstance(data, Instance) else ""
-        return input_pipeline.loader(made, arguments, ctx, kind)
-    if found.kind == "distribution":
-        return torch_containers.distribution(made, arguments)
-    if found.kind == "optimizer":
-        input_pipeline.optimizer(arguments, ctx)
-    if isinstance(made, Instance) and _is_asked(arguments, "return_indices"):
-        return replace(made, facts=made.facts | {"return_indices"})
-    return made
-
-
-def _is_asked(arguments: Arguments, option: str) -> bool:
-    """Is an option given, and not known to be off?"""
-    given = arguments.keywords.get(option)
-    return given is not None and not (
-        isinstance(given.value, Scalar) and given.value.value is False
-    )
-
-
 def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """``module(x)`` runs ``forward``; any other object its ``__call__``."""
     analysis = ctx.analysis
     if callee.info is None:
         found = analysis.table.klass(callee.name)
         if found is not None and found.kind == "module":
-            return _torch_forward(callee, arguments, ctx)
+            return torch_classes.forward(callee, arguments, ctx)
         if found is not None and found.kind == "context":
             return arguments.value(0)  # `torch.enable_grad()(f)` answers as `f` does
-        return call_torch_method(callee, "__call__", arguments, ctx)
+        return torch_classes.call_torch_method(callee, "__call__", arguments, ctx)
     names = (
         ("forward", "__call__")
         if torch_kind(callee.info, analysis) == "module"
@@ -375,118 +310,6 @@ def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context
     return UNKNOWN
 
 
-def _torch_forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
-    found = ctx.analysis.table.klass(callee.name)
-    op = None if found is None else found.method("forward")
-    tensors = arguments.tensors()
-    reason = Reason(f"`{callee.name}` returns it", arguments.node)
-    device = "unknown"
-    if callee.parts is not None and isinstance(callee.parts.element, Instance):
-        # What the last module makes of whatever those before it made.
-        last = callee.parts.items[-1] if callee.parts.items else callee.parts.element
-        given = Arguments(arguments.node, (), {}, open=True)
-        value = call_instance(last, given, {}, ctx) if isinstance(last, Instance) else UNKNOWN
-        if value is not UNKNOWN:
-            return value
-    if callee.name == "torch.nn.Sequential" and len(tensors) == 1:
-        # What modules in a row make of one tensor is in practice one tensor.
-        inferred = Reason("a Sequential returns it", arguments.node, None, Strength.INFERRED)
-        return Tensor(inferred)
-    if callee.name == "torch.nn.Module":
-        # Any module: most give a tensor, some a tuple, a dict or an object of their own.
-        return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED))
-    if op is None or callee.name in CONTAINERS:
-        return UNKNOWN
-    if "return_indices" in callee.facts:  # torch/nn/modules/pooling.py: and where they were
-        pair = (Tensor(reason, "float"), Tensor(reason, "int"))
-        return Sequence("tuple", Tensor(reason), pair)
-    positional, keywords = kinds(arguments)
-    value = value_of_return(op.resolve(positional, keywords), reason, tensors, device)
-    if value is UNKNOWN and op.overloads:
-        value = value_of_return(op.overloads[0].returns, reason, tensors, device)
-    return value
-
-
-# Why what a module of unknown class returns is assumed to be a tensor.
-OUTPUT = "output of a module"
-CONTAINERS = {"torch.nn.Module", "torch.nn.ModuleList", "torch.nn.ModuleDict"}
-
-MODULE_ITERATIONS = {"parameters", "named_parameters", "buffers", "named_buffers", "state_dict"}
-# Methods answered here, whatever the table says of what they return.
-KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize", "expand"}
-
-
-def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> Value:
-    """A method of one of torch's classes."""
-    if name in MODULE_ITERATIONS:
-        return module_iteration(name, arguments.node)
-    if name in REGISTERING:
-        _register(name, arguments, ctx)
-        return NONE
-    found = ctx.analysis.table.klass(owner.name)
-    if name == "zero_grad":
-        input_pipeline.zero_grad(arguments, ctx)
-        return NONE
-    if name == "synchronize" and found is not None:
-        summaries.synchronized(owner, name, arguments, ctx)
-        return NONE
-    if name == "forward":
-        return _torch_forward(owner, arguments, ctx)
-    op = None if found is None else found.method(name)
-    if op is None:
-        return owner if name == "expand" else UNKNOWN  # a distribution's, of another shape
-    reason = Reason(f"`{owner.name}.{name}` returns it", arguments.node)
-    if owner.name == "torch.Generator" and name == "get_state":
-        return Tensor(reason, "int", "host", False)  # a ByteTensor, for any generator's device
-    positional, keywords = kinds(arguments)
-    value = value_of_return(op.resolve(positional, keywords), reason, arguments.tensors())
-    if isinstance(value, Instance) and value.name == owner.name:
-        return owner
-    return torch_containers.given_by(owner, value)
-
-
-def module_iteration(name: str, node: ast.AST) -> Value:
-    """``parameters()``, ``named_buffers()``, ``state_dict()``: the tensors of a module."""
-    role = "parameter" if "parameters" in name else ""
-    strength = Strength.STATED
-    tensor = Tensor(
-        Reason(f"`{name}()` of a module yields tensors", node, None, strength),
-        "float" if role else "unknown",
-        role=role,
-    )
-    if name == "state_dict":
-        return Mapping_(Scalar("str"), tensor)
-    if name.startswith("named_"):
-        pair = (Scalar("str"), tensor)
-        return Sequence("iterator", Sequence("tuple", UNKNOWN, pair))
-    return Sequence("iterator", tensor)
-
-
-# By the last word of the method's name, what its second argument is called.
-REGISTERED = {"buffer": "tensor", "parameter": "param", "module": "module"}
-
-
-def _register(name: str, arguments: Arguments, ctx: Context) -> None:
-    """``self.register_buffer("x", t)``: a buffer moves with its module."""
-    if ctx.writes is None:
-        return
-    attr = arguments.value(0, "name")
-    given = arguments.value(1, REGISTERED[name.rpartition("_")[2]])
-    tensor = tensor_of(given)
-    if not isinstance(attr, Scalar) or not isinstance(attr.value, str):
-        return
-    role = "parameter" if name == "register_parameter" else ""
-    if tensor is not None:
-        value: Value = replace(tensor, device="unknown", role=role)
-    elif given is UNKNOWN and not name.endswith("module"):
-        reason = Reason(f"`{name}` takes a tensor", arguments.node)
-        value = Tensor(reason, role=role)
-    else:
-        value = given
-    before = ctx.writes.get(attr.value)
-    ctx.writes[attr.value] = value if before is None else union((before, value))
-
-
 def container_item(owner: Instance, ctx: Context) -> Value:
     """``container[i]``: what its ``__getitem__`` returns."""
     if owner.info is not None:
@@ -494,9 +317,3 @@ def container_item(owner: Instance, ctx: Context) -> Value:
         if method is not None:
             return summaries.call_bound(replace(method, bound=owner), ctx)
     return UNKNOWN
-
-
-def cast(arguments: Arguments, ctx: Context) -> Value:
-    """``typing.cast(T, x)``."""
-    reason = Reason("`typing.cast`", arguments.node)
-    return annotated(arguments.positional[0].node, ctx.module, ctx.analysis, reason)

@@ -1,7 +1,4 @@
-"""What a function returns, by its body, its annotation and its docstring together.
-
-Enters a function and the values that its body was seen to return; leaves the one that callers get.
-"""
+"""What a function returns, by its body, its annotation and its docstring together."""
 
 from __future__ import annotations
 
@@ -9,6 +6,9 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.combining import for_better_reason
+from flake8_torchperf.absint.domain.elements import element_of
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import (
     NONE,
     NUMBER_KINDS,
@@ -29,7 +29,6 @@ from flake8_torchperf.absint.domain.values import (
 )
 from flake8_torchperf.absint.stated_types.annotations import annotated
 from flake8_torchperf.absint.stated_types.docstrings import documented_result
-from flake8_torchperf.absint.transfer.iteration import element_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -112,14 +111,6 @@ def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
                 yield name
 
 
-def for_better_reason(found: Value, stated: Value) -> Value:
-    """A tensor that is declared to be one, for the stronger of the two reasons."""
-    if not isinstance(found, Tensor) or not isinstance(stated, Tensor):
-        return found
-    weaker = found.reason.strength < stated.reason.strength
-    return replace(found, reason=stated.reason) if weaker else found
-
-
 def reconcile(found: Value, stated: Value | None) -> Value:
     """Where the annotation and the body disagree, the annotation is believed."""
     if stated is None or stated is UNKNOWN or isinstance(found, NDArray):
@@ -168,7 +159,8 @@ def _read_docstring(info: FunctionInfo, analysis: Analysis) -> Value | None:
     docstring = ast.get_docstring(info.node) or ""
     if "eturn" not in docstring and ":rtype:" not in docstring:
         return None
-    found = documented_result(docstring, Reason(f"docstring of `{info.qualname}`"), analysis)
+    reason = Reason(f"docstring of `{info.qualname}`", source=Source.DOCSTRING)
+    found = documented_result(docstring, reason, analysis)
     return None if found is UNKNOWN else found
 
 
@@ -178,6 +170,7 @@ def returns_annotation(info: FunctionInfo, analysis: Analysis) -> Value | None:
         return None
     key = ("returns", info.key)
     if key not in analysis.summaries:
-        reason = Reason(f"return annotation of `{info.qualname}`")
+        told = f"return annotation of `{info.qualname}`"
+        reason = Reason(told, source=Source.RETURN_ANNOTATION)
         analysis.summaries[key] = annotated(info.node.returns, info.module, analysis, reason)
     return analysis.summaries[key]  # type: ignore[return-value]

@@ -1,7 +1,6 @@
 """Functions called: their parameters bound, their bodies interpreted once per kind of arguments.
 
-Enters a function value and arguments; leaves what it returns and which attributes it writes. The
-sites of the callee are its own: nothing is reported from here.
+The sites of the callee are its own: nothing is reported from here.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ from flake8_torchperf.absint.domain.values import (
     ClassValue,
     Function,
     Instance,
-    Mapping_,
     NDArray,
     NoneValue,
     Reason,
@@ -40,15 +38,12 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
 )
 from flake8_torchperf.absint.engine.analysis import MAX_CALL_DEPTH, Context
-from flake8_torchperf.absint.engine.call_arguments import Argument, Arguments
-from flake8_torchperf.absint.inference.parameters import declared_parameters, parameters_of
+from flake8_torchperf.absint.engine.dispatch import run_block
+from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.absint.stated_types.annotations import record
-from flake8_torchperf.absint.transfer import statements
-from flake8_torchperf.events.recording import emit
-from flake8_torchperf.events.site import SiteKind
-from flake8_torchperf.hotness.model import Cause
 
 if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.arguments import Argument, Arguments
     from flake8_torchperf.absint.domain.store import Env
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
@@ -180,7 +175,7 @@ def _interpret(info: FunctionInfo, env: Env, asked: frozenset[str] | None, ctx: 
         asked=asked,
         pending=None,
     )
-    flow = statements.block(info.node.body, dict(env), place)
+    flow = run_block(info.node.body, dict(env), place)
     me = self_name(info)
     if flow.env is not None and me:
         # What an attribute is worth when the method is done counts, not what it was on the way.
@@ -217,19 +212,6 @@ def entry(
     if arguments is not None:
         _bind(info, env, arguments, skip=bool(me) and bound is not None)
     return env
-
-
-def given_tensors(info: FunctionInfo, analysis: Analysis) -> bool:
-    """Do a function's parameters say that it is given tensors?"""
-    return any(_has_tensor(value) for value in declared_parameters(info, analysis).values())
-
-
-def _has_tensor(value: Value) -> bool:
-    if tensor_of(value) is not None:
-        return True
-    if isinstance(value, Sequence):
-        return _has_tensor(value.element)
-    return isinstance(value, Mapping_) and _has_tensor(value.any_value())
 
 
 def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> None:
@@ -370,30 +352,3 @@ def _combine(declared: Value, argument: Argument) -> Value:
         # An array that is seen to be passed beats what the annotation says.
         return given if isinstance(given, (Tensor, NoneValue, NDArray)) else declared
     return given
-
-
-def synchronized(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> None:
-    """``stream.synchronize()`` and ``event.synchronize()``."""
-    kind = "event" if "Event" in owner.name else "stream"
-    if kind == "event" and _kept(arguments.node, ctx):
-        # Recorded in an earlier step: by now it has long passed, or the copy it stands for is due.
-        ctx = ctx.demote(Cause.MEASURING)
-    emit(ctx, SiteKind.SYNCHRONIZE, f"{kind}.{name}", arguments.node)
-
-
-def _kept(node: ast.Call, ctx: Context) -> bool:
-    """Is it an event that something holds, and that is neither recorded nor given here?"""
-    if ctx.node is None or not isinstance(node.func, ast.Attribute):
-        return False
-    event = node.func.value
-    if not isinstance(event, (ast.Name, ast.Attribute)):
-        return False
-    if isinstance(event, ast.Name) and event.id in {a.arg for a, _ in parameters_of(ctx.node.args)}:
-        return False
-    recorded = f"{ast.unparse(event)}.record"
-    return not any(
-        isinstance(inner, ast.Attribute)
-        and inner.attr == "record"
-        and ast.unparse(inner) == recorded
-        for inner in ast.walk(ctx.node)
-    )

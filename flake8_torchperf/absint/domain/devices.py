@@ -1,7 +1,4 @@
-"""The names that torch gives to places of computation.
-
-Enters what a program writes; leaves whether it names such a place. Must not know values.
-"""
+"""The names that torch gives to places of computation."""
 
 from __future__ import annotations
 

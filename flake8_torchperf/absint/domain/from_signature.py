@@ -1,7 +1,4 @@
-"""The torch table's return forms, as values.
-
-Enters what the table says a call returns and the tensors it was given; leaves a value.
-"""
+"""The torch table's return forms, as values."""
 
 from __future__ import annotations
 

@@ -1,18 +1,22 @@
-"""What was read from a file onto the host, of which only that is known.
-
-Enters the name of a member of `LOADED`; leaves its value, which lies on the host as well. Must not
-know statements.
-"""
+"""What was read from a file onto the host, of which only that is known."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.values import (
     LOADED,
     STR,
     BoundMethod,
+    Reason,
     Sequence,
+    Strength,
+    Tensor,
     Value,
 )
+
+if TYPE_CHECKING:
+    import ast
 
 # What a checkpoint's dicts are asked for.
 OF_DICTS = frozenset(("items", "keys", "values", "get", "pop", "setdefault", "copy"))
@@ -34,3 +38,13 @@ def member(name: str, of_tensor: Value) -> Value:
 def call_method(name: str) -> Value:
     """``loaded.items()``, ``loaded.get("model", loaded)``."""
     return _RESULTS.get(name, LOADED)
+
+
+# Methods of a batch after which its tensors no longer lie on the host.
+MOVES = ("to", "cuda", "pin_memory", "convert_to_tensors")
+
+
+def host_batch_item(node: ast.AST | None) -> Tensor:
+    """A tensor of what a tokenizer returned."""
+    reason = Reason('part of what `return_tensors="pt"` asks for', node, None, Strength.INFERRED)
+    return Tensor(reason, device="host")

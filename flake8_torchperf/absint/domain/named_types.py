@@ -1,12 +1,9 @@
-"""Types by name: what an object of the class with a given qualified name is worth as a value.
-
-Enters a qualified name (``torch.BoolTensor``, ``typing.List``); leaves a value. Must not know
-annotations' syntax.
-"""
+"""Types by name: what an object of the class with a given qualified name is worth as a value."""
 
 from __future__ import annotations
 
 import builtins
+from dataclasses import replace
 
 from flake8_torchperf.absint.domain.values import (
     BOOL,
@@ -120,7 +117,7 @@ def instance_of(name: str, reason: Reason) -> Value:
         return UNKNOWN  # somebody's own module of that name
     if last == "Tensor" and head.partition(".")[0] not in FOREIGN_TENSORS:
         # A name re-exported by a package whose source is not at hand.
-        return Tensor(Reason(reason.fact, reason.node, reason.because, Strength.INFERRED))
+        return Tensor(replace(reason, strength=Strength.INFERRED))
     if last in MODULE_HOLDERS and head.startswith("torch.nn"):
         return _holder(last)
     return Instance(name) if name.startswith("torch.") else UNKNOWN

@@ -1,11 +1,8 @@
-"""Why a value is known to be a tensor, and how sure that is.
-
-Enters facts and the nodes they were read from; leaves chains of them. Must not know values.
-"""
+"""Why a value is known to be a tensor, and how sure that is."""
 
 from __future__ import annotations
 
-from enum import IntEnum
+from enum import Enum, IntEnum, auto
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.record import record
@@ -23,14 +20,30 @@ class Strength(IntEnum):
     STATED = 3
 
 
+class Source(Enum):
+    """What a fact was read from, where that decides what else may be believed."""
+
+    ELSEWHERE = auto()
+    PARAMETER_ANNOTATION = auto()
+    RETURN_ANNOTATION = auto()
+    DOCSTRING = auto()
+    TYPE_TEST = auto()  # isinstance
+    LOADER_BATCH = auto()  # of a torch.utils.data.DataLoader
+    MODULE_OUTPUT = auto()  # of a module whose class is unknown
+
+
 @record
 class Reason:
-    """Why a value is a tensor: one fact, the node it was read from, and the fact before it."""
+    """Why a value is a tensor: one fact, the node it was read from, and the fact before it.
+
+    ``fact`` is for people to read; what a fact implies depends on ``source``.
+    """
 
     fact: str
     node: ast.AST | None = None
     because: Reason | None = None
     strength: Strength = Strength.STATED
+    source: Source = Source.ELSEWHERE
 
     def describe(self, line_of: Callable[[ast.AST], int | None]) -> str:
         """The chain of facts in one line, the last one first; ``line_of`` gives 1-based lines."""

@@ -1,8 +1,6 @@
 """How many dimensions a tensor has, as far as the way it was made says.
 
-Enters a call's name and arguments, or the indices of a subscript; leaves a number of dimensions, or
-None. It matters where one is left to index with: a tensor without dimensions is read on the host.
-Must not know expressions, statements or sites.
+It matters where one is left to index with: a tensor without dimensions is read on the host.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from flake8_torchperf.absint.domain.values import (
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from flake8_torchperf.absint.engine.call_arguments import Argument, Arguments
+    from flake8_torchperf.absint.domain.arguments import Argument, Arguments
     from flake8_torchperf.knowledge.table import Op
 
 # Calls whose result has one dimension for each size they are given, all in a row or in one list.

@@ -1,8 +1,4 @@
-"""How the interpreter's values are declared.
-
-Enters a class with fields; leaves a dataclass with slots, equality and a hash. Must not know any of
-them.
-"""
+"""How the interpreter's values are declared."""
 
 from __future__ import annotations
 

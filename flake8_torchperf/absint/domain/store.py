@@ -1,8 +1,4 @@
-"""Environments: what each name, attribute path and constant subscript is worth at one point.
-
-Enters names and values; leaves plain dicts that are copied where paths part and joined where they
-meet. Must not know expressions' meaning.
-"""
+"""Environments: what each name, attribute path and constant subscript is worth at one point."""
 
 from __future__ import annotations
 
@@ -11,6 +7,8 @@ from itertools import compress, filterfalse
 from operator import is_not
 from typing import TYPE_CHECKING, TypeAlias
 
+from flake8_torchperf.absint.domain.provenance import Source
+from flake8_torchperf.absint.domain.record import record
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     NDArray,
@@ -133,13 +131,9 @@ def rejoin(before: Env, after: Env) -> None:
 def _asked_for(now: Value | None, value: Value) -> bool:
     """Is it what it was, or the tensor that a test asked for?"""
     return isinstance(now, Union) and all(
-        option == value or (isinstance(option, Tensor) and option.reason.fact.startswith(ASKED_FOR))
+        option == value or (isinstance(option, Tensor) and option.reason.source is Source.TYPE_TEST)
         for option in now.options
     )
-
-
-# The reason of what a test of its class told.
-ASKED_FOR = "isinstance test of"
 
 
 def _is_plain(key: str) -> bool:
@@ -149,3 +143,12 @@ def _is_plain(key: str) -> bool:
 def outcome(name: str) -> str:
     """The key under which the test is kept whose outcome a name holds; gone with the next one."""
     return f"{name}.?"
+
+
+@record
+class Flow:
+    """What leaves a statement: by falling through (None: never), by break and by continue."""
+
+    env: Env | None
+    breaks: tuple[Env, ...] = ()
+    continues: tuple[Env, ...] = ()

@@ -1,8 +1,4 @@
-"""What the interpreter knows of an expression: immutable values, and how two of them join.
-
-Enters nothing; leaves the value types that every other stage matches on. Must not know places in
-the source, rules or options.
-"""
+"""What the interpreter knows of an expression: immutable values, and how two of them join."""
 
 from __future__ import annotations
 
@@ -292,7 +288,6 @@ LOADED = Opaque("loaded on the host")
 LOADED_TENSOR = Tensor(Reason("read from a file"), device="host")
 
 NUMBER_KINDS = {"int", "float", "bool", "complex", "number"}
-BATCH = "batch of a DataLoader"  # why that, or any part of one, is taken for a tensor
 # Beyond this many alternatives a union says nothing useful.
 MAX_OPTIONS = 6
 
@@ -395,7 +390,7 @@ def weaken(tensor: Tensor, to: Strength = Strength.INFERRED) -> Tensor:
     why = tensor.reason
     if why.strength <= to:
         return tensor
-    return replace(tensor, reason=Reason(why.fact, why.node, why.because, to))
+    return replace(tensor, reason=replace(why, strength=to))
 
 
 def without(value: Value, *kinds: type[Any]) -> Value | None:

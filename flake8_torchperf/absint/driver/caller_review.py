@@ -9,21 +9,21 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.absint.calls.summaries import called_at, fill_as_called
+from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
+from flake8_torchperf.absint.domain.site import AnalysisResult, SiteKind
 from flake8_torchperf.absint.domain.values import UNKNOWN, join_all
-from flake8_torchperf.absint.driver.function_analysis import AnalysisResult, interpret_function
+from flake8_torchperf.absint.driver.function_analysis import interpret_function
 from flake8_torchperf.absint.driver.package_callers import CONSTRUCTOR, PackageCallers
 from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.absint.stated_types.class_hierarchy import torch_kind
-from flake8_torchperf.events.site import SiteKind
-from flake8_torchperf.hotness.model import Cause, Heat, Level
 from flake8_torchperf.hotness.own_heat import SET_UP
 from flake8_torchperf.hotness.propagation import called_heat
 from flake8_torchperf.hotness.roots import is_test_file
 
 if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.absint.domain.values import Value
     from flake8_torchperf.absint.engine.analysis import Analysis
-    from flake8_torchperf.events.site import Site
     from flake8_torchperf.hotness.call_graph import CallSite
     from flake8_torchperf.hotness.function_heat import FunctionHeats
     from flake8_torchperf.project.module_index import FunctionInfo

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.calls import summaries
+from flake8_torchperf.absint.domain.heat import Cause, Level
+from flake8_torchperf.absint.domain.site import AnalysisResult
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     Device,
@@ -14,36 +15,29 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     join_all,
 )
+from flake8_torchperf.absint.driver.registry import fill_tables
 from flake8_torchperf.absint.engine.analysis import Analysis, Budget, Context, Pending
+from flake8_torchperf.absint.engine.dispatch import evaluate, run_block
 from flake8_torchperf.absint.inference.parameters import declared_parameters
-from flake8_torchperf.absint.transfer import expressions, statements
 from flake8_torchperf.events import graph_breaks
-from flake8_torchperf.events.site import Site
 from flake8_torchperf.hotness.function_heat import nested_info
 from flake8_torchperf.hotness.loop_kinds import step_loops
-from flake8_torchperf.hotness.model import Cause, Level
 from flake8_torchperf.hotness.own_heat import FINAL, MODULE_HEAT, is_kernel
 from flake8_torchperf.intent.explicit_copies import asked_for
-from flake8_torchperf.project.module_index import FunctionInfo, FunctionNode
 from flake8_torchperf.syntax.positions import Snippet
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 
 if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.heat import Heat
+    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.absint.domain.store import Env
     from flake8_torchperf.hotness.function_heat import FunctionHeats
-    from flake8_torchperf.hotness.model import Heat
-    from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.project.module_index import FunctionInfo, FunctionNode, ModuleMap
+
+fill_tables()
 
 # Nested functions interpreted for one outer function.
 MAX_NESTED = 60
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class AnalysisResult:
-    """The sites of one piece of a file, and the snippet they stand in."""
-
-    snippet: Snippet
-    sites: tuple[Site, ...]
 
 
 def interpret_function(
@@ -97,7 +91,7 @@ def _interpreted(
         place = place.but(step_loops=step_loops(info))
     place = _compiled(place.but(base=base), info)
     try:
-        statements.block(info.node.body, dict(env), place)
+        run_block(info.node.body, dict(env), place)
         _run_pending(pending, sites, info.module, heats)
     except RecursionError:
         # Blocks nested deeper than Python's own stack: nothing is known of such a function.
@@ -111,7 +105,7 @@ def interpret_module(module: ModuleMap, analysis: Analysis) -> AnalysisResult:
     sites: list[Site] = []
     place = Context(analysis, module, analysis.begin(), sites, MODULE_HEAT)
     try:
-        statements.block(body, {}, place)
+        run_block(body, {}, place)
     except RecursionError:
         sites.clear()
     return AnalysisResult(Snippet(module.lines, body), tuple(map(asked_for, sites)))
@@ -157,7 +151,7 @@ def _run_nested(item: Pending, module: ModuleMap, heats: FunctionHeats) -> None:
     place = _compiled(place if _as_outer(heat, outer, node) else place.but(base=heat), inner)
     env: Env = {**item.env, **declared}
     summaries.fill_from_calls(env, analysis.given(id(node)))
-    statements.block(node.body, env, place)
+    run_block(node.body, env, place)
 
 
 def _as_outer(heat: Heat, outer: Context, node: FunctionNode) -> bool:
@@ -194,7 +188,7 @@ def module_constant(analysis: Analysis, module: ModuleMap, name: str) -> Value:
             return stated
     place = Context(analysis, module, Budget(analysis.stack, MODULE_STEPS), None, MODULE_HEAT)
     assigned = module.constants.get(name, ())[:MAX_ASSIGNMENTS]
-    value = join_all([expressions.evaluate(node, {}, place) for node in assigned])
+    value = join_all([evaluate(node, {}, place) for node in assigned])
     if isinstance(value, Scalar) and value.kind == "str" and "device" in name.lower():
         # DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
         return Device("device") if not value.known else value

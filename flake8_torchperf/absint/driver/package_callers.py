@@ -1,8 +1,7 @@
 """The calls in a whole package that lead to a function, or may.
 
-Enters functions; leaves calls, each with the function it stands in. The package's modules are
-searched for the function's name, and those that hold it are parsed, never imported: so it is asked
-only where there is something to report. Must not know what a call says of the function.
+The package's modules are searched for the function's name, and those that hold it are parsed, never
+imported: so it is asked only where there is something to report.
 """
 
 from __future__ import annotations

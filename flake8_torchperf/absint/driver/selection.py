@@ -1,9 +1,7 @@
 """Which suspects can give a finding at the scope asked for; the others need no look of their own.
 
-Enters the suspects of one module, the rules and the scope; leaves the suspects to interpret. What
-runs seldom and holds no loop has only cold sites, and most rules are silent about those. Its calls
-may still tell what a function beside it is given: where that is asked, it stays. Must not know what
-the code evaluates to.
+What runs seldom and holds no loop has only cold sites, and most rules are silent about those. Its
+calls may still tell what a function beside it is given: where that is asked, it stays.
 """
 
 from __future__ import annotations
@@ -12,6 +10,8 @@ import ast
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import UNKNOWN, Tensor
 from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.candidates.loop_bodies import repeats, suspect_in_loops
@@ -22,11 +22,9 @@ from flake8_torchperf.candidates.nominate import (
     module_level,
     names_that_nominate,
 )
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.branch_frequency import OWN_TRAITS
 from flake8_torchperf.hotness.function_heat import nested_info
 from flake8_torchperf.hotness.loop_kinds import loops_may_count
-from flake8_torchperf.hotness.model import Level
 from flake8_torchperf.hotness.own_heat import FINAL
 from flake8_torchperf.syntax.host_expressions import HostNames
 

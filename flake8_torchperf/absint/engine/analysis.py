@@ -1,7 +1,4 @@
-"""What every evaluation shares: torch's table, the modules read so far, and caches.
-
-Enters module maps; leaves what a name of a module stands for. Must not know statements or sites.
-"""
+"""What every evaluation shares: torch's table, the modules read so far, and caches."""
 
 from __future__ import annotations
 
@@ -16,15 +13,15 @@ from flake8_torchperf.absint.domain.values import (
     Function,
     Value,
 )
-from flake8_torchperf.hotness.conventions import load_conventions
+from flake8_torchperf.knowledge.conventions import load_conventions
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Callable
 
-    from flake8_torchperf.events.site import Site
-    from flake8_torchperf.hotness.conventions import Conventions
-    from flake8_torchperf.hotness.model import Cause, Heat
+    from flake8_torchperf.absint.domain.heat import Cause, Heat
+    from flake8_torchperf.absint.domain.site import Site
+    from flake8_torchperf.knowledge.conventions import Conventions
     from flake8_torchperf.knowledge.table import TorchTable
     from flake8_torchperf.project.module_index import (
         ClassInfo,
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
         ModuleMap,
     )
     from flake8_torchperf.project.resolver import Project
-    from flake8_torchperf.torch_compile.regions import CompiledCode
+    from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
 Known = TypeVar("Known")
 

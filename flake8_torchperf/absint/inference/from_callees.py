@@ -1,8 +1,7 @@
 """What a parameter must be because of the functions of the project that it is passed to.
 
-Enters how a parameter is used and the function it belongs to; leaves a value. A function that is
-called tells what it takes by its annotations and by its own body, not by what it calls in turn: so
-the answer does not depend on which function is asked first. Must not know statements.
+A function that is called tells what it takes by its annotations and by its own body, not by what it
+calls in turn: so the answer does not depend on which function is asked first.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import UNKNOWN, Function, Reason, Strength, Tensor, Value
 from flake8_torchperf.absint.inference.usage_inference import evidence_of
 from flake8_torchperf.absint.stated_types.annotations import annotated
@@ -62,6 +62,7 @@ def _taken(callee: FunctionInfo, place: int | str, analysis: Analysis) -> Value:
     if found is None:
         return UNKNOWN
     if found.annotation is not None:
-        reason = Reason(f"annotation of parameter `{found.arg}` of `{callee.qualname}`")
+        told = f"annotation of parameter `{found.arg}` of `{callee.qualname}`"
+        reason = Reason(told, source=Source.PARAMETER_ANNOTATION)
         return annotated(found.annotation, callee.module, analysis, reason)
     return evidence_of(callee.node, callee.module, analysis).value_of(found.arg, None)

@@ -1,8 +1,4 @@
-"""What a function's parameters are before any call is seen.
-
-Enters a function; leaves a value per parameter: from its annotation, from how the body uses it,
-from the docstring, or Unknown. Must not know statements.
-"""
+"""What a function's parameters are before any call is seen."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import (
     NONE,
     UNKNOWN,
@@ -177,7 +174,7 @@ def _of_parameter(
     value = _annotation(parameter, info, analysis)
     named = docstring.names(name)
     if parameter.annotation is None and named:
-        reason = Reason(f"docstring of parameter `{name}`", parameter)
+        reason = Reason(f"docstring of parameter `{name}`", parameter, source=Source.DOCSTRING)
         value = documented(docstring.text, name, reason, analysis)
     if (
         isinstance(value, (Tensor, Union))
@@ -204,7 +201,8 @@ def _boolean(value: Value) -> Value:
 def _annotation(parameter: ast.arg, info: FunctionInfo, analysis: Analysis) -> Value:
     if parameter.annotation is None:
         return UNKNOWN
-    reason = Reason(f"annotation of parameter `{parameter.arg}`", parameter)
+    told = f"annotation of parameter `{parameter.arg}`"
+    reason = Reason(told, parameter, source=Source.PARAMETER_ANNOTATION)
     return annotated(parameter.annotation, info.module, analysis, reason)
 
 
@@ -271,3 +269,16 @@ def _assume_forward(
             return
         reason = Reason(f"first parameter `{name}` of `forward`", first, None, Strength.ASSUMED)
         found[name] = Tensor(reason)
+
+
+def given_tensors(info: FunctionInfo, analysis: Analysis) -> bool:
+    """Do a function's parameters say that it is given tensors?"""
+    return any(_has_tensor(value) for value in declared_parameters(info, analysis).values())
+
+
+def _has_tensor(value: Value) -> bool:
+    if tensor_of(value) is not None:
+        return True
+    if isinstance(value, Sequence):
+        return _has_tensor(value.element)
+    return isinstance(value, Mapping_) and _has_tensor(value.any_value())

@@ -1,7 +1,4 @@
-"""Which calls and attributes tell that their owner is a tensor, whatever else is known of it.
-
-Enters ast nodes and a module map; leaves words for a reason, or nothing. Must not know values.
-"""
+"""Which calls and attributes tell that their owner is a tensor, whatever else is known of it."""
 
 from __future__ import annotations
 

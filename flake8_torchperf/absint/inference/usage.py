@@ -1,9 +1,4 @@
-"""How a value is used in a function, and what that makes of it.
-
-Enters what `usage_inference` notes of a name: what is asked of it, and of what it holds; leaves a
-value.
-Must not know what a piece of code looks like.
-"""
+"""How a value is used in a function, and what that makes of it."""
 
 from __future__ import annotations
 

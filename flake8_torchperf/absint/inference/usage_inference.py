@@ -1,10 +1,8 @@
 """What a function's own body tells of its names: use as evidence.
 
-Enters an ast function and torch's table; leaves, per parameter, per assignment to a name, and per
-element of either, how it is used. ``tensor`` in ``for grad in grads: for tensor in grad:
-torch.isinf(tensor)`` is a tensor, so ``grad`` is one too where it is asked for its ``.device``, and
-``grads`` holds tensors. What is used only where a test of its type holds tells nothing. Must not
-know environments or sites.
+``tensor`` in ``for grad in grads: for tensor in grad: torch.isinf(tensor)`` is a tensor, so
+``grad`` is one too where it is asked for its ``.device``, and ``grads`` holds tensors. What is used
+only where a test of its type holds tells nothing.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""Python's own functions, math, numpy, logging and the other libraries met beside torch.
-
-Enters a name and arguments; leaves the result's value, and sites where Python reads a tensor on
-its own. Must not know statements.
-"""
+"""Python's own functions, math, numpy, logging and the other libraries met beside torch."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.calls import call_dispatch, instances
+from flake8_torchperf.absint.domain.combining import held_tensor
+from flake8_torchperf.absint.domain.elements import element_of, paired
+from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     BOOL,
     FLOAT,
@@ -39,20 +38,19 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
     weaken,
 )
-from flake8_torchperf.absint.engine.call_arguments import Arguments
+from flake8_torchperf.absint.engine.dispatch import apply, attribute_of
 from flake8_torchperf.absint.models import builtin_reductions, containers, einops
-from flake8_torchperf.absint.transfer import attributes, operators
-from flake8_torchperf.absint.transfer.iteration import element_of, paired, unpack_reads
-from flake8_torchperf.absint.transfer.operators import formatted, held_tensor
+from flake8_torchperf.absint.stated_types.annotations import annotated
+from flake8_torchperf.absint.transfer.iteration import unpack_reads
+from flake8_torchperf.absint.transfer.operators import binary, formatted
 from flake8_torchperf.events.recording import emit_read, looked_at
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.branch_frequency import HOST_ONLY
-from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.intent.row_storage import listed_calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.domain.store import Env
     from flake8_torchperf.absint.engine.analysis import Context
 
@@ -172,7 +170,7 @@ def _mapped(arguments: Arguments, elements: list[Value], env: Env, ctx: Context)
     function = arguments.value(0)
     given = containers.several(arguments, elements)
     inside = containers.inside_loop(arguments, ctx)
-    return Sequence("iterator", call_dispatch.apply(function, given, env, inside))
+    return Sequence("iterator", apply(function, given, env, inside))
 
 
 def _filtered(arguments: Arguments, elements: list[Value], env: Env, ctx: Context) -> Value:
@@ -181,7 +179,7 @@ def _filtered(arguments: Arguments, elements: list[Value], env: Env, ctx: Contex
     if isinstance(function, Closure):
         inside = containers.inside_loop(arguments, ctx)
         given = containers.several(arguments, elements)
-        verdict = call_dispatch.apply(function, given, env, inside)
+        verdict = apply(function, given, env, inside)
         emit_read(
             inside, SiteKind.BRANCH, "filter", arguments.node, verdict, operand_node=arguments.node
         )
@@ -218,7 +216,7 @@ def _dict(arguments: Arguments, env: Env, ctx: Context) -> Value:
 def _getattr(arguments: Arguments, env: Env, ctx: Context) -> Value:
     wanted = arguments.value(1)
     if isinstance(wanted, Scalar) and isinstance(wanted.value, str):
-        found = attributes.attribute_of(arguments.value(0), wanted.value, None, ctx)
+        found = attribute_of(arguments.value(0), wanted.value, None, ctx)
         default = arguments.get(2)
         if default is None or found is UNKNOWN:
             return found
@@ -295,12 +293,12 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
         case "copy" if rest in ("copy", "deepcopy"):
             return arguments.value(0)
         case "typing" | "typing_extensions" if rest == "cast" and len(arguments.positional) == 2:
-            return instances.cast(arguments, ctx)
+            return _cast(arguments, ctx)
         case "functools" if rest == "reduce":
             return _reduced(arguments, env, ctx)
         case "operator" if rest in OPERATORS and len(arguments.positional) == 2:
             left, right = (a.value for a in arguments.positional)
-            return operators.binary(OPERATORS[rest], left, right, arguments.node, ctx)
+            return binary(OPERATORS[rest], left, right, arguments.node, ctx)
         case "operator":
             return _number("index", arguments, ctx) if rest == "index" else UNKNOWN
         case "collections" | "itertools" | "functools":
@@ -331,9 +329,9 @@ def _reduced(arguments: Arguments, env: Env, ctx: Context) -> Value:
     start = arguments.value(2, "initial") if arguments.get(2, "initial") else element
     inside = containers.inside_loop(arguments, ctx)
     first = containers.several(arguments, [start, element])
-    made = call_dispatch.apply(arguments.value(0), first, env, inside)
+    made = apply(arguments.value(0), first, env, inside)
     again = containers.several(arguments, [made, element])
-    return call_dispatch.apply(arguments.value(0), again, env, inside.silent())
+    return apply(arguments.value(0), again, env, inside.silent())
 
 
 LIBRARY_RESULTS: dict[str, Value] = {
@@ -423,3 +421,9 @@ def _logging(rest: str, arguments: Arguments, ctx: Context) -> Value:
 def _is_self(node: ast.expr, ctx: Context) -> bool:
     """Is this expression the method's own ``self``?"""
     return isinstance(node, ast.Name) and node.id == ctx.self_name
+
+
+def _cast(arguments: Arguments, ctx: Context) -> Value:
+    """``typing.cast(T, x)``."""
+    reason = Reason("`typing.cast`", arguments.node)
+    return annotated(arguments.positional[0].node, ctx.module, ctx.analysis, reason)

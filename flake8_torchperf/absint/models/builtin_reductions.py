@@ -1,15 +1,14 @@
-"""Python's own reductions and sorts: ``max``, ``min``, ``sum``, ``any``, ``all``, ``sorted``.
-
-Enters a name and arguments; leaves the result's value, and the site of what Python does with the
-tensors one by one. Must not know statements.
-"""
+"""Python's own reductions and sorts: ``max``, ``min``, ``sum``, ``any``, ``all``, ``sorted``."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.calls import call_dispatch
+from flake8_torchperf.absint.domain.arguments import Argument, Arguments
+from flake8_torchperf.absint.domain.combining import may_be_number
+from flake8_torchperf.absint.domain.elements import element_of
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     BOOL,
     NONE,
@@ -20,12 +19,9 @@ from flake8_torchperf.absint.domain.values import (
     join_all,
     tensor_of,
 )
-from flake8_torchperf.absint.engine.call_arguments import Argument, Arguments
+from flake8_torchperf.absint.engine.dispatch import apply
 from flake8_torchperf.absint.models import containers
-from flake8_torchperf.absint.transfer import operators
-from flake8_torchperf.absint.transfer.iteration import element_of
 from flake8_torchperf.events.recording import emit
-from flake8_torchperf.events.site import SiteKind
 
 if TYPE_CHECKING:
     import ast
@@ -74,7 +70,7 @@ def _how_compared(values: Iterable[Value], arguments: Arguments) -> tuple[str, .
     """What is to be said of a reduction: of keys and numbers nothing can be stacked."""
     if _key(arguments) is not None:
         return (KEYED,)
-    numbers = any(tensor_of(v) is None or operators.may_be_number(v) for v in values)
+    numbers = any(tensor_of(v) is None or may_be_number(v) for v in values)
     return (BOUNDED,) if numbers else ()
 
 
@@ -91,9 +87,7 @@ def _reduce_one(name: str, value: Value, arguments: Arguments, env: Env, ctx: Co
     key = _key(arguments)
     if key is not None:
         # What is compared is what the key function returns.
-        held = tensor_of(
-            call_dispatch.apply(key.value, containers.single(arguments, element), env, ctx)
-        )
+        held = tensor_of(apply(key.value, containers.single(arguments, element), env, ctx))
     if name == "sum" and over is None:
         return containers.summed(value, NUMBER)
     if held is not None and held.device != "host" and not _single(value):

@@ -1,8 +1,4 @@
-"""Methods of lists, dicts, strings and numpy arrays.
-
-Enters the container, a method name and arguments; leaves the result, and the container changed in
-the environment. Must not know statements.
-"""
+"""Methods of lists, dicts, strings and numpy arrays."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.calls import instances
+from flake8_torchperf.absint.domain.elements import element_of
 from flake8_torchperf.absint.domain.store import Env, path_of
 from flake8_torchperf.absint.domain.values import (
     BOOL,
@@ -27,14 +23,14 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     join,
 )
-from flake8_torchperf.absint.models import builtin_reductions
-from flake8_torchperf.absint.transfer import assignment, expressions, subscripts
-from flake8_torchperf.absint.transfer.iteration import element_of
+from flake8_torchperf.absint.engine.dispatch import evaluate
+from flake8_torchperf.absint.models import builtin_reductions, torch_classes
+from flake8_torchperf.absint.transfer import assignment, subscripts
 from flake8_torchperf.absint.transfer.operators import formatted, sought
 
 if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.engine.analysis import Context
-    from flake8_torchperf.absint.engine.call_arguments import Arguments
 
 
 def call_method(
@@ -77,7 +73,7 @@ def _change(env: Env, node: ast.expr | None, value: Value, ctx: Context) -> None
             key = text if isinstance(text, str) else None
         case _:
             return
-    holder = expressions.evaluate(outer, env, ctx.silent())
+    holder = evaluate(outer, env, ctx.silent())
     held = assignment.holding(holder, key, value)
     if held is not None:
         _change(env, outer, held, ctx)
@@ -126,7 +122,7 @@ def _sequence(
 def _of_modules(owner: Value, name: str, arguments: Arguments) -> Value:
     """What torch's lists and dicts of modules answer as any module does."""
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
-        return instances.module_iteration(name, arguments.node)
+        return torch_classes.module_iteration(name, arguments.node)
     return owner if name in ("to", "cuda", "eval", "train", "requires_grad_") else UNKNOWN
 
 

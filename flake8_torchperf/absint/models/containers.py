@@ -1,7 +1,4 @@
-"""Sequences and dicts as values: sums, library functions over them, calls with made arguments.
-
-Enters values; leaves values. Must not know statements.
-"""
+"""Sequences and dicts as values: sums, library functions over them, calls with made arguments."""
 
 from __future__ import annotations
 
@@ -9,6 +6,8 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.arguments import Argument, Arguments
+from flake8_torchperf.absint.domain.elements import element_of, paired
 from flake8_torchperf.absint.domain.values import (
     NUMBER,
     UNKNOWN,
@@ -23,8 +22,7 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
 )
 from flake8_torchperf.absint.engine.analysis import LoopPlace
-from flake8_torchperf.absint.engine.call_arguments import Argument, Arguments
-from flake8_torchperf.absint.transfer.iteration import element_of, paired, unpack_reads
+from flake8_torchperf.absint.transfer.iteration import unpack_reads
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.store import Env

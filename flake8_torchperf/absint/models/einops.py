@@ -1,8 +1,4 @@
-"""einops: what it is given comes out in another shape, of the same kind, on the same device.
-
-Enters the name of one of its functions and the arguments; leaves the value (einops/einops.py:
-"returns: tensor of the same type as input"). Must not know expressions or statements.
-"""
+"""einops: what it is given comes out in another shape, of the same kind, on the same device."""
 
 from __future__ import annotations
 
@@ -10,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.combining import combine_device, held_tensor
 from flake8_torchperf.absint.domain.rank import ranked
 from flake8_torchperf.absint.domain.values import (
     CHAIN_LENGTH,
@@ -23,10 +20,9 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.absint.transfer.operators import combine_device, held_tensor
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.call_arguments import Arguments
+    from flake8_torchperf.absint.domain.arguments import Arguments
 
 # A name, a number or `...` on its own, or several in parentheses, which become one dimension.
 AXIS = re.compile(r"\([^)]*\)|[^\s()]+")

@@ -1,8 +1,4 @@
-"""Methods called on tensors.
-
-Enters a tensor, a method name and arguments; leaves the result's value and the sites of methods
-that read, copy or wait. Must not know statements.
-"""
+"""Methods called on tensors."""
 
 from __future__ import annotations
 
@@ -11,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.from_signature import value_of_return
 from flake8_torchperf.absint.domain.rank import with_rank
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     BOOL,
     INT,
@@ -30,17 +27,28 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.absint.models import torch_functions, torch_overrides
+from flake8_torchperf.absint.models.torch_signatures import (
+    device_argument,
+    device_of,
+    dtype_of,
+    legacy_dtype,
+    of_data,
+    on_device,
+    on_host,
+    resolve,
+    result_device,
+    with_dtype,
+)
+from flake8_torchperf.absint.models.torch_waits import parameter_operation, sites_of
 from flake8_torchperf.events import transfers
 from flake8_torchperf.events.recording import early, emit_read
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.branch_frequency import HOST_ONLY
 
 if TYPE_CHECKING:
     import ast
 
+    from flake8_torchperf.absint.domain.arguments import Argument, Arguments
     from flake8_torchperf.absint.engine.analysis import Context
-    from flake8_torchperf.absint.engine.call_arguments import Argument, Arguments
 
 READS = {
     "item": "number", "__bool__": "bool", "__int__": "int", "__float__": "float",
@@ -140,17 +148,6 @@ def _must_be_host(tensor: Tensor, arguments: Arguments) -> bool:
     return tensor.device != "device" and not (arguments.positional or arguments.keywords)
 
 
-def on_device(tensor: Tensor, device: str = "device") -> Tensor:
-    """The tensor, copied to a device or to a place that is not known."""
-    return replace(tensor, device=device, origin="", memory="", arrives=0)
-
-
-def on_host(tensor: Tensor) -> Tensor:
-    """The tensor on the host; where it may have been there before, its memory is not known."""
-    memory = transfers.PAGEABLE if tensor.device == "device" else ""
-    return replace(tensor, device="host", role="", origin="", memory=memory, arrives=0)
-
-
 def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Context) -> Value:
     """``.to(device)``, ``.to(dtype)``, ``.to(other)`` and their combinations."""
     result = tensor
@@ -167,7 +164,7 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
             case External(name=dtype) if position == 0 and dtype.startswith("builtins."):
                 result = replace(result, dtype=dtype.removeprefix("builtins."))
             case _:
-                device = torch_functions.device_of(value)
+                device = device_of(value)
                 if device is not None and (position == 0 or "device" in arguments.keywords):
                     result = replace(result, device=device)
                 elif value is UNKNOWN and (position == 0 or argument is named):
@@ -214,7 +211,7 @@ def _device_given(arguments: Arguments) -> bool:
         return False
     if first.value is UNKNOWN:
         return transfers.names_device(first.node)
-    return tensor_of(first.value) is not None or torch_functions.device_of(first.value) is not None
+    return tensor_of(first.value) is not None or device_of(first.value) is not None
 
 
 def _moved(tensor: Tensor) -> str:
@@ -235,11 +232,11 @@ def _type_as(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: 
 def _new_tensor(tensor: Tensor, arguments: Arguments, ctx: Context) -> Value:
     """``x.new_tensor(data)``: data of the host, put where ``x`` is."""
     data = arguments.value(0, "data")
-    device = torch_functions.device_argument(arguments) or tensor.device
+    device = device_argument(arguments) or tensor.device
     reason = Reason("`new_tensor` returns it", arguments.node)
     if tensor_of(data) is not None:
         return Tensor(reason, device=device, chain=("new_tensor",))
-    made = torch_overrides.of_data(data, "new_tensor", reason, arguments)
+    made = of_data(data, "new_tensor", reason, arguments)
     if device == "host":
         return made
     transfers.to_device(made, "new_tensor", arguments, None, ctx)
@@ -259,7 +256,7 @@ def _type(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Con
             name = qualified
         case Scalar(value=str(text)):
             name = text
-    dtype = torch_functions.legacy_dtype(name)
+    dtype = legacy_dtype(name)
     if dtype is None:
         return replace(tensor, dtype="unknown")
     if name.startswith("torch.cuda."):
@@ -295,34 +292,32 @@ def _by_table(
         return UNKNOWN
     others = arguments.tensors()
     tensors = [tensor, *others]
-    torch_functions.sites_of(op, name, arguments, tensors, ctx, owner=owner)
+    sites_of(op, name, arguments, tensors, ctx, owner=owner)
     if any(late.arrives for late in tensors):
         transfers.used_by(op, name, arguments, tensors, ctx, owner)
-    returned = torch_functions.resolve(op, arguments)
+    returned = resolve(op, arguments)
     reason = tensor.reason
     if reason.strength < max((t.reason.strength for t in others), default=reason.strength):
         reason = max((t.reason for t in others), key=lambda r: r.strength)
-    device = torch_functions.device_argument(arguments) or torch_functions.result_device(
-        op, tensors
-    )
+    device = device_argument(arguments) or result_device(op, tensors)
     value = value_of_return(returned, reason, tensors, device, name)
     value = with_rank(value, op, name, arguments, tensors, method=True)
     if not isinstance(value, Tensor):
         return value
-    value = torch_functions.with_dtype(value, arguments)
+    value = with_dtype(value, arguments)
     if name == "view" and isinstance(arguments.value(0), DType):
-        value = replace(value, dtype=torch_functions.dtype_of(arguments.value(0)))
+        value = replace(value, dtype=dtype_of(arguments.value(0)))
     value = transfers.computed(value, op, tensors, arguments)
     if name == "copy_" and tensor.device == "host" and transfers.fills_later(arguments):
         return transfers.queued(tensor, ctx)
     if op.in_place:
-        torch_functions.parameter_operation(tensor, name, arguments, owner, ctx)
+        parameter_operation(tensor, name, arguments, owner, ctx)
         same = replace(value, role=tensor.role, scalar=tensor.scalar, dtype=tensor.dtype)
         if name in transfers.RESHAPED_IN_PLACE:
             return replace(same, scalar=None)
         return replace(same, rank=tensor.rank)
     if name == "norm":
-        torch_functions.parameter_operation(tensor, name, arguments, owner, ctx)
+        parameter_operation(tensor, name, arguments, owner, ctx)
     if name in KEEP_ROLE:
         value = replace(value, role=tensor.role)
     return value

@@ -1,14 +1,11 @@
-"""What holds modules and parameters: torch's lists, dicts, rows of them, and distributions.
-
-Enters the name of a class of torch's and what it was given; leaves the value of one. Must not know
-calls or statements.
-"""
+"""What holds modules and parameters: torch's lists, dicts, rows of them, and distributions."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.elements import element_of, paired
 from flake8_torchperf.absint.domain.named_types import MODULE_HOLDERS
 from flake8_torchperf.absint.domain.values import (
     NUMBER_KINDS,
@@ -23,10 +20,9 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     join_all,
 )
-from flake8_torchperf.absint.transfer.iteration import element_of, paired
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.engine.call_arguments import Arguments
+    from flake8_torchperf.absint.domain.arguments import Arguments
 
 HOLDERS = {"torch.nn.Sequential", *(f"torch.nn.{name}" for name in MODULE_HOLDERS)}
 

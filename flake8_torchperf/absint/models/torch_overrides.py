@@ -1,7 +1,6 @@
 """Functions of torch whose result or cost depends on more than their signature.
 
-Enters a qualified name and arguments; leaves the result's value, and sites. What follows from
-torch's table alone is answered in ``torch_calls``.
+What follows from torch's table alone is answered in ``torch_calls``.
 """
 
 from __future__ import annotations
@@ -10,10 +9,12 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.calls import closures
+from flake8_torchperf.absint.domain.arguments import Argument, Arguments
+from flake8_torchperf.absint.domain.combining import held_tensor
+from flake8_torchperf.absint.domain.elements import element_of
 from flake8_torchperf.absint.domain.from_signature import value_of_return
-from flake8_torchperf.absint.domain.rank import of_data as of_lists
 from flake8_torchperf.absint.domain.rank import ranked
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     BOOL,
     COMPARED,
@@ -37,27 +38,33 @@ from flake8_torchperf.absint.domain.values import (
     join_all,
     tensor_of,
 )
-from flake8_torchperf.absint.engine.call_arguments import Argument, Arguments, kind_of
-from flake8_torchperf.absint.models import tensor_methods, torch_functions
-from flake8_torchperf.absint.transfer.iteration import element_of
-from flake8_torchperf.absint.transfer.operators import held_tensor
+from flake8_torchperf.absint.engine.dispatch import apply
+from flake8_torchperf.absint.models.torch_signatures import (
+    device_argument,
+    device_of,
+    legacy_dtype,
+    of_data,
+    on_device,
+    resolve,
+    result_device,
+    shown_tensor,
+    with_dtype,
+)
+from flake8_torchperf.absint.models.torch_waits import must_be_tensors
 from flake8_torchperf.events import transfers
 from flake8_torchperf.events.recording import early, emit, emit_read
-from flake8_torchperf.events.site import SiteKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.absint.engine.analysis import Context
 
-KIND_DTYPES = {"i": "int", "f": "float", "b": "bool", "1": "bool", "0": "bool"}
-
 
 def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     """``torch.tensor(data)`` and ``as_tensor``: new memory, on the host unless told otherwise."""
     data = arguments.value(0, "data")
     given = tensor_of(data)
-    device = torch_functions.device_argument(arguments)
+    device = device_argument(arguments)
     short = name.rpartition(".")[2]
     reason = Reason(f"`{name}` returns it", arguments.node)
     _tensor_of_tensors(data, arguments, ctx)
@@ -65,35 +72,18 @@ def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
         result = replace(given, device=device or given.device, chain=(*given.chain, short)[-4:])
         if result.device != given.device:
             result = replace(result, origin="", memory="")
-        return torch_functions.with_dtype(result, arguments)
+        return with_dtype(result, arguments)
     made = of_data(data, short, reason, arguments)
     if device == "host":
-        return torch_functions.with_dtype(made, arguments)
+        return with_dtype(made, arguments)
     if device is not None:
         if made.origin:
             transfers.to_device(made, short, arguments, None, ctx)
-        made = tensor_methods.on_device(made, device)
+        made = on_device(made, device)
     elif not made.origin or transfers.factory_device(ctx) != "host":
         # `as_tensor` of a tensor is that tensor: of unknown data it is not known where it lies.
-        made = tensor_methods.on_device(made, "unknown")
-    return torch_functions.with_dtype(made, arguments)
-
-
-def of_data(data: Value, short: str, reason: Reason, arguments: Arguments) -> Tensor:
-    """A tensor on the host with data of the host in it."""
-    origin = transfers.data_origin(data, short)
-    # Arrays and tensors are shared by `as_tensor`, in whatever memory they are.
-    memory = transfers.allocated(arguments) if origin else ""
-    return Tensor(
-        reason,
-        _data_dtype(data),
-        "host",
-        _data_scalar(data),
-        (short,),
-        origin=origin,
-        memory=memory,
-        rank=of_lists(data),
-    )
+        made = on_device(made, "unknown")
+    return with_dtype(made, arguments)
 
 
 def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
@@ -123,19 +113,7 @@ def _read_in(data: Sequence, node: ast.AST) -> ast.expr | None:
     """The first tensor in a list that shows its items: what is read as a number."""
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         return None if tensor_of(data.element) is None else node.elt
-    return torch_functions.shown_tensor(data, node)
-
-
-def _data_dtype(data: Value) -> str:
-    if isinstance(data, Sequence):
-        return _data_dtype(data.element)
-    return KIND_DTYPES.get(kind_of(data), "unknown")
-
-
-def _data_scalar(data: Value) -> bool | None:
-    if isinstance(data, Scalar):
-        return True
-    return False if isinstance(data, Sequence) else None
+    return shown_tensor(data, node)
 
 
 def _from_numpy(name: str, arguments: Arguments, ctx: Context) -> Value:
@@ -149,7 +127,7 @@ def _from_numpy(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _device_of(name: str, arguments: Arguments, ctx: Context) -> Value:
-    kind = torch_functions.device_of(arguments.value(0, "type"))
+    kind = device_of(arguments.value(0, "type"))
     return Device(kind or "unknown")
 
 
@@ -199,7 +177,7 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
     reason = Reason(f"`{name}` returns it", arguments.node, tensors[0].reason if tensors else None)
     if len(arguments.positional) + len(arguments.keywords) == 1 and not arguments.open:
         if op is not None:
-            tensors = tensors or torch_functions.must_be_tensors(op, name, arguments)
+            tensors = tensors or must_be_tensors(op, name, arguments)
         if tensors and tensors[0].device != "host":
             emit(
                 ctx,
@@ -214,8 +192,8 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
     if op is None:
         return UNKNOWN
     branches = [t for a in arguments.positional[1:] if (t := tensor_of(a.value))]
-    returned = torch_functions.resolve(op, arguments)
-    device = torch_functions.result_device(op, tensors) if tensors else "unknown"
+    returned = resolve(op, arguments)
+    device = result_device(op, tensors) if tensors else "unknown"
     value = value_of_return(returned, reason, branches or tensors, device, "where")
     if isinstance(value, Tensor):
         dtypes = {t.dtype for t in branches}
@@ -269,7 +247,7 @@ def _load(name: str, arguments: Arguments, ctx: Context) -> Value:
     """``torch.load(file, map_location="cpu")``: all that it holds lies on the host."""
     where = arguments.value(1, "map_location")
     stays = isinstance(where, Closure) and _gives_back(where.node)
-    return LOADED if stays or torch_functions.device_of(where) == "host" else UNKNOWN
+    return LOADED if stays or device_of(where) == "host" else UNKNOWN
 
 
 def _gives_back(function: ast.AST) -> bool:
@@ -303,7 +281,7 @@ def _vmap(name: str, arguments: Arguments, ctx: Context) -> Value:
         row = Argument(arguments.node.func, Tensor(reason))
         rows = (row,) * len(given.node.args.args)
         each = Arguments(arguments.node, rows, {})
-        closures.call_closure(given, each, dict(given.env), ctx.mark("vmap"))
+        apply(given, each, dict(given.env), ctx.mark("vmap"))
     return UNKNOWN
 
 
@@ -324,7 +302,7 @@ def _is_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     """``torch.FloatTensor([...])``, ``torch.cuda.LongTensor(n)``."""
-    dtype = torch_functions.legacy_dtype(name) or "unknown"
+    dtype = legacy_dtype(name) or "unknown"
     device = "device" if ".cuda." in name else "host"
     reason = Reason(f"`{name}` makes it", arguments.node)
     data = arguments.value(0)
@@ -342,7 +320,7 @@ def legacy_tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
         return made
     if isinstance(data, (Sequence, NDArray)):
         transfers.to_device(made, name.rpartition(".")[2], arguments, None, ctx)
-    return tensor_methods.on_device(made)
+    return on_device(made)
 
 
 def _tensor_class(name: str, arguments: Arguments, ctx: Context) -> Value:

@@ -1,8 +1,4 @@
-"""Type annotations to values.
-
-Enters an expression and the module it stands in; leaves the value an object of that type
-has. Must not know statements, calls or sites.
-"""
+"""Type annotations to values."""
 
 from __future__ import annotations
 
@@ -143,7 +139,7 @@ def _named(
         case ClassValue(info=info):
             return _of_class(info, analysis, reason, depth)
     if name == "Tensor" and module.stars and _says_torch(module, analysis):
-        weaker = Reason(reason.fact, reason.node, reason.because, Strength.INFERRED)
+        weaker = replace(reason, strength=Strength.INFERRED)
         return instance_of("torch.Tensor", weaker)
     return _alias(name, module, analysis, reason, depth)
 

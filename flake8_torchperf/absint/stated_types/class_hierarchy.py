@@ -1,7 +1,4 @@
-"""Where a class comes from: its bases, torch's kind of it, and the methods it inherits.
-
-Enters a class; leaves the classes behind it, nearest first. Must not know values of attributes.
-"""
+"""Where a class comes from: its bases, torch's kind of it, and the methods it inherits."""
 
 from __future__ import annotations
 

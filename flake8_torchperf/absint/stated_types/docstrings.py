@@ -1,8 +1,4 @@
-"""Types that a docstring states: of parameters, attributes and results.
-
-Enters a docstring's text and a name; leaves the value of an object of the type stated there, in
-Google, NumPy or Sphinx style. Must not know statements, calls or sites.
-"""
+"""Types that a docstring states: of parameters, attributes and results."""
 
 from __future__ import annotations
 

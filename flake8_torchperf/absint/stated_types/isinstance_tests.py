@@ -1,8 +1,4 @@
-"""Whether a value is an instance of a class, as far as that can be told.
-
-Enters a value and classes; leaves True, False, or None where it cannot be told. Must not know
-environments.
-"""
+"""Whether a value is an instance of a class, as far as that can be told."""
 
 from __future__ import annotations
 

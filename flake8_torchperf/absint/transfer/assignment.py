@@ -1,8 +1,4 @@
-"""Assignment targets: names, attributes, items and unpacking.
-
-Enters a target and a value; leaves the environment changed, and sites for assignments into
-tensors. Must not know statements.
-"""
+"""Assignment targets: names, attributes, items and unpacking."""
 
 from __future__ import annotations
 
@@ -10,9 +6,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.elements import values_of
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.store import Env, bind, path_of
 from flake8_torchperf.absint.domain.values import (
-    BATCH,
     COMPARED,
     STR,
     UNKNOWN,
@@ -25,10 +22,11 @@ from flake8_torchperf.absint.domain.values import (
     join,
     tensor_of,
 )
+from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.inference.parameters import step_counters
 from flake8_torchperf.absint.inference.usage_inference import evidence_of
-from flake8_torchperf.absint.transfer import expressions, subscripts
-from flake8_torchperf.absint.transfer.iteration import unpack_reads, values_of
+from flake8_torchperf.absint.transfer import subscripts
+from flake8_torchperf.absint.transfer.iteration import unpack_reads
 from flake8_torchperf.events import transfers
 from flake8_torchperf.syntax.traversal import once, walk
 
@@ -45,7 +43,11 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
             value = _believed(value, used)
         if "state_steps" in target.id:
             value = step_counters(value)
-        if isinstance(value, Tensor) and value.reason.fact == BATCH and ctx.node is not None:
+        if (
+            isinstance(value, Tensor)
+            and value.reason.source is Source.LOADER_BATCH
+            and ctx.node is not None
+        ):
             value = _as_used(target.id, value, ctx.node, ctx)
         bind(env, target.id, value)
     elif isinstance(target, ast.Attribute):
@@ -152,10 +154,10 @@ def _may_be_tuple(tensor: Tensor) -> bool:
 
     So it is where only a guess makes what a call gave a tensor, and nothing was computed with it.
     """
-    fact = tensor.reason.fact
-    if tensor.reason.strength < Strength.STATED and not tensor.chain and fact != BATCH:
+    source, strength = tensor.reason.source, tensor.reason.strength
+    if strength < Strength.STATED and not tensor.chain and source is not Source.LOADER_BATCH:
         return True
-    return fact.startswith(("return annotation", "docstring of"))
+    return source in (Source.RETURN_ANNOTATION, Source.DOCSTRING)
 
 
 def _element(value: Value) -> Value:
@@ -174,7 +176,7 @@ def _list(items: list[Value], element: Value) -> Value:
 def _attribute(target: ast.Attribute, value: Value, env: Env, ctx: Context) -> None:
     path = path_of(target)
     if path is None:
-        expressions.evaluate(target.value, env, ctx)
+        evaluate(target.value, env, ctx)
         return
     bind(env, path, value)
     head, _, attr = path.rpartition(".")
@@ -184,7 +186,7 @@ def _attribute(target: ast.Attribute, value: Value, env: Env, ctx: Context) -> N
 
 
 def _item(target: ast.Subscript, value: Value, env: Env, ctx: Context) -> None:
-    base = expressions.evaluate(target.value, env, ctx)
+    base = evaluate(target.value, env, ctx)
     subscripts.assigned(target, base, value, env, ctx)
     path = path_of(target.value)
     if path is None:

@@ -1,19 +1,18 @@
-"""Comprehensions and generator expressions: loops inside an expression.
-
-Enters a comprehension node; leaves a sequence or mapping value. Must not know statements.
-"""
+"""Comprehensions and generator expressions: loops inside an expression."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.elements import element_of
+from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.values import Mapping_, Sequence, Value, tensor_of
 from flake8_torchperf.absint.engine.analysis import LoopPlace
+from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.transfer import assignment, expressions
-from flake8_torchperf.absint.transfer.iteration import element_of, unpack_reads
+from flake8_torchperf.absint.transfer.iteration import unpack_reads
 from flake8_torchperf.absint.transfer.narrowing import narrow
-from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.intent.row_storage import moves_each, only_keeps
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def comprehension(
     """``[elt for target in iter if test]`` and its kin."""
     before = ctx.budget.opaque_calls
     inner, place = _enter(node, node.generators, dict(env), ctx)
-    element = expressions.evaluate(node.elt, inner, place)
+    element = evaluate(node.elt, inner, place)
     _iterated(place, len(ctx.loops), ctx, ctx.budget.opaque_calls > before)
     _keep_walrus(node.generators, inner, env)
     return Sequence(KINDS[type(node)], element)
@@ -39,8 +38,8 @@ def dict_comprehension(node: ast.DictComp, env: Env, ctx: Context) -> Value:
     """``{key: value for target in iter if test}``."""
     before = ctx.budget.opaque_calls
     inner, place = _enter(node, node.generators, dict(env), ctx)
-    key = expressions.evaluate(node.key, inner, place)
-    value = expressions.evaluate(node.value, inner, place)
+    key = evaluate(node.key, inner, place)
+    value = evaluate(node.value, inner, place)
     _iterated(place, len(ctx.loops), ctx, ctx.budget.opaque_calls > before)
     _keep_walrus(node.generators, inner, env)
     return Mapping_(key, value)
@@ -69,7 +68,7 @@ def _enter(
 ) -> tuple[Env, Context]:
     """Bind the targets of a comprehension's clauses; the innermost environment and place."""
     for clause in clauses:
-        iterated = expressions.evaluate(clause.iter, env, ctx)
+        iterated = evaluate(clause.iter, env, ctx)
         ctx = ctx.within(LoopPlace(node, "comprehension", clause.iter, iterated))
         assignment.assign(clause.target, element_of(iterated), env, ctx)
         for condition in clause.ifs:

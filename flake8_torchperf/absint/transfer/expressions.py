@@ -1,7 +1,6 @@
 """Expressions to values.
 
-Enters an ast expression, an environment and a context; leaves its value, and sites in the
-context's sink. One plain recursive function per kind of node. Must not know rules.
+One plain recursive function per kind of node.
 """
 
 from __future__ import annotations
@@ -11,8 +10,11 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.absint.calls import call_dispatch
+from flake8_torchperf.absint.domain.combining import may_be_number, truthy
+from flake8_torchperf.absint.domain.elements import element_of
+from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import Env, bind, path_of
 from flake8_torchperf.absint.domain.values import (
     BESIDE_HOST,
@@ -39,14 +41,13 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
     weaken,
 )
-from flake8_torchperf.absint.engine.analysis import MAX_EXPRESSION_DEPTH
+from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.inference.parameters import parameters_of
-from flake8_torchperf.absint.transfer import attributes, comprehensions, operators, subscripts
-from flake8_torchperf.absint.transfer.iteration import element_of, unpack_reads
+from flake8_torchperf.absint.transfer.iteration import unpack_reads
 from flake8_torchperf.absint.transfer.narrowing import narrow
+from flake8_torchperf.absint.transfer.operators import binary, formatted
 from flake8_torchperf.events import graph_breaks
 from flake8_torchperf.events.recording import emit_read
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.branch_frequency import (
     LATER,
     after_test,
@@ -54,29 +55,11 @@ from flake8_torchperf.hotness.branch_frequency import (
     guard_of,
     sides,
 )
-from flake8_torchperf.hotness.model import Cause
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.absint.engine.analysis import Context
-
-
-def evaluate(node: ast.expr, env: Env, ctx: Context) -> Value:
-    """The value of an expression. Unknown for what is not understood or costs too much."""
-    handler = HANDLERS.get(type(node))
-    if handler is None:
-        return UNKNOWN
-    # One step, one expression deeper: no call for what is done a hundred thousand times.
-    budget = ctx.budget
-    stack = budget.stack
-    budget.steps -= 1
-    stack.expressions += 1
-    affordable = budget.steps >= 0 and stack.expressions <= MAX_EXPRESSION_DEPTH
-    value = handler(node, env, ctx) if affordable else UNKNOWN
-    # After an exception nothing more is evaluated in this function: no need for `finally`.
-    stack.expressions -= 1
-    return value
 
 
 def decided(test: ast.expr, env: Env, ctx: Context, operation: str) -> Context:
@@ -160,7 +143,7 @@ def _formatted(node: ast.JoinedStr, env: Env, ctx: Context) -> Value:
             inside = part.value
             parts = _branches(inside, env, ctx) if isinstance(inside, ast.IfExp) else None
             for value in parts or [evaluate(inside, env, ctx)]:
-                operators.formatted(value, "f-string", inside, ctx)
+                formatted(value, "f-string", inside, ctx)
             spec = part.format_spec
             for inner in spec.values if isinstance(spec, ast.JoinedStr) else ():
                 if isinstance(inner, ast.FormattedValue):
@@ -297,7 +280,7 @@ def _always_true(value: Value) -> bool:
 def _either(operation: str, left: Value, right: Value) -> Value:
     if operation == "or" and left is NONE:
         return right
-    joined = join(operators.truthy(left) if operation == "or" else left, right)
+    joined = join(truthy(left) if operation == "or" else left, right)
     if isinstance(joined, Union) and isinstance(left, Scalar) and left.kind == "bool":
         return replace(joined, met=False)  # the bool often decides alone
     return joined
@@ -347,18 +330,10 @@ def _yielded(value: Value, ctx: Context) -> Value:
     return UNKNOWN
 
 
-def _call(node: ast.Call, env: Env, ctx: Context) -> Value:
-    return call_dispatch.call(node, env, ctx)
-
-
-def _comparison(node: ast.Compare, env: Env, ctx: Context) -> Value:
-    return operators.comparison(node, env, ctx)
-
-
 def _binary(node: ast.BinOp, env: Env, ctx: Context) -> Value:
     left = evaluate(node.left, env, ctx)
     right = evaluate(node.right, env, ctx)
-    return operators.binary(node.op, left, right, node, ctx)
+    return binary(node.op, left, right, node, ctx)
 
 
 def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
@@ -370,7 +345,7 @@ def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
         return BOOL
     tensor = tensor_of(value)
     if tensor is not None:
-        if operators.may_be_number(value):
+        if may_be_number(value):
             return value
         if isinstance(node.op, ast.Invert) and tensor.dtype == "unknown":
             # Of integers hardly anyone takes the inverse.
@@ -386,11 +361,23 @@ def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
 
 # Classes of others that code asks for by name.
 CLASSES = {*TENSOR_CLASSES, "numpy.ndarray", "builtins.list", "builtins.tuple", "builtins.dict"}
-HANDLERS: dict[type[ast.AST], Callable[[Any, Env, Context], Value]] = {
+
+DISPLAYS = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}
+LITERALS: dict[type[Any], str] = {str: "str", int: "int", float: "float", bool: "bool"}
+OTHER_LITERALS: dict[type[Any], Value] = {
+    type(None): NONE,
+    bytes: Scalar("bytes"),
+    complex: Scalar("complex"),
+}
+CONSTANTS: dict[str, Value] = {
+    "NotImplemented": UNKNOWN,
+    "__debug__": BOOL,
+    "Ellipsis": External("builtins.Ellipsis"),
+}
+
+
+EXPRESSIONS: dict[type[ast.AST], Callable[[Any, Env, Context], Value]] = {
     ast.Name: name,
-    ast.Attribute: attributes.attribute,
-    ast.Call: _call,
-    ast.Subscript: subscripts.subscript,
     ast.Constant: _constant,
     ast.JoinedStr: _formatted,
     ast.Tuple: _display,
@@ -404,24 +391,6 @@ HANDLERS: dict[type[ast.AST], Callable[[Any, Env, Context], Value]] = {
     ast.Await: _await,
     ast.Yield: _yield,
     ast.YieldFrom: _yield_from,
-    ast.Compare: _comparison,
     ast.BinOp: _binary,
     ast.UnaryOp: _unary,
-    ast.ListComp: comprehensions.comprehension,
-    ast.SetComp: comprehensions.comprehension,
-    ast.GeneratorExp: comprehensions.comprehension,
-    ast.DictComp: comprehensions.dict_comprehension,
-}
-
-DISPLAYS = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}
-LITERALS: dict[type[Any], str] = {str: "str", int: "int", float: "float", bool: "bool"}
-OTHER_LITERALS: dict[type[Any], Value] = {
-    type(None): NONE,
-    bytes: Scalar("bytes"),
-    complex: Scalar("complex"),
-}
-CONSTANTS: dict[str, Value] = {
-    "NotImplemented": UNKNOWN,
-    "__debug__": BOOL,
-    "Ellipsis": External("builtins.Ellipsis"),
 }

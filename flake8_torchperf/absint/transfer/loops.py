@@ -1,7 +1,4 @@
-"""Loops: their bodies to a fixed point, and the sites that only a loop makes.
-
-Enters a for or while statement; leaves the flow after it. Must not know rules.
-"""
+"""Loops: their bodies to a fixed point, and the sites that only a loop makes."""
 
 from __future__ import annotations
 
@@ -9,7 +6,10 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.absint.domain.store import Env, merge, path_of
+from flake8_torchperf.absint.domain.elements import element_of
+from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.site import Site, SiteKind
+from flake8_torchperf.absint.domain.store import Env, Flow, merge, path_of
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     External,
@@ -20,15 +20,14 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
 )
 from flake8_torchperf.absint.engine.analysis import LoopPlace, Pending
-from flake8_torchperf.absint.transfer import assignment, expressions, statements
-from flake8_torchperf.absint.transfer.iteration import element_of, unpack_reads
+from flake8_torchperf.absint.engine.dispatch import evaluate, run_block
+from flake8_torchperf.absint.transfer import assignment, expressions
+from flake8_torchperf.absint.transfer.iteration import unpack_reads
 from flake8_torchperf.absint.transfer.narrowing import narrow
 from flake8_torchperf.candidates.nominate import PER_PARAMETER
 from flake8_torchperf.events import input_pipeline
 from flake8_torchperf.events.recording import emit, emit_read
-from flake8_torchperf.events.site import Site, SiteKind
 from flake8_torchperf.hotness.branch_frequency import offers_foreach, sides
-from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.intent.row_storage import only_keeps
 from flake8_torchperf.syntax.traversal import changes_in
 
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flake8_torchperf.absint.engine.analysis import Context
-    from flake8_torchperf.absint.transfer.statements import Flow
 
 # Passes over a loop body before what still changes is taken as it is.
 MAX_PASSES = 3
@@ -52,7 +50,7 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     """``for target in iter``."""
     ahead: list[Site] = []
     quiet = ctx.sink is None
-    iterated = expressions.evaluate(node.iter, env, ctx if quiet else ctx.but(sink=ahead))
+    iterated = evaluate(node.iter, env, ctx if quiet else ctx.but(sink=ahead))
     if isinstance(iterated, Tensor):
         iterated = _items_or_rows(iterated, node, ctx)
     input_pipeline.loader_iterated(_enumerated(node.iter, iterated, env, ctx), node.iter, ctx)
@@ -61,7 +59,7 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
 
     def body(start: Env, inner: Context) -> Flow:
         assignment.assign(node.target, element_of(iterated), start, inner)
-        return statements.block(node.body, start, inner)
+        return run_block(node.body, start, inner)
 
     before = ctx.budget.opaque_calls
     seen: list[Site] = []
@@ -100,7 +98,7 @@ def _enumerated(node: ast.expr, iterated: Value, env: Env, ctx: Context) -> Valu
     """What ``enumerate`` counts; anything else is iterated itself."""
     match node:
         case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
-            return expressions.evaluate(inner, env, ctx.silent())
+            return evaluate(inner, env, ctx.silent())
     return iterated
 
 
@@ -113,7 +111,7 @@ def _indexes_lists(node: ForNode, index: str, flow: Flow, ctx: Context) -> bool:
         return False
     for inner in ctx.module.nodes(node).of(ast.Subscript):
         if isinstance(inner.slice, ast.Name) and inner.slice.id == index:
-            value = expressions.evaluate(inner.value, flow.env, ctx.silent())
+            value = evaluate(inner.value, flow.env, ctx.silent())
             if isinstance(value, Sequence) and tensor_of(value.element) is not None:
                 return True
     return False
@@ -153,8 +151,8 @@ def run_while(node: ast.While, env: Env, ctx: Context) -> Flow:
         expressions.truth(node.test, start, inner, "while")
         entered = narrow(node.test, start, inner, True)
         if entered is None:
-            return statements.Flow(None)
-        return statements.block(node.body, entered, sides(node.test, start, inner)[0])
+            return Flow(None)
+        return run_block(node.body, entered, sides(node.test, start, inner)[0])
 
     flow = _fixed_point(body, env, place)
     forever = isinstance(node.test, ast.Constant) and node.test.value is True
@@ -164,7 +162,7 @@ def run_while(node: ast.While, env: Env, ctx: Context) -> Flow:
 def _fixed_point(body: Callable[[Env, Context], Flow], env: Env, place: Context) -> Flow:
     """Run a loop body until what enters it no longer changes; report the sites of that pass."""
     entry = dict(env)
-    flow = statements.Flow(None)
+    flow = Flow(None)
     for turn in range(MAX_PASSES):
         sites = None if place.sink is None else list[Site]()
         waiting = None if place.pending is None else list[Pending]()
@@ -188,9 +186,9 @@ def _finish(
 ) -> Flow:
     done = merge((env if runs_maybe_never else None, flow.env, *flow.continues))
     if orelse and done is not None:
-        after = statements.block(orelse, done, ctx)
-        return statements.Flow(merge((after.env, *flow.breaks)), after.breaks, after.continues)
-    return statements.Flow(merge((done, *flow.breaks)))
+        after = run_block(orelse, done, ctx)
+        return Flow(merge((after.env, *flow.breaks)), after.breaks, after.continues)
+    return Flow(merge((done, *flow.breaks)))
 
 
 def _index_loop(node: ForNode, iterated: Value, env: Env, ctx: Context) -> tuple[str, str]:
@@ -201,7 +199,7 @@ def _index_loop(node: ForNode, iterated: Value, env: Env, ctx: Context) -> tuple
     if not isinstance(iterated, Sequence) or iterated.kind != "range":
         return "", ""
     for argument in _arguments(node.iter):
-        value = expressions.evaluate(argument, env, ctx.silent())
+        value = evaluate(argument, env, ctx.silent())
         sized = sizes(argument, value, env, ctx)
         if isinstance(sized, Scalar) and sized.size_of:
             return target.id, sized.size_of
@@ -213,7 +211,7 @@ def sizes(node: ast.expr, value: Value, env: Env, ctx: Context) -> Value:
     measured = _measured(node)
     if measured is None:
         return value
-    tensor = tensor_of(expressions.evaluate(measured, env, ctx.silent()))
+    tensor = tensor_of(evaluate(measured, env, ctx.silent()))
     path = path_of(measured)
     if tensor is None or path is None:
         return value
@@ -238,35 +236,6 @@ def _measured(node: ast.expr) -> ast.expr | None:
     return node.value if isinstance(node, ast.Attribute) and node.attr == "shape" else None
 
 
-def element_access(node: ast.Subscript, tensor: Tensor, ctx: Context) -> None:
-    """``t[i]`` inside ``for i in range(len(t))``: one dispatch, and one view, per element."""
-    if not any(place.index for place in ctx.loops):
-        return
-    if tensor.device == "host" and ctx.demoted is not Cause.NO_DEVICE:
-        return
-    path = path_of(node.value)
-    first = node.slice.elts[:1] if isinstance(node.slice, ast.Tuple) else [node.slice]
-    for place in ctx.loops:
-        if not place.index or place.measures != path or place.over is None:
-            continue
-        if any(_mentions(index, place.index) for index in first):
-            outside = ctx.but(loops=ctx.loops[: ctx.loops.index(place) + 1])
-            emit(
-                outside,
-                SiteKind.ELEMENT_ACCESS,
-                "index-loop",
-                place.over,
-                tensor,
-                operand_node=node.value,
-            )
-
-
-def _mentions(node: ast.expr, name: str) -> bool:
-    if isinstance(node, ast.Tuple):
-        return any(_mentions(e, name) for e in node.elts)
-    return isinstance(node, ast.Name) and node.id == name
-
-
 def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
     """``x = torch.cat([x, y])`` in a loop: everything gathered so far is copied each time."""
     if not isinstance(value, ast.Call):
@@ -275,12 +244,12 @@ def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
     pieces = _pieces(value)
     if path is None or not any(path_of(piece) == path for piece in pieces):
         return
-    callee = expressions.evaluate(value.func, env, ctx.silent())
+    callee = evaluate(value.func, env, ctx.silent())
     if not isinstance(callee, External) or callee.name not in GROWING:
         return
     if not _carried(path, value, ctx.loops[-1].node) or _looked_at(path, value, ctx.loops[-1].node):
         return
-    grown = expressions.evaluate(pieces[0], env, ctx.silent())
+    grown = evaluate(pieces[0], env, ctx.silent())
     operand = tensor_of(grown)
     name = callee.name.rpartition(".")[2]
     emit(ctx, SiteKind.GROWTH, name, value, operand, operand_node=target)

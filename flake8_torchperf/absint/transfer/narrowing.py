@@ -1,8 +1,4 @@
-"""What a test tells of the names in it, on the path where it holds and on the one where it fails.
-
-Enters a test and an environment; leaves a new environment, or None where the path cannot be taken.
-Must not emit sites.
-"""
+"""What a test tells of the names in it, where it holds and where it fails."""
 
 from __future__ import annotations
 
@@ -11,8 +7,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES, instance_of
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.rank import ranked
-from flake8_torchperf.absint.domain.store import ASKED_FOR, Env, merge, outcome, path_of
+from flake8_torchperf.absint.domain.store import Env, merge, outcome, path_of
 from flake8_torchperf.absint.domain.values import (
     LOADED,
     NONE,
@@ -37,10 +34,10 @@ from flake8_torchperf.absint.domain.values import (
     union,
     without,
 )
+from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.stated_types.annotations import resolve_dotted
 from flake8_torchperf.absint.stated_types.class_hierarchy import is_tensor_class, lineage
 from flake8_torchperf.absint.stated_types.isinstance_tests import is_one_of, number_but
-from flake8_torchperf.absint.transfer import expressions
 from flake8_torchperf.syntax.compile_guards import GUARDS
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, is_none
@@ -198,7 +195,7 @@ def _emptied(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env | No
     if counted is None or counted[1] is not holds:
         return None
     path = path_of(counted[0])
-    value = UNKNOWN if path is None else expressions.evaluate(counted[0], env, ctx.silent())
+    value = UNKNOWN if path is None else evaluate(counted[0], env, ctx.silent())
     if path is None or not isinstance(value, Sequence) or value.kind != "list":
         return None
     return {**env, path: replace(value, items=())}
@@ -227,7 +224,7 @@ def _asked_for_device(node: ast.expr) -> ast.expr | None:
 
 def _names_host(node: ast.expr, env: Env, ctx: Context) -> bool:
     """``"cpu"`` and ``torch.device("cpu")``."""
-    value = expressions.evaluate(node, env, ctx.silent())
+    value = evaluate(node, env, ctx.silent())
     match value:
         case Device(kind="host", stated=True):
             return True
@@ -242,7 +239,7 @@ def _with_device(node: ast.expr, env: Env, ctx: Context, device: str) -> Env:
 
 def _with_dtype(node: ast.expr, wanted: ast.expr, env: Env, ctx: Context) -> Env:
     """``x.dtype == torch.bool`` held."""
-    dtype = expressions.evaluate(wanted, env, ctx.silent())
+    dtype = evaluate(wanted, env, ctx.silent())
     if not isinstance(dtype, DType) or dtype.kind == "unknown":
         return dict(env)
     kind = dtype.kind
@@ -254,7 +251,7 @@ def _with_dtype(node: ast.expr, wanted: ast.expr, env: Env, ctx: Context) -> Env
 def _changed(node: ast.expr, env: Env, ctx: Context, change: Callable[[Tensor], Tensor]) -> Env:
     """The environment with more known of a tensor; as it is where the node is none."""
     path = path_of(node)
-    value = expressions.evaluate(node, env, ctx.silent())
+    value = evaluate(node, env, ctx.silent())
     if path is None or not isinstance(value, Tensor):
         return dict(env)
     return {**env, path: change(value)}
@@ -271,7 +268,7 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
     if is_none:
         # Annotations leave out Optional often enough: the path may be taken whatever they say.
         return {**env, path: NONE}
-    value = expressions.evaluate(node, env, ctx.silent())
+    value = evaluate(node, env, ctx.silent())
     left = without(value, NoneValue)
     if left is None:
         # None by default and never assigned here: someone outside assigns it.
@@ -295,7 +292,7 @@ def _truthiness(node: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | No
     path = path_of(node) if holds else None
     if path is None:
         return dict(env)
-    value = expressions.evaluate(node, env, ctx.silent())
+    value = evaluate(node, env, ctx.silent())
     if isinstance(value, Union):
         left = without(value, NoneValue)
         return {**env, path: UNKNOWN if left is None else left}
@@ -306,7 +303,7 @@ def _call(test: ast.Call, env: Env, ctx: Context, holds: bool) -> Env | None:
     args = [*test.args, *(keyword.value for keyword in test.keywords)]
     if isinstance(test.func, ast.Attribute) and test.func.attr not in ASKING:
         return dict(env)  # what it leads to, and by that its cost, makes no difference
-    callee = expressions.evaluate(test.func, env, ctx.silent()) if args else UNKNOWN
+    callee = evaluate(test.func, env, ctx.silent()) if args else UNKNOWN
     if not isinstance(callee, External):
         return dict(env)
     if callee.name == "builtins.isinstance" and len(args) == 2:
@@ -330,7 +327,7 @@ def _each(test: ast.expr, env: Env, ctx: Context) -> Env | None:
             path = path_of(clause.iter)
         case _:
             return dict(env)
-    value = UNKNOWN if path is None else expressions.evaluate(clause.iter, env, ctx.silent())
+    value = UNKNOWN if path is None else evaluate(clause.iter, env, ctx.silent())
     if path is None or not (value is UNKNOWN or isinstance(value, Sequence)):
         return dict(env)
     element = value.element if isinstance(value, Sequence) else UNKNOWN
@@ -345,7 +342,7 @@ def _each(test: ast.expr, env: Env, ctx: Context) -> Env | None:
 
 def _subclass(node: ast.expr, classes: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
     """``issubclass(wanted, torch.Tensor)``, where it is known which class is wanted."""
-    value = expressions.evaluate(node, env, ctx.silent())
+    value = evaluate(node, env, ctx.silent())
     verdicts = [_derives(value, one, ctx.analysis) for one in _class_list(classes, env, ctx)]
     if True in verdicts:
         return dict(env) if holds else None
@@ -390,7 +387,7 @@ def _class_list(node: ast.expr, env: Env, ctx: Context) -> list[Value]:
     if name == "Tensor" or name.endswith(".Tensor"):
         value = resolve_dotted(name, ctx.module, ctx.analysis)
         return [External("torch.Tensor") if value is UNKNOWN else value]
-    value = expressions.evaluate(node, env, ctx.silent())
+    value = evaluate(node, env, ctx.silent())
     if isinstance(value, Sequence) and value.items is not None:
         return list(value.items)
     return [value]
@@ -404,12 +401,12 @@ def _narrow_to(
     path = path_of(node)
     if path is None:
         return dict(env)
-    value = expressions.evaluate(node, env, ctx.silent())
+    value = evaluate(node, env, ctx.silent())
     if value is LOADED:
         return dict(env)  # of what kind it is, nothing follows from: it lies on the host
     if not classes or any(isinstance(c, type(UNKNOWN)) for c in classes):
         return dict(env)
-    reason = Reason(f"{ASKED_FOR} `{path}`", node)
+    reason = Reason(f"isinstance test of `{path}`", node, source=Source.TYPE_TEST)
     options = value.options if isinstance(value, Union) else (value,)
     verdicts = [is_one_of(option, classes) for option in options]
     if not holds:

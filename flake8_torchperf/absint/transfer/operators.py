@@ -1,8 +1,4 @@
-"""Operators over values: arithmetic, comparison, membership and formatting.
-
-Enters operand values and the node they stand in; leaves the result's value, and sites for the
-reads that Python does on its own. Must not know statements.
-"""
+"""Operators over values: arithmetic, comparison, membership and formatting."""
 
 from __future__ import annotations
 
@@ -10,7 +6,14 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.combining import (
+    combine_device,
+    combine_scalar,
+    held_tensor,
+    may_be_number,
+)
 from flake8_torchperf.absint.domain.rank import broadcast_rank, ranked
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     BESIDE_HOST,
     BOOL,
@@ -36,13 +39,11 @@ from flake8_torchperf.absint.domain.values import (
     join,
     tensor_of,
     union,
-    without,
 )
+from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.inference.tensor_api import knows_arrays
-from flake8_torchperf.absint.transfer import expressions
 from flake8_torchperf.events import transfers
 from flake8_torchperf.events.recording import early, emit_read, looked_at
-from flake8_torchperf.events.site import SiteKind
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.store import Env
@@ -54,35 +55,6 @@ OPERATIONS: dict[type[ast.operator], str] = {
     ast.BitOr: "or", ast.BitXor: "xor", ast.LShift: "lshift", ast.RShift: "rshift",
 }  # fmt: skip
 BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
-
-
-def combine_device(values: list[Tensor]) -> str:
-    """Where the result of an operation over these tensors lies.
-
-    One tensor on the device puts the result there; a zero-dimensional tensor on the host may be
-    combined with any (torch promotes it), so it does not decide. One with dimensions is combined
-    with those of its device alone: if the code is ever run, the others are on the host as well, and
-    so they are beside one that is likely there.
-    """
-    devices = {v.device for v in values}
-    if "device" in devices:
-        return "device"
-    if devices == {"host"}:
-        return "host"
-    if devices <= {"host", BESIDE_HOST}:
-        return BESIDE_HOST
-    return BESIDE_HOST if any(v.scalar in DECIDING.get(v.device, ()) for v in values) else "unknown"
-
-
-# What ``scalar`` is of tensors on or beside the host that keep the result from a device.
-DECIDING: dict[str, tuple[bool | None, ...]] = {"host": (False,), BESIDE_HOST: (False, None)}
-
-
-def combine_scalar(values: list[Tensor]) -> bool | None:
-    """Whether a broadcast over these tensors has no dimensions."""
-    if any(v.scalar is False for v in values):
-        return False
-    return True if all(v.scalar for v in values) else None
 
 
 def binary(
@@ -227,18 +199,13 @@ def _numbers(operator: ast.operator, a: Scalar, b: Scalar) -> Value:
     return Scalar(kind, read=origin.read, tensor=origin.tensor)
 
 
-def truthy(value: Value) -> Value:
-    """What ``value`` may be where it was found true."""
-    return without(value, NoneValue) or UNKNOWN
-
-
 def comparison(node: ast.Compare, env: Env, ctx: Context) -> Value:
     """``a < b``, ``a < b < c``, ``a in b``, ``a is b``."""
-    left = expressions.evaluate(node.left, env, ctx)
+    left = evaluate(node.left, env, ctx)
     left_node = node.left
     result: Value = BOOL
     for i, (operator, right_node) in enumerate(zip(node.ops, node.comparators, strict=True)):
-        right = expressions.evaluate(right_node, env, ctx)
+        right = evaluate(right_node, env, ctx)
         if i and tensor_of(result) is not None:
             # `a < b < c` is `(a < b) and (b < c)`: the first comparison is asked for its truth.
             emit_read(ctx, SiteKind.BRANCH, "compare", node, result, operand_node=node)
@@ -290,13 +257,6 @@ def _or_number(made: Tensor, number: Scalar, left: Value, right: Value) -> Value
     declared = [o for side in sides for o in side.options if isinstance(o, Tensor)]
     strongest = max(declared, key=lambda t: t.reason.strength, default=made)
     return union((replace(made, reason=strongest.reason), number))
-
-
-def may_be_number(value: Value) -> bool:
-    """Is it a number, or declared to be one or something else?"""
-    if isinstance(value, Union):
-        return not value.met and any(map(may_be_number, value.options))
-    return isinstance(value, Scalar) and value.kind != "str"
 
 
 COMPARISONS: dict[type[ast.cmpop], str] = {
@@ -374,19 +334,6 @@ def formatted(value: Value, operation: str, node: ast.expr, ctx: Context) -> Non
         looked_at(value, operation, node, ctx)
     else:
         emit_read(ctx, SiteKind.FORMAT, operation, node, tensor, operand_node=node)
-
-
-def held_tensor(value: Value) -> Tensor | None:
-    """The tensor whose elements would be printed with ``value``."""
-    match value:
-        case Tensor() | Union():
-            return tensor_of(value)
-        case Sequence(element=element, items=items) if element != value:
-            found = [held_tensor(item) for item in items or (element,)]
-            return next((t for t in found if t is not None and t.device != "host"), None)
-        case Mapping_():
-            return held_tensor(value.any_value())
-    return None
 
 
 def _percent(right: Value, node: ast.expr | ast.stmt, ctx: Context) -> None:

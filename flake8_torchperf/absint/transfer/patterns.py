@@ -1,13 +1,11 @@
-"""Patterns of a match statement: what they bind, and whether they compare.
-
-Enters a pattern and the subject's value; leaves the environment changed.
-"""
+"""Patterns of a match statement: what they bind, and whether they compare."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.elements import values_of
 from flake8_torchperf.absint.domain.store import Env, path_of
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
@@ -20,9 +18,8 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     join_all,
 )
+from flake8_torchperf.absint.engine.dispatch import attribute_of, evaluate
 from flake8_torchperf.absint.stated_types.annotations import record_fields
-from flake8_torchperf.absint.transfer import attributes, expressions
-from flake8_torchperf.absint.transfer.iteration import values_of
 from flake8_torchperf.absint.transfer.narrowing import instance_value
 
 if TYPE_CHECKING:
@@ -90,7 +87,7 @@ def _attributes(
         *zip(pattern.patterns, names, strict=False),
         *zip(pattern.kwd_patterns, pattern.kwd_attrs, strict=True),
     ]
-    held = attributes.attribute_of
+    held = attribute_of
     return [(p, held(matched, name, None, ctx) if name else UNKNOWN) for p, name in wanted]
 
 
@@ -109,7 +106,7 @@ def narrow_subject(pattern: ast.pattern, node: ast.expr, env: Env, ctx: Context)
     if isinstance(pattern, ast.MatchAs) and pattern.pattern is not None:
         pattern = pattern.pattern
     if path is not None and isinstance(pattern, ast.MatchClass):
-        before = expressions.evaluate(node, env, ctx.silent())
+        before = evaluate(node, env, ctx.silent())
         env[path] = _as_class(pattern, before, env, ctx)
 
 
@@ -117,7 +114,7 @@ def _as_class(pattern: ast.pattern, subject: Value, env: Env, ctx: Context) -> V
     """``case torch.Tensor() as t``: the class says what ``t`` is."""
     if not isinstance(pattern, ast.MatchClass):
         return subject
-    kind = expressions.evaluate(pattern.cls, env, ctx.silent())
+    kind = evaluate(pattern.cls, env, ctx.silent())
     found = instance_value(kind, Reason("class pattern of a match", pattern))
     if found is UNKNOWN or type(found) is type(subject):
         return subject

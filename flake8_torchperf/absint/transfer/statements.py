@@ -1,18 +1,17 @@
-"""Statements: environments flow through them, part at branches and meet again.
-
-Enters a block of statements, an environment and a context; leaves the environments that
-flow out of it. Must not know rules.
-"""
+"""Statements: environments flow through them, part at branches and meet again."""
 
 from __future__ import annotations
 
 import ast
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.absint.calls.return_values import for_better_reason
-from flake8_torchperf.absint.domain.record import record
+from flake8_torchperf.absint.domain.combining import for_better_reason
+from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.provenance import Source
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import (
     Env,
+    Flow,
     bind,
     declaration,
     forget,
@@ -36,12 +35,13 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
 )
 from flake8_torchperf.absint.engine.analysis import Pending
+from flake8_torchperf.absint.engine.dispatch import evaluate, run_block
 from flake8_torchperf.absint.stated_types.annotations import annotated
 from flake8_torchperf.absint.transfer import assignment, expressions, loops, operators, patterns
 from flake8_torchperf.absint.transfer.narrowing import narrow, note_outcome
+from flake8_torchperf.absint.transfer.operators import binary
 from flake8_torchperf.events import accumulation, graph_breaks, host_consumers, transfers
 from flake8_torchperf.events.recording import emit
-from flake8_torchperf.events.site import SiteKind
 from flake8_torchperf.hotness.branch_frequency import (
     EXCEPT,
     GIVEN_AWAY,
@@ -49,7 +49,6 @@ from flake8_torchperf.hotness.branch_frequency import (
     NO_GRADIENTS,
     TRACED,
     Guard,
-    after_leaving,
     branch_context,
     ends_in_raise,
     gradients_off,
@@ -57,95 +56,49 @@ from flake8_torchperf.hotness.branch_frequency import (
     sides,
 )
 from flake8_torchperf.hotness.first_call import first_only
-from flake8_torchperf.hotness.model import Cause
 from flake8_torchperf.project import local_imports
 from flake8_torchperf.project.module_index import ClassInfo, local_class
 from flake8_torchperf.syntax.traversal import DEFINITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from flake8_torchperf.absint.engine.analysis import Context
     from flake8_torchperf.project.module_index import FunctionNode
 
 
-@record
-class Flow:
-    """What leaves a statement: by falling through (None: never), by break and by continue."""
-
-    env: Env | None
-    breaks: tuple[Env, ...] = ()
-    continues: tuple[Env, ...] = ()
+def _return(node: ast.Return, env: Env, ctx: Context) -> Flow:
+    result = NONE if node.value is None else evaluate(node.value, env, ctx)
+    if ctx.returns is not None and TRACED not in ctx.traits:
+        ctx.returns.append(result)
+    return Flow(None)
 
 
-def block(
-    body: Sequence[ast.stmt],
-    env: Env,
-    ctx: Context,
-    states: list[Env] | None = None,
-) -> Flow:
-    """Run the statements of a block one after the other.
-
-    ``states`` collects the environment after each, any of which an except block may meet.
-    """
-    breaks: tuple[Env, ...] = ()
-    continues: tuple[Env, ...] = ()
-    current: Env | None = env
-    for statement in body:
-        if current is None:
-            break
-        simple = SIMPLE.get(type(statement))
-        if simple is not None:
-            simple(statement, current, ctx)
-        else:
-            flow = run(statement, current, ctx)
-            current = flow.env
-            breaks += flow.breaks
-            continues += flow.continues
-            if type(statement) is ast.If and current is not None:
-                ctx = after_leaving(statement, current, ctx)
-        if states is not None and current is not None:
-            states.append(dict(current))
-    return Flow(current, breaks, continues)
+def _break(node: ast.Break, env: Env, ctx: Context) -> Flow:
+    return Flow(None, breaks=(env,))
 
 
-def run(node: ast.stmt, env: Env, ctx: Context) -> Flow:
-    """Run a statement that may go elsewhere than to the one after it."""
-    compound = COMPOUND.get(type(node))
-    if compound is not None:
-        return compound(node, env, ctx)
-    match node:
-        case ast.Return(value=value):
-            result = NONE if value is None else expressions.evaluate(value, env, ctx)
-            if ctx.returns is not None and TRACED not in ctx.traits:
-                ctx.returns.append(result)
-            return Flow(None)
-        case ast.Raise():
-            _raise(node, env, ctx)
-            return Flow(None)
-        case ast.Break():
-            return Flow(None, breaks=(env,))
-        case ast.Continue():
-            return Flow(None, continues=(env,))
-    return Flow(env)
+def _continue(node: ast.Continue, env: Env, ctx: Context) -> Flow:
+    return Flow(None, continues=(env,))
 
 
-def _raise(node: ast.Raise, env: Env, ctx: Context) -> None:
+def _raise(node: ast.Raise, env: Env, ctx: Context) -> Flow:
     """The text of an error is made only once, on the way out."""
     if ctx.sink is None:
-        return  # nothing comes after it
+        return Flow(None)  # nothing comes after it
     place = ctx.demote(Cause.ERROR_TEXT).mark("error-message")
     if node.exc is not None:
-        expressions.evaluate(node.exc, env, place)
+        evaluate(node.exc, env, place)
+    return Flow(None)
 
 
 def _expression(node: ast.Expr, env: Env, ctx: Context) -> None:
     if not isinstance(node.value, ast.Constant):  # a docstring
-        expressions.evaluate(node.value, env, ctx.but(unused=node.value))
+        evaluate(node.value, env, ctx.but(unused=node.value))
 
 
 def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
-    value = expressions.evaluate(node.value, env, _place_of_value(node, env, ctx))
+    value = evaluate(node.value, env, _place_of_value(node, env, ctx))
     for target in node.targets:
         if ctx.loops and len(node.targets) == 1:  # of two names, a round may use the other
             loops.growth(target, node.value, env, ctx)
@@ -187,7 +140,7 @@ def _in_compiled(node: ast.Assign, env: Env, ctx: Context) -> None:
     graph_breaks.note_statement(node, ctx)
     for target in node.targets:
         if isinstance(target, ast.Attribute):
-            owner = expressions.evaluate(target.value, env, ctx.silent())
+            owner = evaluate(target.value, env, ctx.silent())
             graph_breaks.note_attribute(node, target, owner, ctx)
 
 
@@ -225,7 +178,7 @@ def _ann_assign(node: ast.AnnAssign, env: Env, ctx: Context) -> None:
             assignment.assign(node.target, stated, env, ctx)
             env[declaration(path)] = stated
         return
-    value = expressions.evaluate(node.value, env, ctx)
+    value = evaluate(node.value, env, ctx)
     chosen = stated if value is UNKNOWN or _says_less(value, stated) else value
     assignment.assign(node.target, for_better_reason(chosen, stated), env, ctx)
 
@@ -236,9 +189,9 @@ def _says_less(value: Value, stated: Value) -> bool:
 
 
 def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
-    left = expressions.evaluate(node.target, env, ctx)
-    right = expressions.evaluate(node.value, env, ctx)
-    value = operators.binary(node.op, left, right, node, ctx)
+    left = evaluate(node.target, env, ctx)
+    right = evaluate(node.value, env, ctx)
+    value = binary(node.op, left, right, node, ctx)
     if isinstance(left, Tensor) and isinstance(value, Tensor):
         value = operators.in_place(left, value)
     if ctx.sink is not None and ctx.analysis.compiled is not None:
@@ -263,7 +216,7 @@ def _assert(node: ast.Assert, env: Env, ctx: Context) -> None:
     if node.msg is not None and ctx.sink is not None:
         after = narrow(node.test, env, ctx, False)
         place = ctx.demote(Cause.ERROR_TEXT).mark("error-message")
-        expressions.evaluate(node.msg, dict(env) if after is None else after, place)
+        evaluate(node.msg, dict(env) if after is None else after, place)
     held = narrow(node.test, env, ctx, True)
     if held is not None:
         env.update(held)
@@ -304,13 +257,13 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
     here, there = sides(node.test, env, ctx)
     taken = Flow(None)
     if yes is not None:
-        taken = block(node.body, yes, branch_context(here, guard, node.body, holds=True))
+        taken = run_block(node.body, yes, branch_context(here, guard, node.body, holds=True))
     other = Flow(no)
     elif_ = _elif_of(node)
     if no is not None and elif_ is not None:
         other = _branch(elif_, no, branch_context(there, guard, None, holds=False), "elif")
     elif no is not None and node.orelse:
-        other = block(node.orelse, no, branch_context(there, guard, node.orelse, holds=False))
+        other = run_block(node.orelse, no, branch_context(there, guard, node.orelse, holds=False))
     return _after(node.test, guard, taken, other, env, ctx)
 
 
@@ -368,10 +321,10 @@ def _meet(*flows: Flow) -> Flow:
 def _try(node: ast.Try, env: Env, ctx: Context) -> Flow:
     before = dict(env)
     states: list[Env] = [before]
-    body = block(node.body, env, ctx, states)
+    body = run_block(node.body, env, ctx, states)
     flows = []
     if node.orelse and body.env is not None:
-        after = block(node.orelse, body.env, ctx)
+        after = run_block(node.orelse, body.env, ctx)
         flows.append(Flow(after.env, body.breaks + after.breaks, body.continues + after.continues))
     else:
         flows.append(body)
@@ -381,34 +334,35 @@ def _try(node: ast.Try, env: Env, ctx: Context) -> Flow:
         inside = dict(start)
         if handler.name is not None:
             inside[handler.name] = Opaque("exception")
-        flows.append(block(handler.body, inside, failed))
+        flows.append(run_block(handler.body, inside, failed))
     met = _meet(*flows)
     if not node.finalbody:
         return met
-    last = block(node.finalbody, met.env if met.env is not None else dict(before), ctx)
+    last = run_block(node.finalbody, met.env if met.env is not None else dict(before), ctx)
     env_after = last.env if met.env is not None else None
     return Flow(env_after, met.breaks + last.breaks, met.continues + last.continues)
 
 
 def _with(node: ast.With | ast.AsyncWith, env: Env, ctx: Context) -> Flow:
     for item in node.items:
-        value = expressions.evaluate(item.context_expr, env, ctx)
+        value = evaluate(item.context_expr, env, ctx)
         if isinstance(value, Device):
             ctx = ctx.mark(transfers.ELSEWHERE)
         elif gradients_off(item.context_expr, ctx.module):
             ctx = ctx.mark(NO_GRADIENTS)
         if item.optional_vars is not None:
             assignment.assign(item.optional_vars, value, env, ctx)
-    return block(node.body, env, ctx)
+    return run_block(node.body, env, ctx)
 
 
 def _function(node: FunctionNode, env: Env, ctx: Context) -> Flow:
     name = node.name
     for decorator in node.decorator_list:
-        expressions.evaluate(decorator, env, ctx.silent())
+        evaluate(decorator, env, ctx.silent())
     closure: Value = Closure(node, id(node), env, ctx.module)
     if node.returns is not None:
-        reason = Reason(f"return annotation of `{name}`", node)
+        told = f"return annotation of `{name}`"
+        reason = Reason(told, node, source=Source.RETURN_ANNOTATION)
         stated = annotated(node.returns, ctx.module, ctx.analysis, reason)
         closure = closure if stated is UNKNOWN or tensor_of(stated) else Returning(stated)
     bind(env, name, closure)
@@ -420,7 +374,7 @@ def _function(node: FunctionNode, env: Env, ctx: Context) -> Flow:
 def _class(node: ast.ClassDef, env: Env, ctx: Context) -> Flow:
     if ctx.function == "<module>":
         # What a class body defines is interpreted by itself.
-        block([s for s in node.body if not isinstance(s, DEFINITIONS)], dict(env), ctx)
+        run_block([s for s in node.body if not isinstance(s, DEFINITIONS)], dict(env), ctx)
         return Flow(env)
     key = ("local class", id(node))
     info = ctx.analysis.summaries.get(key)
@@ -433,7 +387,7 @@ def _class(node: ast.ClassDef, env: Env, ctx: Context) -> Flow:
 
 
 def _match(node: ast.Match, env: Env, ctx: Context) -> Flow:
-    subject = expressions.evaluate(node.subject, env, ctx)
+    subject = evaluate(node.subject, env, ctx)
     flows = []
     asked = False
     for case in node.cases:
@@ -445,19 +399,11 @@ def _match(node: ast.Match, env: Env, ctx: Context) -> Flow:
             loops.branch(ctx, "match", node.subject, subject)
         if case.guard is not None:
             expressions.truth(case.guard, inside, ctx, "if")
-        flows.append(block(case.body, inside, ctx))
+        flows.append(run_block(case.body, inside, ctx))
     exhaustive = any(patterns.matches_all(c.pattern) and c.guard is None for c in node.cases)
     if not exhaustive:
         flows.append(Flow(env))
     return _meet(*flows)
-
-
-def _for(node: ast.For | ast.AsyncFor, env: Env, ctx: Context) -> Flow:
-    return loops.run_for(node, env, ctx)
-
-
-def _while(node: ast.While, env: Env, ctx: Context) -> Flow:
-    return loops.run_while(node, env, ctx)
 
 
 SIMPLE: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
@@ -474,9 +420,9 @@ SIMPLE: dict[type[ast.stmt], Callable[[Any, Env, Context], None]] = {
 }
 COMPOUND: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
     ast.If: _if,
-    ast.For: _for,
-    ast.AsyncFor: _for,
-    ast.While: _while,
+    ast.For: loops.run_for,
+    ast.AsyncFor: loops.run_for,
+    ast.While: loops.run_while,
     ast.Try: _try,
     getattr(ast, "TryStar", ast.Try): _try,  # from Python 3.11
     ast.With: _with,
@@ -485,4 +431,10 @@ COMPOUND: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
     ast.AsyncFunctionDef: _function,
     ast.ClassDef: _class,
     ast.Match: _match,
+}
+LEAVING: dict[type[ast.stmt], Callable[[Any, Env, Context], Flow]] = {
+    ast.Return: _return,
+    ast.Raise: _raise,
+    ast.Break: _break,
+    ast.Continue: _continue,
 }

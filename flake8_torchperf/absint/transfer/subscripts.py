@@ -1,9 +1,4 @@
-"""Subscripts: indexing tensors by numbers, masks, lists and slices; items of containers.
-
-Enters a subscript node; leaves the item's value, and sites where indexing makes Python wait:
-boolean masks (as many rows as the mask has ones), 0-d tensors as indices, tensors as slice bounds.
-Must not know statements.
-"""
+"""Subscripts: indexing tensors by numbers, masks, lists and slices; items of containers."""
 
 from __future__ import annotations
 
@@ -11,8 +6,10 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.calls import instances
+from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.host_data import host_batch_item
 from flake8_torchperf.absint.domain.rank import of_item, ranked
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import Env, path_of
 from flake8_torchperf.absint.domain.values import (
     CHAIN_LENGTH,
@@ -38,10 +35,9 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
     weaken,
 )
+from flake8_torchperf.absint.engine.dispatch import evaluate, item_of
 from flake8_torchperf.absint.inference.tensor_api import knows_arrays, told_by_index
-from flake8_torchperf.absint.transfer import attributes, expressions, loops
 from flake8_torchperf.events.recording import emit, emit_read
-from flake8_torchperf.events.site import SiteKind
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Context
@@ -61,7 +57,7 @@ def subscript(node: ast.Subscript, env: Env, ctx: Context) -> Value:
     path = path_of(node)
     if path is not None and path in env:
         return env[path]
-    base = expressions.evaluate(node.value, env, ctx)
+    base = evaluate(node.value, env, ctx)
     indices = _indices(node, base, env, ctx)
     return index_value(base, indices, node, ctx)
 
@@ -75,7 +71,7 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
         return join_all(index_value(o, indices, node, ctx) for o in kept)
     tensor = tensor_of(base)
     if tensor is not None:
-        loops.element_access(node, tensor, ctx)
+        _element_access(node, tensor, ctx)
         _tensor_reads(tensor, indices, node, ctx, "read")
         return _tensor_item(tensor, indices)
     match base:
@@ -89,7 +85,7 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
             _array_index(indices, ctx)
             return NDARRAY
         case Opaque(what="host batch"):
-            return attributes.host_batch_item(node)
+            return host_batch_item(node)
         case Opaque(what="loaded on the host"):
             return LOADED
         case Scalar(kind="str") if not _of_no_sequence(indices):
@@ -97,7 +93,7 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
         case Instance(parts=Sequence() as parts):
             return _sequence_item(parts, indices, ctx)
         case Instance():
-            return instances.container_item(base, ctx)
+            return item_of(base, ctx)
         case UnknownValue():
             return _masked_unknown(indices, node, ctx)
     return UNKNOWN
@@ -181,7 +177,7 @@ def assigned(node: ast.Subscript, base: Value, value: Value, env: Env, ctx: Cont
         tensor = _by_mask(indices, node, ctx)
     if tensor is None:
         return
-    loops.element_access(node, tensor, ctx)
+    _element_access(node, tensor, ctx)
     # One number on the host is filled in as masked_fill_ does, be it Python's or a tensor's.
     number = given is None or (given.scalar and given.device == "host")
     operation = "assign-scalar" if number else "assign"
@@ -204,7 +200,7 @@ def _indices(node: ast.Subscript, base: Value, env: Env, ctx: Context) -> list[I
             found.append(Index(None, UNKNOWN, is_slice=True))
             continue
         inner = element.value if isinstance(element, ast.Starred) else element
-        value = expressions.evaluate(inner, env, ctx)
+        value = evaluate(inner, env, ctx)
         if isinstance(inner, ast.Tuple) and isinstance(value, Sequence):
             items = value.items or ()
             found.extend(Index(*pair) for pair in zip(inner.elts, items, strict=False))
@@ -218,7 +214,7 @@ def _indices(node: ast.Subscript, base: Value, env: Env, ctx: Context) -> list[I
 
 def _bound(bound: ast.expr, base: Value, env: Env, ctx: Context) -> None:
     """A slice bound: Python asks a tensor there for its ``__index__``."""
-    value = expressions.evaluate(bound, env, ctx)
+    value = evaluate(bound, env, ctx)
     operation = "list-slice" if isinstance(base, Sequence) else "slice"
     emit_read(ctx, SiteKind.NUMBER_USE, operation, bound, value, operand_node=bound)
 
@@ -400,3 +396,32 @@ def _mapping_item(base: Mapping_, indices: list[Index]) -> Value:
             case _ if base.made and base.items:
                 return base.any_value()
     return base.element
+
+
+def _element_access(node: ast.Subscript, tensor: Tensor, ctx: Context) -> None:
+    """``t[i]`` inside ``for i in range(len(t))``: one dispatch, and one view, per element."""
+    if not any(place.index for place in ctx.loops):
+        return
+    if tensor.device == "host" and ctx.demoted is not Cause.NO_DEVICE:
+        return
+    path = path_of(node.value)
+    first = node.slice.elts[:1] if isinstance(node.slice, ast.Tuple) else [node.slice]
+    for place in ctx.loops:
+        if not place.index or place.measures != path or place.over is None:
+            continue
+        if any(_mentions(index, place.index) for index in first):
+            outside = ctx.but(loops=ctx.loops[: ctx.loops.index(place) + 1])
+            emit(
+                outside,
+                SiteKind.ELEMENT_ACCESS,
+                "index-loop",
+                place.over,
+                tensor,
+                operand_node=node.value,
+            )
+
+
+def _mentions(node: ast.expr, name: str) -> bool:
+    if isinstance(node, ast.Tuple):
+        return any(_mentions(e, name) for e in node.elts)
+    return isinstance(node, ast.Name) and node.id == name

@@ -12,16 +12,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.events.site import SiteKind
-from flake8_torchperf.hotness.model import Level
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap, read_module
-from flake8_torchperf.runtime.claims import evidence_of
-from flake8_torchperf.runtime.confirm.inputs import candidates
-from flake8_torchperf.runtime.confirm.recipes import Recipe
-from flake8_torchperf.runtime.noqa import allowed_lines
-from flake8_torchperf.runtime.uses import use_spans
+from flake8_torchperf.runtime.api.noqa import allowed_lines
+from flake8_torchperf.runtime.confirm.specs.from_types import candidates
+from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
+from flake8_torchperf.runtime.rule_pages.claims import evidence_of
+from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Analysis
@@ -209,7 +209,7 @@ def _machine(module: ModuleMap, settings: Settings) -> Analysis:
     from flake8_torchperf.absint.driver.function_analysis import module_constant
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.findings.catalogue import load_catalogue
-    from flake8_torchperf.hotness.conventions import load_conventions
+    from flake8_torchperf.knowledge.conventions import load_conventions
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.resolver import Project
 
@@ -300,7 +300,7 @@ def _span(info: FunctionInfo | None, module: ModuleMap) -> tuple[int, int]:
 
 def _candidates(
     info: FunctionInfo | None, machine: Analysis
-) -> tuple[dict[str, list[Recipe]], tuple[str, ...]]:
+) -> tuple[dict[str, list[InputSpec]], tuple[str, ...]]:
     return ({}, ()) if info is None else candidates(info, machine)
 
 

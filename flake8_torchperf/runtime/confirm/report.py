@@ -1,6 +1,6 @@
-"""Verdicts to text and JSON. The HTML page is `page`'s business.
+"""Verdicts to text and JSON. The page is made by `html`.
 
-Verdicts with their findings go in, text leaves. Must not know how anything was run.
+Verdicts with their findings go in, text leaves.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from flake8_torchperf import __version__
-from flake8_torchperf.runtime.confirm.law import Law
 from flake8_torchperf.runtime.confirm.plan import Group, Target
+from flake8_torchperf.runtime.confirm.scaling import Law
 from flake8_torchperf.runtime.confirm.verdict import SHOWN, Verdict
 
 

@@ -13,11 +13,11 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from flake8_torchperf.findings.documentation import EvidenceSpec
-from flake8_torchperf.runtime.confirm.law import Law, fit
 from flake8_torchperf.runtime.confirm.plan import Group, Target
-from flake8_torchperf.runtime.confirm.recipes import HOST, PLACE
 from flake8_torchperf.runtime.confirm.sandbox import Answer
-from flake8_torchperf.runtime.evidence import Counts
+from flake8_torchperf.runtime.confirm.scaling import Law, fit
+from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE
+from flake8_torchperf.runtime.counting.evidence import Counts
 
 Status = Literal["confirmed", "refuted", "inconclusive"]
 COUNTED = frozenset(Counts().to_dict())

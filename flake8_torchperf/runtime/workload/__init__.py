@@ -1,12 +1,10 @@
-"""Runs a person's own workload under the counter and holds the linter's findings against it.
+"""`torchperf run`: runs a person's own workload and compares it with the linter's findings.
 
-Where a line belongs:
-
-- In the parent, without torch: `launch` starts the child and waits; `judge` compares what it saw
-  with the findings, by statement (`statements`), and what CUDA reported itself
-  (`device_reports`) goes first; `summary` is that as data.
-- What both know: `plan` is what crosses between them, `owners` whose lines count.
-- In the child: `bootstrap` starts it, `session` runs the workload; `lines` sees which lines ran,
-  `witness` each call that waits, of which `kinds` and, to the device, `copies` name the way, and
-  `origins` where its tensors were made.
+- In the parent, without torch: `launch` starts the child and waits. `matching` compares, by
+  statement (`statements`), what was seen with what was found; what CUDA itself reported
+  (`device_reports`) takes precedence. `summary` is the result as data.
+- On both sides: `plan` is what crosses between them, `ownership` says whose lines count.
+- In the child: `bootstrap` starts it and `session` runs the workload. `executed_lines` notes which
+  lines ran, `sync_recorder` each call that waits. `sync_kinds` and, for copies to the device,
+  `copies` name the way in which it waits; `host_provenance` says which tensors the host made.
 """

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.workload.kinds import has_mask
+from flake8_torchperf.runtime.workload.sync_kinds import has_mask
 
 IsHost = Callable[[Any], bool]
 """Whether a tensor was made on the host; others count as the device's."""
@@ -119,7 +119,7 @@ def _chosen(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
 
 
 def _names_host(device: Any) -> bool:
-    # As `runtime.patches`: a text says the host, a torch.device may be what stands for a device.
+    # As `counting.interceptors`: a text says the host, a torch.device may stand for a device.
     return isinstance(device, str) and device.startswith("cpu")
 
 

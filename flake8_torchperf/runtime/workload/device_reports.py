@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from flake8_torchperf.runtime.evidence import Counts
+from flake8_torchperf.runtime.counting.evidence import Counts
 from flake8_torchperf.runtime.workload.plan import Observed
 
 UNHEARD = (

@@ -1,7 +1,4 @@
-"""What the child is to run and what it hands back: plain data that crosses as JSON.
-
-Must not know torch, so that the parent can stay without it.
-"""
+"""What the child is to run and what it hands back: plain data that crosses as JSON."""
 
 from __future__ import annotations
 

@@ -21,12 +21,12 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.counter import DispatchCounter, Level
-from flake8_torchperf.runtime.report import metrics_report
-from flake8_torchperf.runtime.workload.lines import ExecutedLines
-from flake8_torchperf.runtime.workload.owners import owner_of
+from flake8_torchperf.runtime.api.text_report import metrics_report
+from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
+from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
+from flake8_torchperf.runtime.workload.ownership import owner_of
 from flake8_torchperf.runtime.workload.plan import Observed, Plan
-from flake8_torchperf.runtime.workload.witness import Witness
+from flake8_torchperf.runtime.workload.sync_recorder import Witness
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 

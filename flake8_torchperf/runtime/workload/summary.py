@@ -9,7 +9,7 @@ from typing import Any
 
 from flake8_torchperf import __version__
 from flake8_torchperf.runtime.workload.device_reports import UNHEARD, was_silenced
-from flake8_torchperf.runtime.workload.judge import VERDICTS, FileReport, Judged, Missed
+from flake8_torchperf.runtime.workload.matching import VERDICTS, FileReport, Judged, Missed
 from flake8_torchperf.runtime.workload.plan import Observed
 
 

@@ -1,0 +1,44 @@
+"""Whether a call may write into the tensors that it is given."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import Function, Value
+from flake8_torchperf.project.module_index import ANY, FunctionInfo
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.engine.analysis import Analysis
+
+
+def may_fill(callee: Value, position: int, analysis: Analysis) -> bool:
+    """May a call write into the tensor it is given at a position?
+
+    Of a function of the project its body tells: where nothing is done in place, and the parameter
+    is handed to torch's functions alone, nothing is written into it.
+    """
+    if not isinstance(callee, Function):
+        return True
+    info = callee.info
+    parameters = [*info.node.args.posonlyargs, *info.node.args.args][callee.bound is not None :]
+    if position >= len(parameters):
+        return True
+    filled = analysis.kept(("filled", info.key), lambda: _filled(info))
+    return ANY in filled or parameters[position].arg in filled
+
+
+def _filled(info: FunctionInfo) -> frozenset[str]:
+    """The names that a function may write into; ``ANY`` where it does anything in place."""
+    stores = any(isinstance(s.ctx, ast.Store) for s in info.nodes.of(ast.Subscript))
+    if stores or info.nodes.of(ast.AugAssign):
+        return frozenset((ANY,))
+    found: set[str] = set()
+    for call in info.nodes.of(ast.Call):
+        if isinstance(call.func, ast.Attribute) and call.func.attr[-1] == "_":
+            return frozenset((ANY,))
+        if not info.module.qualify(call.func).startswith("torch."):
+            found.update(a.id for a in call.args if isinstance(a, ast.Name))
+        given = (k.value for k in call.keywords)
+        found.update(value.id for value in given if isinstance(value, ast.Name))
+    return frozenset(found)

@@ -1,0 +1,228 @@
+"""Where an operation of torch makes the host wait: by its flags, by tensors given for numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.arguments import Argument, Arguments, kind_of, kinds
+from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.absint.domain.values import (
+    COMPARED,
+    UNKNOWN,
+    NDArray,
+    Reason,
+    Scalar,
+    Sequence,
+    Strength,
+    Tensor,
+    tensor_of,
+)
+from flake8_torchperf.absint.models.torch_signatures import shown_tensor, slots_at, types_at
+from flake8_torchperf.candidates.nominate import PER_PARAMETER
+from flake8_torchperf.events.recording import emit, emit_read
+from flake8_torchperf.hotness.branch_frequency import offers_foreach
+from flake8_torchperf.syntax.traversal import changes_in
+
+if TYPE_CHECKING:
+    import ast
+
+    from flake8_torchperf.absint.engine.analysis import Context
+    from flake8_torchperf.knowledge.table import Op
+
+# The table's flags of what makes the host wait: reads, dynamic shapes, known synchronisations.
+COSTLY = frozenset("hys")
+
+
+# Operations that wait only where they copy between host and device, or by a mask among their
+# indices: their sites are made where devices and indices are known.
+COPYING = {"copy_", "to", "cuda", "xpu", "cpu", "new_tensor"}
+
+
+NUMBER_TYPES = {"i", "f", "n", "Z", "b"}
+
+
+# Types of parameters for which no tensor is ever given: dtypes, devices, strings.
+NO_TENSOR = {"Y", "D", "s"}
+
+
+def must_be_tensors(op: Op, name: str, arguments: Arguments) -> list[Tensor]:
+    """The first argument, not known to be a tensor, where every overload takes one there.
+
+    Not of torch.linalg: what stands in for a matrix by `__torch_function__` is given to it.
+    """
+    if not COSTLY & op.flags or name.startswith("torch.linalg."):
+        return []
+    if arguments.open or not arguments.positional:
+        return []
+    first = arguments.positional[0].value
+    array = isinstance(first, NDArray)  # so it was declared; an array is not taken there
+    if not (array or first in (UNKNOWN, COMPARED)) or types_at(op, 0) != {"T"}:
+        return []
+    reason = Reason(f"passed to `{name}`", arguments.node, None, Strength.INFERRED)
+    return [Tensor(reason, "bool" if first is COMPARED else "unknown")]
+
+
+def sites_of(
+    op: Op,
+    name: str,
+    arguments: Arguments,
+    tensors: list[Tensor],
+    ctx: Context,
+    owner: ast.expr | None = None,
+) -> None:
+    """The sites that an operation makes by its flags and by the tensors given for numbers."""
+    if ctx.sink is None:
+        return
+    numbers_read(op, arguments, ctx)
+    if not tensors or not COSTLY & op.flags:
+        return
+    flags = _certain_flags(op, arguments)
+    if name == "repeat_interleave" and len(tensors) < 2 and (owner or _several(arguments)):
+        flags -= {"y"}  # aten/src/ATen/native/Repeat.cpp: a number of repeats needs no count
+    operand = next((t for t in tensors[_counted(name, tensors) :] if t.device != "host"), None)
+    if operand is None:
+        return
+    if _beside_host(name, tensors):
+        ctx = ctx.demote(Cause.BESIDE_HOST)
+    node = owner if owner is not None else _first_node(arguments)
+    if name == "masked_select":
+        emit(ctx, SiteKind.MASK_INDEX, "read", arguments.node, operand, operand_node=node)
+    elif name in ("index_put", "index_put_"):
+        _masked_put(name, arguments, ctx)
+    elif name in COPYING:
+        return
+    elif "y" in flags or ("s" in flags and "h" not in flags):
+        traits = () if "y" in flags else ("syncs",)
+        emit(
+            ctx,
+            SiteKind.DYNAMIC_SHAPE,
+            name,
+            arguments.node,
+            operand,
+            operand_node=node,
+            traits=traits,
+        )
+    elif "h" in flags:
+        emit(ctx, SiteKind.HOST_READ, name, arguments.node, operand, operand_node=node)
+
+
+def _beside_host(name: str, tensors: list[Tensor]) -> bool:
+    """Is one of several tensors, and no index or number, on the host? Then they all are."""
+    if name.startswith("index_put"):
+        return False
+    return len(tensors) > 1 and any(t.device == "host" and not t.scalar for t in tensors)
+
+
+def _several(arguments: Arguments) -> bool:
+    """More than the repeats alone: of ``torch.repeat_interleave(repeats)`` they are the data."""
+    return len(arguments.positional) + len(arguments.keywords) > 1 or arguments.open
+
+
+def _masked_put(name: str, arguments: Arguments, ctx: Context) -> None:
+    """``x.index_put_((mask,), values)``: the mask's ones are counted on the host first."""
+    for argument in arguments.all():
+        indices = argument.value
+        found = indices.element if isinstance(indices, Sequence) else None
+        if isinstance(found, Tensor) and found.dtype == "bool" and found.device != "host":
+            values = [a.value for a in arguments.all() if a is not argument]
+            if any(tensor_of(value) is not None for value in values):
+                emit(
+                    ctx,
+                    SiteKind.MASK_INDEX,
+                    name,
+                    arguments.node,
+                    found,
+                    operand_node=argument.node,
+                )
+            return
+
+
+def _counted(name: str, tensors: list[Tensor]) -> int:
+    """The first tensor that the host waits for: of ``repeat_interleave`` it is the repeats."""
+    return 1 if name == "repeat_interleave" and len(tensors) > 1 else 0
+
+
+def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
+    """The flags of every overload that the call may mean: an argument of unknown kind decides none.
+
+    ``repeat_interleave(x, n)`` has a dynamic shape where ``n`` is a tensor, and none for a number.
+    """
+    positional, keywords = kinds(arguments)
+    if op.unless:
+        positional = [_size(argument) for argument in arguments.positional]
+        keywords = {name: _size(argument) for name, argument in arguments.keywords.items()}
+    flags = op.flags_for(positional, keywords)
+    if "x" not in positional and "x" not in keywords.values():
+        return flags
+    fitting = [o for o in op.overloads if o.fit(positional, keywords) is not None]
+    # With starred arguments none may fit: then it may be any of them.
+    for overload in fitting or op.overloads:
+        flags &= op.own_flags | overload.flags
+    return flags
+
+
+def _size(argument: Argument) -> str:
+    """The kind of an argument; a size of -1 is none: torch is to look for it in the data."""
+    value = argument.value
+    return "-" if isinstance(value, Scalar) and value.value == -1 else kind_of(value)
+
+
+def _first_node(arguments: Arguments) -> ast.expr | None:
+    first = next(arguments.all(), None)
+    return None if first is None else first.node
+
+
+def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
+    """Tensors given where every overload takes a number: torch reads them on the host."""
+    for position, argument in enumerate(arguments.positional):
+        held, node = _held(argument)
+        if held is not None:
+            slots = slots_at(op, position)
+            types = {slot.type for slot in slots} - NO_TENSOR
+            if types and types <= NUMBER_TYPES:
+                names = {slot.name for slot in slots}
+                operation = FILLING if names == {FILLING} else "size"
+                emit_read(ctx, SiteKind.NUMBER_USE, operation, node, held, operand_node=node)
+    for keyword, argument in arguments.keywords.items():
+        held, node = _held(argument)
+        if held is not None:
+            types = {p.type for o in op.overloads for p in o.params if p.name == keyword}
+            if types and types <= NUMBER_TYPES:
+                emit_read(ctx, SiteKind.NUMBER_USE, keyword, node, held, operand_node=node)
+
+
+# The parameter of `full` and its kin that is a number, and no size.
+FILLING = "fill_value"
+
+
+def _held(argument: Argument) -> tuple[Tensor | None, ast.expr]:
+    """The tensor given, or the first in a tuple or list that is, and the expression of it."""
+    value, node = argument.value, argument.node
+    tensor = tensor_of(value)
+    if tensor is not None or not isinstance(value, Sequence) or value.kind not in ROW_KINDS:
+        return tensor, node
+    tensor = next((t for t in map(tensor_of, value.items or ()) if t is not None), None)
+    return tensor, shown_tensor(value, node) or node
+
+
+ROW_KINDS = ("tuple", "list")
+
+
+def parameter_operation(
+    tensor: Tensor,
+    name: str,
+    arguments: Arguments,
+    owner: ast.expr | None,
+    ctx: Context,
+) -> None:
+    """One operation on a parameter or gradient inside a loop over parameters."""
+    if name not in PER_PARAMETER or tensor.role not in ("parameter", "gradient") or not ctx.loops:
+        return
+    place = ctx.loops[-1]
+    if place.kind != "for" and name != "norm" and name != "vector_norm":
+        return
+    if owner is not None and not changes_in(owner, place.node):
+        return
+    if not offers_foreach(ctx):
+        emit(ctx, SiteKind.PARAMETER_LOOP, name, arguments.node, tensor, operand_node=owner)

@@ -1,0 +1,169 @@
+"""dispatch_budget: a limit on what a block or a function may spend, as a test states it.
+
+Evidence enters, an AssertionError that names the spending lines leaves.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, ParamSpec, TypeVar
+
+from flake8_torchperf.runtime.api.noqa import allowed_lines
+from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
+from flake8_torchperf.runtime.counting.evidence import Evidence, LineEvidence
+from flake8_torchperf.runtime.counting.frames import Owner
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_SHOWN = 20
+_WORDS = {"dispatches": "dispatches", "host_reads": "host reads", "transfers": "transfers"}
+
+
+@dataclass(frozen=True)
+class Overspent:
+    """One limit that was passed: what it limits, what it allows, what was spent and by whom."""
+
+    name: str
+    limit: int
+    spent: int
+    lines: tuple[tuple[LineEvidence, int], ...]
+
+    def __str__(self) -> str:
+        shown = [f"{self.spent} {self.name}, {self.limit} allowed:"]
+        for line, times in self.lines[:_SHOWN]:
+            place = f"{line.path}:{line.line}" if line.line else line.path
+            shown.append(f"  {place}: {times} in {line.function or 'no function of yours'}")
+        if len(self.lines) > _SHOWN:
+            shown.append(f"  and {len(self.lines) - _SHOWN} more lines")
+        return "\n".join(shown)
+
+
+class BudgetExceeded(AssertionError):
+    """A block spent more than its budget; `overspent` says what, `evidence` holds all counts."""
+
+    def __init__(self, overspent: tuple[Overspent, ...], evidence: Evidence) -> None:
+        super().__init__("\n".join(str(one) for one in overspent))
+        self.overspent = overspent
+        self.evidence = evidence
+
+
+class dispatch_budget:
+    """Limit the dispatches, host reads and transfers of a block, or of each call of a function.
+
+        with dispatch_budget(max_host_reads=0, ops={"aten::isinf": 4}):
+            scaler.step(optimizer)
+
+        @dispatch_budget(max_dispatches=100)
+        def test_step(): ...
+
+    Limits are numbers of events in the whole block; one that is None is no limit. ops maps
+    operation names (`aten::isinf`, or `isinf` for short) to the dispatches allowed. owner and
+    host_as_device are `DispatchCounter`'s: by default all files count but torch's and the standard
+    library's, and where there is no accelerator the host stands in for one.
+
+    Lines that carry `# noqa` or `# noqa: TPF...` may spend freely. An exception of the block's own
+    is raised as it is, whatever was spent.
+
+    After the block `evidence` holds the counts. Raises BudgetExceeded (an AssertionError) at the
+    end of the block, ValueError for a negative limit.
+    """
+
+    def __init__(
+        self,
+        max_dispatches: int | None = None,
+        max_host_reads: int | None = None,
+        max_transfers: int | None = None,
+        ops: Mapping[str, int] | None = None,
+        *,
+        owner: Owner = None,
+        host_as_device: bool | None = None,
+    ) -> None:
+        limits = {
+            "dispatches": max_dispatches,
+            "host_reads": max_host_reads,
+            "transfers": max_transfers,
+        }
+        self.limits = {name: limit for name, limit in limits.items() if limit is not None}
+        self.ops = {_full_name(name): limit for name, limit in (ops or {}).items()}
+        for name, limit in {**self.limits, **self.ops}.items():
+            if limit < 0:
+                raise ValueError(f"the budget for {name} is {limit}: it cannot be negative")
+        level: Level = "full" if self.ops or max_dispatches is not None else "reads"
+        self._new_counter = functools.partial(
+            DispatchCounter, level, owner=owner, host_as_device=host_as_device
+        )
+        self._counters: list[DispatchCounter] = []
+        self.evidence: Evidence | None = None
+
+    def counting(self) -> DispatchCounter:
+        """A new counter of the level that these limits need, to be checked with `check`."""
+        return self._new_counter()
+
+    def __enter__(self) -> DispatchCounter:
+        counter = self.counting()
+        counter.__enter__()
+        self._counters.append(counter)
+        return counter
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        counter = self._counters.pop()
+        counter.__exit__(kind, error, traceback)
+        self.evidence = counter.evidence
+        if error is None:
+            self.check(self.evidence)
+
+    def __call__(self, function: Callable[P, R]) -> Callable[P, R]:
+        """Decorate a function: each call has the whole budget."""
+
+        @functools.wraps(function)
+        def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+            with self:
+                return function(*args, **kwargs)
+
+        return limited
+
+    def check(self, evidence: Evidence) -> None:
+        """Raise BudgetExceeded if this evidence is over a limit."""
+        spenders = [one for one in evidence.lines if one.line not in allowed_lines(one.path)]
+        found = [
+            _overspent(_WORDS[name], limit, spenders, functools.partial(_counter, name))
+            for name, limit in self.limits.items()
+        ] + [
+            _overspent(f"dispatches of {name}", limit, spenders, functools.partial(_op, name))
+            for name, limit in self.ops.items()
+        ]
+        overspent = tuple(one for one in found if one is not None)
+        if overspent:
+            raise BudgetExceeded(overspent, evidence)
+
+
+def _full_name(op: str) -> str:
+    return op if "::" in op else f"aten::{op}"
+
+
+def _counter(name: str, line: LineEvidence) -> int:
+    return int(getattr(line.counts, name))
+
+
+def _op(name: str, line: LineEvidence) -> int:
+    return line.ops.get(name, 0)
+
+
+def _overspent(
+    name: str, limit: int, lines: list[LineEvidence], spent_by: Callable[[LineEvidence], Any]
+) -> Overspent | None:
+    spending = [(line, spent_by(line)) for line in lines if spent_by(line)]
+    spent = sum(times for _, times in spending)
+    if spent <= limit:
+        return None
+    spending.sort(key=lambda pair: -pair[1])
+    return Overspent(name, limit, spent, tuple(spending))

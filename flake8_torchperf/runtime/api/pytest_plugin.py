@@ -1,0 +1,56 @@
+"""pytest's side: the marker `torchperf(...)` and the fixture `dispatch_counter`.
+
+Loaded into every pytest run of an environment, so torch is imported only by a test that counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from flake8_torchperf.runtime.counting.counter import DispatchCounter
+
+MARKER = (
+    "torchperf(max_dispatches=None, max_host_reads=None, max_transfers=None, ops=None): "
+    "fail the test if its body spends more; lines with `# noqa: TPF...` may spend"
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker, which `--strict-markers` asks for."""
+    config.addinivalue_line("markers", MARKER)
+
+
+# The older style: `wrapper=True` needs pluggy 1.2, and every pytest of the environment loads this.
+@pytest.hookimpl(hookwrapper=True, trylast=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, None]:
+    """Run a marked test's body under its budget; fixtures spend outside of it."""
+    marker = pyfuncitem.get_closest_marker("torchperf")
+    if marker is None:
+        yield
+        return
+    from flake8_torchperf.runtime import BudgetExceeded, dispatch_budget
+
+    budget = dispatch_budget(*marker.args, **marker.kwargs)
+    with budget.counting() as counter:
+        outcome = yield
+    if outcome.excinfo is not None:
+        return  # What the body raised itself is what the test says.
+    try:
+        budget.check(counter.evidence)
+    except BudgetExceeded as error:
+        if not hasattr(outcome, "force_exception"):
+            raise  # pluggy before 1.1
+        outcome.force_exception(error)
+
+
+@pytest.fixture
+def dispatch_counter() -> Iterator[DispatchCounter]:
+    """A DispatchCounter that is open while the test runs."""
+    from flake8_torchperf.runtime import DispatchCounter
+
+    with DispatchCounter() as counter:
+        yield counter

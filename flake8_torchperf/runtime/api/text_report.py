@@ -1,0 +1,90 @@
+"""metrics_report: the counts as a text, in the form known from torch_xla and lazy tensors.
+
+Evidence enters, text leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flake8_torchperf.runtime.counting.counter import DispatchCounter, latest
+from flake8_torchperf.runtime.counting.evidence import Counts, Evidence, OpEvidence
+
+PERCENTILES = (1, 5, 10, 20, 50, 80, 90, 95, 99)
+
+# (suffix, nanoseconds, digits); the last, microseconds, keeps three decimals.
+_UNITS = (
+    ("d", 86_400_000_000_000, 2),
+    ("h", 3_600_000_000_000, 2),
+    ("m", 60_000_000_000, 2),
+    ("s", 1_000_000_000, 2),
+    ("ms", 1_000_000, 3),
+)
+
+
+def metrics_report(source: DispatchCounter | Evidence | None = None) -> str:
+    """The report of a counter or of its evidence; by default of the counter opened last.
+
+    One `Metric` of times and one `Counter` for each operation, most dispatched first, then the
+    totals that are not zero. A time is what the call took on the host, by the clock: on an
+    accelerator, what it took to queue the operation. `Rate` is dispatches for each second that the
+    counter was open; percentiles are over the last 1024 dispatches of an operation. The form is
+    that of torch_xla's `metrics_report` (torch_xla/csrc/runtime/metrics.cc, `CreateMetricReport`).
+    Raises ValueError where nothing has been counted yet.
+    """
+    evidence = _evidence(source)
+    parts = [_metric(op, evidence.seconds) for op in evidence.ops]
+    parts += [_counter(op.name, op.dispatches) for op in evidence.ops]
+    parts += [_counter(name, value) for name, value in _totals(evidence.totals)]
+    return "\n".join(parts) + "\n" if parts else "Nothing was counted.\n"
+
+
+def _evidence(source: DispatchCounter | Evidence | None) -> Evidence:
+    if isinstance(source, Evidence):
+        return source
+    counter = latest() if source is None else source
+    if counter is None:
+        raise ValueError("nothing has been counted yet: open a DispatchCounter first")
+    return counter.evidence
+
+
+def _metric(op: OpEvidence, seconds: float) -> str:
+    ordered = sorted(op.samples)
+    shown = "; ".join(f"{one}%={human_time(percentile(ordered, one))}" for one in PERCENTILES)
+    rate = op.dispatches / seconds if seconds > 0 else 0.0
+    return "\n".join(
+        (
+            f"Metric: {op.name}",
+            f"  TotalSamples: {op.dispatches}",
+            f"  Accumulator: {human_time(round(op.seconds * 1e9))}",
+            f"  Rate: {rate:.6g} / second",
+            f"  Percentiles: {shown}",
+        )
+    )
+
+
+def _counter(name: str, value: int) -> str:
+    return f"Counter: {name}\n  Value: {value}"
+
+
+def _totals(counts: Counts) -> list[tuple[str, int]]:
+    whole = {name: value for name, value in counts.to_dict().items() if isinstance(value, int)}
+    return [(f"torchperf::{name}", value) for name, value in whole.items() if value]
+
+
+def percentile(ordered: Sequence[int], percent: int) -> int:
+    """The sample below which this share of the ordered samples lies (nearest rank); of none, 0."""
+    if not ordered:
+        return 0
+    return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
+
+
+def human_time(nanoseconds: int) -> str:
+    """A duration as `06m09s401ms746.001us`: from its largest unit down."""
+    parts: list[str] = []
+    rest = nanoseconds
+    for suffix, size, digits in _UNITS:
+        if parts or rest >= size:
+            whole, rest = divmod(rest, size)
+            parts.append(f"{whole:0{digits}d}{suffix}")
+    return "".join(parts) + f"{rest / 1000:.3f}us"

@@ -1,0 +1,272 @@
+"""In the child: specs become objects at one probe size.
+
+Data is finite, non-zero and from a fixed seed. Objects of the user's classes are constructed with
+inputs made like any other; where that fails they are made without `__init__`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from flake8_torchperf.runtime.confirm.child.load import ConfirmError
+from flake8_torchperf.runtime.confirm.specs.from_names import by_name
+from flake8_torchperf.runtime.confirm.specs.input_specs import WIDTH, InputSpec
+
+SEED = 20220726
+
+
+class SpecError(ConfirmError):
+    """A spec that cannot be followed: an unknown class, an expression that raises."""
+
+
+@dataclass
+class Builder:
+    """Builds at size ``n`` on ``device``; ``names`` are the loaded module's own names.
+
+    ``construct`` makes an object of a class the user wrote (it searches for inputs of its own).
+    """
+
+    n: int
+    device: str
+    names: dict[str, Any]
+    construct: Callable[[type, Builder], Any]
+    made: int = field(default=0)
+
+    def build(self, spec: InputSpec) -> Any:
+        """The object a spec stands for. Raises SpecError."""
+        maker = _MAKERS.get(spec["kind"])
+        if maker is None:
+            raise SpecError(f"nothing can be made from {spec['kind']!r}")
+        return maker(self, spec)
+
+    def size(self, dimension: int | str) -> int:
+        """A dimension as a number."""
+        return self.n if dimension == "n" else int(dimension)
+
+    def tensor(self, shape: tuple[int, ...], dtype: str, data: str) -> torch.Tensor:
+        """Data by role. The same call gives the same numbers in every run."""
+        self.made += 1
+        generator = torch.Generator().manual_seed(SEED + self.made)
+        if dtype == "int":
+            count = math.prod(shape)
+            flat = torch.arange(count) % max(1, min(WIDTH, self.n)) if count != 1 else torch.ones(1)
+            return flat.to(torch.int64).reshape(shape).to(self.device)
+        if dtype == "bool":
+            return (torch.arange(math.prod(shape)) % 2 == 0).reshape(shape).to(self.device)
+        made = torch.rand(shape, generator=generator) * 0.8 + 0.1
+        if data == "normal":
+            sign = torch.randint(0, 2, shape, generator=generator) * 2 - 1
+            made = made * 2 * sign
+        if dtype == "complex":
+            return torch.complex(made, made).to(self.device)
+        return made.to(self.device)
+
+
+def _tensor(builder: Builder, spec: InputSpec) -> Any:
+    shape = tuple(builder.size(one) for one in spec["shape"])
+    made = builder.tensor(shape, spec["dtype"], spec["data"])
+    if spec.get("array"):
+        return made.cpu().numpy()
+    if spec.get("parameter") and made.is_floating_point():
+        parameter = torch.nn.Parameter(made)
+        parameter.grad = builder.tensor(shape, spec["dtype"], "normal")
+        return parameter
+    return made
+
+
+def _list(builder: Builder, spec: InputSpec) -> Any:
+    items = [builder.build(spec["item"]) for _ in range(builder.size(spec["length"]))]
+    return _formed(items, spec["form"])
+
+
+def _items(builder: Builder, spec: InputSpec) -> Any:
+    return _formed([builder.build(one) for one in spec["items"]], spec["form"])
+
+
+def _formed(items: list[Any], form: str) -> Any:
+    match form:
+        case "tuple":
+            return tuple(items)
+        case "iterator":
+            return iter(items)
+        case "set":
+            return set(items)
+    return items
+
+
+def _dict(builder: Builder, spec: InputSpec) -> Any:
+    return {key: builder.build(one) for key, one in spec["items"].items()}
+
+
+def _value(builder: Builder, spec: InputSpec) -> Any:
+    return spec["value"]
+
+
+def _source(builder: Builder, spec: InputSpec) -> Any:
+    """The user's own expression; its torch functions follow the probe's device."""
+    names = {**builder.names, "torch": torch, "math": math, "n": builder.n}
+    try:
+        with torch.device(builder.device):
+            return eval(spec["text"], names)
+    except Exception as error:
+        raise SpecError(f"--inputs {spec['text']}: {type(error).__name__}: {error}") from error
+
+
+def _module(builder: Builder, spec: InputSpec) -> torch.nn.Module:
+    torch.manual_seed(SEED)
+    made = torch.nn.Linear(WIDTH, WIDTH).to(builder.device)
+    give_gradients(list(made.parameters()), builder)
+    return made
+
+
+def _parameters(builder: Builder, spec: InputSpec) -> Iterator[torch.nn.Parameter]:
+    return iter(_some_parameters(builder))
+
+
+def _some_parameters(builder: Builder) -> list[torch.nn.Parameter]:
+    made = [torch.nn.Parameter(builder.tensor((WIDTH,), "float", "normal")) for _ in range(2)]
+    give_gradients(made, builder)
+    return made
+
+
+def give_gradients(parameters: list[torch.nn.Parameter], builder: Builder) -> None:
+    """Every parameter gets a finite, non-zero ``.grad``, as after a backward pass."""
+    for one in parameters:
+        if one.is_floating_point():
+            made = builder.tensor(tuple(one.shape), "float", "normal")
+            one.grad = made.to(device=one.device, dtype=one.dtype)
+
+
+def _optimizer(builder: Builder, spec: InputSpec) -> torch.optim.Optimizer:
+    count = range(builder.n)
+    parameters = [torch.nn.Parameter(builder.tensor((WIDTH,), "float", "unit")) for _ in count]
+    give_gradients(parameters, builder)
+    return torch.optim.SGD(parameters, lr=0.1)
+
+
+def _loader(builder: Builder, spec: InputSpec) -> Any:
+    data = builder.tensor((builder.n * 2, WIDTH), "float", "unit")
+    labels = torch.arange(builder.n * 2) % 2
+    dataset = torch.utils.data.TensorDataset(data.cpu(), labels)
+    return torch.utils.data.DataLoader(dataset, batch_size=2)
+
+
+def _callable(builder: Builder, spec: InputSpec) -> Callable[..., Any]:
+    result = spec.get("result")
+
+    def stand_in(*arguments: Any, **named: Any) -> Any:
+        if result is not None:
+            return builder.build(result)
+        for one in arguments:
+            if isinstance(one, torch.Tensor) and one.is_floating_point():
+                return one * 0.5
+        return builder.tensor((), "float", "unit").requires_grad_()
+
+    return stand_in
+
+
+class Context:
+    """What `torch.autograd.Function` hands its methods."""
+
+    def __init__(self, builder: Builder) -> None:
+        made = builder.tensor((builder.n, WIDTH), "float", "unit")
+        self.saved_tensors: tuple[torch.Tensor, ...] = (made, made, made)
+        self.needs_input_grad = (True,) * 8
+
+    def save_for_backward(self, *tensors: torch.Tensor) -> None:
+        """Keep them for `saved_tensors`."""
+        self.saved_tensors = tensors
+
+    def mark_non_differentiable(self, *tensors: torch.Tensor) -> None:
+        """Nothing to note: no graph is built."""
+
+    def mark_dirty(self, *tensors: torch.Tensor) -> None:
+        """Nothing to note: no graph is built."""
+
+    def set_materialize_grads(self, wanted: bool) -> None:
+        """Nothing to note: no graph is built."""
+
+
+class StandIn:
+    """An object of a class nobody knows: its attributes are made by their names when asked for."""
+
+    def __init__(self, builder: Builder) -> None:
+        self._torchperf = builder
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = attribute(name, self._torchperf)
+        setattr(self, name, made)
+        return made
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        """As a callable it gives a tensor back."""
+        return _callable(self._torchperf, {"kind": "callable"})(*arguments, **named)
+
+
+def attribute(name: str, builder: Builder) -> Any:
+    """A value for an attribute of which only the name is known."""
+    suggested = by_name(name)
+    return builder.build(suggested[0]) if suggested else StandIn(builder)
+
+
+def _stand_in(builder: Builder, spec: InputSpec) -> StandIn:
+    return StandIn(builder)
+
+
+def _device(builder: Builder, spec: InputSpec) -> torch.device:
+    return torch.device(builder.device)
+
+
+def _instance(builder: Builder, spec: InputSpec) -> Any:
+    return builder.construct(find_class(spec["name"], builder.names), builder)
+
+
+def find_class(name: str, names: dict[str, Any]) -> type:
+    """A class by its dotted name: of the loaded module or importable. Raises SpecError."""
+    parts = name.split(".")
+    for start in range(len(parts)):
+        found: Any = names.get(parts[start])
+        for part in parts[start + 1 :]:
+            found = getattr(found, part, None)
+        if isinstance(found, type):
+            return found
+    for end in range(len(parts) - 1, 0, -1):
+        try:
+            found = importlib.import_module(".".join(parts[:end]))
+        except Exception:
+            continue  # a shorter prefix may still be a module; the last word is SpecError's
+        for part in parts[end:]:
+            found = getattr(found, part, None)
+        if isinstance(found, type):
+            return found
+    raise SpecError(f"there is no class {name}")
+
+
+_MAKERS: dict[str, Callable[[Builder, InputSpec], Any]] = {
+    "tensor": _tensor,
+    "list": _list,
+    "items": _items,
+    "dict": _dict,
+    "value": _value,
+    "source": _source,
+    "module": _module,
+    "parameters": _parameters,
+    "optimizer": _optimizer,
+    "loader": _loader,
+    "callable": _callable,
+    "context": lambda builder, spec: Context(builder),
+    "stand-in": _stand_in,
+    "device": _device,
+    "dtype": lambda builder, spec: torch.float32,
+    "generator": lambda builder, spec: torch.Generator(builder.device).manual_seed(SEED),
+    "size": lambda builder, spec: torch.Size((builder.n, WIDTH)),
+    "instance": _instance,
+}

@@ -1,0 +1,134 @@
+"""In the child: objects of the user's classes, constructed or, where that fails, made bare.
+
+A class goes in, an object leaves. Constructor inputs are searched for like a function's; a bare
+object never ran `__init__` and makes its attributes by name when they are asked for.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import Counter
+from typing import Any
+
+import torch
+
+from flake8_torchperf.runtime.confirm.child.builder import (
+    Builder,
+    SpecError,
+    attribute,
+    give_gradients,
+)
+from flake8_torchperf.runtime.confirm.child.search import Dimension, Score, Search, chosen
+from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
+from flake8_torchperf.runtime.confirm.specs.from_signatures import choices
+
+# Constructing is a means: it may not use up the time the function needs.
+CONSTRUCTION_SECONDS = 6.0
+ONE_CONSTRUCTION_SECONDS = 4.0  # the first optimizer of a process imports torch._dynamo
+CONSTRUCTION_ATTEMPTS = 150
+
+
+class Objects:
+    """Remembers how each class was constructed, so that the search is done once."""
+
+    def __init__(self) -> None:
+        self._known: dict[type, tuple[list[Dimension], tuple[int, ...]] | None] = {}
+        self.problems: dict[str, str] = {}
+
+    def construct(self, wanted: type, builder: Builder) -> Any:
+        """An object of ``wanted`` with what worked; a bare one where nothing did."""
+        plan = self.plan(wanted, builder)
+        if plan is None:
+            return bare(wanted, builder)
+        return make(wanted, dict(chosen(*plan)), builder)
+
+    def plan(
+        self, wanted: type, builder: Builder
+    ) -> tuple[list[Dimension], tuple[int, ...]] | None:
+        """The constructor's dimensions and an assignment that works; None where none does."""
+        if wanted not in self._known:
+            self._known[wanted] = None  # a class that needs one of itself ends here
+            self._known[wanted] = self._find(wanted, builder)
+        return self._known[wanted]
+
+    def _find(
+        self, wanted: type, builder: Builder
+    ) -> tuple[list[Dimension], tuple[int, ...]] | None:
+        wanted = concrete(wanted)
+        try:
+            options = choices(wanted, {})
+        except (ValueError, TypeError) as error:
+            self.problems[wanted.__name__] = f"its constructor has no signature ({error})"
+            return None
+        dimensions = [
+            Dimension(name, candidates)
+            for name, candidates in options.items()
+            if name != options.variadic
+        ]
+        path = inspect.getsourcefile(wanted) or ""
+
+        def evaluate(assignment: tuple[int, ...]) -> Score:
+            lines: Counter[int] = Counter()
+            try:
+                with time_limit(ONE_CONSTRUCTION_SECONDS), traced(path, lines):
+                    make(wanted, dict(chosen(dimensions, assignment)), builder)
+            except (Exception, SystemExit, TooLate) as error:
+                self.problems[wanted.__name__] = f"{type(error).__name__}: {error}"
+                return (0, False, 0, len(lines))
+            return (1, True, 0, 0)
+
+        search = Search(
+            dimensions,
+            evaluate,
+            lambda score: score[1],
+            CONSTRUCTION_SECONDS,
+            CONSTRUCTION_ATTEMPTS,
+        )
+        best = search.run()
+        return (dimensions, best) if search.seen[best][1] else None
+
+
+def make(wanted: type, specs: dict[str, Any], builder: Builder) -> Any:
+    """Call the constructor with what the specs give. Raises what it raises."""
+    named = {name: builder.build(spec) for name, spec in specs.items() if spec["kind"] != "default"}
+    torch.manual_seed(0)
+    made = concrete(wanted)(**named)
+    if isinstance(made, torch.nn.Module):
+        made.to(builder.device)
+        give_gradients(list(made.parameters()), builder)
+    return made
+
+
+def concrete(wanted: type) -> type:
+    """The class itself, or where it is abstract a subclass that can be made all the same."""
+    if not inspect.isabstract(wanted):
+        return wanted
+    made: Any = type(wanted)(wanted.__name__, (wanted,), {})
+    made.__abstractmethods__ = frozenset()
+    return made  # type: ignore[no-any-return]
+
+
+def bare(wanted: type, builder: Builder) -> Any:
+    """An object whose `__init__` never ran. Raises SpecError where the class allows none."""
+
+    def missing(self: Any, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if isinstance(self, torch.nn.Module):
+            for table in ("_parameters", "_buffers", "_modules"):
+                found = self.__dict__.get(table, {})
+                if name in found:
+                    return found[name]
+        made = attribute(name, builder)
+        self.__dict__[name] = made
+        return made
+
+    try:
+        made_class: Any = type(wanted)(wanted.__name__, (wanted,), {"__getattr__": missing})
+        made_class.__abstractmethods__ = frozenset()
+        made = object.__new__(made_class)
+    except TypeError as error:
+        raise SpecError(f"no object of {wanted.__name__} can be made: {error}") from error
+    if isinstance(made, torch.nn.Module):
+        torch.nn.Module.__init__(made)
+    return made

@@ -1,0 +1,140 @@
+"""DispatchCounter: opens everything that counts, closes it whatever happens, hands out evidence."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from contextlib import ExitStack
+from time import perf_counter
+from typing import Any, Literal
+
+import torch
+
+from flake8_torchperf.runtime.counting import dispatch_modes, interceptors
+from flake8_torchperf.runtime.counting.cuda_syncs import SyncWatch
+from flake8_torchperf.runtime.counting.evidence import Evidence
+from flake8_torchperf.runtime.counting.frames import Owner, owner_predicate
+from flake8_torchperf.runtime.counting.recorder import Recorder
+
+Level = Literal["full", "reads"]
+
+_latest: DispatchCounter | None = None
+
+
+def latest() -> DispatchCounter | None:
+    """The counter of this process that was opened last, open or closed."""
+    return _latest
+
+
+class DispatchCounter:
+    """Counts, per source line and per operation, what PyTorch code makes the device and host do.
+
+        with DispatchCounter() as counter:
+            train_step(batch)
+        print(counter.evidence.totals.host_reads)
+
+    It counts the thread that opened it, including what autograd runs for that thread. Counters
+    nest, each counting everything under it. One counter may be opened again, inside itself (once
+    counted) or later (counts add up; `reset` forgets them).
+
+    level: "full" counts everything. "reads" counts host reads, transfers and synchronisations only,
+        at a fraction of the cost.
+    owner: which files count as the user's, as a predicate over file names or as files and folders;
+        events belong to the innermost line of such a file. Default: all but torch and the standard
+        library.
+    host_as_device: whether a tensor on the host counts as if it stood on an accelerator, so that
+        `loss.item()` is a host read. Default: where this machine has no accelerator. Then `cpu()`
+        and `to("cpu")` count as transfers to the host, `to(torch.device("cpu"))` and
+        `torch.tensor(data, device=torch.device("cpu"))` as transfers to the device: what they would
+        be there.
+
+    Raises ValueError for another level, TypeError where owner is a single path, and RuntimeError
+    where a counter that is open in one thread is opened or closed in another.
+    """
+
+    def __init__(
+        self,
+        level: Level = "full",
+        *,
+        owner: Owner = None,
+        host_as_device: bool | None = None,
+    ) -> None:
+        if level not in ("full", "reads"):
+            raise ValueError(f"level is 'full' or 'reads', not {level!r}")
+        if host_as_device is None:
+            host_as_device = not torch.accelerator.is_available()
+        self.level: Level = level
+        self._recorder = Recorder(owner_predicate(owner), host_as_device)
+        self._depth = 0
+        self._open = ExitStack()
+        self._began = 0.0
+        self._seconds = 0.0
+        self._breaks_before = 0
+        self._breaks = 0
+
+    def __enter__(self) -> DispatchCounter:
+        global _latest
+        if self._depth:
+            self._same_thread()
+            self._depth += 1
+            return self
+        self._recorder.opener = threading.get_ident()
+        with ExitStack() as opening:
+            if torch.cuda.is_available():
+                opening.enter_context(SyncWatch(self._recorder))
+            interceptors.start_watching(self._recorder)
+            opening.callback(interceptors.stop_watching, self._recorder)
+            if self.level == "full":
+                opening.enter_context(dispatch_modes.CountingMode(self._recorder))
+            else:
+                dispatch_modes.start_reading(self._recorder)
+                opening.callback(dispatch_modes.stop_reading, self._recorder)
+            self._open = opening.pop_all()
+        self._depth = 1
+        _latest = self
+        self._breaks_before = _graph_breaks()
+        self._began = perf_counter()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._same_thread()
+        self._depth -= 1
+        if self._depth:
+            return
+        self._seconds += perf_counter() - self._began
+        self._breaks += _graph_breaks() - self._breaks_before
+        self._open.close()
+
+    @property
+    def device_waits(self) -> int:
+        """How many waits CUDA has reported; a number alone, where `evidence` would be slow."""
+        return self._recorder.device_waits
+
+    def _same_thread(self) -> None:
+        if threading.get_ident() != self._recorder.opener:
+            raise RuntimeError(
+                "this DispatchCounter is open in another thread: use one counter per thread"
+            )
+
+    @property
+    def evidence(self) -> Evidence:
+        """What was counted so far; also while the counter is open."""
+        seconds, breaks = self._seconds, self._breaks
+        if self._depth:
+            seconds += perf_counter() - self._began
+            breaks += _graph_breaks() - self._breaks_before
+        return self._recorder.evidence(self.level, seconds, breaks)
+
+    def reset(self) -> None:
+        """Forget everything counted; an open counter goes on from zero."""
+        self._recorder.clear()
+        self._seconds = 0.0
+        self._breaks = 0
+        self._breaks_before = _graph_breaks()
+        self._began = perf_counter()
+
+
+def _graph_breaks() -> int:
+    """How many graph breaks torch.compile has met in this process, if it was used at all."""
+    utils = sys.modules.get("torch._dynamo.utils")
+    return sum(utils.counters["graph_break"].values()) if utils is not None else 0

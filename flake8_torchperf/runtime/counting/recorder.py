@@ -1,0 +1,320 @@
+"""What one counter has seen so far, keyed by code object and instruction offset.
+
+Modes, kernels and wrappers write here while the user's code runs; nothing is resolved to lines
+until `evidence` is asked for, because that is what a dispatch could not afford.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+
+from flake8_torchperf.runtime.counting.evidence import (
+    ELSEWHERE,
+    Counts,
+    Evidence,
+    LineEvidence,
+    OpEvidence,
+    total,
+)
+from flake8_torchperf.runtime.counting.frames import lines_of, qualified_name
+from flake8_torchperf.runtime.counting.op_schemas import (
+    MASK_SENSITIVE,
+    TRANSFERS,
+    Operation,
+    masked_index,
+    operation,
+)
+
+SAMPLES = 1024
+"""How many durations of each operation are kept, as torch_xla's metrics do."""
+
+Cell = list[Any]
+"""[dispatches, nanoseconds, call, keep the duration, look at the arguments or None, func, name]"""
+
+_HERE = "here"  # Every known code object's table has this key, so that none of them is falsy.
+ITERATION = torch.Tensor.__iter__.__code__
+"""What runs where Python iterates a tensor: torch unbinds it there."""
+
+
+class Recorder:
+    """The tables of one counter. Only the thread that opened the counter writes to them."""
+
+    def __init__(self, owns: Callable[[str], bool], host_as_device: bool) -> None:
+        self.owns = owns
+        self.host_as_device = host_as_device
+        self.opener = threading.get_ident()
+        # Above 0 while an event that is already counted runs: what it does inside is not another.
+        self.inside = 0
+        # id(code) -> {offset: {id(func): cell}}, or False for code that is not the user's. By id
+        # since hashing a code object hashes its constants; `codes` keeps the ids from being reused.
+        self.spots: dict[int, Any] = {}
+        self.codes: dict[int, CodeType] = {}
+        self.elsewhere: dict[Any, Any] = {_HERE: True}
+        # (id(code), offset, counter, cause) -> [times, bytes]
+        self.events: dict[tuple[int, int, str, str], list[int]] = {}
+        self.operations: dict[int, Operation] = {}
+        self.durations: dict[int, deque[int]] = {}
+        self.waiting = 0  # Above 0 inside a synchronisation that the program asked for.
+        self.device_waits = (
+            0  # What CUDA has reported so far; the witness compares before and after.
+        )
+        self.transfers = 0
+        self.moved_inside = False  # Whether the wrapped call just over dispatched a real transfer.
+        self._host_copy: weakref.ref[torch.Tensor] | None = None
+        # Copies to the host that are on their way: storage -> the copy, and what tells its arrival.
+        self.arriving: dict[int, tuple[torch.Tensor, Callable[[], bool]]] = {}
+
+    def clear(self) -> None:
+        """Forget everything counted. In place: an open mode holds these tables."""
+        for table in (self.spots, self.codes, self.elsewhere, self.events):
+            table.clear()
+        self.elsewhere[_HERE] = True
+        self.operations.clear()
+        self.durations.clear()
+        self.arriving.clear()
+        self.transfers = 0
+
+    # Called while the user's code runs.
+
+    def learn(self, code: CodeType) -> Any:
+        """Remember a code object met for the first time: its table, or False if not the user's."""
+        spots: Any = {_HERE: True} if self.owns(code.co_filename) else False
+        self.codes[id(code)] = code
+        self.spots[id(code)] = spots
+        return spots
+
+    def cell(self, cells: dict[int, Cell], func: Any) -> Cell:
+        """The counters of an operation at a place where it was not seen before."""
+        known = self.operations.get(id(func))
+        if known is None:
+            known = self.operations[id(func)] = operation(func)
+            self.durations[id(func)] = deque(maxlen=SAMPLES)
+        look = _LOOKS.get(known.name, _look_read if known.reads else None)
+        keep = self.durations[id(func)].append
+        made = cells[id(func)] = [0, 0, known.call, keep, look, func, known.name]
+        return made
+
+    def place(self, frame: FrameType | None) -> tuple[int, int]:
+        """The id of the code object and the offset that an event at this frame belongs to."""
+        while frame is not None:
+            code = frame.f_code
+            spots = self.spots.get(id(code))
+            if spots is None:
+                spots = self.learn(code)
+            if spots:
+                return id(code), frame.f_lasti
+            frame = frame.f_back
+        return 0, 0
+
+    def event(self, frame: FrameType | None, counter: str, cause: str, size: int = 0) -> None:
+        """Count what is no dispatch, or more than one."""
+        key = (*self.place(frame), counter, cause)
+        seen = self.events.get(key)
+        if seen is None:
+            self.events[key] = [1, size]
+        else:
+            seen[0] += 1
+            seen[1] += size
+
+    def on_device(self, tensor: torch.Tensor) -> bool:
+        """Whether reading this tensor makes the host wait, or would on an accelerator."""
+        kind = tensor.device.type
+        return self.host_as_device if kind == "cpu" else kind != "meta"
+
+    def read(self, frame: FrameType | None, cause: str, tensor: torch.Tensor) -> None:
+        """Count a host read, unless it is part of one or reads a copy that is on the host."""
+        if self.waits_for(tensor) and not self.is_host_copy(tensor):
+            self.event(frame, "host_reads", cause)
+
+    def waits_for(self, tensor: torch.Tensor) -> bool:
+        """Whether reading this tensor now is an event of its own that makes the host wait."""
+        return not self.inside and self.on_device(tensor)
+
+    def transfer(
+        self, frame: FrameType | None, cause: str, source: torch.Tensor, target: torch.Tensor
+    ) -> None:
+        """Count a copy if it really crossed devices."""
+        here, there = source.device, target.device
+        if here == there or "meta" in (here.type, there.type):
+            return
+        self.transfers += 1
+        direction = "to-host" if there.type == "cpu" else "to-device"
+        self.event(frame, "transfers", f"{direction} {cause}", source.nbytes)
+
+    def expect(self, copy: torch.Tensor, arrived: Callable[[], bool]) -> None:
+        """Remember a copy to the host that was queued and not waited for."""
+        self.arriving[_storage(copy)] = (copy, arrived)
+
+    def read_early(self, frame: FrameType | None, cause: str, arguments: Iterable[Any]) -> None:
+        """Count an operation on a copy that has not arrived; forget those that have."""
+        for key in [key for key, (_, arrived) in self.arriving.items() if arrived()]:
+            del self.arriving[key]
+        tensors = (one for one in arguments if isinstance(one, torch.Tensor))
+        if any(one.device.type == "cpu" and _storage(one) in self.arriving for one in tensors):
+            self.event(frame, "early_reads", cause)
+
+    def keep_host_copy(self, tensor: torch.Tensor) -> None:
+        """Remember what `cpu()` just returned: reading it waits for nothing more.
+
+        On the host `cpu()` returns its operand, so the device tensor that this stands for and its
+        copy are one object; only the last copy is remembered, the one that a chain goes on with.
+        """
+        self._host_copy = weakref.ref(tensor)
+
+    def is_host_copy(self, tensor: torch.Tensor) -> bool:
+        """Whether this tensor is the last that `cpu()` returned."""
+        return self._host_copy is not None and self._host_copy() is tensor
+
+    # Called when it is over.
+
+    def evidence(self, level: str, seconds: float, graph_breaks: int) -> Evidence:
+        """Everything counted so far, resolved to source lines."""
+        lines = tuple(sorted(_Lines(self).resolve(), key=lambda one: (one.path, one.line)))
+        totals = total(one.counts for one in lines) + Counts(graph_breaks=graph_breaks)
+        return Evidence(level, seconds, lines, self._by_operation(), totals)
+
+    def _by_operation(self) -> tuple[OpEvidence, ...]:
+        dispatches: dict[str, int] = defaultdict(int)
+        nanoseconds: dict[str, int] = defaultdict(int)
+        samples: dict[str, list[int]] = defaultdict(list)
+        for cell in self.cells():
+            name = self.operations[id(cell[5])].name
+            dispatches[name] += cell[0]
+            nanoseconds[name] += cell[1]
+        for func, durations in self.durations.items():
+            samples[self.operations[func].name].extend(durations)
+        names = sorted(dispatches, key=lambda name: (-dispatches[name], name))
+        return tuple(
+            OpEvidence(name, dispatches[name], nanoseconds[name] / 1e9, tuple(samples[name]))
+            for name in names
+        )
+
+    def cells(self) -> list[Cell]:
+        """Every cell, wherever it was counted."""
+        tables = [spots for spots in self.spots.values() if spots] + [self.elsewhere]
+        return [
+            cell
+            for spots in tables
+            for offset, cells in spots.items()
+            if offset is not _HERE
+            for cell in cells.values()
+        ]
+
+
+def _storage(tensor: torch.Tensor) -> int:
+    """One number for a tensor and its views."""
+    return int(tensor.untyped_storage()._cdata)
+
+
+class _Lines:
+    """Gathers a recorder's cells and events by source line."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+        self.line_tables: dict[int, dict[int, int]] = {}
+        self.ops: dict[tuple[str, int, str], dict[str, int]] = {}
+        self.events: dict[tuple[str, int, str], dict[str, dict[str, int]]] = {}
+        self.counts: dict[tuple[str, int, str], Counts] = defaultdict(Counts)
+
+    def resolve(self) -> list[LineEvidence]:
+        tables = dict(self.recorder.spots)
+        tables[0] = self.recorder.elsewhere
+        for code, spots in tables.items():
+            for offset, cells in (spots or {}).items():
+                if offset is not _HERE:
+                    for cell in cells.values():
+                        self._add_cell(self._line(code, offset), cell)
+        for (code, offset, counter, cause), (times, size) in self.recorder.events.items():
+            self._add_event(self._line(code, offset), counter, cause, times, size)
+        return [
+            LineEvidence(*key, counts, self.ops.get(key, {}), self.events.get(key, {}))
+            for key, counts in self.counts.items()
+        ]
+
+    def _line(self, code_id: int, offset: int) -> tuple[str, int, str]:
+        code = self.recorder.codes.get(code_id)
+        if code is None:
+            return ELSEWHERE, 0, ""
+        if code_id not in self.line_tables:
+            self.line_tables[code_id] = lines_of(code)
+        line = self.line_tables[code_id].get(offset, code.co_firstlineno)
+        return code.co_filename, line, qualified_name(code)
+
+    def _add_cell(self, key: tuple[str, int, str], cell: Cell) -> None:
+        times, nanoseconds = cell[0], cell[1]
+        op = self.recorder.operations[id(cell[5])]
+        ops = self.ops.setdefault(key, {})
+        ops[op.name] = ops.get(op.name, 0) + times
+        self.counts[key] += Counts(
+            dispatches=times,
+            dynamic_shapes=times * op.dynamic,
+            allocations=times * op.allocates,
+            factories=times * op.factory,
+            seconds=nanoseconds / 1e9,
+        )
+        if op.dynamic:
+            self._add_cause(key, "dynamic_shapes", op.name, times)
+
+    def _add_event(
+        self, key: tuple[str, int, str], counter: str, cause: str, times: int, size: int
+    ) -> None:
+        self._add_cause(key, counter, cause, times)
+        moved = {}
+        if counter == "transfers" and cause.startswith("to-host"):
+            moved = {"bytes_to_host": size}
+        elif counter == "transfers":
+            moved = {"bytes_to_device": size, "copies_to_device": times}
+        self.counts[key] += Counts(**{counter: times, **moved})
+
+    def _add_cause(self, key: tuple[str, int, str], counter: str, cause: str, times: int) -> None:
+        causes = self.events.setdefault(key, {}).setdefault(counter, {})
+        causes[cause] = causes.get(cause, 0) + times
+
+
+# What a dispatch is beyond its operation only its arguments tell. Each look gets the recorder, the
+# operation's name, the frame that dispatched, the arguments and the output.
+
+
+def _look_read(
+    recorder: Recorder, name: str, frame: FrameType | None, args: tuple[Any, ...], out: Any
+) -> None:
+    recorder.read(frame, name, args[0])
+
+
+def _look_mask(
+    recorder: Recorder, name: str, frame: FrameType | None, args: tuple[Any, ...], out: Any
+) -> None:
+    if masked_index(args):
+        recorder.event(frame, "dynamic_shapes", f"{name} by mask")
+
+
+def _look_transfer(
+    recorder: Recorder, name: str, frame: FrameType | None, args: tuple[Any, ...], out: Any
+) -> None:
+    source = args[1] if name == "aten::copy_" else args[0]
+    recorder.transfer(frame, name, source, out)
+
+
+def _look_iteration(
+    recorder: Recorder, name: str, frame: FrameType | None, args: tuple[Any, ...], out: Any
+) -> None:
+    while frame is not None and frame.f_code.co_filename == _MODES:
+        frame = frame.f_back  # Another counter's mode, opened inside this one.
+    if frame is not None and frame.f_code is ITERATION:
+        recorder.event(frame, "iterations", "Tensor.__iter__")
+
+
+_MODES = os.path.join(os.path.dirname(__file__), "dispatch_modes.py")
+_LOOKS: dict[str, Any] = {
+    **dict.fromkeys(MASK_SENSITIVE, _look_mask),
+    **dict.fromkeys(TRANSFERS, _look_transfer),
+    "aten::unbind": _look_iteration,
+}

@@ -1,0 +1,213 @@
+"""Runs the examples of a rule page under the dispatch counter: a page in, what it showed out."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+import types
+import unittest.mock
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from flake8_torchperf.findings.documentation import Documentation, expected_findings
+from flake8_torchperf.runtime.counting.counter import DispatchCounter
+from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
+from flake8_torchperf.runtime.counting.graph_breaks import explain
+
+Which = Literal["bad", "good"]
+# Two sizes give a slope; both are small, because a per-element loop is what they are for.
+SIZES = (4, 12)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a page's examples counted: per call, or per unit of n, as the page's law says."""
+
+    bad: float
+    good: float
+    problem: str
+
+    @property
+    def confirmed(self) -> bool:
+        """Whether the bad example showed the declared evidence and the good one did not."""
+        return not self.problem
+
+
+def run_examples(page: Documentation) -> Shown:
+    """Run both examples of ``page`` at its law's sizes and compare with its evidence.
+
+    Raises ValueError where the page has no examples or no evidence, and whatever they raise.
+    """
+    if page.evidence is None:
+        raise ValueError(f"{page.rule.code} declares no evidence")
+    spec = page.evidence
+    bad, good = measure(page, "bad"), measure(page, "good")
+    unit = "per call" if spec.law == "call" else "per unit of n"
+    problem = ""
+    if bad < spec.at_least:
+        problem = f"bad: {bad:g} {spec.counter} {unit}, {spec.at_least:g} or more expected"
+    elif good > spec.good_at_most:
+        problem = f"good: {good:g} {spec.counter} {unit}, {spec.good_at_most:g} at most expected"
+    return Shown(bad, good, problem)
+
+
+def measure(page: Documentation, which: Which) -> float:
+    """The page's counter for one example: its count per call, or its growth per unit of n."""
+    if page.evidence is None:
+        raise ValueError(f"{page.rule.code} declares no evidence")
+    counter = page.evidence.counter
+    if counter == "graph_breaks":
+        return float(graph_breaks(page, which))
+    if page.evidence.law == "call":
+        return float(probe(page, which, SIZES[0]).of(counter))
+    small, large = (float(probe(page, which, n).of(counter)) for n in SIZES)
+    return (large - small) / (SIZES[1] - SIZES[0])
+
+
+def graph_breaks(page: Documentation, which: Which) -> int:
+    """The breaks of one traced call: in the bad example those that name a marked line, else all.
+
+    A bad example all of whose marked lines are not named counts none.
+    """
+    if page.example is None:
+        raise ValueError(f"{page.rule.code} has no examples to run")
+    snippet = page.example.bad if which == "bad" else page.example.good
+    with made(page, which, SIZES[0]) as (call, inputs), redirect_stdout(io.StringIO()):
+        found = explain(call, (), inputs)
+    filename = _filename(page, which)
+    marked = {line for line, _ in expected_findings(snippet)}
+    if not marked:
+        return len(found.breaks)
+    named = [one.lines_in(filename) & marked for one in found.breaks]
+    return sum(map(bool, named)) if set().union(*named) == marked else 0
+
+
+@dataclass(frozen=True)
+class Probe:
+    """One call of an example: what the dispatch counter saw, and what only its result shows."""
+
+    counts: Counts
+    compiled_graphs: int
+    skipped_frames: int
+    compile_calls: int
+    autograd_nodes: int
+
+    def of(self, counter: str) -> int:
+        """The count that a page's evidence names."""
+        return int(getattr(self if counter in _OF_THE_RUN else self.counts, counter))
+
+
+_OF_THE_RUN = frozenset({"compiled_graphs", "skipped_frames", "compile_calls", "autograd_nodes"})
+
+
+_OF_THE_COMPILER = frozenset({"compiled_graphs", "skipped_frames", "compile_calls"})
+
+
+def probe(page: Documentation, which: Which, n: int) -> Probe:
+    """Call an example once with inputs of size ``n``.
+
+    The inputs are made before the counter opens, from a fixed seed. Tensors on the host stand for
+    tensors on a device, except where the page needs CUDA and makes them there.
+    """
+    compiles = page.evidence is not None and page.evidence.counter in _OF_THE_COMPILER
+    if compiles:
+        _forget_compiled()
+    needs_device = page.evidence is not None and page.evidence.needs == "cuda"
+    counter = DispatchCounter(host_as_device=not needs_device)
+    with _compiling() as calls, made(page, which, n) as (call, inputs):
+        calls.clear()
+        with redirect_stdout(io.StringIO()), standing_in(), counter:
+            result = call(**inputs)
+    graphs, skipped = _compiled() if compiles else (0, 0)
+    nodes = _autograd_nodes(result)
+    return Probe(counter.evidence.totals, graphs, skipped, len(calls), nodes)
+
+
+@contextlib.contextmanager
+def made(
+    page: Documentation, which: Which, n: int, device: str = ""
+) -> Iterator[tuple[Callable[..., Any], dict[str, Any]]]:
+    """An example's function, and inputs of size ``n`` made from a fixed seed.
+
+    Where a ``device`` is named, everything is made there but the inputs that the page keeps on the
+    host; the function itself is to be called without a default device. While the context is open
+    the example is an importable module, which torch.compile asks of its functions.
+    """
+    if page.example is None:
+        raise ValueError(f"{page.rule.code} has no examples to run")
+    example, code = page.example, page.rule.code
+    snippet = example.bad if which == "bad" else example.good
+    module = types.ModuleType(f"torchperf_example_{code}_{which}")
+    names = vars(module)
+    names.update(torch=torch, n=n)
+    sys.modules[module.__name__] = module
+    try:
+        with torch.device(device) if device else contextlib.nullcontext():
+            exec(compile(snippet, _filename(page, which), "exec"), names)
+            if example.setup:
+                exec(compile(example.setup, f"<{code} setup>", "exec"), names)
+        torch.manual_seed(0)
+        inputs: dict[str, Any] = {}
+        for name, source in example.inputs.items():
+            there = device and name not in example.host
+            with torch.device(device) if there else contextlib.nullcontext():
+                inputs[name] = eval(source, dict(names))
+        yield names[example.call], inputs
+    finally:
+        sys.modules.pop(module.__name__, None)
+
+
+def _filename(page: Documentation, which: Which) -> str:
+    return f"<{page.rule.code} {which}>"
+
+
+@contextlib.contextmanager
+def _compiling() -> Iterator[list[str]]:
+    """Let ``torch.compile`` trace without making machine code, and note its calls.
+
+    The backend that only traces behaves like the default one in everything that examples show, and
+    needs no C++ compiler.
+    """
+    whole = torch.compile
+    calls: list[str] = []
+
+    def tracing(*args: Any, **options: Any) -> Any:
+        calls.append("torch.compile")
+        return whole(*args, **{"backend": "aot_eager", **options})
+
+    with unittest.mock.patch.object(torch, "compile", tracing):
+        yield calls
+
+
+def _forget_compiled() -> None:
+    from torch._dynamo.utils import counters
+
+    torch._dynamo.reset()
+    counters.clear()
+
+
+def _compiled() -> tuple[int, int]:
+    """Graphs compiled and functions given up on since `_forget_compiled`."""
+    from torch._dynamo.utils import counters
+
+    frames = counters["frames"]
+    return counters["stats"]["unique_graphs"], frames["total"] - frames["ok"]
+
+
+def _autograd_nodes(result: object) -> int:
+    """How many nodes of the autograd graph the returned tensor keeps alive."""
+    first = result.grad_fn if isinstance(result, torch.Tensor) else None
+    seen: set[Any] = set()
+    waiting = [first]
+    while waiting:
+        node = waiting.pop()
+        if node is not None and node not in seen:
+            seen.add(node)
+            waiting.extend(following for following, _ in node.next_functions)
+    return len(seen)

@@ -1,0 +1,328 @@
+"""Holds what the linter says of each owned file against what its lines did in this run.
+
+What the child observed enters, verdicts by finding and the synchronisations without a finding
+leave. Compared by statement: a read on the third line of a call belongs to the call.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.findings.documentation import EvidenceSpec
+from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.linter import lint
+from flake8_torchperf.options import Options
+from flake8_torchperf.plugin import internal_error
+from flake8_torchperf.runtime.api.noqa import allowed_lines
+from flake8_torchperf.runtime.counting.evidence import Counts, total
+from flake8_torchperf.runtime.rule_pages.claims import evidence_of
+from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
+from flake8_torchperf.runtime.workload import device_reports
+from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
+from flake8_torchperf.runtime.workload.statements import Span, Statements
+
+CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED = "confirmed", "refuted", "not reached", "undecided"
+VERDICTS = (CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED)
+
+# Counted for a whole run, not for a line; `torchperf confirm` runs a snippet alone.
+_NOT_BY_LINE = frozenset({"graph_breaks"})
+_READS_ONLY = frozenset(
+    {"host_reads", "transfers", "copies_to_device", "synchronisations", "device_syncs"}
+)
+_EVERY = frozenset(Counts.__dataclass_fields__)
+
+Causes: TypeAlias = "Mapping[int, Mapping[str, Mapping[str, int]]]"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A finding and what this run says of it.
+
+    ``count`` is how often the flagged statement raised ``counter``, the evidence that the rule's
+    page names, or ``device_syncs`` where the device itself says that it waited; ``seconds`` the
+    time spent in the operations of that statement.
+    """
+
+    finding: Finding
+    verdict: str
+    span: Span
+    counter: str
+    count: int
+    seconds: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A statement that synchronised and carries no finding.
+
+    ``kinds`` maps each way to how often: the operations that CUDA reported, or, ``inferred``, what
+    the calls would do on a device. ``on_host`` tells that all those tensors were made on the host
+    (then nothing waits where the program itself runs on an accelerator), ``inside`` that it
+    happened in a library that the statement calls, beyond what a linter of this file can see.
+    """
+
+    span: Span
+    text: str
+    kinds: Mapping[str, int]
+    seconds: float
+    on_host: bool = False
+    inside: bool = False
+    inferred: bool = True
+
+
+@dataclass(frozen=True)
+class FileReport:
+    """One owned file: its text, what each line did, what was found in it."""
+
+    path: str
+    source: tuple[str, ...]
+    executed: frozenset[int]
+    counts: Mapping[int, Counts]
+    judged: tuple[Judged, ...]
+    missed: tuple[Missed, ...]
+    note: str = ""
+
+
+def judge(observed: Observed) -> tuple[FileReport, ...]:
+    """A report for each owned file that did anything, by path.
+
+    A file that was only imported is not involved: nothing in it was called and nothing dispatched.
+    """
+    executed = _by_real_path(observed.executed.items())
+    evidence: dict[str, list[Mapping[str, Any]]] = {}
+    for line in observed.lines:
+        evidence.setdefault(os.path.realpath(line["path"]), []).append(line)
+    syncs: dict[str, list[SyncRow]] = {}
+    for row in observed.syncs:
+        syncs.setdefault(os.path.realpath(row.path), []).append(row)
+    counted = _READS_ONLY if observed.level == "reads" else _EVERY
+    context = _Context(observed.device, counted, device_reports.was_heard(observed))
+    reports = (
+        _file(path, executed[path], evidence.get(path, []), syncs.get(path, []), context)
+        for path in sorted(executed)
+        if os.path.isfile(path)
+    )
+    return tuple(one for one in reports if one is not None)
+
+
+@dataclass(frozen=True)
+class _Context:
+    """What could be counted here, and whether CUDA itself said where it waited."""
+
+    device: str
+    counted: frozenset[str]
+    heard: bool
+
+    def cannot_decide(self, spec: EvidenceSpec | None) -> str:
+        """Why this evidence cannot be judged in this run; "" where it can."""
+        if spec is None:
+            return "its page declares no evidence"
+        if spec.needs == "cuda" and not self.device.startswith("cuda"):
+            return "only a CUDA machine can show it"
+        if spec.counter not in _EVERY or spec.counter in _NOT_BY_LINE:
+            return f"{spec.counter.replace('_', ' ')} are not counted by line: torchperf confirm"
+        if spec.counter not in self.counted:
+            return f"--level reads does not count {spec.counter.replace('_', ' ')}"
+        return ""
+
+
+def _by_real_path(items: Iterable[tuple[str, frozenset[int]]]) -> dict[str, frozenset[int]]:
+    merged: dict[str, frozenset[int]] = {}
+    for name, lines in items:
+        path = os.path.realpath(name)
+        merged[path] = merged.get(path, frozenset()) | lines
+    return merged
+
+
+def _file(
+    path: str,
+    executed: frozenset[int],
+    evidence: list[Mapping[str, Any]],
+    syncs: list[SyncRow],
+    context: _Context,
+) -> FileReport | None:
+    counts: dict[int, Counts] = {}
+    for line in evidence:
+        counts[line["line"]] = counts.get(line["line"], Counts()) + Counts(**line["counts"])
+    try:
+        with open(path, encoding="utf-8") as file:
+            source = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        return FileReport(path, (), executed, counts, (), (), f"not linted: {error}")
+    statements = Statements(source)
+    if not counts and not any((at := statements.at(line)) and at.function for line in executed):
+        return None
+    findings, note = _lint(source, path)
+    # A line that spent something ran, whatever took the trace function away.
+    ran = executed | frozenset(counts)
+    file_view = _FileView(statements, ran, counts, context, _causes(evidence))
+    allowed = allowed_lines(path)
+    judged = tuple(file_view.judge(one) for one in findings if one.line not in allowed)
+    found = {file_view.statements.span(one.line) for one in findings}
+    lines = tuple(source.splitlines())
+    missed = _missed(file_view, found, syncs, lines, lambda line: line in allowed)
+    return FileReport(path, lines, ran, counts, judged, missed, note)
+
+
+def _causes(evidence: list[Mapping[str, Any]]) -> Causes:
+    """What raised each counter, by line: {12: {"device_syncs": {"aten::index_put_": 3}}}."""
+    found: dict[int, dict[str, dict[str, int]]] = {}
+    for line in evidence:
+        here = found.setdefault(line["line"], {})
+        for counter, causes in line.get("events", {}).items():
+            _add(here.setdefault(counter, {}), causes)
+    return found
+
+
+def _add(sums: dict[str, int], more: Mapping[str, int]) -> None:
+    for name, times in more.items():
+        sums[name] = sums.get(name, 0) + times
+
+
+def _lint(source: str, path: str) -> tuple[list[Finding], str]:
+    """The findings, in cold code too, or a note why there are none; as the flake8 plugin does it.
+
+    A run may have taken hours: a mistake in the linter must not lose what it showed.
+    """
+    try:
+        return lint(source, path, Options(scope=Level.COLD)), ""
+    except SyntaxError as error:
+        return [], f"not linted: {error}"
+    except Exception as error:
+        if os.environ.get("TORCHPERF_DEBUG") == "1":
+            raise
+        return [], internal_error(error)
+
+
+@dataclass(frozen=True)
+class _FileView:
+    statements: Statements
+    ran: frozenset[int]
+    counts: Mapping[int, Counts]
+    context: _Context
+    causes: Causes
+
+    def judge(self, finding: Finding) -> Judged:
+        span = self.statements.span(finding.line)
+        spec = evidence_of(finding.rule)
+        spans = self._regions(span, finding, spec)
+        spent = total(self.spent(one) for one in spans)
+        counter = spec.counter if spec else ""
+        count = int(getattr(spent, counter, 0)) if counter else 0
+        reason = ""
+        if self.ran.isdisjoint(range(span[0], span[1] + 1)):
+            verdict = NOT_REACHED
+        elif reason := self.context.cannot_decide(spec):
+            verdict = UNDECIDED
+        elif spec and count < max(1.0, spec.at_least) and spec.shows == "use":
+            verdict, reason = UNDECIDED, "its cost falls where what this line makes is used"
+        elif counter == "early_reads" and not count:
+            verdict, reason = UNDECIDED, "the copy had arrived when it was read, this time"
+        elif self.context.heard and device_reports.decides(counter, self.caused(spans, counter)):
+            count = device_reports.waits(spent)
+            verdict, reason = (CONFIRMED, "") if count else (REFUTED, device_reports.NO_WAIT)
+            counter = "device_syncs" if spent.device_syncs else counter
+        else:
+            verdict = CONFIRMED if spec and count >= max(1.0, spec.at_least) else REFUTED
+        return Judged(finding, verdict, span, counter, count, spent.seconds, reason)
+
+    def spent(self, span: Span) -> Counts:
+        """What the lines of a span spent together."""
+        return total(
+            self.counts[line] for line in range(span[0], span[1] + 1) if line in self.counts
+        )
+
+    def caused(self, spans: Iterable[Span], counter: str) -> dict[str, int]:
+        """What raised a counter in the lines of these spans, and how often."""
+        found: dict[str, int] = {}
+        for first, last in spans:
+            for line in range(first, last + 1):
+                _add(found, self.causes.get(line, {}).get(counter, {}))
+        return found
+
+    def _regions(self, span: Span, finding: Finding, spec: EvidenceSpec | None) -> tuple[Span, ...]:
+        """Where the evidence shows: for work done per element of a loop, in the whole loop."""
+        if spec and spec.shows == "use" and self.statements.tree is not None:
+            return use_spans(finding, self.statements.tree)
+        statement = self.statements.at(finding.line)
+        if spec and spec.law == "element" and statement:
+            node = statement.node
+            if isinstance(node, (ast.For, ast.While)):
+                return ((span[0], node.end_lineno or span[1]),)
+        return (span,)
+
+
+def _missed(
+    view: _FileView,
+    found: set[Span],
+    syncs: list[SyncRow],
+    lines: tuple[str, ...],
+    is_allowed: Callable[[int], bool],
+) -> tuple[Missed, ...]:
+    reported = view.context.heard
+    made = _reported(view, syncs) if reported else _inferred(view, syncs)
+    return tuple(
+        Missed(
+            one.span,
+            " ".join(text.strip() for text in lines[one.span[0] - 1 : one.span[1]]),
+            one.kinds,
+            view.spent(one.span).seconds,
+            on_host=one.on_host,
+            inside=one.inside,
+            inferred=not reported,
+        )
+        for one in sorted(made, key=lambda one: one.span)
+        if one.span not in found and not is_allowed(one.span[0])
+    )
+
+
+@dataclass(frozen=True)
+class _Waiting:
+    """A statement that waits, with or without a finding; the fields are `Missed`'s."""
+
+    span: Span
+    kinds: Mapping[str, int]
+    on_host: bool = False
+    inside: bool = False
+
+
+def _reported(view: _FileView, syncs: list[SyncRow]) -> Iterator[_Waiting]:
+    """What the device says: the statements at which it reported a wait, or was asked for one."""
+    direct = {view.statements.span(row.line) for row in syncs if row.category == "device"}
+    spans = {view.statements.span(line) for line in view.causes}
+    for span in spans:
+        asked = view.caused([span], "synchronisations")
+        kinds = view.caused([span], "device_syncs")
+        if kinds or asked:
+            _add(kinds, asked)
+            yield _Waiting(span, kinds, inside=span not in direct and not asked)
+
+
+def _inferred(view: _FileView, syncs: list[SyncRow]) -> Iterator[_Waiting]:
+    """What the calls would do on a device, and what libraries counted inside of them."""
+    kinds: dict[Span, dict[str, int]] = {}
+    on_device: set[Span] = set()
+    seen: set[Span] = set()
+    for row in syncs:
+        span = view.statements.span(row.line)
+        seen.add(span)
+        if row.category in ("sync", "host", "copy"):
+            _add(kinds.setdefault(span, {}), {row.kind: row.times})
+        if row.category in ("sync", "copy"):
+            on_device.add(span)
+    for span, ways in kinds.items():
+        yield _Waiting(span, ways, on_host=span not in on_device)
+    inside: dict[Span, dict[str, int]] = {}
+    for line, counts in view.counts.items():
+        span = view.statements.span(line)
+        for counter in ("host_reads", "dynamic_shapes", "synchronisations"):
+            if span not in seen and (times := getattr(counts, counter)):
+                _add(inside.setdefault(span, {}), {counter: times})
+    for span, ways in inside.items():
+        yield _Waiting(span, ways, inside=True)

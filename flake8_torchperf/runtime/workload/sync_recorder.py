@@ -1,0 +1,297 @@
+"""Sees each call that synchronises, or would on an accelerator: where, in which way, on what.
+
+A function mode sees calls as they are written (`x[mask]`, `if t`, `int(t)`), a recorder of the
+counter's sees the reads that happen inside (`torch.arange(t)`). Rows of `plan.SyncRow` leave.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+import torch
+from torch.compiler import is_compiling
+from torch.overrides import TorchFunctionMode
+
+from flake8_torchperf.runtime.counting import dispatch_modes
+from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
+from flake8_torchperf.runtime.counting.frames import lines_of
+from flake8_torchperf.runtime.counting.recorder import ITERATION, Recorder
+from flake8_torchperf.runtime.workload.copies import COPYING, copied
+from flake8_torchperf.runtime.workload.host_provenance import FACTORIES, Origins, tensors_in
+from flake8_torchperf.runtime.workload.plan import SyncRow
+from flake8_torchperf.runtime.workload.sync_kinds import (
+    DIRECT,
+    KERNEL_KINDS,
+    MASK_FILL,
+    alone,
+    waiting_kind,
+)
+
+Key = tuple[int, int, str, str, str]
+"""(id of the code object, instruction offset, category, kind, operation)"""
+
+_TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
+# A call that enters torch through these is the caller's own: they only pass it on.
+_PASSING = tuple(
+    _TORCH + name.replace("/", os.sep)
+    for name in (
+        "functional.py",
+        "_tensor.py",
+        "_tensor_str.py",
+        "_jit_internal.py",
+        "overrides.py",
+        "nn/functional.py",
+        "utils/_contextlib.py",
+    )
+)
+_autograd: Any = torch.autograd
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class _Reads(Recorder):
+    """Takes each scalar read that dispatches; where it belongs, the witness decides."""
+
+    def __init__(self, witness: Witness) -> None:
+        super().__init__(lambda _: False, True)
+        self._witness = witness
+
+    def read(self, frame: FrameType | None, cause: str, tensor: torch.Tensor) -> None:
+        self._witness.scalars.append(tensor)
+
+
+class Witness(TorchFunctionMode):
+    """Open it around the workload, in its thread; then ask for `rows`.
+
+    ``waits`` tells how many waits the device has reported so far; without a device that reports
+    any, it is left out.
+    """
+
+    def __init__(self, owns: Callable[[str], bool], waits: Callable[[], int] | None = None) -> None:
+        super().__init__()
+        self._owns = owns
+        self._waits = waits
+        self._owned: dict[int, bool] = {}
+        self._codes: dict[int, CodeType] = {}
+        self._names: dict[Any, str] = {}
+        self._seen: dict[Key, list[int]] = {}
+        self._origins = Origins()
+        self._reads = _Reads(self)
+        self._buffers: Any = None
+        self._backward: Any = None
+        self._from_numpy: Any = None
+        self.scalars: list[torch.Tensor] = []
+
+    def __enter__(self) -> Witness:
+        self._origins.calibrate()
+        register: Any = torch.nn.modules.module.register_module_buffer_registration_hook
+        self._buffers = register(self._buffer)
+        dispatch_modes.start_reading(self._reads)
+        self._backward = _autograd._engine_run_backward
+        _autograd._engine_run_backward = self._run_backward
+        # No mode sees this one (torch/overrides.py, get_ignored_functions).
+        self._from_numpy, torch.from_numpy = torch.from_numpy, self._shared
+        super().__enter__()  # type: ignore[no-untyped-call]
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        torch.from_numpy = self._from_numpy
+        _autograd._engine_run_backward = self._backward
+        dispatch_modes.stop_reading(self._reads)
+        self._buffers.remove()
+
+    def _run_backward(self, *args: Any, **kwargs: Any) -> Any:
+        """Watch backward too: torch takes a mode off while it handles `loss.backward()`."""
+        overrides: Any = torch.overrides
+        if self in overrides._get_current_function_mode_stack():
+            return self._backward(*args, **kwargs)
+        super().__enter__()  # type: ignore[no-untyped-call]
+        try:
+            return self._backward(*args, **kwargs)
+        finally:
+            super().__exit__(None, None, None)  # type: ignore[no-untyped-call]
+
+    def _shared(self, ndarray: Any) -> torch.Tensor:
+        """``torch.from_numpy``: the array's own memory, on the host whoever asks."""
+        made: torch.Tensor = self._from_numpy(ndarray)
+        if not is_compiling():
+            self._origins.mark_host(made)
+        return made
+
+    def _buffer(self, module: Any, name: str, tensor: Any) -> None:
+        self._origins.mark_device(tensor)
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if is_compiling():
+            return func(*args, **kwargs)
+        name = self._names.get(func) or self._name(func)
+        self.scalars.clear()
+        waited = self._waits() if self._waits is not None else 0
+        out = func(*args, **kwargs)
+        if self._waits is not None and (waited := self._waits() - waited):
+            self._note_device(sys._getframe(1), name, waited, args)
+        kind = waiting_kind(name, args, kwargs)
+        if name == "unbind" and sys._getframe(1).f_code is ITERATION:
+            kind = "iter"
+        copy = copied(name, args, kwargs, out, self._origins.is_host) if name in COPYING else ""
+        if kind or copy or self.scalars or name in FACTORIES:
+            frame = self._frame(sys._getframe(1))
+            if frame is not None:
+                self._note(frame, name, kind, args)
+                if copy:
+                    self._add(frame, "copy", copy, name, _count(out))
+            self._origins.follow(name, args, kwargs, out, frame is not None)
+        elif not isinstance(out, (bool, int, float)):
+            self._origins.follow(name, args, kwargs, out, False)
+        return out
+
+    def _note_device(self, caller: FrameType, name: str, times: int, args: tuple[Any, ...]) -> None:
+        """What the device itself reported while an owned line called this."""
+        frame = self._frame(caller)
+        if frame is not None:
+            numel = max(map(_count, tensors_in(args)), default=1)
+            self._add(frame, "device", "waited", name, numel, times)
+
+    def _name(self, func: Any) -> str:
+        name = str(getattr(func, "__name__", func))
+        if name == "__get__":  # Of a property: what `x.T` or `x.shape` calls.
+            name = "property"
+        self._names[func] = name
+        return name
+
+    def _frame(self, frame: FrameType | None) -> FrameType | None:
+        """The frame that made the call, if it is an owned one."""
+        while frame is not None:
+            file = frame.f_code.co_filename
+            if not (file in _PASSING or file.startswith(_OURS)):
+                break
+            if self._is_owned(frame.f_code):
+                break
+            frame = frame.f_back
+        if frame is None or not self._is_owned(frame.f_code):
+            return None
+        return frame
+
+    def _is_owned(self, code: CodeType) -> bool:
+        owned = self._owned.get(id(code))
+        if owned is None:
+            owned = self._owned[id(code)] = self._owns(code.co_filename)
+            self._codes[id(code)] = code
+        return owned
+
+    def _note(self, frame: FrameType, name: str, kind: str, args: tuple[Any, ...]) -> None:
+        operands = [one for one in tensors_in(args) if not one.is_meta]
+        numel = max(map(_count, operands), default=1)
+        is_host = self._origins.is_host
+        # A kernel's own check may read a scalar in C++; then that is how it waits. A number that is
+        # assigned through a mask is made a tensor on the host, and read there in inference mode.
+        if self.scalars and name not in DIRECT and kind not in SELF_CONTAINED:
+            read = DIRECT_BY_CALL.get(name)
+            if read is None:
+                passed = any(_count(one) == 1 for one in operands)
+                read = "scalar-arg" if passed else "internal"
+            category = "extra" if read == "internal" else "sync"
+            if all(is_host(one) for one in self.scalars):
+                category = "host"
+            self._add(frame, category, read, name, numel)
+            if kind in ("", "iter"):
+                return
+        if not kind or not operands:
+            return
+        if kind == "mask-assign" and _fills(args, is_host):
+            kind = MASK_FILL
+        category = _CATEGORY.get(kind, "extra" if kind in KERNEL_KINDS else "sync")
+        if kind == "copy-to-host":
+            down = is_host(operands[0], firmly=True) and not is_host(operands[-1])
+            category = "sync" if down else ""
+        elif category == "sync" and is_host(_read_operand(kind, args, operands)):
+            category = "host"
+        elif name == "to" and not _spells_host(frame.f_code):
+            category = "extra"
+        if category:
+            self._add(frame, category, kind, name, numel)
+
+    def _add(
+        self, frame: FrameType, category: str, kind: str, name: str, numel: int, times: int = 1
+    ) -> None:
+        key = (id(frame.f_code), frame.f_lasti, category, kind, name)
+        seen = self._seen.setdefault(key, [0, 0])
+        seen[0] += times
+        seen[1] = max(seen[1], numel)
+
+    @property
+    def rows(self) -> tuple[SyncRow, ...]:
+        """Everything seen, one row for each way at each line."""
+        lines: dict[int, dict[int, int]] = {}
+        merged: dict[tuple[str, int, str, str, str], list[int]] = {}
+        for (code_id, offset, category, kind, name), (times, numel) in self._seen.items():
+            code = self._codes[code_id]
+            table = lines.setdefault(code_id, lines_of(code))
+            line = table.get(offset, code.co_firstlineno)
+            total = merged.setdefault((code.co_filename, line, category, kind, name), [0, 0])
+            total[0] += times
+            total[1] = max(total[1], numel)
+        return tuple(SyncRow(*key, *counts) for key, counts in sorted(merged.items()))
+
+
+names_calls(Witness.__torch_function__.__code__, "func")
+
+_CATEGORY = {"iter": "iter", MASK_FILL: "fill"}
+SELF_CONTAINED = KERNEL_KINDS | {MASK_FILL}
+"""Kinds of calls in which what else is read is their own affair."""
+
+DIRECT_BY_CALL = {
+    "__getitem__": "scalar-index",
+    "__setitem__": "scalar-index",
+    "tensor": "tensor-of-tensors",
+    "as_tensor": "tensor-of-tensors",
+    "asarray": "tensor-of-tensors",
+    # It looks for negative classes, but not on CUDA (aten/src/ATen/native/Onehot.cpp).
+    "one_hot": "internal",
+}
+"""What a scalar read is called that happens inside these calls."""
+
+
+def _spells_host(code: CodeType) -> bool:
+    """Whether a function names the host itself.
+
+    Where the device comes from elsewhere, it is the host only because this machine has no other.
+    """
+    return any(isinstance(one, str) and one.startswith("cpu") for one in code.co_consts)
+
+
+def _count(tensor: Any) -> int:
+    """How many elements it has; 0 where torch.jit.trace, which makes sizes tensors, is at work."""
+    count = tensor.numel() if isinstance(tensor, torch.Tensor) else 0
+    return count if isinstance(count, int) else 0
+
+
+def _fills(args: tuple[Any, ...], is_host: Callable[[Any], bool]) -> bool:
+    """Whether what is assigned through a mask is a single number of the host, as good as Python's.
+
+    The index and the value come last, in `__setitem__` and in `index_put_` alike.
+    """
+    if len(args) < 3:
+        return False
+    index, value = args[1:3]
+    index = tuple(index) if isinstance(index, list) else index
+    return isinstance(value, torch.Tensor) and not value.dim() and is_host(value) and alone(index)
+
+
+def _read_operand(kind: str, args: tuple[Any, ...], operands: list[torch.Tensor]) -> Any:
+    """The tensor whose elements the host needs to know."""
+    if kind in ("mask-index", "mask-assign"):
+        masks = [one for one in tensors_in(args[1]) if one.dtype in (torch.bool, torch.uint8)]
+        return masks[0]
+    if kind == "scalar-arg":
+        return operands[-1]
+    if kind == "repeat-interleave" and len(operands) > 1:
+        return operands[1]
+    return operands[0]

@@ -1,0 +1,74 @@
+"""What is known of the compiled and transformed code of one module."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ast
+
+    from flake8_torchperf.project.scopes import Callable_
+    from flake8_torchperf.syntax.traversal import Nodes
+    from flake8_torchperf.torch_compile.compile_calls import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One thing wrong at a node: ``operation`` names it, ``words`` say of which function."""
+
+    operation: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Compilation:
+    """How a function comes to be compiled.
+
+    ``words`` end a sentence: "of helper, called by the compiled step".
+    """
+
+    words: str
+    settings: Settings
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wrap:
+    """A call that compiles or transforms: which, with what settings, and what it is given."""
+
+    operation: str
+    settings: Settings
+    targets: tuple[Callable_, ...]
+    over_compiled: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class CompiledCode:
+    """What is known of one module; functions and calls are held by the identity of their nodes.
+
+    ``advice`` holds the warnings that stand alone in a branch; ``rows`` the places where a name
+    stands for a whole batch, because ``vmap`` runs the function; ``entries`` the functions that are
+    handed to the compiler themselves.
+    """
+
+    functions: dict[int, Compilation] = field(default_factory=dict)
+    transformed: dict[int, str] = field(default_factory=dict)
+    wraps: dict[int, Wrap] = field(default_factory=dict)
+    switches: frozenset[str] = frozenset()
+    marks: dict[int, Mark] = field(default_factory=dict)
+    advice: set[int] = field(default_factory=set)
+    rows: set[int] = field(default_factory=set)
+    entries: set[int] = field(default_factory=set)
+
+    def __bool__(self) -> bool:
+        return bool(self.functions or self.transformed or self.marks)
+
+    def concerns(self, node: ast.AST) -> bool:
+        """Is this a compiled or transformed function, or a marked place?"""
+        key = id(node)
+        return key in self.functions or key in self.transformed or key in self.marks
+
+    def concerns_any(self, nodes: Nodes) -> bool:
+        """The same of any of several nodes."""
+        return any(self.concerns(node) for group in nodes.by_type().values() for node in group)

@@ -1,0 +1,102 @@
+"""Which functions and nodes `torch.compile` meets when it traces."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.syntax.compile_guards import guarded, leaves
+from flake8_torchperf.syntax.traversal import SCOPES, children, walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.project.scopes import Callable_
+
+# Decorators after which the compiler does not look into a function.
+NOT_TRACED = frozenset((
+    "disable", "_disable_dynamo", "allow_in_graph", "nonstrict_trace", "assume_constant_result",
+    "substitute_in_graph", "custom_op", "triton_op", "disallow_in_graph", "leaf_function",
+    "register_fake", "script", "jit", "autotune", "heuristics", "kernel", "register_kernel",
+    "contextmanager", "asynccontextmanager", "skip",
+))  # fmt: skip
+
+
+def not_traced(node: Callable_, module: ModuleMap) -> bool:
+    """Does a decorator keep the compiler out of this function?"""
+    if isinstance(node, ast.Lambda):
+        return False
+    for decorator in node.decorator_list:
+        inner = decorator.func if isinstance(decorator, ast.Call) else decorator
+        if module.qualify(inner).rpartition(".")[2] in NOT_TRACED:
+            return True
+    return False
+
+
+def body_of(node: Callable_) -> list[ast.AST]:
+    """The statements of a function, the expression of a lambda."""
+    return [node.body] if isinstance(node, ast.Lambda) else list(node.body)
+
+
+def traced(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    """Every node that the compiler meets: not what stands under a guard against it.
+
+    Nested functions and lambdas are met, their bodies are not.
+    """
+    first = list(nodes)
+    answer = _answers(first).get
+    waiting = _met(first, answer)
+    waiting.reverse()
+    while waiting:
+        node = waiting.pop()
+        yield node
+        if isinstance(node, SCOPES):
+            continue
+        if isinstance(node, (ast.If, ast.IfExp)):
+            side = guarded(node.test, answer)
+            if side is not None:
+                kept = node.body if side else node.orelse
+                waiting.extend(reversed(_met(kept, answer) if isinstance(kept, list) else [kept]))
+                continue
+        if isinstance(node, (ast.Raise, ast.ExceptHandler)):
+            continue
+        waiting.extend(reversed(_below(node, answer)))
+
+
+def _below(node: ast.AST, answer: Callable[[str], bool | None]) -> list[ast.AST]:
+    """The nodes right below one, without what its blocks hold that is not met."""
+    found = children(node)
+    for block in (getattr(node, part, None) for part in BLOCKS):
+        if isinstance(block, list):
+            left = set(map(id, block[len(_met(block, answer)) :]))
+            found = [one for one in found if id(one) not in left] if left else found
+    return found
+
+
+BLOCKS = ("body", "orelse", "finalbody")
+
+
+def _met(block: list[Any], answer: Callable[[str], bool | None]) -> list[ast.AST]:
+    """The statements of a block without those below ``if is_compiling(): return``."""
+    for place, statement in enumerate(block):
+        if isinstance(statement, ast.If) and leaves(statement, answer):
+            return block[: place + 1]
+    return block
+
+
+def _answers(nodes: list[ast.AST]) -> dict[str, bool]:
+    """``c = is_compiling()``: of names that are bound but once, what they are in compiled code."""
+    bound: set[str] = set()
+    found: dict[str, bool] = {}
+    for node in walk(nodes):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                side = guarded(value)
+                if side is not None:
+                    found[name] = side
+            case ast.Name(id=name, ctx=ast.Store()):
+                if name in bound:
+                    found.pop(name, None)
+                bound.add(name)
+    return found
