@@ -347,7 +347,10 @@ def test_a_bug_of_ours_is_one_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     ("source", "absent"),
     [
         ("x = 1\n", ["flake8_torchperf.linter", "flake8_torchperf.findings", "torch"]),
-        ("import torch\n\n\ndef f(x):\n    return x\n", ["flake8_torchperf.absint", "torch"]),
+        (
+            "import torch\n\n\ndef f(x):\n    return x\n",
+            ["flake8_torchperf.absint.engine", "flake8_torchperf.absint.domain.values", "torch"],
+        ),
         (READS_IN_A_LOOP, ["libcst", "torch"]),
     ],
     ids=["no-torch", "no-suspects", "suspects"],
