@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from flake8_torchperf.hotness.conventions import load_conventions
-from flake8_torchperf.hotness.model import Cause, Cost, Heat, Level
 
+from flake8_torchperf.absint.domain.heat import Cause, Cost, Heat, Level
 from flake8_torchperf.absint.domain.site import Loop, Site, SiteKind
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.message import LONGEST, SHORTEST_EXPRESSION, format_message
 from flake8_torchperf.findings.rule import Rule
+from flake8_torchperf.knowledge.conventions import load_conventions
 from flake8_torchperf.syntax.positions import Snippet
 
 LINE = 123_456
