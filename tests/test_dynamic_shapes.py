@@ -181,8 +181,8 @@ ADVICE = {
     "linalg.cholesky": "torch.linalg.cholesky_ex",
     "linalg.lu_factor": "torch.linalg.lu_factor_ex",
     "linalg.ldl_factor": "torch.linalg.ldl_factor_ex",
-    "linalg.eigh": "no form that leaves the error code",
-    "linalg.pinv": "no form that leaves the error code",
+    "linalg.eigh": "move it out of the hot code",
+    "linalg.pinv": "move it out of the hot code",
 }
 
 

@@ -117,7 +117,8 @@ def test_the_advice_names_what_is_missing() -> None:
         """
     both, workers, pin, new, *_ = (f for f in findings(program(code)) if "TPF505" in f)
     assert "num_workers= and pin_memory=True" in both
-    assert "no worker" in workers
+    assert "num_workers= to prepare" in workers
+    assert "pin_memory" not in workers.partition(";")[2]
     assert "pin_memory=True, and" in pin
     assert "persistent_workers=True" in new
 
