@@ -222,7 +222,7 @@ def test_flake8_pyproject(clients: Path, tmp_path: Path) -> None:
     (tmp_path / "engine.py").write_text(source + "    return STATE.item()\n", encoding="utf-8")
     done = attempt(clients, "-m", "flake8", "engine.py", cwd=tmp_path)
     assert re.fullmatch(
-        r"engine\.py:7:12: TPF101 STATE\.item\(\) .*\(reason: .*\)\n", done.stdout
+        r"engine\.py:7:12: TPF101 `STATE\.item\(\)` .*\(reason: .*\)\n", done.stdout
     ), done.stdout + done.stderr
     check = ("-m", "flake8_torchperf.cli.main", "check", "--no-cache", "engine.py")
     assert attempt(clients, *check, cwd=tmp_path).stdout == done.stdout
