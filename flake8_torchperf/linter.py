@@ -131,21 +131,25 @@ FULL_COLLECTION = 300
 def _analysis(
     module: ModuleMap,
     compiled: CompiledCode | None,
+    called: frozenset[str],
     options: Options,
     reads: dict[str, str] | None,
 ) -> Analysis:
     """What the functions of a module are interpreted with; ``reads`` notes the files it opens."""
     from flake8_torchperf.absint.driver.function_analysis import module_constant
     from flake8_torchperf.absint.engine.analysis import Analysis
-    from flake8_torchperf.findings.catalogue import load_catalogue
     from flake8_torchperf.knowledge.conventions import load_conventions
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.resolver import Project
 
-    called = load_catalogue(options.rules).called_functions
-    analysis = Analysis(load(), Project(module, reads), module_constant, called, compiled)
-    analysis.conventions = load_conventions(options.rules)
-    return analysis
+    return Analysis(
+        load(),
+        Project(module, reads),
+        module_constant,
+        called,
+        compiled,
+        conventions=load_conventions(options.rules),
+    )
 
 
 def _findings(
@@ -168,7 +172,7 @@ def _findings(
     from flake8_torchperf.hotness.own_heat import Names
 
     catalogue = load_catalogue(options.rules)
-    analysis = _analysis(module, compiled, options, reads)
+    analysis = _analysis(module, compiled, catalogue.called_functions, options, reads)
     names = Names(analysis.conventions, options.hot + catalogue.hot, options.cold)
     findings: list[Finding] = []
     heats = FunctionHeats(analysis, names)

@@ -12,8 +12,6 @@ from flake8_torchperf.digest import digest, digest_of_files, modules_below, read
 
 # A name that more modules hold is anybody's: each of them would have to be parsed.
 MOST_MODULES = 24
-
-
 # Searches after which the words of all modules are gathered: that takes as long as some twenty.
 SEARCHES = 16
 # Blanks for all that no word is made of; bytes above ASCII are parts of letters.

@@ -34,9 +34,10 @@ def fill_tables() -> None:
         }
     )
     dispatch.SIMPLE.update(statements.SIMPLE)
-    dispatch.COMPOUND.update({**statements.COMPOUND, **statements.LEAVING})
+    dispatch.COMPOUND.update(statements.COMPOUND)
+    dispatch.COMPOUND.update(statements.LEAVING)
     dispatch.FOLLOWING[ast.If] = after_leaving
     dispatch.CALLABLES.update(call_dispatch.CALLABLES)
     dispatch.MEMBERS.update(members.MEMBERS)
-    dispatch.OTHER_MEMBERS[:] = [members.of_any]
+    dispatch.MEMBERS[object] = members.of_any
     dispatch.ITEMS[Instance] = instances.container_item

@@ -28,10 +28,9 @@ COMPOUND: dict[type[ast.stmt], Compound] = {}
 FOLLOWING: dict[type[ast.stmt], Callable[[Any, Env, Context], Context]] = {}
 # By the class of the value that is called, asked for an attribute or indexed.
 CALLABLES: dict[type[Any], Called] = {}
+# The entry of `object` answers for values of all classes without one of their own.
 MEMBERS: dict[type[Any], Member] = {}
 ITEMS: dict[type[Any], Callable[[Any, Context], Value]] = {}
-# For values of classes without an entry among the members.
-OTHER_MEMBERS: list[Member] = []
 
 
 def evaluate(node: ast.expr, env: Env, ctx: Context) -> Value:
@@ -90,7 +89,7 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
 
 def attribute_of(owner: Value, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
     """The attribute ``name`` of a value; ``node`` is None where nothing in the source asks."""
-    handler = MEMBERS.get(type(owner)) or OTHER_MEMBERS[0]
+    handler = MEMBERS.get(type(owner)) or MEMBERS[object]
     return handler(owner, name, node, ctx)
 
 

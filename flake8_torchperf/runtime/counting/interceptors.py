@@ -213,7 +213,7 @@ def _note_to(
     device = _device_argument(args[0] if args else None, kwargs)
     if tensor.device != out.device:
         _note_move(recorder, frame, tensor, args, kwargs, out)
-    elif out.device.type == "cpu" and _names_host(device):
+    elif out.device.type == "cpu" and names_host(device):
         _copy_to_host(recorder, frame, "to", tensor, out)
     elif out.device.type == "cpu" and device is not None and recorder.host_as_device:
         recorder.event(frame, "transfers", "to-device to", tensor.nbytes)
@@ -266,7 +266,7 @@ def _note_factory(
 ) -> None:
     """torch.tensor(data, device=...): made on the host and copied, for CUDA always pageable."""
     device = kwargs.get("device", args[1] if len(args) > 1 else None)
-    if device is not None and not _names_host(device):
+    if device is not None and not names_host(device):
         _made_from_host(recorder, frame, "tensor", data, out)
 
 
@@ -274,7 +274,7 @@ def _note_new_tensor(
     recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
 ) -> None:
     """x.new_tensor(data): the same, on the device of x unless another is named."""
-    if recorder.on_device(tensor) and not _names_host(kwargs.get("device")):
+    if recorder.on_device(tensor) and not names_host(kwargs.get("device")):
         data = args[0] if args else kwargs.get("data")
         _made_from_host(recorder, frame, "new_tensor", data, out)
 
@@ -306,9 +306,12 @@ def _device_argument(first: Any, kwargs: dict[str, Any]) -> Any:
     return device if isinstance(device, (str, torch.device, int)) else None
 
 
-def _names_host(device: Any) -> bool:
-    # A string says the host; a torch.device of the host in a variable is where a program without
-    # an accelerator computes, and would be the accelerator where there is one.
+def names_host(device: Any) -> bool:
+    """Does an argument name the host itself?
+
+    A string says so; a torch.device of the host in a variable is where a program without an
+    accelerator computes, and would be the accelerator where there is one.
+    """
     return isinstance(device, str) and device.startswith("cpu")
 
 

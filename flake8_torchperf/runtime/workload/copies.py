@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from flake8_torchperf.runtime.counting.interceptors import names_host
 from flake8_torchperf.runtime.workload.sync_kinds import has_mask
 
 IsHost = Callable[[Any], bool]
@@ -77,18 +78,18 @@ def _is_integer(part: Any) -> bool:
 
 def _made(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
     device = kwargs.get("device")
-    if device is None or _names_host(device) or not out.numel():
+    if device is None or names_host(device) or not out.numel():
         return ""
-    data = args[0] if args else kwargs.get("data", kwargs.get("obj"))
-    if isinstance(data, torch.Tensor):
-        return MOVED if is_host(data) else ""
-    return MADE
+    return _made_of(args[0] if args else kwargs.get("data", kwargs.get("obj")), is_host)
 
 
 def _made_like(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
-    data = args[1] if len(args) > 1 else kwargs.get("data")
-    if is_host(args[0]) or _names_host(kwargs.get("device")) or not out.numel():
+    if is_host(args[0]) or names_host(kwargs.get("device")) or not out.numel():
         return ""
+    return _made_of(args[1] if len(args) > 1 else kwargs.get("data"), is_host)
+
+
+def _made_of(data: Any, is_host: IsHost) -> str:
     if isinstance(data, torch.Tensor):
         return MOVED if is_host(data) else ""
     return MADE
@@ -101,7 +102,7 @@ def _moved(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
         return ""
     if isinstance(target, torch.Tensor):
         return "" if is_host(target) else MOVED
-    is_device = isinstance(target, (str, torch.device)) and not _names_host(target)
+    is_device = isinstance(target, (str, torch.device)) and not names_host(target)
     return MOVED if is_device else ""
 
 
@@ -116,11 +117,6 @@ def _chosen(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
     if is_host(args[0]):
         return ""
     return MOVED if any(isinstance(one, torch.Tensor) and is_host(one) for one in args[1:]) else ""
-
-
-def _names_host(device: Any) -> bool:
-    # As `counting.interceptors`: a text says the host, a torch.device may stand for a device.
-    return isinstance(device, str) and device.startswith("cpu")
 
 
 _LOOKS: dict[str, Callable[[Any, Any, Any, IsHost], str]] = {
