@@ -15,6 +15,7 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     tensor_of,
 )
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.events.recording import emit
 from flake8_torchperf.events.transfers import PAGEABLE, PINNED
 from flake8_torchperf.hotness.own_heat import is_beside_steps
@@ -102,14 +103,16 @@ def _beside_steps(ctx: Context) -> bool:
     return is_beside_steps(ctx.module, ctx.analysis.conventions)
 
 
+ACCELERATED: Cache[int, bool] = Cache("modules that bring data to a device")
+
+
 def uses_accelerator(module: ModuleMap, ctx: Context) -> bool:
     """Does the module bring anything to an accelerator? Asked once for each module."""
-    key = ("accelerator", id(module))
-    found = ctx.analysis.summaries.get(key)
-    if found is None:
-        found = any(_brings_to_device(node) for node in ast.walk(module.tree))
-        ctx.analysis.summaries[key] = found
-    return bool(found)
+    return ACCELERATED.kept(
+        ctx.analysis,
+        id(module),
+        lambda: any(_brings_to_device(node) for node in ast.walk(module.tree)),
+    )
 
 
 def _brings_to_device(node: ast.AST) -> bool:

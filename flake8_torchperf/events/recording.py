@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.heat import Cause, Level
 from flake8_torchperf.absint.domain.site import Loop, Site, SiteKind
 from flake8_torchperf.absint.domain.values import BESIDE_HOST, NDArray, Tensor, Value, tensor_of
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.inference.parameters import literal_default
 from flake8_torchperf.hotness.branch_frequency import (
     EXCEPT,
@@ -103,13 +104,24 @@ def emit(
     )
 
 
+# All by the function around a site.
+MADE_ARRAYS: Cache[int, frozenset[int]] = Cache("copies made to be arrays")
+MADE_LISTS: Cache[int, frozenset[int]] = Cache("copies made to be lists")
+EITHER: Cache[int, NumberOrTensor] = Cache("reads of what may be a number")
+MOVED_LATER: Cache[int, dict[str, int]] = Cache("names moved later")
+EXCHANGED: Cache[int, frozenset[str]] = Cache("numbers that processes exchange")
+GIVEN_TO_HOST: Cache[int, frozenset[str]] = Cache("names given to the host's code")
+
+
 def _made_array(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
     """Is a copy made to be an array of more than one number?"""
     if ctx.node is None or (isinstance(operand, Tensor) and operand.scalar is True):
         return False
     function, module = ctx.node, ctx.module
-    made = ctx.analysis.kept(
-        ("made arrays", id(function)), lambda: made_arrays(module.nodes(function), module.qualify)
+    made = MADE_ARRAYS.kept(
+        ctx.analysis,
+        id(function),
+        lambda: made_arrays(module.nodes(function), module.qualify),
     )
     return id(node) in made
 
@@ -119,12 +131,12 @@ def _made_list(ctx: Context, node: ast.AST) -> bool:
     if ctx.node is None or ctx.base.level is Level.STEP:
         return False
     nodes = ctx.module.nodes(ctx.node)
-    return id(node) in ctx.analysis.kept(("lists", id(ctx.node)), lambda: made_lists(nodes))
+    return id(node) in MADE_LISTS.kept(ctx.analysis, id(ctx.node), lambda: made_lists(nodes))
 
 
 def _either(function: FunctionNode, ctx: Context) -> NumberOrTensor:
     """Which reads make a number of what may be one; asked for each site, so kept."""
-    return ctx.analysis.kept(("either", id(function)), lambda: NumberOrTensor(function))
+    return EITHER.kept(ctx.analysis, id(function), lambda: NumberOrTensor(function))
 
 
 def _of_either(
@@ -251,8 +263,8 @@ def _lies_on_host(
 
 def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:
     """What a function moves to a device; asked for each of its sites, so kept."""
-    return ctx.analysis.kept(
-        ("moved later", id(function)), lambda: moved_later(ctx.module.nodes(function))
+    return MOVED_LATER.kept(
+        ctx.analysis, id(function), lambda: moved_later(ctx.module.nodes(function))
     )
 
 
@@ -263,8 +275,8 @@ def _told_by_ranks(
     if ctx.node is None or kind not in FROM_DEVICE:
         return False
     function, qualify = ctx.node, ctx.module.qualify
-    names = ctx.analysis.kept(
-        ("exchanged", id(function)), lambda: exchanged(ctx.module.nodes(function), qualify)
+    names = EXCHANGED.kept(
+        ctx.analysis, id(function), lambda: exchanged(ctx.module.nodes(function), qualify)
     )
     read = operand_node if operand_node is not None else node
     return bool(names) and any(
@@ -274,9 +286,9 @@ def _told_by_ranks(
 
 def _given_to_host(function: FunctionNode, ctx: Context) -> frozenset[str]:
     """What of a function's names is given to the host's code; asked for each site, so kept."""
-    key = ("given to the host", id(function))
-    return ctx.analysis.kept(
-        key,
+    return GIVEN_TO_HOST.kept(
+        ctx.analysis,
+        id(function),
         lambda: given_to_host(
             ctx.module.nodes(function), ctx.module.qualify, ctx.analysis.table.method_names()
         ),

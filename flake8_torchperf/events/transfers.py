@@ -19,6 +19,7 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     tensor_of,
 )
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.inference.argument_writes import may_fill
 from flake8_torchperf.events.recording import early, emit
 from flake8_torchperf.hotness.branch_frequency import WAITED_FOR
@@ -52,21 +53,21 @@ def factory_device(ctx: Context) -> str:
     return "unknown" if _sets_default(ctx.module, ctx) else "host"
 
 
+SET_DEFAULTS: Cache[int, bool] = Cache("modules that set the default device")
+
+
 def _sets_default(module: ModuleMap, ctx: Context) -> bool:
-    key = ("default device", id(module))
-    found = ctx.analysis.summaries.get(key)
-    if found is None:
-        text = "".join(module.lines)
-        named = any(name in text for name in DEFAULTS)
-        found = named and any(
-            isinstance(node, ast.Call)
-            and isinstance(node.func, (ast.Attribute, ast.Name))
-            and (node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id)
-            in DEFAULTS
-            for node in ast.walk(module.tree)
-        )
-        ctx.analysis.summaries[key] = found
-    return bool(found)
+    return SET_DEFAULTS.kept(ctx.analysis, id(module), lambda: _finds_default(module))
+
+
+def _finds_default(module: ModuleMap) -> bool:
+    text = "".join(module.lines)
+    return any(name in text for name in DEFAULTS) and any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, (ast.Attribute, ast.Name))
+        and (node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id) in DEFAULTS
+        for node in ast.walk(module.tree)
+    )
 
 
 def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments) -> Tensor:
@@ -220,12 +221,16 @@ def _made_of(tensor: Tensor, ctx: Context) -> ast.expr | None:
     return made.args[0] if _fresh(ctx).holds(made) else None
 
 
+FRESHNESS: Cache[int, DataFreshness] = Cache("where data comes from")
+
+
 def _fresh(ctx: Context) -> DataFreshness:
     """What is known of the data in the function around; asked for each site, so kept."""
     function, module = ctx.node, ctx.module
     assert function is not None
-    return ctx.analysis.kept(
-        ("fresh", id(function)),
+    return FRESHNESS.kept(
+        ctx.analysis,
+        id(function),
         lambda: DataFreshness(function, module.nodes(function), module, ctx.self_name),
     )
 

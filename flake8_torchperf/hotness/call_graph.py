@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.hotness.first_call import made_by_call, made_once, turned_on
 from flake8_torchperf.hotness.loop_kinds import is_written_out, takes_step
-from flake8_torchperf.syntax.traversal import FUNCTIONS, children, walk
+from flake8_torchperf.syntax.traversal import (
+    ATTRIBUTE,
+    CALL,
+    CONSTANT,
+    FUNCTIONS,
+    LOAD,
+    NAME,
+    children,
+    walk,
+)
 
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
@@ -97,13 +106,15 @@ def calls_in(module: ModuleMap) -> Calls:
         node, place = waiting.pop()
         if type(node) not in ASKED:
             _wait(children(node), place, waiting, calls)
-        elif isinstance(node, ast.Call):
+        elif isinstance(node, CALL):
             _record(node, place, module, methods, calls)
-            _wait([*node.args, *node.keywords], place, waiting, calls)
-            if isinstance(node.func, ast.Attribute):
-                _wait([node.func.value], place, waiting, calls)
-            elif not isinstance(node.func, ast.Name):
-                _wait([node.func], place, waiting, calls)
+            _wait(node.args, place, waiting, calls)
+            _wait(node.keywords, place, waiting, calls)
+            called = node.func
+            if isinstance(called, ATTRIBUTE):
+                _wait([called.value], place, waiting, calls)
+            elif not isinstance(called, NAME):
+                _wait([called], place, waiting, calls)
         elif isinstance(node, FUNCTIONS):
             info = known.get(id(node))
             _wait([*node.decorator_list, node.args], place, waiting, calls)
@@ -116,17 +127,18 @@ def calls_in(module: ModuleMap) -> Calls:
 
 def _wait(nodes: Sequence[ast.AST], place: _Place, waiting: _Waiting, calls: Calls) -> None:
     """Have nodes looked at later; leaves, which are most, at once."""
+    values = calls.values
     for node in nodes:
         kind = type(node)
-        while kind is ast.Attribute:
-            if type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
-                calls.values.add(node.attr)  # type: ignore[attr-defined]
+        while kind is ATTRIBUTE:
+            if type(node.ctx) is LOAD:  # type: ignore[attr-defined]
+                values.add(node.attr)  # type: ignore[attr-defined]
             node = node.value  # type: ignore[attr-defined]
             kind = type(node)
-        if kind is ast.Name:
-            if type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
-                calls.values.add(node.id)  # type: ignore[attr-defined]
-        elif kind is not ast.Constant:
+        if kind is NAME:
+            if type(node.ctx) is LOAD:  # type: ignore[attr-defined]
+                values.add(node.id)  # type: ignore[attr-defined]
+        elif kind is not CONSTANT:
             waiting.append((node, place))
 
 
@@ -218,21 +230,23 @@ def _record(
     calls: Calls,
 ) -> None:
     site = CallSite(place.info, node.lineno, place.loops, place.seldom)
-    match node.func:
-        case ast.Name(id=name):
-            if name in module.functions:
-                calls.sites.setdefault(module.functions[name].key, []).append(site)
-            else:
-                last = module.imports.get(name, name).rpartition(".")[2]
-                calls.outward.setdefault(last, []).append((node.func, site))
-        case ast.Attribute(value=owner, attr=name):
-            by_name = owner.id if isinstance(owner, ast.Name) else ""
-            found = _called(by_name, name, place, module, related) or _private(name, module)
-            for info in found:
-                calls.sites.setdefault(info.key, []).append(site)
-            if not found:
-                calls.looked_up.add(name)
-                calls.outward.setdefault(name, []).append((node.func, site))
+    func = node.func
+    if isinstance(func, NAME):
+        name = func.id
+        if name in module.functions:
+            calls.sites.setdefault(module.functions[name].key, []).append(site)
+        else:
+            last = module.imports.get(name, name).rpartition(".")[2]
+            calls.outward.setdefault(last, []).append((func, site))
+    elif isinstance(func, ATTRIBUTE):
+        name, owner = func.attr, func.value
+        by_name = owner.id if isinstance(owner, NAME) else ""
+        found = _called(by_name, name, place, module, related) or _private(name, module)
+        for info in found:
+            calls.sites.setdefault(info.key, []).append(site)
+        if not found:
+            calls.looked_up.add(name)
+            calls.outward.setdefault(name, []).append((func, site))
 
 
 def _private(name: str, module: ModuleMap) -> list[FunctionInfo]:

@@ -41,6 +41,7 @@ def _made_true(function: ast.AST) -> frozenset[str]:
     )
 
 
+@once
 def made_once(node: ast.If) -> bool:
     """``if self.x is None:`` above ``self.x = ...``: what is made there is made once.
 
@@ -49,7 +50,8 @@ def made_once(node: ast.If) -> bool:
     """
     if isinstance(node.test, ast.Attribute):
         return _turned_off(node)
-    paths = {_public(path) for path in _awaited(node.test)}
+    awaited = _awaited(node.test)
+    paths = {_public(path) for path in awaited} if awaited else ()
     for statement in walk(node.body) if paths else ():
         if isinstance(statement, (ast.Assign, ast.AnnAssign)):
             targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
@@ -238,8 +240,14 @@ def _turned_off(node: ast.If) -> bool:
     )
 
 
+# The tests that an assignment may make fail.
+_AWAITING = (ast.Compare, ast.UnaryOp, ast.BoolOp)
+
+
 def _awaited(test: ast.expr) -> tuple[str, ...]:
     """What an assignment makes that lets the test fail the next time."""
+    if not isinstance(test, _AWAITING):
+        return ()
     match test:
         case ast.Compare(
             left=ast.Attribute() | ast.Subscript() as made,

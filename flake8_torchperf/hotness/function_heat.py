@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.heat import Cause, Level
 from flake8_torchperf.absint.domain.values import Function, Tensor
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.inference.parameters import declared_parameters, given_tensors
 from flake8_torchperf.absint.stated_types.class_hierarchy import find_method, lineage, torch_kind
 from flake8_torchperf.hotness.call_graph import calls_in
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 PLAIN_BASES = frozenset((
     "object", "ABC", "Protocol", "Generic", "Exception", "Enum", "NamedTuple", "TypedDict",
 ))  # fmt: skip
+
+
+LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
 
 
 def nested_info(node: FunctionNode, outer: str, module: ModuleMap) -> FunctionInfo:
@@ -66,7 +70,7 @@ class FunctionHeats:
         return own_heat(info, self._names, self._lineage, lambda: given)
 
     def _lineage(self, owner: ClassInfo) -> Lineage:
-        return self._analysis.kept(("heat lineage", owner.key), lambda: self._read_lineage(owner))
+        return LINEAGES.kept(self._analysis, owner.key, lambda: self._read_lineage(owner))
 
     def _read_lineage(self, owner: ClassInfo) -> Lineage:
         names: set[str] = set()

@@ -6,7 +6,16 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.syntax.names import dotted_name, is_name, named_parameters
-from flake8_torchperf.syntax.traversal import SCOPES, bound_in, children, once, put_children, walk
+from flake8_torchperf.syntax.traversal import (
+    ATTRIBUTE,
+    CALL,
+    SCOPES,
+    bound_in,
+    children,
+    once,
+    put_children,
+    walk,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,7 +25,7 @@ if TYPE_CHECKING:
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
 # What a round of the loop around it does not run itself.
-ENDS = (*SCOPES, *STATEMENTS)
+ENDS = frozenset((*SCOPES, *STATEMENTS))
 # Methods of torch that run the backward pass: torch/_tensor.py, lightning's `manual_backward`.
 BACKWARD = ("backward", "manual_backward")
 # Methods of what is stepped: optimizers, their schedules, solvers, environments.
@@ -40,6 +49,7 @@ def is_written_out(loop: ast.AST) -> bool:
     )
 
 
+@once
 def _direct(loop: ast.AST) -> list[ast.AST]:
     """The nodes that each round of this very loop runs, without those of loops inside it."""
     body = getattr(loop, "body", None)
@@ -48,7 +58,7 @@ def _direct(loop: ast.AST) -> list[ast.AST]:
     while waiting:
         node = waiting.pop()
         found.append(node)
-        if not isinstance(node, ENDS):
+        if type(node) not in ENDS:
             put_children(node, waiting)
     return found
 
@@ -57,12 +67,15 @@ def _methods_called(nodes: Iterable[ast.AST]) -> frozenset[str]:
     """``backward`` of ``scaler.scale(loss).backward()``; nothing that ``super()`` is asked."""
     found: set[str] = set()
     for node in nodes:
-        match node:
-            case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Name(id="super")))):
-                pass
-            case ast.Call(func=ast.Attribute(attr=name)):
-                found.add(name)
+        if isinstance(node, CALL):
+            called = node.func
+            if isinstance(called, ATTRIBUTE) and not _asks_super(called.value):
+                found.add(called.attr)
     return frozenset(found)
+
+
+def _asks_super(owner: ast.expr) -> bool:
+    return isinstance(owner, CALL) and is_name(owner.func, "super")
 
 
 @once

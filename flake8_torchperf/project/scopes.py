@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.syntax.names import named_parameters
 from flake8_torchperf.syntax.reaching_definitions import seen_by
-from flake8_torchperf.syntax.traversal import children, walk
+from flake8_torchperf.syntax.traversal import SCOPES, children, walk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,7 +105,12 @@ def read_scopes(module: ModuleMap) -> Scopes:
 
 
 # Leaves, which call and bind nothing.
-PLAIN = (ast.Name, ast.Constant)
+PLAIN = frozenset((ast.Name, ast.Constant))
+# What opens a scope, is called or binds a name.
+TELLING = frozenset((
+    *SCOPES, ast.Call, ast.Global, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For,
+    ast.comprehension, ast.withitem,
+))  # fmt: skip
 
 
 def _read(
@@ -120,7 +125,12 @@ def _read(
     waiting.reverse()
     while waiting:
         node, place, klass = waiting.pop()
-        if isinstance(node, PLAIN):
+        kind = type(node)
+        if kind in PLAIN:
+            continue
+        if kind not in TELLING:
+            inherited = klass if isinstance(node, ast.stmt) else None
+            waiting.extend([(x, place, inherited) for x in reversed(children(node))])
             continue
         match node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():

@@ -9,6 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.syntax.names import named_parameters
+from flake8_torchperf.syntax.traversal import ATTRIBUTE, CALL, NAME
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable
@@ -209,6 +210,12 @@ def host_annotation(node: ast.expr) -> bool:
     return False
 
 
+# Expressions that are on the host or not by themselves.
+PARTS = frozenset((
+    ast.Constant, ast.JoinedStr, ast.Name, ast.Attribute, ast.Compare, ast.Call,
+))  # fmt: skip
+
+
 def surely_host(node: ast.expr, names: Container[str]) -> bool:
     """Is the value of an expression on the host, and asking it for its truth free?"""
     # The expressions of which each must be on the host for the whole to be, from the left. Not by
@@ -216,6 +223,10 @@ def surely_host(node: ast.expr, names: Container[str]) -> bool:
     waiting = [node]
     while waiting:
         part = waiting.pop()
+        if type(part) in PARTS:
+            if not _host_part(part, names):
+                return False
+            continue
         match part:
             case ast.BinOp(left=left, right=right):
                 waiting += (right, left)
@@ -225,24 +236,22 @@ def surely_host(node: ast.expr, names: Container[str]) -> bool:
                 waiting.append(inner)
             case ast.BoolOp(values=values) | ast.Tuple(elts=values) | ast.List(elts=values):
                 waiting += reversed(values)
-            case _ if not _host_part(part, names):
+            case _:
                 return False
     return True
 
 
 def _host_part(node: ast.expr, names: Container[str]) -> bool:
-    match node:
-        case ast.Constant() | ast.JoinedStr():
-            return True
-        case ast.Name(id=name):
-            return name in names
-        case ast.Attribute(attr=attr):
-            return attr in HOST_ATTRIBUTES or _is_dtype(node)
-        case ast.Compare():
-            return _host_comparison(node, names)
-        case ast.Call(args=args):
-            return _host_call(node, args, names)
-    return False
+    """Of one of the `PARTS`."""
+    if isinstance(node, NAME):
+        return node.id in names
+    if isinstance(node, ATTRIBUTE):
+        return node.attr in HOST_ATTRIBUTES or _is_dtype(node)
+    if isinstance(node, CALL):
+        return _host_call(node, node.args, names)
+    if isinstance(node, ast.Compare):
+        return _host_comparison(node, names)
+    return True
 
 
 def _all(nodes: Iterable[ast.expr], names: Container[str]) -> bool:

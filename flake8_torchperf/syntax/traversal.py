@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 from functools import wraps
-from typing import TYPE_CHECKING, Any, TypeVar
-from weakref import WeakKeyDictionary
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -19,6 +18,13 @@ LEAVES = frozenset((
     "returns", "type_params", "conversion", "is_async", "level", "module", "simple", "rest",
     "kwd_attrs", "str", "tag", "type_ignores", "asname",
 ))  # fmt: skip
+# What is asked of nearly every node: a compiled constant is found at once, an attribute of `ast` by
+# two look-ups in tables.
+ATTRIBUTE: Final = ast.Attribute
+CALL: Final = ast.Call
+CONSTANT: Final = ast.Constant
+LOAD: Final = ast.Load
+NAME: Final = ast.Name
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 SCOPES = (*DEFINITIONS, ast.Lambda)
@@ -46,7 +52,8 @@ def walk(roots: Sequence[ast.AST]) -> list[ast.AST]:
     """The nodes themselves and all below them that are evaluated, nearest first."""
     found = list(roots)
     for node in found:  # grows while it is read
-        if type(node) not in PLAIN:
+        kind = type(node)
+        if kind is not NAME and kind is not CONSTANT:
             put_children(node, found)
     return found
 
@@ -106,8 +113,8 @@ class Nodes:
     def words(self) -> frozenset[str]:
         """Every name, attribute and keyword that stands in the code."""
         if self._words is None:
-            found = {name.id for name in self.of(ast.Name)}
-            found.update([part.attr for part in self.of(ast.Attribute)])
+            found = {name.id for name in self.of(NAME)}
+            found.update([part.attr for part in self.of(ATTRIBUTE)])
             found.update([keyword.arg or "" for keyword in self.of(ast.keyword)])
             self._words = frozenset(found)
         return self._words
@@ -117,16 +124,18 @@ def once(find: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
     """A fact of a piece of code by itself: found when first asked for, kept as long as the code.
 
     What is asked of the function or the loop around a site is asked again for each site in it: to
-    walk the whole each time would take the square of its size. A fact may hold nodes below the one
-    it is of, not that one itself: it would never go.
+    walk the whole each time would take the square of its size. It is kept on the node: no table of
+    weak references is as fast. A fact may hold nodes below the one it is of, not that one itself:
+    the node would stay until the next collection.
     """
-    known: WeakKeyDictionary[ast.AST, Fact] = WeakKeyDictionary()
+    name = f"_torchperf_{find.__module__}.{find.__qualname__}"
 
     @wraps(find)
     def fact(node: Node) -> Fact:
-        if node not in known:
-            known[node] = find(node)
-        return known[node]
+        held: dict[str, Fact] = node.__dict__
+        if name not in held:
+            held[name] = find(node)
+        return held[name]
 
     return fact
 

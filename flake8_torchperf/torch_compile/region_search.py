@@ -27,6 +27,8 @@ class Search:
         self._entries: list[Callable_] = []
         self._mapped = BatchedNames(scopes, self.resolver)
         self.ways = Ways(scopes)
+        # Is anything compiled or transformed at all, also where it is not known what?
+        self.wraps_any = False
 
     def decorators(self) -> None:
         """``@torch.compile``, with options or without, and ``@torch.vmap``."""
@@ -36,9 +38,11 @@ class Search:
             for decorator in node.decorator_list:
                 settings = self.ways.settings(decorator, scope.outer)
                 if settings is not None:
+                    self.wraps_any = True
                     self._add(node, settings, "compiled")
                 transform = self._transform_decorator(decorator, scope.outer)
                 if transform:
+                    self.wraps_any = True
                     self._add_transformed(node, transform)
                 if transform == "vmap":
                     self._mapped.decorated(node, _in_dims(decorator))
@@ -48,14 +52,18 @@ class Search:
         for call, scope in self.scopes.calls:
             wrapped = self.ways.wrapped(call, scope)
             if wrapped is not None:
+                self.wraps_any = True
                 self._note_wrap(call, scope, *wrapped)
                 continue
             settings = self._module_compile(call, scope)
             if settings is not None:
+                self.wraps_any = True
                 self._note_module_compile(call, scope, settings)
         # Whether a transform is over compiled code is known when all compiled code is.
         for call, scope in self.scopes.calls:
             transform = TRANSFORMS.get(self._module.qualify(call.func))
+            if transform:
+                self.wraps_any = True
             if transform and call.args:
                 targets = self.resolver.functions(call.args[0], scope)
                 for target in targets:

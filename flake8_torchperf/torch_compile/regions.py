@@ -51,6 +51,8 @@ def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode | 
     search.calls()
     if assume:
         search.assume()
+    elif not search.wraps_any:
+        return None
     search.callees()
     search.batched()
     found = search.found

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.values import Function, Instance
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.stated_types.class_hierarchy import find_method, lineage
 from flake8_torchperf.project.module_index import ANY
 
@@ -66,10 +67,15 @@ def _by_itself(info: FunctionInfo) -> frozenset[str]:
     return NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
 
 
+# Both by a method and the class of the object that it is called on.
+WRITTEN: Cache[tuple[str, str], frozenset[str]] = Cache("attributes written by calls")
+OWN_CALLS: Cache[tuple[str, str], list[FunctionInfo]] = Cache("calls of the same object's methods")
+
+
 def _by_calls(start: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> frozenset[str]:
     """The attributes that methods of the same object write which a method calls."""
-    key = ("written by calls", start.key, klass.key)
-    if key not in analysis.summaries:
+    known, key = WRITTEN.table(analysis), (start.key, klass.key)
+    if key not in known:
         seen: set[str] = set()
         waiting = [start]
         found: set[str] = set()
@@ -79,8 +85,8 @@ def _by_calls(start: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> froz
                     seen.add(method.key)
                     waiting.append(method)
                     found.update(_by_itself(method))
-        analysis.summaries[key] = frozenset((ANY,)) if waiting else frozenset(found)
-    return analysis.summaries[key]  # type: ignore[return-value]
+        known[key] = frozenset((ANY,)) if waiting else frozenset(found)
+    return known[key]
 
 
 # Methods that one may lead to; beyond that it is taken to write any attribute.
@@ -89,8 +95,8 @@ MAX_METHODS = 400
 
 def _own_calls(info: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> list[FunctionInfo]:
     """The methods of the same object that a method calls, through ``self`` or ``super()``."""
-    key = ("own calls", info.key, klass.key)
-    return analysis.kept(key, lambda: [*_find_own_calls(info, klass, analysis)])
+    key = (info.key, klass.key)
+    return OWN_CALLS.kept(analysis, key, lambda: [*_find_own_calls(info, klass, analysis)])
 
 
 def _find_own_calls(

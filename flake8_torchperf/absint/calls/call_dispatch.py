@@ -162,6 +162,8 @@ def told_by_use(node: ast.Call, arguments: Arguments, env: Env, ctx: Context) ->
     if not isinstance(node.func, ast.Attribute):
         return
     name = node.func.attr
+    if name not in TOLD_BY_CALL and name != "tensor":
+        return
     match node.func.value:
         case ast.Name(id="torch") if name == "tensor" and node.args:
             _is_data(node.args[0], env)

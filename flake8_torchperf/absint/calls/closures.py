@@ -25,6 +25,7 @@ from flake8_torchperf.absint.domain.values import (
     join_all,
 )
 from flake8_torchperf.absint.engine.analysis import MAX_CALL_DEPTH
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.engine.dispatch import evaluate, run_block
 from flake8_torchperf.absint.inference.parameters import parameters_of
 from flake8_torchperf.syntax.traversal import FUNCTIONS
@@ -93,21 +94,25 @@ def _entry(closure: Closure, arguments: Arguments, ctx: Context) -> tuple[Env, E
     return env, given
 
 
+OUTCOMES: Cache[tuple[object, ...], _Outcome] = Cache("what nested functions gave")
+
+
 def _outcome(closure: Closure, body: list[ast.stmt], env: Env, ctx: Context) -> _Outcome:
     """Run a body, or take what it gave the last time it met the same."""
     if ctx.writes is not None:
         return _run(body, env, ctx)  # what it writes on an object is asked for as well
     key = (
-        "closure", closure.key, _named(closure, env), ctx.depth,
+        closure.key, _named(closure, env), ctx.depth,
         ctx.self_name, None if ctx.owner is None else ctx.owner.key, ctx.traits, ctx.compiled,
     )  # fmt: skip
-    found = ctx.analysis.summaries.get(key)
-    if isinstance(found, _Outcome):
+    known = OUTCOMES.table(ctx.analysis)
+    found = known.get(key)
+    if found is not None:
         ctx.budget.opaque_calls += found.opaque_calls
         ctx.budget.waits += found.waits
         return found
-    outcome = ctx.analysis.summaries[key] = _run(body, env, ctx)
-    return outcome
+    known[key] = _run(body, env, ctx)
+    return known[key]
 
 
 def _named(closure: Closure, env: Env) -> frozenset[tuple[str, Value, tuple[object, ...]]]:

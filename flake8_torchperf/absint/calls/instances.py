@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from inspect import cleandoc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.absint.calls import summaries
 from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES
@@ -28,6 +28,7 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
     union,
 )
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.inference.tensor_api import foreign
 from flake8_torchperf.absint.models import torch_classes, torch_containers
@@ -86,18 +87,23 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
 PROPERTIES = ("property", "cached_property", "lazy_property", "lazyproperty")
 
 
+# A class, an attribute, and the methods under way that write it.
+AttributeKey: TypeAlias = "tuple[str, str, frozenset[str]]"
+NO_WRITERS: frozenset[str] = frozenset()
+ATTRIBUTES: Cache[AttributeKey, Value | None] = Cache("attributes")
+
+
 def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
     """What the class and its bases say of an attribute; None where they say nothing."""
-    summaries = ctx.analysis.summaries
-    key: tuple[object, ...] = ("attribute", info.key, name)
-    if key not in summaries:
+    known = ATTRIBUTES.table(ctx.analysis)
+    key = (info.key, name, NO_WRITERS)
+    if key not in known:
         # What a method under way writes is not known until it is done: ask again then.
-        busy = _writers_under_way(info, name, ctx)
-        key = (*key, busy) if busy else key
-        if key not in summaries:
-            summaries[key] = UNKNOWN  # an attribute that depends on itself ends here
-            summaries[key] = _of_lineage(info, name, key, ctx)
-    return summaries[key]  # type: ignore[return-value]
+        key = (info.key, name, _writers_under_way(info, name, ctx))
+        if key not in known:
+            known[key] = UNKNOWN  # an attribute that depends on itself ends here
+            known[key] = _of_lineage(info, name, key, ctx)
+    return known[key]
 
 
 def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[str]:
@@ -116,7 +122,7 @@ def _writers(base: ClassInfo, name: str) -> list[FunctionInfo]:
     return base.written_by.get(name, [])[:MAX_WRITERS]
 
 
-def _of_lineage(info: ClassInfo, name: str, key: tuple[object, ...], ctx: Context) -> Value | None:
+def _of_lineage(info: ClassInfo, name: str, key: AttributeKey, ctx: Context) -> Value | None:
     for base in lineage(info, ctx.analysis):
         if isinstance(base, str):
             continue
@@ -155,7 +161,7 @@ def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
 
 
 def _declared(
-    base: ClassInfo, name: str, info: ClassInfo, key: tuple[object, ...], ctx: Context
+    base: ClassInfo, name: str, info: ClassInfo, key: AttributeKey, ctx: Context
 ) -> Value | None:
     analysis = ctx.analysis
     written: Value | None = None
@@ -172,7 +178,7 @@ def _declared(
             registered = method in base.setters.get(name, ())
             values.append(_registered(writes[name], info, ctx) if registered else writes[name])
             # What is known so far: a method that appends to the attribute reads it first.
-            analysis.summaries[key] = _reconciled(values, written)
+            ATTRIBUTES.table(analysis)[key] = _reconciled(values, written)
     if values:
         return _reconciled(values, written)
     if written is not None:

@@ -27,6 +27,7 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
     without,
 )
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.stated_types.annotations import annotated
 from flake8_torchperf.absint.stated_types.docstrings import documented_result
 
@@ -150,9 +151,13 @@ def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:
     return replace(found, element=element, items=items)
 
 
+DOCUMENTED: Cache[str, Value | None] = Cache("results by docstring")
+ANNOTATED: Cache[str, Value] = Cache("results by annotation")
+
+
 def documented(info: FunctionInfo, analysis: Analysis) -> Value | None:
     """What the docstring says of the result; None where it says nothing. Kept."""
-    return analysis.kept(("documented result", info.key), lambda: _read_docstring(info, analysis))
+    return DOCUMENTED.kept(analysis, info.key, lambda: _read_docstring(info, analysis))
 
 
 def _read_docstring(info: FunctionInfo, analysis: Analysis) -> Value | None:
@@ -168,9 +173,9 @@ def returns_annotation(info: FunctionInfo, analysis: Analysis) -> Value | None:
     """What the return annotation says; None where there is none."""
     if info.node.returns is None:
         return None
-    key = ("returns", info.key)
-    if key not in analysis.summaries:
+    known = ANNOTATED.table(analysis)
+    if info.key not in known:
         told = f"return annotation of `{info.qualname}`"
         reason = Reason(told, source=Source.RETURN_ANNOTATION)
-        analysis.summaries[key] = annotated(info.node.returns, info.module, analysis, reason)
-    return analysis.summaries[key]  # type: ignore[return-value]
+        known[info.key] = annotated(info.node.returns, info.module, analysis, reason)
+    return known[info.key]

@@ -38,6 +38,7 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
 )
 from flake8_torchperf.absint.engine.analysis import MAX_CALL_DEPTH, Context
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.engine.dispatch import run_block
 from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.absint.stated_types.annotations import record
@@ -104,6 +105,12 @@ def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> d
     return summarise(Function(info, info.key, owner), None, asked, ctx).writes
 
 
+# By the function, the attributes that are asked for, and what its names stand for when it starts.
+SUMMARIES: Cache[tuple[str, frozenset[str] | None, tuple[tuple[str, Value], ...]], Summary] = Cache(
+    "summaries"
+)
+
+
 def summarise(
     function: Function, arguments: Arguments | None, asked: frozenset[str] | None, ctx: Context
 ) -> Summary:
@@ -126,16 +133,17 @@ def summarise(
     if _is_abstract(info):
         return Summary(UNKNOWN if stated is None else stated)
     env = entry(info, function.bound, arguments, ctx)
-    key = ("summary", info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])))
-    cached = ctx.analysis.summaries.get(key)
-    if isinstance(cached, Summary):
+    known = SUMMARIES.table(ctx.analysis)
+    key = (info.key, asked, tuple(sorted(env.items(), key=lambda item: item[0])))
+    cached = known.get(key)
+    if cached is not None:
         return cached
     summary = _interpret(info, env, asked, ctx)
     value = reconcile(summary.value, stated)
     if stated is None and value in (UNKNOWN, NONE):
         value = documented(info, ctx.analysis) or value
     summary = Summary(value, summary.writes)
-    ctx.analysis.summaries[key] = summary
+    known[key] = summary
     return summary
 
 

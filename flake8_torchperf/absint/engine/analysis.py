@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.absint.domain.named_types import builtin_name
 from flake8_torchperf.absint.domain.values import (
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     )
     from flake8_torchperf.project.resolver import Project
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
-
-Known = TypeVar("Known")
 
 # Expressions evaluated for one function, callees included, before the rest counts as Unknown.
 STEPS_PER_FUNCTION = 20_000
@@ -84,7 +82,8 @@ class Analysis:
     stack: Stack = field(default_factory=Stack)
     _names: dict[tuple[str, str], Value] = field(default_factory=dict)
     _externals: dict[str, Value] = field(default_factory=dict)
-    summaries: dict[object, object] = field(default_factory=dict)
+    # by the name of a `Cache`, which knows the types
+    caches: dict[str, dict[Any, Any]] = field(default_factory=dict)
     # parameters as the calls seen so far gave them: function or closure -> name -> value
     observed: dict[object, dict[str, Value]] = field(default_factory=dict)
     # the function of which is remembered what the calls of each line give, and what all of those
@@ -96,12 +95,6 @@ class Analysis:
     models_called: set[int] = field(default_factory=set)
     # does a loop of a module hold the loop over steps, in itself or in what it calls?
     is_around_steps: Callable[[ast.AST, ModuleMap], bool] = _holds_none
-
-    def kept(self, key: object, find: Callable[[], Known]) -> Known:
-        """What ``find`` gives, found when first asked for under this key."""
-        if key not in self.summaries:
-            self.summaries[key] = find()
-        return self.summaries[key]  # type: ignore[return-value]
 
     def given(self, key: object) -> dict[str, Value]:
         """The arguments that the calls seen so far gave."""
@@ -122,7 +115,7 @@ class Analysis:
         """
         self._names.clear()
         self._externals.clear()
-        self.summaries.clear()
+        self.caches.clear()
         self.observed.clear()
 
     def begin(self) -> Budget:

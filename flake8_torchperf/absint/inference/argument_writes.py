@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.values import Function, Value
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.project.module_index import ANY, FunctionInfo
 
 if TYPE_CHECKING:
@@ -24,8 +25,11 @@ def may_fill(callee: Value, position: int, analysis: Analysis) -> bool:
     parameters = [*info.node.args.posonlyargs, *info.node.args.args][callee.bound is not None :]
     if position >= len(parameters):
         return True
-    filled = analysis.kept(("filled", info.key), lambda: _filled(info))
+    filled = FILLED.kept(analysis, info.key, lambda: _filled(info))
     return ANY in filled or parameters[position].arg in filled
+
+
+FILLED: Cache[str, frozenset[str]] = Cache("arguments written into")
 
 
 def _filled(info: FunctionInfo) -> frozenset[str]:

@@ -24,6 +24,7 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
     union,
 )
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.inference.from_callees import told_by_callees
 from flake8_torchperf.absint.inference.usage_inference import Evidence, evidence_of
 from flake8_torchperf.absint.stated_types.annotations import annotated
@@ -53,12 +54,15 @@ def literal_default(name: str, function: FunctionNode) -> ast.Constant | None:
     return None
 
 
+DECLARED: Cache[str, dict[str, Value]] = Cache("declared parameters")
+
+
 def declared_parameters(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
     """The value of each parameter, ``self`` left out."""
-    key = ("parameters", info.key)
-    if key not in analysis.summaries:
-        analysis.summaries[key] = _declare(info, analysis)
-    return analysis.summaries[key]  # type: ignore[return-value]
+    known = DECLARED.table(analysis)
+    if info.key not in known:
+        known[info.key] = _declare(info, analysis)
+    return known[info.key]
 
 
 def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:

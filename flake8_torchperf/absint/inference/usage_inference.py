@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias, TypeGuard
 
 from flake8_torchperf.absint.domain.values import NONE, UNKNOWN, Value, union
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.inference.tensor_api import (
     MODULE_METHODS,
     asked_for_type,
@@ -114,15 +115,18 @@ def used_as(
     return Evidence(uses, known.targets)
 
 
+USES: Cache[int, Evidence] = Cache("uses of names")
+
+
 def evidence_of(node: FunctionNode, module: ModuleMap, analysis: Analysis) -> Evidence:
     """How a function uses its names; collected once."""
-    key = ("uses", id(node))
-    found = analysis.summaries.get(key)
-    if not isinstance(found, Evidence):
+    known = USES.table(analysis)
+    found = known.get(id(node))
+    if found is None:
         code = analysis.compiled
         compiled = code is not None and id(node) in code.entries
         found = used_as(node, module, analysis.table, compiled=compiled)
-        analysis.summaries[key] = found
+        known[id(node)] = found
     return found
 
 
@@ -141,7 +145,8 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
         for name in asked:
             seen.pop(name, None)  # a comprehension's own variable too
         for node in nodes:
-            _look(node, seen, known)
+            if type(node) in LOOKED_AT:
+                _look(node, seen, known)
         if asked and isinstance(statement, ast.Assign) and isinstance(statement.value, ANSWERS):
             known.flags.update(dict.fromkeys(_names(statement.targets), asked))
         _bind(statement, aliases, known)
@@ -312,6 +317,9 @@ def _use_of(node: ast.expr, aliases: Aliases) -> Uses:
         case ast.Subscript(value=base, slice=ast.Slice()):
             return _use_of(base, aliases)
     return ()
+
+
+LOOKED_AT = frozenset((ast.Call, ast.Attribute, ast.Starred, ast.Subscript))
 
 
 def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:

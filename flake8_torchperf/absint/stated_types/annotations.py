@@ -23,6 +23,7 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     union,
 )
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.stated_types.class_hierarchy import is_tensor_class, lineage
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.positions import UnreadableError, parse_expression_text
@@ -144,10 +145,12 @@ def _named(
     return _alias(name, module, analysis, reason, depth)
 
 
+SAYS_TORCH: Cache[int, bool] = Cache("modules that name torch")
+
+
 def _says_torch(module: ModuleMap, analysis: Analysis) -> bool:
     """Does the module name torch? A `Tensor` of one that does not may be anyone's."""
-    key = ("says torch", id(module))
-    return analysis.kept(key, lambda: any("torch" in line for line in module.lines))
+    return SAYS_TORCH.kept(analysis, id(module), lambda: any("torch" in s for s in module.lines))
 
 
 def _of_class(info: ClassInfo, analysis: Analysis, reason: Reason, depth: int = 0) -> Value:

@@ -6,19 +6,22 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES
 from flake8_torchperf.absint.domain.values import ClassValue, Function, Instance
+from flake8_torchperf.absint.engine.caches import Cache
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import ClassInfo
 
 MAX_BASES = 100
+LINEAGES: Cache[str, list[ClassInfo | str]] = Cache("lineages")
+METHODS: Cache[tuple[str, str], Function | None] = Cache("methods")
 
 
 def lineage(info: ClassInfo, analysis: Analysis) -> list[ClassInfo | str]:
     """The class and its bases, nearest first: classes we can read, and others by name."""
-    key = ("lineage", info.key)
-    cached = analysis.summaries.get(key)
-    if isinstance(cached, list):
+    known = LINEAGES.table(analysis)
+    cached = known.get(info.key)
+    if cached is not None:
         return cached
     found: list[ClassInfo | str] = []
     waiting: list[ClassInfo | str] = [info]
@@ -33,7 +36,7 @@ def lineage(info: ClassInfo, analysis: Analysis) -> list[ClassInfo | str]:
         for base in current.bases:
             bases.append(_base(base, current, analysis))
         waiting = bases + waiting
-    analysis.summaries[key] = found
+    known[info.key] = found
     return found
 
 
@@ -76,8 +79,7 @@ def kind_of_instance(owner: Instance, analysis: Analysis) -> str:
 
 def find_method(info: ClassInfo, name: str, analysis: Analysis) -> Function | None:
     """The method of that name, its own or inherited from a class we can read."""
-    key = ("method", info.key, name)
-    return analysis.kept(key, lambda: _find_method(info, name, analysis))
+    return METHODS.kept(analysis, (info.key, name), lambda: _find_method(info, name, analysis))
 
 
 def _find_method(info: ClassInfo, name: str, analysis: Analysis) -> Function | None:

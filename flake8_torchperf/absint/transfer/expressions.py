@@ -116,12 +116,13 @@ def _keep_walrus(inner: Env, env: Env) -> None:
 
 def name(node: ast.Name, env: Env, ctx: Context) -> Value:
     """A name: local, then enclosing, then the module's, then Python's own."""
-    found = env.get(node.id) or CONSTANTS.get(node.id)
+    own = node.id
+    found = env.get(own) or CONSTANTS.get(own)
     if isinstance(found, Imported):
         return ctx.analysis.external(found.name)
     if found is None:
-        return ctx.analysis.lookup(ctx.module, node.id)
-    if type(found) is Tensor and found.device == "unknown" and _says_host(node.id, ctx):
+        return ctx.analysis.lookup(ctx.module, own)
+    if type(found) is Tensor and found.device == "unknown" and _says_host(own, ctx):
         return replace(found, device=BESIDE_HOST)
     return found
 

@@ -35,6 +35,7 @@ from flake8_torchperf.absint.domain.values import (
     tensor_of,
 )
 from flake8_torchperf.absint.engine.analysis import Pending
+from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.engine.dispatch import evaluate, run_block
 from flake8_torchperf.absint.stated_types.annotations import annotated
 from flake8_torchperf.absint.transfer import assignment, expressions, loops, operators, patterns
@@ -371,15 +372,17 @@ def _function(node: FunctionNode, env: Env, ctx: Context) -> Flow:
     return Flow(env)
 
 
+LOCAL_CLASSES: Cache[int, ClassInfo] = Cache("classes in functions")
+
+
 def _class(node: ast.ClassDef, env: Env, ctx: Context) -> Flow:
     if ctx.function == "<module>":
         # What a class body defines is interpreted by itself.
         run_block([s for s in node.body if not isinstance(s, DEFINITIONS)], dict(env), ctx)
         return Flow(env)
-    key = ("local class", id(node))
-    info = ctx.analysis.summaries.get(key)
-    if not isinstance(info, ClassInfo):
-        info = ctx.analysis.summaries[key] = local_class(node, ctx.module, ctx.function)
+    info = LOCAL_CLASSES.kept(
+        ctx.analysis, id(node), lambda: local_class(node, ctx.module, ctx.function)
+    )
     bind(env, node.name, ClassValue(info, info.key))
     if ctx.pending is not None:
         ctx.pending.extend(Pending(m.node, env, ctx, m) for m in info.functions)

@@ -1,0 +1,35 @@
+"""What an analysis keeps while one file is linted: a table for each kind of fact, by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.absint.engine.analysis import Analysis
+
+Key = TypeVar("Key")
+Fact = TypeVar("Fact")
+
+
+@dataclass(frozen=True, eq=False)
+class Cache(Generic[Key, Fact]):
+    """One kind of fact. The room that finds it states what it is kept by and what is kept."""
+
+    name: str
+
+    def table(self, analysis: Analysis) -> dict[Key, Fact]:
+        """All facts of this kind that an analysis has found so far."""
+        found = analysis.caches.get(self.name)
+        if found is None:
+            found = analysis.caches[self.name] = {}
+        return cast("dict[Key, Fact]", found)
+
+    def kept(self, analysis: Analysis, key: Key, find: Callable[[], Fact]) -> Fact:
+        """What ``find`` gives, found when first asked for under this key."""
+        table = self.table(analysis)
+        if key not in table:
+            table[key] = find()
+        return table[key]
