@@ -6,7 +6,7 @@ The calls that lead to it are asked in `propagation`; the order of all evidence 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -42,6 +42,16 @@ class Names:
     conventions: Conventions
     hot: tuple[str, ...] = ()
     cold: tuple[str, ...] = ()
+    _of_modules: dict[int, Convention | None] = field(default_factory=dict)
+
+    def of_module(self, module: ModuleMap) -> Convention | None:
+        """What the table says of all functions of a module: by its name, or by what it imports."""
+        if id(module) not in self._of_modules:
+            imported = (*module.imports.values(), module.name)
+            self._of_modules[id(module)] = _row_of_module(
+                module, self.conventions
+            ) or self.conventions.first("import", imported)
+        return self._of_modules[id(module)]
 
 
 def named_in(info: FunctionInfo, globs: tuple[str, ...]) -> bool:
@@ -88,12 +98,12 @@ def own_heat(
         return Heat(Level.STEP, root, info.name, around=Level.STEP)
     if root is not None:
         return Heat(Level.COLD, root, info.name, loops=False)
-    return _by_convention(info, names.conventions) or _by_default(info, given_tensors)
+    return _by_convention(info, names) or _by_default(info, given_tensors)
 
 
-def _by_convention(info: FunctionInfo, conventions: Conventions) -> Heat | None:
+def _by_convention(info: FunctionInfo, names: Names) -> Heat | None:
     """What the table says of a function's name, then of its decorators, class and module."""
-    row = speaking_row(info, conventions)
+    row = _speaking_row(info, names)
     if row is None:
         return None
     if row.effect == "hot":
@@ -115,18 +125,15 @@ def _row_of_module(module: ModuleMap, conventions: Conventions) -> Convention | 
     return conventions.row("module", own) or conventions.first("package", packages)
 
 
-def speaking_row(info: FunctionInfo, conventions: Conventions) -> Convention | None:
+def _speaking_row(info: FunctionInfo, names: Names) -> Convention | None:
     """The row that speaks of a function, the nearest name first."""
+    conventions = names.conventions
     found = conventions.row("function", info.name)
     if found is None:
         found = conventions.first("decorator", _last_parts(info.decorators))
     if found is None and info.owner is not None:
         found = conventions.first("class", (info.owner.name, *_last_parts(info.owner.bases)))
-    if found is None:
-        found = _row_of_module(info.module, conventions)
-    if found is None:
-        found = conventions.first("import", (*info.module.imports.values(), info.module.name))
-    return found
+    return found or names.of_module(info.module)
 
 
 def _last_parts(names: tuple[str, ...]) -> tuple[str, ...]:

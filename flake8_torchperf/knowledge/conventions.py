@@ -36,7 +36,6 @@ EFFECTS = {
 }
 FIELDS = ("id", "applies_to", "pattern", "effect", "reason", "evidence", "example")
 _ID = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")
-_OWN_MEANING = re.compile(r"\\\d|\(\?[^:]")
 _WILD = re.compile(r"(?:\\w|\.|\[[^\]]*\])(?:[*+]|\{\d*,\d*\})")
 LEAST_EVIDENCE = 2
 
@@ -58,23 +57,6 @@ class Convention:
     example: str
 
 
-class _Rows:
-    """The rows about one subject. Most names match none, and one search for all of them says so."""
-
-    def __init__(self, rows: Sequence[Convention]) -> None:
-        self._rows = rows
-        patterns = [row.pattern for row in rows]
-        # Flags and references to groups mean something else in a longer pattern.
-        joined = bool(rows) and not any(_OWN_MEANING.search(pattern) for pattern in patterns)
-        self._any = re.compile("|".join(patterns)) if joined else None
-
-    def first(self, name: str) -> Convention | None:
-        """The first row that matches a name."""
-        if self._any is not None and self._any.search(name) is None:
-            return None
-        return next((row for row in self._rows if re.search(row.pattern, name)), None)
-
-
 @dataclass(eq=False)
 class Conventions:
     """All rows, asked by subject; the first that matches is told."""
@@ -82,7 +64,7 @@ class Conventions:
     rows: tuple[Convention, ...]
     _known: dict[tuple[str, str], Convention | None] = field(default_factory=dict)
     _first: dict[tuple[str, ...], Convention | None] = field(default_factory=dict)
-    _asked: dict[str, _Rows] = field(default_factory=dict)
+    _patterns: dict[str, list[tuple[re.Pattern[str], Convention]]] = field(default_factory=dict)
 
     def row(self, subject: str, name: str) -> Convention | None:
         """The row that speaks of this name, leading underscores left out."""
@@ -92,12 +74,15 @@ class Conventions:
         return self._known[key]
 
     def _find(self, subject: str, name: str) -> Convention | None:
-        asked = self._asked.get(subject)
-        if asked is None:
-            asked = self._asked[subject] = _Rows(
-                [row for row in self.rows if row.applies_to == subject]
-            )
-        return asked.first(name if name.startswith("__") else name.lstrip("_"))
+        patterns = self._patterns.get(subject)
+        if patterns is None:
+            rows = [row for row in self.rows if row.applies_to == subject]
+            patterns = self._patterns[subject] = [(re.compile(row.pattern), row) for row in rows]
+        plain = name if name.startswith("__") else name.lstrip("_")
+        for pattern, row in patterns:
+            if pattern.search(plain):
+                return row
+        return None
 
     def first(self, subject: str, names: tuple[str, ...]) -> Convention | None:
         """The row that speaks of the first of these names of which one does."""

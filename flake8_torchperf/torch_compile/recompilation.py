@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.knowledge.batching import REPEATED, ROW_BY_ROW
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 # Methods that make a list longer, and those that keep it short again.
 GROWING = frozenset(("append", "extend", "insert", "appendleft"))
 SHRINKING = frozenset(("clear", "pop", "popleft", "remove"))
-# Functions that run every step, by PyTorch's and Lightning's conventions.
-EVERY_STEP = ("forward", "*_step", "step", "__call__", "train_one_epoch", "train_epoch")
 # Functions that call the module they are given, with other parameters.
 FUNCTIONAL_CALLS = frozenset((
     "torch.func.functional_call", "torch.nn.utils.stateless.functional_call",
@@ -234,7 +231,6 @@ def _wrapping(
     """Wraps and calls of what is compiled, where one function's own statements make them."""
     body = node.body if isinstance(node.body, list) else []
     name = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""
-    hot = any(fnmatchcase(name, glob) for glob in EVERY_STEP)
     for place in _places(body):
         call = place.node
         wrap = search.found.wraps.get(id(call))
@@ -249,7 +245,8 @@ def _wrapping(
         ):
             if place.loops and not _bound_in(place.loops, call):
                 marks[id(call)] = Mark("loop", "")
-            elif hot and not place.loops:
+            elif name and not place.loops:
+                # Whether the function runs in each step, its heat says.
                 marks[id(call)] = Mark("step", name)
 
 
