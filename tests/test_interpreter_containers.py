@@ -344,7 +344,7 @@ NAMED_TUPLES = {
         """,
     "a decomposition": """
         def step(x: Tensor):
-            u, s, vh = torch.linalg.svd(x)
+            u, s, vh = torch.linalg.svd(x)  # TPF404
             return s.tolist()  # TPF102
         """,
     "aminmax, mode, median, kthvalue": """

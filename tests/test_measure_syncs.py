@@ -26,7 +26,7 @@ import measure_syncs  # noqa: E402
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from torch_table import measure, workers  # noqa: E402
 from torch_table.forms import FORMS, PREFIX  # noqa: E402
-from torch_table.measured import MEASURED, fold_measured, read_measured  # noqa: E402
+from torch_table.measured import MEASURED, fold_measured, origin, read_measured  # noqa: E402
 from torch_table.model import Entry, Parameter, Signature  # noqa: E402
 from torch_table.witness import WAITED_BY, CudaWitness  # noqa: E402
 
@@ -359,10 +359,38 @@ def folded(made: Entry, seen: dict[str, str]) -> Entry:
 
 
 def test_a_measurement_outweighs_the_documents() -> None:
-    made = folded(entry("T", flags="sp", why="issue 1"), {"input:T": "none"})
+    made = folded(entry("T", flags="spdhy", why="issue 1"), {"input:T": "none"})
     assert made.flags == {"p"}
-    assert made.why == "measured: torch 2.13.0, CUDA 13.0, A"
+    assert made.why == ""
     assert folded(entry("T"), {"input:T": "queue"}).flags == {"s"}
+
+
+def test_where_it_was_measured_is_for_the_table_to_say() -> None:
+    rows = {"torch.f": {"input:T": "none"}}
+    assert origin({**VERSIONS, "operations": rows}) == "torch 2.13.0, CUDA 13.0, A"
+    assert origin(read_measured(Path("no such file"))) == ""
+
+
+def test_overloads_that_share_a_letter_share_it_by_the_entry() -> None:
+    made = folded(entry("T", "i", flags="y", why="issue 1"), {"input:T": "both", "input:i": "both"})
+    assert (made.flags, [s.costs for s in made.signatures]) == ({"s", "y"}, [frozenset()] * 2)
+    made = folded(entry("T", "i", flags="y", why="issue 1"), {"input:T": "both", "input:i": "none"})
+    assert made.flags == set()
+    assert [signature.costs for signature in made.signatures] == [frozenset("sy"), frozenset()]
+
+
+def test_an_option_that_must_be_given_changes_nothing_of_what_was_seen() -> None:
+    optional = Signature((Parameter("input", ("T",)), Parameter("reduction", ("s",), True)))
+    required = Signature((Parameter("input", ("T",)), Parameter("reduction", ("s",))))
+    made = folded(Entry([optional, required]), {"input:T,reduction:s=": "both"})
+    assert made.flags == {"s"}
+
+
+def test_of_copies_the_cases_alone_tell() -> None:
+    made = entry("T")
+    rows = {"torch.Tensor.new": {"input:T": "both"}}
+    fold_measured({}, {"new": made}, {}, {**VERSIONS, "operations": rows})
+    assert made.flags == set()
 
 
 def test_an_overload_that_was_not_called_keeps_what_is_documented() -> None:

@@ -223,7 +223,7 @@ SEVERAL_FINDINGS = {
             e = y.sum().item()  # TPF101
             y = F.linear(x, w)
             f = y.sum().item()  # TPF101
-            y = torch.linalg.svd(x)[1]
+            y = torch.linalg.svd(x)[1]  # TPF404
             g = y.sum().item()  # TPF101
             y = x.sort().values
             return a, b, c, d, e, f, g, y.sum().item()  # TPF101

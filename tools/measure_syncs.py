@@ -4,9 +4,9 @@
     python tools/measure_syncs.py --only 'torch.linalg.*'
     python tools/measure_syncs.py --only 'form: *'   ways to assign, index, copy and make
 
-Writes `flake8_torchperf/knowledge/measured_syncs.json`. `tools/generate_torch_table.py` folds it
-into the table: where an operation was measured, that decides its flag; where not, the entry says
-that it is documented, and by whom. Operations run in a process of their own, because one that the
+Writes `benchmarks/measured_syncs.json`. `tools/generate_torch_table.py` folds it into the table:
+where an operation was measured, that decides its flag; where not, the entry says that it is
+documented, and by whom. Operations run in a process of their own, because one that the
 device cannot bear takes the device with it. Each row is kept as it comes in a file beside the
 output, and a run that was broken off goes on behind it.
 """

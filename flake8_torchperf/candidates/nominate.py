@@ -32,7 +32,9 @@ READING = {
     "lu_factor", "ldl_factor", "inv_ex", "solve_ex", "cholesky_ex", "lu_factor_ex",
     "ldl_factor_ex", "multinomial", "index_put", "index_put_", "pad_packed_sequence",
     "pack_padded_sequence", "gaussian_nll_loss", "lobpcg", "get_total_norm", "clip_grad_norm_",
-    "normal", "asarray", "array",
+    "normal", "asarray", "array", "svd", "svd_lowrank", "pca_lowrank", "matrix_exp", "matrix_norm",
+    "nuclear_norm", "tensorsolve", "unravel_index", "to_sparse", "to_sparse_coo", "to_sparse_csr",
+    "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc",
 }  # fmt: skip
 # Calls that read, format or iterate a tensor where they are given one.
 ASKING = {
@@ -53,6 +55,8 @@ SIZED = {
     "clamp", "clamp_", "fill_", "add_", "sub_", "mul_", "addcmul_", "addcdiv_", "add", "sub",
     "addcmul", "addcdiv", "Size", "slice_scatter", "select_scatter", "new_tensor", "full_like",
 }  # fmt: skip
+# Calls whose last argument is a number: a tensor in its place is read.
+FILLING = {"masked_fill", "masked_fill_", "index_fill", "index_fill_"}
 # Calls that make a tensor on the host unless they are told a device, or say that one is there.
 HOST_MADE = {
     "zeros", "ones", "empty", "full", "rand", "randn", "randint", "randperm", "eye", "arange",
@@ -299,6 +303,8 @@ def _call(node: ast.Call, hosts: Container[str], names: Names) -> bool:
         return False
     if name in names.asking or name in SIZED or module in names.modules:
         return _any_tensor(given, hosts)
+    if name in FILLING and given:
+        return not surely_host(given[-1], hosts)
     if name in GROWING:
         return bool(node.args) and isinstance(node.args[0], (ast.List, ast.Tuple))
     return any(

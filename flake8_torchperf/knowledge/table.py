@@ -55,6 +55,8 @@ __all__ = [
 TABLE_PATH: Final = Path(__file__).with_name("torch_table.json")
 MASK: Final = "<mask>"
 _CONDITIONAL: Final = frozenset("dhsy")
+_WAITS: Final = frozenset("hsy")
+_NUMBERS: Final = ("i", "n", "f")
 _TENSOR_PREFIX: Final = "torch.Tensor."
 # Ways to call one operation that are remembered.
 MAX_RESOLVED: Final = 500
@@ -65,7 +67,7 @@ class Op:
     """A function or method: its overloads and flags.
 
     `own_flags` hold for all overloads; `flags_for` adds those of the overload that a call selects
-    and applies the conditions. `source` cites where the supplement knows it from.
+    and applies the conditions. `source` says who documents that it waits, or where it was measured.
     """
 
     name: str
@@ -73,7 +75,8 @@ class Op:
     own_flags: frozenset[str]
     unless: tuple[str, ...] = ()
     only_with: tuple[str, ...] = ()
-    source: str = ""
+    documented: str = ""
+    measured_on: str = ""
 
     @cached_property
     def overloads(self) -> tuple[Overload, ...]:
@@ -131,6 +134,27 @@ class Op:
     def flags(self) -> frozenset[str]:
         """All flags that hold for at least one way to call it."""
         return self.own_flags.union(*(overload.flags for overload in self.overloads))
+
+    @cached_property
+    def read_instead_of_numbers(self) -> frozenset[str]:
+        """Parameters that wait where a tensor is given and do not where a number is."""
+        waiting: set[tuple[str, str]] = set()
+        others: set[tuple[str, str]] = set()
+        for overload in self.overloads:
+            found = waiting if overload.flags & _WAITS else others
+            found.update((param.name, param.type) for param in overload.params)
+        return frozenset(
+            name
+            for name, type_ in waiting - others
+            if type_ == "T" and any((name, number) in others for number in _NUMBERS)
+        )
+
+    @property
+    def source(self) -> str:
+        """Who documents that it waits, or where that was measured; "" where it is not known to."""
+        if self.documented or not self.measured_on or "s" not in self.flags:
+            return self.documented
+        return f"measured: {self.measured_on}"
 
     @property
     def pointwise(self) -> bool:
@@ -216,6 +240,7 @@ class TorchTable:
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self.torch_version: str = data["torch"]
+        self.measured_on: str = data["measured"]
         self._functions: Mapping[str, Any] = data["functions"]
         self._methods: Mapping[str, Any] = data["methods"]
         self._attributes: Mapping[str, str] = data["attributes"]
@@ -241,16 +266,14 @@ class TorchTable:
     def _find_function(self, name: str) -> Op | None:
         entry = self._functions.get(name)
         if entry is not None:
-            return _op(name, entry)
+            return _op(name, entry, self.measured_on)
         if name.startswith(_TENSOR_PREFIX):
             method = self.method(name.removeprefix(_TENSOR_PREFIX))
             if method is not None:
                 texts = tuple(
                     f"self:T{'' if text.startswith('->') else ','}{text}" for text in method.texts
                 )
-                return Op(
-                    name, texts, method.own_flags, method.unless, method.only_with, method.source
-                )
+                return replace(method, name=name, texts=texts)
         return None
 
     def method(self, name: str) -> Op | None:
@@ -260,7 +283,8 @@ class TorchTable:
         key = "." + name
         if key not in self._ops:
             entry = self._methods.get(name)
-            self._ops[key] = None if entry is None else _op(f"{_TENSOR_PREFIX}{name}", entry)
+            full = f"{_TENSOR_PREFIX}{name}"
+            self._ops[key] = None if entry is None else _op(full, entry, self.measured_on)
         return self._ops[key]
 
     def attribute(self, name: str) -> Return | None:
@@ -300,11 +324,11 @@ class TorchTable:
         return self._classes.keys()
 
 
-def _op(name: str, entry: str | list[str] | dict[str, Any]) -> Op:
-    if isinstance(entry, str):
-        return Op(name, (entry,), frozenset())
-    if isinstance(entry, list):
-        return Op(name, tuple(entry), frozenset())
+def _op(name: str, entry: str | list[str] | dict[str, Any], measured_on: str = "") -> Op:
+    """The operation of an entry; one that waits and names no source was measured."""
+    if not isinstance(entry, dict):
+        texts = (entry,) if isinstance(entry, str) else tuple(entry)
+        return Op(name, texts, frozenset(), measured_on=measured_on)
     return Op(
         name,
         tuple(entry["r"]),
@@ -312,6 +336,7 @@ def _op(name: str, entry: str | list[str] | dict[str, Any]) -> Op:
         tuple(entry.get("u", ())),
         tuple(entry.get("w", ())),
         entry.get("why", ""),
+        measured_on,
     )
 
 

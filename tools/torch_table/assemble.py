@@ -25,7 +25,7 @@ from flake8_torchperf.knowledge.returns import (
 )
 from torch_table import schemas, stubs
 from torch_table.classes import ClassReader
-from torch_table.measured import fold_measured, read_measured
+from torch_table.measured import fold_measured, origin, read_measured
 from torch_table.model import Entry, Signature
 from torch_table.namespaces import Catalogue, catalogue
 from torch_table.operations import Builder, attribute_return
@@ -246,10 +246,12 @@ def assemble() -> dict[str, Any]:
         attributes, classes = parts.attributes(), parts.classes()
     aliases = dict(parts.catalogue.aliases)
     fold(functions, methods, classes, aliases)
-    fold_measured(functions, methods, classes, read_measured())
+    measured = read_measured()
+    fold_measured(functions, methods, classes, measured)
     kept = {alias: name for alias, name in aliases.items() if name in functions or name in classes}
     return {
         "torch": torch.__version__.partition("+")[0],
+        "measured": origin(measured),
         "functions": {name: entry.data() for name, entry in functions.items()},
         "methods": {name: entry.data() for name, entry in methods.items()},
         "attributes": attributes,

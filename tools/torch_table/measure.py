@@ -27,9 +27,9 @@ from torch_table.witness import Witness
 NAMESPACES = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special")
 METHOD = "torch.Tensor."
 # Copies between host and device: whether they wait depends on where from, where to and how, which
-# the cases below spell out.
+# the cases below spell out. `x.new([2, 3])` copies two numbers, `x.new(2, 3)` none.
 COPIES = frozenset(
-    f"{METHOD}{name}" for name in ("to", "cpu", "cuda", "xpu", "copy_", "new_tensor", "type")
+    f"{METHOD}{name}" for name in ("to", "cpu", "cuda", "xpu", "copy_", "new", "new_tensor", "type")
 ) | {"torch.tensor", "torch.as_tensor", "torch.asarray", "torch.from_numpy"}
 
 

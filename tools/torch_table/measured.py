@@ -1,8 +1,6 @@
-"""Folds what was measured on CUDA into the entries: a measurement outweighs every document.
+"""Folds what was measured on CUDA into the entries: a measurement outweighs every document and tag.
 
-Enters: the entries and the file that `tools/measure_syncs.py` wrote, if there is one. Leaves: flag
-`s` where the operation was seen to wait, none where it was seen not to, and in `why` whether that
-was measured or is documented.
+Where it was measured is stated once, for the whole table.
 """
 
 from __future__ import annotations
@@ -13,14 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from torch_table.measure import CASES, METHOD, key_of
+from torch_table.measure import CASES, COPIES, METHOD, key_of
 from torch_table.model import Entry
 from torch_table.witness import WAITED_BY
 from torch_table.workers import LOST
 
-MEASURED = (
-    Path(__file__).resolve().parents[2] / "flake8_torchperf" / "knowledge" / "measured_syncs.json"
-)
+MEASURED = Path(__file__).resolve().parents[2] / "benchmarks" / "measured_syncs.json"
+# What an operation that returned without waiting can not have done on a device: read an element,
+# ask for a size that depends on data, synchronise.
+_NEEDS_THE_DEVICE = frozenset("dhsy")
 
 
 def read_measured(path: Path = MEASURED) -> dict[str, Any]:
@@ -30,25 +29,36 @@ def read_measured(path: Path = MEASURED) -> dict[str, Any]:
     return dict(json.loads(path.read_bytes()))
 
 
+def origin(measured: Mapping[str, Any]) -> str:
+    """Where it was measured; "" where nothing was."""
+    if not measured["operations"]:
+        return ""
+    return f"torch {measured['torch']}, CUDA {measured['cuda']}, {measured['device']}"
+
+
 def fold_measured(
     functions: Mapping[str, Entry],
     methods: Mapping[str, Entry],
     classes: Mapping[str, Any],
     measured: Mapping[str, Any],
 ) -> None:
-    """Decide flag `s` of every entry that was measured, and say of the others who documents it."""
+    """Decide flag `s` of every entry that was measured, and say of the others who documents it.
+
+    An entry that waits and says nothing of its source was measured.
+    """
     decided = {case.decides: f"case: {case.words}" for case in CASES.values() if case.decides}
     rows = measured["operations"]
     entries = {**functions, **{METHOD + name: entry for name, entry in methods.items()}}
     for name, entry in entries.items():
-        seen = rows.get(decided.get(name, name)) or {}
+        # Of copies the cases alone tell, whatever an earlier tool measured of their overloads.
+        row = decided.get(name, "" if name in COPIES else name)
         # A method without parameters has the key "", so what tells a row is its outcome.
-        outcomes = {key: how != "none" for key, how in seen.items() if how in WAITED_BY}
-        if outcomes:
-            entry.why = _origin(measured)
-            _decide(entry, outcomes, whole=name in decided)
-        elif entry.why:
-            entry.why = f"documented: {entry.why}"
+        outcomes = {k: how != "none" for k, how in rows.get(row, {}).items() if how in WAITED_BY}
+        if outcomes and name in decided:
+            _decide_whole(entry, waits=any(outcomes.values()))
+        elif outcomes:
+            _decide(entry, outcomes)
+        entry.why = "" if outcomes else entry.why and f"documented: {entry.why}"
     for case in CASES.values():
         operation, parameter = case.spares
         spared = entries.get(operation)
@@ -61,28 +71,43 @@ def fold_measured(
                 method["why"] = f"documented: {method['why']}"
 
 
-def _origin(measured: Mapping[str, Any]) -> str:
-    device = measured["device"]
-    return f"measured: torch {measured['torch']}, CUDA {measured['cuda']}, {device}"
-
-
-def _decide(entry: Entry, outcomes: Mapping[str, bool], *, whole: bool) -> None:
-    """Place `s` on the overloads that waited; an overload that was not called keeps what it had."""
-    general = "s" in entry.flags
-    waits: list[bool] = []
+def _decide(entry: Entry, outcomes: Mapping[str, bool]) -> None:
+    """The letters of each overload that was called; one that was not called keeps what it had."""
+    alike = {_types(key): waited for key, waited in outcomes.items()}
+    letters: list[set[str]] = []
     for signature in entry.signatures:
-        before = general or "s" in signature.costs
-        seen = any(outcomes.values()) if whole else outcomes.get(key_of(signature), before)
-        waits.append(seen)
-    if whole and entry.flags.isdisjoint("s") and any("s" in s.costs for s in entry.signatures):
-        # The case is one of the overloads that were documented, and speaks for those alone.
-        waits = [w and "s" in s.costs for w, s in zip(waits, entry.signatures, strict=True)]
-    entry.flags -= {"s"}
-    entry.signatures = [replace(s, costs=s.costs - {"s"}) for s in entry.signatures]
-    if all(waits):
-        entry.flags |= {"s"}
-    else:
-        entry.signatures = [
-            replace(s, costs=s.costs | {"s"}) if wait else s
-            for s, wait in zip(entry.signatures, waits, strict=True)
-        ]
+        own = (entry.flags | signature.costs) & _NEEDS_THE_DEVICE
+        key = key_of(signature)
+        waited = outcomes.get(key, alike.get(_types(key)))
+        if waited is not None:
+            own = own | {"s"} if waited else set()
+        letters.append(own)
+    _place(entry, letters)
+
+
+def _types(key: str) -> str:
+    """The parameters and their types: whether an option must be given changes what is returned."""
+    return key.replace("=", "")
+
+
+def _decide_whole(entry: Entry, *, waits: bool) -> None:
+    """A case speaks for the whole operation, or for those overloads alone that were documented."""
+    documented = ["s" in entry.flags or "s" in s.costs for s in entry.signatures]
+    _place(
+        entry,
+        [
+            ((entry.flags | s.costs) & _NEEDS_THE_DEVICE - {"s"})
+            | ({"s"} if waits and (known or not any(documented)) else set())
+            for s, known in zip(entry.signatures, documented, strict=True)
+        ],
+    )
+
+
+def _place(entry: Entry, letters: list[set[str]]) -> None:
+    """Letters that all overloads share belong to the entry, others to their overloads."""
+    shared = set.intersection(*letters)
+    entry.flags = (entry.flags - _NEEDS_THE_DEVICE) | shared
+    entry.signatures = [
+        replace(s, costs=(s.costs - _NEEDS_THE_DEVICE) | (own - shared))
+        for s, own in zip(entry.signatures, letters, strict=True)
+    ]

@@ -22,6 +22,8 @@ from flake8_torchperf.absint.models.torch_signatures import shown_tensor, slots_
 from flake8_torchperf.candidates.nominate import PER_PARAMETER
 from flake8_torchperf.events.recording import emit, emit_read
 from flake8_torchperf.hotness.branch_frequency import offers_foreach
+from flake8_torchperf.knowledge.overloads import best_fitting
+from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
 from flake8_torchperf.syntax.traversal import changes_in
 
 if TYPE_CHECKING:
@@ -78,9 +80,10 @@ def sites_of(
     if not tensors or not COSTLY & op.flags:
         return
     flags = _certain_flags(op, arguments)
-    if name == "repeat_interleave" and len(tensors) < 2 and (owner or _several(arguments)):
-        flags -= {"y"}  # aten/src/ATen/native/Repeat.cpp: a number of repeats needs no count
-    operand = next((t for t in tensors[_counted(name, tensors) :] if t.device != "host"), None)
+    if name == "linalg.matrix_norm" and not _takes_singular_values(arguments):
+        flags -= {"s"}
+    read = _read_instead_of_numbers(op, arguments)
+    operand = next((t for t in read or tensors if t.device != "host"), None)
     if operand is None:
         return
     if _beside_host(name, tensors):
@@ -92,7 +95,7 @@ def sites_of(
         _masked_put(name, arguments, ctx)
     elif name in COPYING:
         return
-    elif "y" in flags or ("s" in flags and "h" not in flags):
+    elif "y" in flags or ("s" in flags and not _gives_python_values(op)):
         traits = () if "y" in flags else ("syncs",)
         emit(
             ctx,
@@ -114,9 +117,33 @@ def _beside_host(name: str, tensors: list[Tensor]) -> bool:
     return len(tensors) > 1 and any(t.device == "host" and not t.scalar for t in tensors)
 
 
-def _several(arguments: Arguments) -> bool:
-    """More than the repeats alone: of ``torch.repeat_interleave(repeats)`` they are the data."""
-    return len(arguments.positional) + len(arguments.keywords) > 1 or arguments.open
+def _takes_singular_values(arguments: Arguments) -> bool:
+    """The norms 2 and -2 wait for svdvals; others are sums (ATen/native/LinearAlgebra.cpp)."""
+    order = arguments.value(1, "ord")
+    return isinstance(order, Scalar) and order.value in (2, -2)
+
+
+def _gives_python_values(op: Op) -> bool:
+    """Is the read the purpose of the call, as of ``is_nonzero``, and no step to a tensor?"""
+    return all(isinstance(o.returns, (ScalarReturn, HostReturn)) for o in op.overloads)
+
+
+def _read_instead_of_numbers(op: Op, arguments: Arguments) -> list[Tensor]:
+    """The tensors given where another overload takes a number and does not wait.
+
+    It is them that the host waits for: of ``x.masked_fill(mask, value)`` the value, of
+    ``torch.normal(mean, std)`` the deviation, of ``repeat_interleave(x, repeats)`` the repeats.
+    """
+    if not op.read_instead_of_numbers:
+        return []
+    positional, keywords = kinds(arguments)
+    found: list[Tensor] = []
+    for overload in best_fitting(op.overloads, positional, keywords):
+        slots = [p.name for p in overload.params if p.form == "positional"]
+        named = {**dict(zip(slots, arguments.positional, strict=False)), **arguments.keywords}
+        given = (tensor_of(a.value) for n, a in named.items() if n in op.read_instead_of_numbers)
+        found += [tensor for tensor in given if tensor is not None]
+    return found
 
 
 def _masked_put(name: str, arguments: Arguments, ctx: Context) -> None:
@@ -136,11 +163,6 @@ def _masked_put(name: str, arguments: Arguments, ctx: Context) -> None:
                     operand_node=argument.node,
                 )
             return
-
-
-def _counted(name: str, tensors: list[Tensor]) -> int:
-    """The first tensor that the host waits for: of ``repeat_interleave`` it is the repeats."""
-    return 1 if name == "repeat_interleave" and len(tensors) > 1 else 0
 
 
 def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
