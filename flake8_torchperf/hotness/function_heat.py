@@ -10,7 +10,12 @@ from flake8_torchperf.absint.domain.heat import Cause, Level
 from flake8_torchperf.absint.domain.values import Function, Tensor
 from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.inference.parameters import declared_parameters, given_tensors
-from flake8_torchperf.absint.stated_types.class_hierarchy import find_method, lineage, torch_kind
+from flake8_torchperf.absint.stated_types.class_hierarchy import (
+    PLAIN_BASES,
+    find_method,
+    lineage,
+    torch_kind,
+)
 from flake8_torchperf.hotness.call_graph import calls_in
 from flake8_torchperf.hotness.loop_kinds import around_steps, goes_backward
 from flake8_torchperf.hotness.own_heat import own_heat
@@ -26,11 +31,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.hotness.call_graph import Calls
     from flake8_torchperf.hotness.own_heat import Names
     from flake8_torchperf.project.module_index import ClassInfo, FunctionNode, ModuleMap
-
-# Bases that say nothing of the methods derived from them.
-PLAIN_BASES = frozenset((
-    "object", "ABC", "Protocol", "Generic", "Exception", "Enum", "NamedTuple", "TypedDict",
-))  # fmt: skip
 
 
 LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")

@@ -166,7 +166,7 @@ def loops_may_count(info: FunctionInfo) -> bool:
 
 
 # Methods that go through what a dict or a module keeps.
-KEPT = frozenset((
+ENTRIES = frozenset((
     "items", "keys", "values", "parameters", "named_parameters", "modules", "named_modules",
     "children", "named_children", "buffers", "named_buffers",
 ))  # fmt: skip
@@ -178,7 +178,7 @@ def _may_go_by_elements(loop: ast.AST) -> bool:
     match None if head is None else head.iter:
         case None | ast.Constant() | ast.Dict():
             return False
-        case ast.Call(func=ast.Attribute(attr=name), args=[]) if name in KEPT:
+        case ast.Call(func=ast.Attribute(attr=name), args=[]) if name in ENTRIES:
             return False
         case ast.Call(func=ast.Name(id="range"), args=args):
             sized = ("len", "shape", "size", "numel")

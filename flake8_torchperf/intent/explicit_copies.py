@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.heat import Cause, Level
 from flake8_torchperf.absint.domain.site import Site, SiteKind
 from flake8_torchperf.hotness.loop_kinds import (
+    ENTRIES,
     head_of,
     plain_names,
     takes_step,
@@ -180,10 +181,6 @@ def _kept_entries(iterated: ast.expr) -> bool:
         and call.func.attr in ENTRIES
         for call in ast.walk(iterated)
     )
-
-
-# Methods of dicts and modules that go through what they keep.
-ENTRIES = frozenset(("items", "values", "keys", "parameters", "named_parameters", "named_buffers"))
 
 
 def _in_pieces(iterated: ast.expr) -> bool:

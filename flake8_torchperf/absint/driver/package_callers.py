@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.values import ClassValue, External, Function
-from flake8_torchperf.absint.stated_types.class_hierarchy import lineage
+from flake8_torchperf.absint.stated_types.class_hierarchy import PLAIN_BASES, lineage
 from flake8_torchperf.digest import read_bytes
 from flake8_torchperf.hotness.call_graph import Calls, CallSite, calls_in
 from flake8_torchperf.hotness.roots import hands_to_tracer, is_test_file
@@ -35,8 +35,6 @@ MOST_CALLING = 2
 # Modules that are kept from file to file with their calls.
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
-# Bases that call no private method of a name of one's own.
-PLAIN_BASES = frozenset(("object", "ABC", "Protocol", "Generic", "Module"))
 
 
 class PackageCallers:
@@ -138,7 +136,8 @@ class PackageCallers:
 
     def _has_foreign_base(self, owner: ClassInfo) -> bool:
         bases = [base for base in lineage(owner, self._analysis) if isinstance(base, str)]
-        return any(base.rpartition(".")[2] not in PLAIN_BASES for base in bases)
+        # `Module` calls no private method of a name of one's own.
+        return any(base.rpartition(".")[2] not in (*PLAIN_BASES, "Module") for base in bases)
 
     def _with_linted(self, paths: tuple[str, ...]) -> Iterator[tuple[ModuleMap, Calls]]:
         """The linted module, which need not be on disk as it is, and the others in these files."""

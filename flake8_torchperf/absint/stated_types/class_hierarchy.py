@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo
 
 MAX_BASES = 100
+# Bases that say nothing of the methods derived from them, and call none.
+PLAIN_BASES = frozenset((
+    "object", "ABC", "Protocol", "Generic", "Exception", "Enum", "NamedTuple", "TypedDict",
+))  # fmt: skip
 LINEAGES: Cache[str, list[ClassInfo | str]] = Cache("lineages")
 METHODS: Cache[tuple[str, str], Function | None] = Cache("methods")
 
