@@ -22,10 +22,9 @@ class Cache(Generic[Key, Fact]):
 
     def table(self, analysis: Analysis) -> dict[Key, Fact]:
         """All facts of this kind that an analysis has found so far."""
-        found = analysis.caches.get(self.name)
-        if found is None:
-            found = analysis.caches[self.name] = {}
-        return cast("dict[Key, Fact]", found)
+        if self.name not in analysis.caches:
+            analysis.caches[self.name] = {}
+        return cast("dict[Key, Fact]", analysis.caches[self.name])
 
     def kept(self, analysis: Analysis, key: Key, find: Callable[[], Fact]) -> Fact:
         """What ``find`` gives, found when first asked for under this key."""
