@@ -49,7 +49,8 @@ def _names(functions: Iterable[str], classes: Mapping[str, Any]) -> list[str]:
     """
     found = {name.rpartition(".")[2] for name in functions}
     for qualified, methods in classes.items():
-        found |= {m if m != "__init__" else qualified.rpartition(".")[2] for m in methods}
+        waiting = {method for method, ways in methods.items() if ways}
+        found |= {m if m != "__init__" else qualified.rpartition(".")[2] for m in waiting}
     common = {*dir(torch.Tensor), *dir(torch.nn.Module), *dir(dict), *dir(list)}
     return sorted(found - common)
 

@@ -64,7 +64,7 @@ class Sites:
         module, info = callee.module, callee.info
         analysis, heats = module.analysis, module.heats
         if tensor:
-            analysis = replace(analysis, summaries={}, observed={}, agreed={})
+            analysis = replace(analysis, caches={}, observed={}, agreed={})
             parameters = declared_parameters(info, analysis)  # kept by the analysis
             parameters[tensor] = Tensor(Reason(f"`{tensor}` is given a tensor"))
             heats = FunctionHeats(analysis, Names(analysis.conventions, (), ()))

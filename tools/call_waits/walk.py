@@ -25,7 +25,11 @@ from call_waits.model import (
 from call_waits.paths import guards
 from call_waits.sites import Sites, Wait
 from call_waits.sources import Callee, Sources, named
-from flake8_torchperf.absint.domain.values import Scalar, Tensor
+from flake8_torchperf.absint.domain.values import (
+    UNKNOWN,
+    Scalar,
+    Union,
+)
 from flake8_torchperf.syntax.names import is_name
 
 # Functions that call one another are followed this deep.
@@ -142,9 +146,11 @@ def _is_same_object(func: ast.expr, callee: Callee) -> bool:
 
 def _may_be_tensor(value: object) -> bool:
     """May a tensor be passed for a parameter that is not declared one?"""
+    if isinstance(value, Union):
+        return any(map(_may_be_tensor, value.options))
     if isinstance(value, Scalar):
         return value.kind in ("int", "float", "number", "object")
-    return not isinstance(value, Tensor)
+    return value is UNKNOWN
 
 
 def _is_local(name: str, callee: Callee) -> bool:
