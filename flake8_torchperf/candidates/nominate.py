@@ -112,7 +112,9 @@ def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
     modules = frozenset(
         name for name, target in module.imports.items() if target in ("math", "cmath", "numpy")
     )
-    return Names(extra | READING | call_waits.load().names, ASKING | imported, NUMERIC_MODULES | modules)
+    return Names(
+        extra | READING | call_waits.load().names, ASKING | imported, NUMERIC_MODULES | modules
+    )
 
 
 def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode | None) -> Suspects:

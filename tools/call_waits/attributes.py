@@ -34,7 +34,9 @@ class Attributes:
     def truth(self, name: str, holds: bool) -> Condition:
         """What is enough for an attribute to be true (or false); `NEVER` where nothing is known."""
         start = self._sources.method(self._owner, "__init__")
-        writes = [] if start is None else self._writes(start, {p: p for p in start.parameters}, name)
+        writes = (
+            [] if start is None else self._writes(start, {p: p for p in start.parameters}, name)
+        )
         if self._written_later(name) or not any(w.parameter for w in writes):
             return NEVER
         given = {w.parameter for w in writes} - {""}
@@ -50,7 +52,9 @@ class Attributes:
         atom = Atom(given.pop(), ON if holds else OFF, truth_of_none is holds, own=True)
         return (frozenset((atom,)),)
 
-    def _writes(self, init: Callee, given: Mapping[str, str], name: str, depth: int = 0) -> list[_Write]:
+    def _writes(
+        self, init: Callee, given: Mapping[str, str], name: str, depth: int = 0
+    ) -> list[_Write]:
         """The writes of a constructor and of those that it calls by ``super()``.
 
         `given` says which argument of the object's own constructor each parameter is.
@@ -71,9 +75,7 @@ class Attributes:
 
     def _above(self, call: ast.Call, init: Callee) -> Callee | None:
         match call.func:
-            case ast.Attribute(
-                value=ast.Call(func=ast.Name(id="super"), args=[]), attr="__init__"
-            ):
+            case ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=[]), attr="__init__"):
                 after = self._sources.class_of(init.info, self._owner)
                 return self._sources.method(self._owner, "__init__", after)
         return None
@@ -142,4 +144,3 @@ def passed(call: ast.Call, callee: Callee, given: Mapping[str, str]) -> dict[str
         if isinstance(value, ast.Name) and value.id in given:
             found[name] = given[value.id]
     return found
-

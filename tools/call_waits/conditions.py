@@ -111,9 +111,7 @@ class Scope:
     @cached_property
     def _assigned_once(self) -> dict[str, ast.expr]:
         """The names that one statement of the function's own block assigns, and nothing else."""
-        stored = [
-            n.id for n in self.callee.info.nodes.of(ast.Name) if isinstance(n.ctx, ast.Store)
-        ]
+        stored = [n.id for n in self.callee.info.nodes.of(ast.Name) if isinstance(n.ctx, ast.Store)]
         body = list(self.callee.info.node.body)
         body += [s for outer in body if isinstance(outer, (ast.Try, ast.With)) for s in outer.body]
         found: dict[str, ast.expr] = {}

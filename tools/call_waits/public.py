@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
+from torch_table.classes import kind_of
+from torch_table.namespaces import Catalogue, catalogue
 
 from call_waits.model import Atom, Facts
 from call_waits.sources import Callee, Sources
@@ -19,8 +21,6 @@ from flake8_torchperf.absint.domain.values import (
     Union,
     Value,
 )
-from torch_table.classes import kind_of
-from torch_table.namespaces import Catalogue, catalogue
 
 # Classes whose methods the linter knows by themselves: a tensor's, and what waits on purpose.
 _KNOWN = ("tensor", "event", "stream")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch_table.stubs import undispatched
 
 from flake8_torchperf.absint.driver.function_analysis import module_constant
 from flake8_torchperf.absint.engine.analysis import Analysis
@@ -20,7 +21,6 @@ from flake8_torchperf.hotness.own_heat import Names
 from flake8_torchperf.knowledge.table import load
 from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap, read_module
 from flake8_torchperf.project.resolver import Project, split_lines
-from torch_table.stubs import undispatched
 
 ROOT = Path(torch.__file__).parent
 
@@ -140,11 +140,11 @@ class Sources:
 
     def class_of(self, info: FunctionInfo, owner: type | None) -> type | None:
         """The class, among those of an object, in which a method is written."""
-        for base in () if owner is None or info.owner is None else owner.__mro__:
-            named = (base.__module__, base.__qualname__)
-            if named == (info.module.name, info.owner.name):
-                return base
-        return None
+        if owner is None or info.owner is None:
+            return None
+        written = (info.module.name, info.owner.name)
+        found = (b for b in owner.__mro__ if (b.__module__, b.__qualname__) == written)
+        return next(found, None)
 
 
 def _read(name: str) -> Module | None:

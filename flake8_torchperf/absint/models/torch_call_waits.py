@@ -100,7 +100,7 @@ def _note(
         if place is not None and operand is not None:
             tensor, node = operand
             reason = Reason(f"torch/{way.where} waits", None, tensor.reason, tensor.reason.strength)
-            option = any(asked.asks != "tensor" for asked in way.asked)
+            option = any(asked.asks == "on" for asked in way.asked)
             emit(
                 place,
                 SiteKind.TORCH_CALL,
@@ -113,9 +113,7 @@ def _note(
             return
 
 
-def _place(
-    way: Way, arguments: Arguments, owner: Instance | None, ctx: Context
-) -> Context | None:
+def _place(way: Way, arguments: Arguments, owner: Instance | None, ctx: Context) -> Context | None:
     """The place where the conditions of a way are met; None where one is known not to be."""
     for asked in way.asked:
         given = arguments.get(asked.parameter.position, asked.parameter.name)
