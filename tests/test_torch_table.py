@@ -183,7 +183,6 @@ FLAGS = [
     ("torch.histc", "T i", ["min", "max"], "", "s"),
     ("torch.tensor", "x", [], "c", "s"),
     ("torch.tensor", "x", ["device"], "cs", ""),
-    ("torch.nn.utils.clip_grad_norm_", "x f", [], "", "s"),
     ("torch.cuda.synchronize", "", [], "s", ""),
     (".to", "D", [], "s", ""),
     (".to", "D", ["non_blocking"], "", "s"),

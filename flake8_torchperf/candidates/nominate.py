@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from flake8_torchperf.knowledge import call_waits
 from flake8_torchperf.syntax.host_expressions import GOING_THROUGH, HostNames, holder, surely_host
 from flake8_torchperf.syntax.traversal import DEFINITIONS, Nodes
 
@@ -31,10 +32,10 @@ READING = {
     "pinverse", "pinv", "eig", "eigh", "eigvals", "eigvalsh", "svdvals", "matrix_rank", "cond",
     "lu_factor", "ldl_factor", "inv_ex", "solve_ex", "cholesky_ex", "lu_factor_ex",
     "ldl_factor_ex", "multinomial", "index_put", "index_put_", "pad_packed_sequence",
-    "pack_padded_sequence", "gaussian_nll_loss", "lobpcg", "get_total_norm", "clip_grad_norm_",
-    "normal", "asarray", "array", "svd", "svd_lowrank", "pca_lowrank", "matrix_exp", "matrix_norm",
-    "nuclear_norm", "tensorsolve", "unravel_index", "to_sparse", "to_sparse_coo", "to_sparse_csr",
-    "to_sparse_csc", "to_sparse_bsr", "to_sparse_bsc",
+    "pack_padded_sequence", "gaussian_nll_loss", "lobpcg", "normal", "asarray", "array", "svd",
+    "svd_lowrank", "pca_lowrank", "matrix_exp", "matrix_norm", "nuclear_norm", "tensorsolve",
+    "unravel_index", "to_sparse", "to_sparse_coo", "to_sparse_csr", "to_sparse_csc",
+    "to_sparse_bsr", "to_sparse_bsc",
 }  # fmt: skip
 # Calls that read, format or iterate a tensor where they are given one.
 ASKING = {
@@ -115,7 +116,9 @@ def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
     modules = frozenset(
         name for name, target in module.imports.items() if target in ("math", "cmath", "numpy")
     )
-    return Names(extra | READING, ASKING | imported, NUMERIC_MODULES | modules)
+    return Names(
+        extra | READING | call_waits.load().names, ASKING | imported, NUMERIC_MODULES | modules
+    )
 
 
 def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode | None) -> Suspects:

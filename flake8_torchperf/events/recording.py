@@ -45,7 +45,8 @@ HANDING_OVER = (SiteKind.TRANSFER, SiteKind.TENSOR_ITERATION)
 SIZED = (SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
 # What reads a value or a size by a call.
 READING = (
-    SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE, *SIZED,
+    SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE,
+    SiteKind.TORCH_CALL, *SIZED,
 )  # fmt: skip
 # What costs nothing where the tensor is on the host.
 FROM_DEVICE = (
@@ -54,7 +55,7 @@ FROM_DEVICE = (
     SiteKind.LIST_INDEX,
 )  # fmt: skip
 # What the host waits for, whatever stands in it.
-WAITING = (SiteKind.SYNCHRONIZE, *SIZED)
+WAITING = (SiteKind.SYNCHRONIZE, SiteKind.TORCH_CALL, *SIZED)
 
 
 def emit(

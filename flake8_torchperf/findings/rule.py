@@ -69,6 +69,10 @@ class Rule:
         if exact is not None:
             return exact
         for key, advice in self.instead.items():
+            head, plus, trait = key.partition("+")
+            if plus and "*" in head and trait in traits and fnmatchcase(operation, head):
+                return advice
+        for key, advice in self.instead.items():
             if key in traits:
                 return advice
         for key, advice in self.instead.items():

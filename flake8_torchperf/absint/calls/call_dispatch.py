@@ -51,6 +51,7 @@ from flake8_torchperf.absint.models import (
     container_methods,
     containers,
     tensor_methods,
+    torch_call_waits,
     torch_classes,
     torch_functions,
 )
@@ -224,8 +225,17 @@ def _external(callee: External, arguments: Arguments, env: Env, ctx: Context) ->
     if head == "builtins":
         return builtin_functions.call_builtin(rest, arguments, env, ctx)
     if head == "torch":
-        return torch_functions.call_torch(name, arguments, ctx)
+        before = _recorded(ctx)
+        value = torch_functions.call_torch(name, arguments, ctx)
+        if _recorded(ctx) == before:
+            torch_call_waits.note_function(name, arguments, value, ctx)
+        return value
     return builtin_functions.call_library(name, arguments, env, ctx)
+
+
+def _recorded(ctx: Context) -> int:
+    """How many sites there are: what a call of torch waits for is told once."""
+    return 0 if ctx.sink is None else len(ctx.sink)
 
 
 def _method(callee: BoundMethod, arguments: Arguments, env: Env, ctx: Context) -> Value:
@@ -237,6 +247,7 @@ def _method(callee: BoundMethod, arguments: Arguments, env: Env, ctx: Context) -
         case Sequence() | Mapping_() | Scalar():
             return container_methods.call_method(owner, callee.node, name, arguments, env, ctx)
         case Instance():
+            torch_call_waits.note_method(owner, name, arguments, ctx)
             return torch_classes.call_torch_method(owner, name, arguments, ctx)
         case Opaque(what="loaded on the host"):
             return host_data.call_method(name)

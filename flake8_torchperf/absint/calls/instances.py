@@ -31,7 +31,7 @@ from flake8_torchperf.absint.domain.values import (
 from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.inference.tensor_api import foreign
-from flake8_torchperf.absint.models import torch_classes, torch_containers
+from flake8_torchperf.absint.models import torch_call_waits, torch_classes, torch_containers
 from flake8_torchperf.absint.stated_types.annotations import annotated, record_fields, record_kind
 from flake8_torchperf.absint.stated_types.class_hierarchy import (
     find_method,
@@ -297,6 +297,7 @@ def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context
     if callee.info is None:
         found = analysis.table.klass(callee.name)
         if found is not None and found.kind == "module":
+            torch_call_waits.note_method(callee, "forward", arguments, ctx)
             return torch_classes.forward(callee, arguments, ctx)
         if found is not None and found.kind == "context":
             return arguments.value(0)  # `torch.enable_grad()(f)` answers as `f` does

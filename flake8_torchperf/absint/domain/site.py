@@ -41,6 +41,7 @@ class SiteKind(str, Enum):
     DATA_LOADER = "DataLoader"
     OPTIMIZER_OPTION = "OptimizerOption"
     GRAPH_ACCUMULATION = "GraphAccumulation"
+    TORCH_CALL = "TorchCall"
     CALL = "Call"
 
 

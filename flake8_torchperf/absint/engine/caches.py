@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 if TYPE_CHECKING:
@@ -14,11 +13,11 @@ Key = TypeVar("Key")
 Fact = TypeVar("Fact")
 
 
-@dataclass(frozen=True, eq=False)
 class Cache(Generic[Key, Fact]):
     """One kind of fact. The room that finds it states what it is kept by and what is kept."""
 
-    name: str
+    def __init__(self, name: str) -> None:
+        self.name = name
 
     def table(self, analysis: Analysis) -> dict[Key, Fact]:
         """All facts of this kind that an analysis has found so far."""

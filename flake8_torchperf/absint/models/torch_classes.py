@@ -30,7 +30,7 @@ from flake8_torchperf.absint.domain.values import (
 )
 from flake8_torchperf.absint.engine.dispatch import apply
 from flake8_torchperf.absint.inference.parameters import parameters_of
-from flake8_torchperf.absint.models import torch_containers
+from flake8_torchperf.absint.models import torch_call_waits, torch_containers
 from flake8_torchperf.absint.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.events import input_pipeline
 from flake8_torchperf.events.recording import emit
@@ -84,6 +84,8 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         data = arguments.value(0, "dataset")
         kind = kind_of_instance(data, ctx.analysis) if isinstance(data, Instance) else ""
         return input_pipeline.loader(made, arguments, ctx, kind)
+    if isinstance(made, Instance):
+        made = torch_call_waits.told(made, arguments, ctx)
     if found.kind == "distribution":
         return torch_containers.distribution(made, arguments)
     if found.kind == "optimizer":

@@ -69,12 +69,13 @@ def distribution(made: Value, arguments: Arguments) -> Value:
     given += [a.value for name, a in arguments.keywords.items() if name != "validate_args"]
     if not isinstance(made, Instance) or arguments.open or not given:
         return made
-    if not all(map(_lies_on_host, given)):
+    if not all(map(lies_on_host, given)):
         return made
     return replace(made, facts=made.facts | {_ON_HOST})
 
 
-def _lies_on_host(value: Value) -> bool:
+def lies_on_host(value: Value) -> bool:
+    """Is it a number, a tensor on the host, or a distribution of nothing else?"""
     match value:
         case Scalar(kind=kind):
             return kind in NUMBER_KINDS

@@ -1,0 +1,1 @@
+"""Finds which of torch's own functions wait, and for which arguments, by walking its sources."""

@@ -1,0 +1,98 @@
+"""Where a function of torch waits by itself: the linter's findings in it, in scope "all"."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+
+from call_waits.sources import Callee
+from flake8_torchperf.absint.domain.heat import Cause, Level
+from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.absint.domain.values import Reason, Tensor
+from flake8_torchperf.absint.driver.function_analysis import interpret_function
+from flake8_torchperf.absint.inference.parameters import declared_parameters
+from flake8_torchperf.candidates.nominate import called_name
+from flake8_torchperf.findings.catalogue import Catalogue, load_catalogue
+from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.findings.report import report
+from flake8_torchperf.hotness.function_heat import FunctionHeats
+from flake8_torchperf.hotness.own_heat import Names
+from flake8_torchperf.options import Options
+
+# The families of rules whose findings wait; of the second, one that reads in a loop.
+_WAITING = ("TPF10", "TPF203", "TPF206", "TPF30", "TPF401", "TPF402", "TPF403", "TPF404", "TPF405")
+# Why a place is not reached in a plain call, or has nothing to wait for.
+_SELDOM = frozenset((
+    Cause.ERROR, Cause.ERROR_TEXT, Cause.WARNING, Cause.TRACING, Cause.NO_DEVICE, Cause.FALLBACK,
+    Cause.BESIDE_HOST, Cause.HOST_NAME, Cause.HOST_ONLY, Cause.EXCHANGED, Cause.FIRST_CALL,
+    Cause.MADE_ONCE, Cause.SOME_STEPS, Cause.NOTHING_TO_DO, Cause.CONVERSION, Cause.COPY_ASKED,
+))  # fmt: skip
+_ALL = Options(scope=Level.COLD)
+
+
+@dataclass(frozen=True)
+class Wait:
+    """A place in a function that waits: its node, its line, and what happens there."""
+
+    node: ast.AST
+    line: int
+    operation: str
+
+    @property
+    def read(self) -> frozenset[str]:
+        """The expressions in it, any of which may be what is read."""
+        return frozenset(ast.unparse(n) for n in ast.walk(self.node) if isinstance(n, ast.expr))
+
+
+class Sites:
+    """Interprets functions of torch, as they are declared or with one parameter a tensor."""
+
+    def __init__(self) -> None:
+        self._catalogue: Catalogue = load_catalogue(())
+        self._found: dict[tuple[str, str], list[Wait]] = {}
+
+    def of(self, callee: Callee, tensor: str = "") -> list[Wait]:
+        """The places at which a function waits by itself."""
+        if tensor and not _converts(callee, tensor):
+            return []
+        key = (callee.info.key, tensor)
+        if key not in self._found:
+            self._found[key] = self._waits(callee, tensor)
+        return self._found[key]
+
+    def _waits(self, callee: Callee, tensor: str) -> list[Wait]:
+        module, info = callee.module, callee.info
+        analysis, heats = module.analysis, module.heats
+        if tensor:
+            analysis = replace(analysis, caches={}, observed={}, agreed={})
+            parameters = declared_parameters(info, analysis)  # kept by the analysis
+            parameters[tensor] = Tensor(Reason(f"`{tensor}` is given a tensor"))
+            heats = FunctionHeats(analysis, Names(analysis.conventions, (), ()))
+        result = interpret_function(info, analysis, heats)
+        own = heats.own(info).cause
+        found = [f for f in report(result, self._catalogue, _ALL) if _counts(f, own)]
+        if tensor:  # what makes a number of what it is given takes tensors; other code need not
+            found = [f for f in found if f.site.kind is SiteKind.HOST_READ]
+        return [Wait(f.site.node, f.line, f.site.operation) for f in found]
+
+
+def _converts(callee: Callee, parameter: str) -> bool:
+    """May a function make a number of a parameter by a call? Saves interpreting it once more."""
+    return any(
+        isinstance(n, ast.Name) and n.id == parameter
+        for call in callee.info.nodes.of(ast.Call)
+        if ast.unparse(call.func).startswith(_CONVERSIONS) or called_name(call.func) in _READS
+        for n in ast.walk(call)
+    )
+
+
+_CONVERSIONS = ("float", "int", "bool", "complex", "round", "math.", "operator.")
+_READS = ("item", "tolist")
+
+
+def _counts(finding: Finding, own: Cause) -> bool:
+    """Does a finding wait, in a plain call, however seldom the function is called?"""
+    heat = finding.site.heat
+    if (heat.cause in _SELDOM and heat.cause is not own) or heat.why in _SELDOM:
+        return False
+    return finding.code.startswith(_WAITING)

@@ -1,0 +1,64 @@
+"""Generates `flake8_torchperf/knowledge/call_waits.json` from the sources of the installed torch.
+
+    python tools/generate_call_waits.py             writes the table
+    python tools/generate_call_waits.py --check     exits with 1 where the committed table differs
+
+The linter itself says which lines of torch's functions wait, and the tests on the way to such a
+line say for which arguments. The output is the same on every run with the same torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+
+from call_waits.public import assemble  # noqa: E402
+
+TABLE = ROOT / "flake8_torchperf" / "knowledge" / "call_waits.json"
+
+
+def render(table: dict[str, Any]) -> str:
+    """Compact JSON with one line per function or class."""
+    lines = ["{", f'"torch":{json.dumps(table["torch"])},']
+    for section in ("functions", "classes"):
+        lines.append(f'"{section}":{{')
+        entries = [
+            f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}"
+            for name, value in sorted(table[section].items())
+        ]
+        lines.append(",\n".join(entries))
+        lines.append("},")
+    lines.append(f'"names":{json.dumps(table["names"])}')
+    lines.append("}")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    """The command line; returns the exit status."""
+    parser = argparse.ArgumentParser(description="Find which calls of torch's functions wait.")
+    parser.add_argument("--check", action="store_true", help="compare with the committed table")
+    check = parser.parse_args().check
+    text = render(assemble())
+    if not check:
+        TABLE.write_text(text, encoding="utf-8")
+        print(f"{TABLE.relative_to(ROOT)}: {len(text)} bytes")
+        return 0
+    committed = TABLE.read_text(encoding="utf-8").splitlines()
+    fresh = text.splitlines()
+    if committed == fresh:
+        return 0
+    gone, new = set(committed) - set(fresh), set(fresh) - set(committed)
+    for line in [*(f"- {x}" for x in sorted(gone)[:20]), *(f"+ {x}" for x in sorted(new)[:20])]:
+        print(line[:300])
+    print(f"{TABLE.relative_to(ROOT)} differs: run tools/generate_call_waits.py")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
