@@ -50,7 +50,7 @@ READING = (
 FROM_DEVICE = (
     *READING, SiteKind.NUMBER_USE, SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS,
     SiteKind.HOST_REDUCTION, SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH, SiteKind.FORMAT,
-    SiteKind.LIST_INDEX,
+    SiteKind.LIST_INDEX, SiteKind.NUMBER_ASSIGNED,
 )  # fmt: skip
 # What the host waits for, whatever stands in it.
 WAITING = (SiteKind.SYNCHRONIZE, *SIZED)

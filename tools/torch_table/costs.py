@@ -24,6 +24,7 @@ SECTION = "Why it is slow"
 _SENTENCE = re.compile(r"On an \S+ \(n = \d+\): .* ms\.")
 
 UNMEASURED: Mapping[str, str] = {
+    "TPF407": "new since the last time that a GPU was at hand",
     "TPF504": "a read that comes too early is wrong, not slow",
     "TPF505": "starting workers takes longer than all of the example's small items",
     "TPF507": "what the kept graph costs is memory",

@@ -414,6 +414,9 @@ def _narrow_to(
             return {**env, path: Opaque("no tensor")}
         pairs = zip(options, verdicts, strict=True)
         kept = [number_but(o, classes) for o, verdict in pairs if verdict is not True]
+        if not kept and _declared_alone(value) and all(map(_is_tensor_class, classes)):
+            # Annotations leave out numbers often enough: who asks has met some.
+            kept = [Opaque("no tensor")]
         return {**env, path: union(kept)} if kept else None
     if any(map(_is_container_class, classes)):
         # Which kind of container it is, the test tells; what it holds is known already.
@@ -430,6 +433,13 @@ def _narrow_to(
         described = union(instance_value(c, reason) for c in classes)
         return {**env, path: union((*kept, described)) if described is not UNKNOWN else UNKNOWN}
     return {**env, path: union(kept)} if kept else None
+
+
+def _declared_alone(value: Value) -> bool:
+    """A tensor by the annotation of a parameter, to which nothing has happened since."""
+    if not isinstance(value, Tensor) or value.chain:
+        return False
+    return value.reason.source is Source.PARAMETER_ANNOTATION
 
 
 def _only_declared(value: Value) -> bool:
