@@ -271,7 +271,7 @@ def _made_for_ranks(ctx: Context, node: ast.AST) -> bool:
     """``size = torch.tensor([n], device=device)``, and the processes tell each other theirs?"""
     names = frozenset() if ctx.node is None else _exchanged(ctx.node, ctx)
     return ctx.node is not None and any(
-        assign.value is node and isinstance(target, ast.Name) and target.id in names
+        _whole(assign.value) is node and isinstance(target, ast.Name) and target.id in names
         for assign in (ctx.module.nodes(ctx.node).of(ast.Assign) if names else ())
         for target in assign.targets
     )

@@ -227,6 +227,10 @@ def _brought(
     emit(ctx, SiteKind.TRANSFER, name, node, tensor, operand_node=owner, traits=traits)
 
 
+# Data that has to be copied once it is there, and that whoever loads it can pin.
+NEW_EACH_TIME = (Source.LOADER_BATCH, Source.TOKENIZER)
+
+
 def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
     """The place of a copy of data that stands in this very function; adds what of it varies."""
     # Only a site can be cold: in a function called nothing is asked of code that is not linted.
@@ -234,7 +238,7 @@ def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
         return ctx
     if tensor.origin in (CHOSEN, SOMETIMES):
         return ctx.demote(Cause.COPY_ASKED)
-    if tensor.reason.source is Source.LOADER_BATCH and tensor.memory != PINNED:
+    if tensor.reason.source in NEW_EACH_TIME and tensor.memory != PINNED:
         return ctx if "non-blocking" in traits else ctx.demote(Cause.NEW_DATA)
     if tensor.origin not in (PYTHON, NUMPY):
         return ctx
