@@ -130,11 +130,13 @@ SHAPES = {
                 return a, b, x[index, [0, 1]], x[[i for i in several if i > 2]]  # TPF406, TPF406
         """,
     "406: host tensors as indices of a tensor on a device": """
-        def step(y: Tensor, n: int, a: np.ndarray):
+        def step(y: Tensor, z: Tensor, n: int, a: np.ndarray):
             x = y.cuda()
-            b = x[torch.arange(n)], x[torch.randperm(n)[:3]]  # TPF406, TPF406
-            c = x[torch.tensor([0, 1])], x[torch.from_numpy(a)]  # TPF406, TPF406
-            return b, c, x[torch.tensor(3)], [x[i] for i in torch.arange(n)]
+            kept = x.argmax(-1).cpu()  # TPF102
+            b = x[torch.arange(n)], z[torch.randperm(n)[:3]]  # TPF501, TPF501
+            c = x[torch.tensor([0, 1])], z[torch.tensor([0, n])]  # TPF502, TPF502
+            d = x[kept], x[torch.from_numpy(a)]  # TPF406
+            return b, c, d, x[torch.tensor(3)], [x[i] for i in torch.arange(n)]
         """,
     "406: slices, numbers and indices on the device": """
         def step(y: Tensor, n: int, index: torch.LongTensor, several: list[int], a: np.ndarray):
@@ -152,14 +154,16 @@ def test_shapes(code: str) -> None:
 
 
 WHERE_IT_LIES_IS_ASSUMED = """
-    def step(x: Tensor, n: int):
-        return x[torch.arange(n)], x[torch.randperm(n)]  # TPF406, TPF406
+    def step(x: Tensor, y: Tensor):
+        order = y.argsort().cpu()  # TPF102
+        return x[order], x[order + 1]  # TPF406, TPF406
     """
 
 
 def test_that_an_indexed_tensor_lies_on_a_device_is_an_assumption() -> None:
     check(WHERE_IT_LIES_IS_ASSUMED, Options(confidence="assumed"))
-    assert findings(program(WHERE_IT_LIES_IS_ASSUMED), HOT) == []
+    told = findings(program(WHERE_IT_LIES_IS_ASSUMED), HOT)
+    assert [one.split()[1] for one in told] == ["TPF102"]
 
 
 def test_nothing_is_said_of_what_is_known_to_be_on_the_host() -> None:

@@ -153,7 +153,7 @@ SILENT = {
     "the action that an environment takes": """
         class Agent:
             def select_action(self, state):
-                seen = torch.as_tensor((state,), device=self.device)
+                seen = torch.as_tensor((state,), device=self.device)  # TPF502
                 return self.policy(seen).argmax().item()  # TPF101
         """,
     "lengths that are packed lie on the host": """
@@ -233,7 +233,7 @@ SILENT = {
     "a number that processes tell each other, by whatever name": """
         def gathered(comm, x: Tensor, leads: bool):
             if leads:
-                size = torch.tensor([x.ndim], device=x.device)
+                size = torch.tensor([x.ndim], device=x.device)  # TPF502
             else:
                 size = torch.zeros(1, device=x.device)
             comm.broadcast(size, src=0)

@@ -338,7 +338,7 @@ def test_reported_by_default(code: str) -> None:
         class Net(nn.Module):
             def forward(self, x: Tensor, t):
                 if not torch.is_tensor(t):
-                    t = torch.tensor([t], device=x.device)
+                    t = torch.tensor([t], device=x.device)  # TPF502
                 return x + t
         """,
     "items moved one by one": """
@@ -373,7 +373,7 @@ def test_reported_by_default(code: str) -> None:
                 for frame in frames.unbind():
                     resized = resize(frame.cpu().numpy())  # TPF102
                     rows.append(torch.from_numpy(resized).permute(2, 0, 1))
-                return torch.stack(rows).to(frames.device)
+                return torch.stack(rows).to(frames.device)  # TPF502
         """,
     "moved where its index lies": """
         class Schedule:
@@ -389,7 +389,7 @@ def test_reported_by_default(code: str) -> None:
                 if x.any():  # TPF301
                     shift = x.mean()
                 else:
-                    shift = torch.tensor([0.0]).to(x.device)
+                    shift = torch.tensor([0.0]).to(x.device)  # TPF502
                 return x + shift
         """,
     "a total of what a function has read": """

@@ -172,7 +172,7 @@ SELDOM = {
     "tables that are moved": """
         def fitted(rows, device):
             bins = [torch.tensor(row) for row in rows]
-            return [b.to(device) for b in bins]
+            return [b.to(device) for b in bins]  # TPF502
         """,
     "a name that says where it lies": """
         def forward(self, x: Tensor, lengths_cpu: Tensor):

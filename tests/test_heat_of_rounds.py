@@ -252,7 +252,7 @@ NEW_EACH_TIME = {
         class Trainer:
             def train(self, loader):
                 for x, scores in loader:
-                    loss = self.loss(x, torch.tensor(scores).to("cuda"))
+                    loss = self.loss(x, torch.tensor(scores).to("cuda"))  # TPF502
                     loss.backward()
         """,
     "a list that is filled with what is given": """
@@ -262,12 +262,12 @@ NEW_EACH_TIME = {
                 for molecule in batch:
                     for atom in molecule:
                         atoms.append(torch.tensor(features(atom)))
-                return torch.stack(atoms).to(device)
+                return torch.stack(atoms).to(device)  # TPF502
         """,
     "numbers in compiled code": """
         @torch.compile
         def scaled(x: Tensor):
-            return x * torch.tensor(1.5, device=x.device)
+            return x * torch.tensor(1.5, device=x.device)  # TPF502
         """,
 }
 

@@ -328,7 +328,7 @@ ONE_CAUSE = {
         """,
     "sum over a tensor": """
         def step(x: Tensor):
-            return sum(x)  # TPF103
+            return sum(x)  # TPF201
         """,
     "a tensor grown": """
         def step(xs: list[Tensor]):

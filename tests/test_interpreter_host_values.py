@@ -376,9 +376,9 @@ def test_what_a_checkpoint_on_the_host_holds_lies_there_until_it_is_moved() -> N
             first, second = x["pair"]
             if first.any() or second:
                 print(float(first))
-            moved = x["weight"].to("cuda")
+            moved = x["weight"].to("cuda")  # TPF503
             if moved.any():  # TPF301
-                print(model["bias"].cuda().sum().item())  # TPF101
+                print(model["bias"].cuda().sum().item())  # TPF101, TPF503
         """,
         ALL,
     )
@@ -396,7 +396,7 @@ def test_distributions_of_numbers_and_of_what_lies_on_the_host() -> None:
                 lam = 0.0
             if Independent(half, 1).rsample()[0] > 1 or Dirichlet(torch.ones(3)).sample()[0] > 0.5:
                 lam = float(half.entropy().sum())
-            return batch * lam, (batch * Beta(2, 3).sample().to(batch.device)).sum().item()  # TPF101
+            return batch * lam, (batch * Beta(2, 3).sample().to(batch.device)).sum().item()  # TPF101, TPF503
 
         def chosen(logits: Tensor, scale: float):
             if Categorical(logits=logits).sample().sum() > 3:  # TPF301
@@ -426,7 +426,7 @@ def test_what_reads_files_and_buffers_reads_them_to_the_host() -> None:
                 if not torch.isfinite(weight).all():
                     return name
             if torch.signal.windows.hann(n, device="cuda").any():  # TPF301
-                return wave.to("cuda").sum().item()  # TPF101
+                return wave.to("cuda").sum().item()  # TPF101, TPF503
         """,
         ALL,
     )

@@ -257,8 +257,8 @@ TRUTHS = {
         """,
     "sums of a mask": """
         def f(m: Tensor, t: Tensor):
-            if sum(m) != 0: pass  # TPF103, TPF301
-            if sum(t > 0) > 3: pass  # TPF103, TPF301
+            if sum(m) != 0: pass  # TPF201, TPF301
+            if sum(t > 0) > 3: pass  # TPF201, TPF301
             if torch.sum(m) == 0: pass  # TPF301
             if m.sum() > 0: pass  # TPF301
             if (t > 0).sum(): pass  # TPF301

@@ -118,7 +118,7 @@ ONCE = {
     "to start the device up": """
         def warm():
             for i in range(torch.cuda.device_count()):
-                _ = torch.tensor(0, device=torch.device("cuda", i))
+                _ = torch.tensor(0, device=torch.device("cuda", i))  # TPF502
         """,
     "a dataset's": """
         class Points(torch.utils.data.Dataset):

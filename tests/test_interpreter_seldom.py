@@ -17,7 +17,7 @@ SELDOM = {
     "called by what initialises, and by nothing else": """
         def _init_transformer(module: nn.Module):
             def normal_(data: Tensor):
-                data.copy_(data.cpu().normal_().to(data.device))  # TPF102
+                data.copy_(data.cpu().normal_().to(data.device))  # TPF102, TPF503
             normal_(module.weight.data)
 
         class Net(nn.Module):

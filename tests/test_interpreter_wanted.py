@@ -24,22 +24,22 @@ NEW_DATA = {
         class Net(nn.Module):
             def forward(self, x: Tensor):
                 rows = linear_sum_assignment(x.detach().cpu().numpy())[1]  # TPF102
-                return x[torch.from_numpy(rows).to(x.device)]
+                return x[torch.from_numpy(rows).to(x.device)]  # TPF502
 
             def step(self, actions):
                 obs, rewards = self.env.step(actions)
-                return torch.from_numpy(rewards).to(self.device)
+                return torch.from_numpy(rewards).to(self.device)  # TPF502
         """,
     "what a caller gives as a list": """
         class Agent:
             def __call__(self, states, device: torch.device, batch):
                 if not isinstance(states, Tensor):
-                    states = torch.tensor(states, device=device)
-                weights = torch.tensor([b["weight"] for b in batch], device=device)
+                    states = torch.tensor(states, device=device)  # TPF502
+                weights = torch.tensor([b["weight"] for b in batch], device=device)  # TPF502
                 ids = self.tokenizer.encode(batch)
                 if len(ids) > 9:
                     ids = self.tokenizer(batch, padding=True).input_ids[:9]
-                return states * weights * torch.tensor(ids, device=device)
+                return states * weights * torch.tensor(ids, device=device)  # TPF502
         """,
 }
 
@@ -95,7 +95,7 @@ ASKED = {
         import torch.distributed as dist
 
         def pad(x: Tensor, group):
-            local = torch.tensor([x.numel()], device=x.device)
+            local = torch.tensor([x.numel()], device=x.device)  # TPF502
             sizes = [torch.zeros([1], device=x.device) for _ in range(4)]
             dist.all_gather(sizes, local, group=group)
             largest = max([int(s.item()) for s in sizes])  # TPF101
@@ -132,7 +132,7 @@ ASKED = {
 
         def np_quantile(x: Tensor, q: float):
             y = np.quantile(x.detach().cpu().numpy(), q)  # TPF102
-            return torch.as_tensor(y, device=x.device)
+            return torch.as_tensor(y, device=x.device)  # TPF502
         """,
     "means to begin with, and what is exported, by their names": """
         def initialize_means(x: Tensor):
@@ -214,10 +214,10 @@ NOT_ASKED = {
         import torch.distributed as dist
 
         def counted(x: Tensor, group):
-            local = torch.tensor([0], device=x.device)
+            local = torch.tensor([0], device=x.device)  # TPF502
             local += (x > 0).sum()
             dist.all_gather_into_tensor(local, local, group=group)
-            total = torch.tensor([len(x)], device=x.device)
+            total = torch.tensor([len(x)], device=x.device)  # TPF502
             dist.all_reduce(total, group=group)
             return local.item(), total.item()  # TPF101, TPF101
         """,

@@ -45,7 +45,7 @@ ASKING = {
     "reversed", "iter", "frozenset", "ascii", "debug", "info", "warning", "warn", "error",
     "critical",
     "exception", "log", "index", "tensor", "as_tensor", "islice", "cycle", "deque", "type",
-    "count", "remove",
+    "count", "remove", "new",
 }  # fmt: skip
 # Calls that take numbers: a tensor among their arguments is read.
 SIZED = {
@@ -67,7 +67,7 @@ HOST_MADE = {
     "DoubleTensor", "HalfTensor", "ByteTensor",
 }  # fmt: skip
 # Calls that bring a tensor to another device.
-MOVING = {"to", "cuda", "xpu", "hpu", "npu", "mps", "type_as", "type"}
+MOVING = {"to", "cuda", "xpu", "hpu", "npu", "mps", "type_as", "type", "copy_"}
 # Calls that copy data of the host where they are told a device.
 COPYING = {"tensor", "as_tensor", "asarray"}
 # Calls that decide how training feeds the device and steps.
@@ -249,6 +249,36 @@ def _percent(node: ast.BinOp, hosts: Container[str], names: Names) -> bool:
     return text and isinstance(node.op, ast.Mod) and not surely_host(node.right, hosts)
 
 
+def _assignment(node: ast.Assign, hosts: Container[str], names: Names) -> bool:
+    return _unpacking(node, hosts, names) or any(
+        isinstance(target, ast.Subscript) and _written(target, node.value, hosts)
+        for target in node.targets
+    )
+
+
+def _written(target: ast.Subscript, value: ast.expr, hosts: Container[str]) -> bool:
+    """``v[i] = 1.0``: may a tensor be given a number, or what was made on the host just there?"""
+    key, owner = target.slice, target.value
+    if isinstance(key, ast.Constant) and not isinstance(key.value, int):
+        return False
+    if isinstance(key, ast.JoinedStr) or holder(owner, hosts) or surely_host(owner, hosts):
+        return False
+    if isinstance(key, ast.Slice) or not surely_host(value, hosts):
+        return _may_lie_on_host(value)
+    return not (
+        isinstance(value, ast.JoinedStr)
+        or (isinstance(value, ast.Constant) and not isinstance(value.value, (int, float)))
+        or holder(value, hosts)
+    )
+
+
+def _may_lie_on_host(value: ast.expr) -> bool:
+    """A tensor that a factory makes in place, or one by its name; what else it is called tells."""
+    if isinstance(value, ast.Call):
+        return called_name(value.func) in HOST_MADE
+    return isinstance(value, ast.Name)
+
+
 def _unpacking(node: ast.Assign, hosts: Container[str], names: Names) -> bool:
     given = node.value.elts if isinstance(node.value, ast.Tuple) else (node.value,)
     if any(_is_reading(value, names) for value in given):
@@ -371,7 +401,7 @@ OBJECTIONABLE: dict[type[ast.AST], Callable[[Any, Container[str], Names], bool]]
     ast.FormattedValue: _formatted,
     ast.Starred: _starred,
     ast.BinOp: _percent,
-    ast.Assign: _unpacking,
+    ast.Assign: _assignment,
     ast.YieldFrom: _yield_from,
     ast.Match: _match,
     ast.match_case: _guard,

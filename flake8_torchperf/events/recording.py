@@ -52,7 +52,7 @@ READING = (
 FROM_DEVICE = (
     *READING, SiteKind.NUMBER_USE, SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS,
     SiteKind.HOST_REDUCTION, SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH, SiteKind.FORMAT,
-    SiteKind.LIST_INDEX,
+    SiteKind.LIST_INDEX, SiteKind.NUMBER_ASSIGNED,
 )  # fmt: skip
 # What the host waits for, whatever stands in it.
 WAITING = (SiteKind.SYNCHRONIZE, SiteKind.TORCH_CALL, *SIZED)
@@ -226,7 +226,10 @@ def _wanted(
     if not placed and "to-device" not in traits and _lies_on_host(ctx, kind, node, operand_node):
         return Cause.HOST_NAME
     elements = over_elements(ctx, kind, operation)
-    if "to-device" not in traits and not elements and _told_by_ranks(ctx, kind, node, operand_node):
+    if "to-device" in traits:
+        if _made_for_ranks(ctx, node):
+            return Cause.EXCHANGED
+    elif not elements and _told_by_ranks(ctx, kind, node, operand_node):
         return Cause.EXCHANGED
     if _of_either(ctx, kind, node, operand_node, traits):
         return Cause.EITHER
@@ -269,16 +272,31 @@ def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:
     )
 
 
+def _exchanged(function: FunctionNode, ctx: Context) -> frozenset[str]:
+    """The names of what processes tell each other; asked for each of its sites, so kept."""
+    qualify = ctx.module.qualify
+    return EXCHANGED.kept(
+        ctx.analysis, id(function), lambda: exchanged(ctx.module.nodes(function), qualify)
+    )
+
+
+def _made_for_ranks(ctx: Context, node: ast.AST) -> bool:
+    """``size = torch.tensor([n], device=device)``, and the processes tell each other theirs?"""
+    names = frozenset() if ctx.node is None else _exchanged(ctx.node, ctx)
+    return ctx.node is not None and any(
+        _whole(assign.value) is node and isinstance(target, ast.Name) and target.id in names
+        for assign in (ctx.module.nodes(ctx.node).of(ast.Assign) if names else ())
+        for target in assign.targets
+    )
+
+
 def _told_by_ranks(
     ctx: Context, kind: SiteKind, node: ast.AST, operand_node: ast.AST | None
 ) -> bool:
     """Is a number read that the processes of a group tell each other?"""
     if ctx.node is None or kind not in FROM_DEVICE:
         return False
-    function, qualify = ctx.node, ctx.module.qualify
-    names = EXCHANGED.kept(
-        ctx.analysis, id(function), lambda: exchanged(ctx.module.nodes(function), qualify)
-    )
+    names = _exchanged(ctx.node, ctx)
     read = operand_node if operand_node is not None else node
     return bool(names) and any(
         isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(read)

@@ -7,9 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.provenance import Source, Strength
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import path_of
 from flake8_torchperf.absint.domain.values import (
+    MADE,
+    SOMETIMES,
     UNKNOWN,
     NDArray,
     NoneValue,
@@ -18,6 +21,7 @@ from flake8_torchperf.absint.domain.values import (
     Tensor,
     Value,
     tensor_of,
+    weaken,
 )
 from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.inference.argument_writes import may_fill
@@ -38,8 +42,9 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
 
 # What is made of numbers alone can as well be made on the device; data has to be copied.
-FACTORY, PYTHON, NUMPY = "factory", "python", "numpy"
+FACTORY, PYTHON, NUMPY = NAMED = MADE  # these have traits
 EMPTY = "empty"  # no elements: there is nothing to make or to copy
+CHOSEN = "chosen"  # made on the host on purpose: by a generator of the host, or `device="cpu"`
 PINNED, PAGEABLE = "pinned", "pageable"
 # The trait of sites in a `with device:` block, where factories make their tensors there.
 ELSEWHERE = "default-device"
@@ -84,9 +89,21 @@ def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments)
     memory = tensors[0].memory if shared else PAGEABLE
     arrives = tensors[0].arrives if op.view else 0
     origin = common_origin(tensors)
-    if op.in_place and origin != FACTORY:
+    if op.in_place and origin not in (FACTORY, CHOSEN):
         origin = ""  # a buffer that was filled: where else could the data have gone?
     return replace(value, origin=origin, memory=memory, arrives=arrives)
+
+
+def pieces(value: Value, op: Op, tensors: list[Tensor], arguments: Arguments) -> Value:
+    """``torch.randperm(n).split(size)``: the pieces were made as the whole was."""
+    if not isinstance(value, Sequence) or not isinstance(value.element, Tensor):
+        return value
+    items = value.items
+    if items is not None:
+        items = tuple(
+            computed(i, op, tensors, arguments) if isinstance(i, Tensor) else i for i in items
+        )
+    return replace(value, element=computed(value.element, op, tensors, arguments), items=items)
 
 
 def of_factory(value: Tensor, arguments: Arguments) -> Tensor:
@@ -95,7 +112,7 @@ def of_factory(value: Tensor, arguments: Arguments) -> Tensor:
         name in arguments.keywords and not isinstance(arguments.keywords[name].value, NoneValue)
         for name in ("device", "generator", "out")
     )
-    origin = "" if chosen or arguments.open else FACTORY
+    origin = CHOSEN if chosen else "" if arguments.open else FACTORY
     if origin and _holds_nothing(arguments):
         origin = EMPTY
     return replace(value, origin=origin, memory=allocated(arguments))
@@ -129,7 +146,8 @@ def common_origin(tensors: Iterable[Tensor]) -> str:
     origins = {tensor.origin for tensor in tensors}
     if "" in origins:
         return ""
-    return next((o for o in (NUMPY, PYTHON, FACTORY) if o in origins), "")
+    kinds = (SOMETIMES, NUMPY, PYTHON, CHOSEN, FACTORY)
+    return next((kind for kind in kinds if kind in origins), "")
 
 
 def cast(tensor: Tensor) -> Tensor:
@@ -166,29 +184,64 @@ def to_device(
         return
     if isinstance(owner, ast.Subscript) and _beside_its_index(owner, arguments.node):
         return
-    traits = {"to-device"}
-    if tensor.origin:
+    queued = not_waiting(arguments)
+    traits = {"non-blocking"} if queued is not False else set()
+    if tensor.memory and queued is not None:
+        traits.add(tensor.memory)
+    _brought(tensor, name, arguments.node, owner, ctx, traits)
+
+
+def fetched(source: Tensor, by: Tensor, operation: str, node: ast.AST, ctx: Context) -> None:
+    """``x[0] = source``, ``x[source]``: a host tensor that an operation on ``by`` copies itself.
+
+    Where ``by`` lies is often not known. A tensor made of numbers lies on the host because nobody
+    named a device; what else does lies there for a reason, and so may ``by``.
+    """
+    on_host = source.device == "host" or source.origin == SOMETIMES
+    if not on_host or by.device == "host" or source.origin == EMPTY:
+        return
+    if by.device != "device" and source.origin not in (*NAMED, SOMETIMES):
+        source = weaken(source, Strength.ASSUMED)
+    _brought(source, operation, node, None, ctx, set())
+
+
+def _brought(
+    tensor: Tensor,
+    name: str,
+    node: ast.AST,
+    owner: ast.expr | None,
+    ctx: Context,
+    traits: set[str],
+) -> None:
+    """The site of a copy to a device, with what is known of the data."""
+    traits.add("to-device")
+    if tensor.origin in NAMED:
         traits.add(f"from-{tensor.origin}")
     if tensor.origin == PYTHON and tensor.scalar:
         traits.add("scalar")
     if isinstance(owner, ast.Attribute) and _head(owner) == (ctx.self_name or None):
         traits.add("kept")
-    queued = not_waiting(arguments)
-    if queued is not False:
-        traits.add("non-blocking")
-    if tensor.memory and queued is not None:
-        traits.add(tensor.memory)
     if tensor.origin == PYTHON and ctx.compiled and "vmap" not in ctx.traits:
         # torch.compile writes a few numbers into the kernel that computes with them.
         ctx = ctx.demote(Cause.COMPILED)
     ctx = _of_data(tensor, traits, ctx)
-    emit(ctx, SiteKind.TRANSFER, name, arguments.node, tensor, operand_node=owner, traits=traits)
+    emit(ctx, SiteKind.TRANSFER, name, node, tensor, operand_node=owner, traits=traits)
+
+
+# Data that has to be copied once it is there, and that whoever loads it can pin.
+NEW_EACH_TIME = (Source.LOADER_BATCH, Source.TOKENIZER)
 
 
 def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
     """The place of a copy of data that stands in this very function; adds what of it varies."""
     # Only a site can be cold: in a function called nothing is asked of code that is not linted.
-    if ctx.sink is None or tensor.origin not in (PYTHON, NUMPY):
+    if ctx.sink is None:
+        return ctx
+    if tensor.origin in (CHOSEN, SOMETIMES):
+        return ctx.demote(Cause.COPY_ASKED)
+    if tensor.reason.source in NEW_EACH_TIME and tensor.memory != PINNED:
+        return ctx if "non-blocking" in traits else ctx.demote(Cause.NEW_DATA)
+    if tensor.origin not in (PYTHON, NUMPY):
         return ctx
     data = _made_of(tensor, ctx)
     if data is None or ctx.node is None:

@@ -404,7 +404,7 @@ def _record_call(
         if isinstance(held, ast.Attribute) and is_name(held.value, me):
             if func.attr in FILLING:
                 _note(writers, held.attr, method)
-        elif is_name(owner, me):
+        elif is_name(owner, me) or (_is_super(owner) and func.attr in REGISTERING):
             attr = _text(call.args[0]) if call.args else ""
             if not attr and call.keywords and call.keywords[0].arg == "name":
                 attr = _text(call.keywords[0].value)
@@ -412,6 +412,11 @@ def _record_call(
                 _note(setters, attr or ANY, method)
     elif is_name(func, "setattr") and len(call.args) > 1 and is_name(call.args[0], me):
         _note(setters, _text(call.args[1]) or ANY, method)
+
+
+def _is_super(node: ast.expr) -> bool:
+    """``super()``: a method of a base, on the same object."""
+    return isinstance(node, ast.Call) and is_name(node.func, "super")
 
 
 def _held(node: ast.expr) -> ast.expr:

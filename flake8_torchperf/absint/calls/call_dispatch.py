@@ -276,6 +276,9 @@ def unknown_method(
         reason = Reason("`.grad` of something", func.value, None, Strength.INFERRED)
         gradient = Tensor(reason, "float", role="gradient")
         return tensor_methods.call_method(gradient, func.value, name, arguments, ctx)
+    if name == "copy_" and isinstance(func.value, ast.Attribute) and func.value.attr == "data":
+        reason = Reason("`.data.copy_` of something", func.value, None, Strength.INFERRED)
+        return tensor_methods.call_method(Tensor(reason), func.value, name, arguments, ctx)
     if name == "zero_grad" and "set_to_none" in arguments.keywords:
         input_pipeline.zero_grad(arguments, ctx)  # only torch's optimizers and modules take it
     arrays = knows_arrays(ctx.module, ctx.node)
@@ -290,6 +293,9 @@ def unknown_method(
         if path is not None and _told_here(func.value, ctx):
             env[path] = tensor
         return tensor_methods.call_method(tensor, func.value, name, arguments, ctx)
+    if name in ("to", "cpu") and _kept_in_new(node, func.value, ctx):
+        reason = Reason(f"what `.{name}` gives is kept beside it", node, None, Strength.INFERRED)
+        return tensor_methods.call_method(Tensor(reason), func.value, name, arguments, ctx)
     cast = told_by_cast(func, ctx.analysis.table)
     if cast is not None and isinstance(func.value, ast.Call):
         return _cast_and_asked(func.value, cast, func, arguments, ctx)
@@ -298,6 +304,14 @@ def unknown_method(
     if name == "isoformat" or name in STRING_METHODS:
         return Scalar("str")
     return UNKNOWN
+
+
+def _kept_in_new(node: ast.Call, owner: ast.expr, ctx: Context) -> bool:
+    """``[v.to("cpu") for v in values]``: a module moves itself, and no list of it is made again."""
+    match ctx.loops[-1].node if ctx.loops else None:
+        case ast.ListComp(elt=made) | ast.DictComp(value=made):
+            return made is node and isinstance(owner, ast.Name)
+    return False
 
 
 def _of_gradient(func: ast.Attribute, ctx: Context) -> bool:

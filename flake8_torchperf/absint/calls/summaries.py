@@ -21,6 +21,7 @@ from flake8_torchperf.absint.domain.store import bind, forget_inside
 from flake8_torchperf.absint.domain.values import (
     BESIDE_HOST,
     NONE,
+    SOMETIMES,
     UNKNOWN,
     ClassValue,
     Function,
@@ -287,7 +288,10 @@ def fill_from_calls(env: Env, given: Env) -> None:
             env[name] = value
         elif isinstance(own := env.get(name), Tensor) and isinstance(value, Tensor):
             if own.dtype == "unknown":
-                env[name] = replace(own, dtype=value.dtype)
+                own = replace(own, dtype=value.dtype)
+            if own.device == "unknown" and value.origin == SOMETIMES:
+                own = replace(own, origin=SOMETIMES)
+            env[name] = own
         elif env.get(name) is UNKNOWN and value is not UNKNOWN:
             tensor = tensor_of(value)
             if tensor is None:

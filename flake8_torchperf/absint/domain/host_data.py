@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import (
     LOADED,
     STR,
@@ -46,5 +47,6 @@ MOVES = ("to", "cuda", "pin_memory", "convert_to_tensors")
 
 def host_batch_item(node: ast.AST | None) -> Tensor:
     """A tensor of what a tokenizer returned."""
-    reason = Reason('part of what `return_tensors="pt"` asks for', node, None, Strength.INFERRED)
+    told = 'part of what `return_tensors="pt"` asks for'
+    reason = Reason(told, node, None, Strength.INFERRED, Source.TOKENIZER)
     return Tensor(reason, device="host")

@@ -29,6 +29,7 @@ class Source(Enum):
     DOCSTRING = auto()
     TYPE_TEST = auto()  # isinstance
     LOADER_BATCH = auto()  # of a torch.utils.data.DataLoader
+    TOKENIZER = auto()  # what one makes of text or images, on the host
     MODULE_OUTPUT = auto()  # of a module whose class is unknown
 
 

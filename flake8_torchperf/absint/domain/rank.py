@@ -77,6 +77,10 @@ def with_rank(
             rank = _rank(op, name, arguments, first, method=method)
             if rank is None:
                 return value
+            if name == "unique" and items is not None and "return_inverse" in arguments.keywords:
+                # The second item tells of each element of the input which one it is.
+                made = (_each(items[0], 1), items[1], *(_each(item, 1) for item in items[2:]))
+                return replace(value, items=made)
             each = tuple(_each(item, rank) for item in items or ())
             element = join_all(each) if each else _each(value.element, rank)
             return replace(value, element=element, items=each if items is not None else None)
@@ -96,7 +100,7 @@ def _rank(
     if name in SIZED:
         return _of_sizes(name, rest if name in RESHAPING else arguments, first)
     if name == "unique":
-        return 1 if not rest.keywords and not rest.positional else None
+        return None if rest.positional or "dim" in rest.keywords else 1
     if name == "flatten":
         whole = [a.value for a in rest.all()] in ([], [literal("int", 0)])
         return 1 if whole else None

@@ -33,6 +33,7 @@ class SiteKind(str, Enum):
     DYNAMIC_SHAPE = "DynamicShape"
     MASK_INDEX = "MaskIndex"
     LIST_INDEX = "ListIndex"
+    NUMBER_ASSIGNED = "NumberAssigned"
     ALLOCATION = "Allocation"
     GRAPH_BREAK = "GraphBreak"
     RECOMPILE = "Recompile"

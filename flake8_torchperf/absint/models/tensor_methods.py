@@ -14,6 +14,7 @@ from flake8_torchperf.absint.domain.values import (
     NDARRAY,
     NONE,
     SHAPE,
+    SOMETIMES,
     STR,
     UNKNOWN,
     Device,
@@ -87,6 +88,8 @@ def call_method(
         case "type_as":
             return _type_as(tensor, owner, arguments, ctx)
         case "new_tensor":
+            return _new_tensor(tensor, arguments, ctx)
+        case "new" if isinstance(arguments.value(0), Sequence):
             return _new_tensor(tensor, arguments, ctx)
         case "type":
             return _type(tensor, owner, arguments, ctx)
@@ -177,7 +180,7 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
         if not told:
             return replace(result, origin="", memory="")
         return _to_host(tensor, result, owner, arguments, ctx)
-    if result.device != "host" and tensor.device == "host":
+    if result.device != "host" and (tensor.device == "host" or tensor.origin == SOMETIMES):
         if result.device == "device" or _device_given(arguments):
             transfers.to_device(tensor, "to", arguments, owner, ctx)
         return on_device(result, result.device)
@@ -284,6 +287,35 @@ def _compare(
     return BOOL
 
 
+# Methods that write what they are given, wherever it lies, with the argument that they write.
+WRITING = {"copy_": (0, "src"), "index_put_": (1, "values"), "index_put": (1, "values")}
+
+
+def _copied_into(
+    tensor: Tensor, owner: ast.expr | None, name: str, arguments: Arguments, ctx: Context
+) -> None:
+    """``x.copy_(host)`` and ``host.copy_(x)``: a copy between host and device, unless it is queued.
+
+    What is copied into a tensor that is known to be on the host is read there.
+    """
+    given = arguments.get(*WRITING[name])
+    source = None if given is None else tensor_of(given.value)
+    if source is None or transfers.not_waiting(arguments) is not False:
+        return
+    if source.device == "host":
+        transfers.fetched(source, tensor, name, arguments.node, ctx)
+    elif tensor.device == "host" and source.device == "device":
+        emit_read(
+            ctx,
+            SiteKind.TRANSFER,
+            name,
+            arguments.node,
+            source,
+            operand_node=owner,
+            traits=("to-host",),
+        )
+
+
 def _by_table(
     tensor: Tensor, owner: ast.expr | None, name: str, arguments: Arguments, ctx: Context
 ) -> Value:
@@ -293,6 +325,8 @@ def _by_table(
     others = arguments.tensors()
     tensors = [tensor, *others]
     sites_of(op, name, arguments, tensors, ctx, owner=owner)
+    if name in WRITING:
+        _copied_into(tensor, owner, name, arguments, ctx)
     if any(late.arrives for late in tensors):
         transfers.used_by(op, name, arguments, tensors, ctx, owner)
     returned = resolve(op, arguments)
@@ -303,7 +337,7 @@ def _by_table(
     value = value_of_return(returned, reason, tensors, device, name)
     value = with_rank(value, op, name, arguments, tensors, method=True)
     if not isinstance(value, Tensor):
-        return value
+        return transfers.pieces(value, op, tensors, arguments) if op.view else value
     value = with_dtype(value, arguments)
     if name == "view" and isinstance(arguments.value(0), DType):
         value = replace(value, dtype=dtype_of(arguments.value(0)))

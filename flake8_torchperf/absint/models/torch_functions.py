@@ -70,17 +70,28 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
     value = with_rank(value, op, short, arguments, tensors, method=False)
     if short == "pad_packed_sequence":
         value = _lengths_beside_host(value)
+    if op.view:
+        value = transfers.pieces(value, op, tensors, arguments)
     if isinstance(value, Tensor):
         value = with_dtype(value, arguments)
         if short == "full" and "dtype" not in arguments.keywords:
             filled = KIND_DTYPES.get(kind_of(arguments.value(1, "fill_value")))
             value = replace(value, dtype=filled or value.dtype)
+        if short == "arange" and "dtype" not in arguments.keywords:
+            value = replace(value, dtype=_counted(arguments))
         value = transfers.computed(value, op, tensors, arguments)
         if op.factory and value.scalar is None:
             value = replace(value, scalar=_made_without_size(short, arguments))
         if short in PER_PARAMETER and tensors and arguments.positional:
             parameter_operation(tensors[0], short, arguments, arguments.positional[0].node, ctx)
     return value
+
+
+def _counted(arguments: Arguments) -> str:
+    """The dtype of ``torch.arange(n)``: a bound that is not known is taken for an integer."""
+    bounds = [kind_of(a.value) for a in arguments.positional]
+    bounds += [kind_of(a.value) for n, a in arguments.keywords.items() if n in ("start", "end")]
+    return "float" if "f" in bounds else "int"
 
 
 # Factories of what has one dimension or more, whatever they are given, beside those of `rank`.

@@ -70,6 +70,8 @@ def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
     _tensor_of_tensors(data, arguments, ctx)
     if given is not None:
         result = replace(given, device=device or given.device, chain=(*given.chain, short)[-4:])
+        if given.device == "host" and device not in (None, "host"):
+            transfers.to_device(given, short, arguments, None, ctx)
         if result.device != given.device:
             result = replace(result, origin="", memory="")
         return with_dtype(result, arguments)
@@ -135,8 +137,10 @@ def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
     """``torch.equal``, ``torch.allclose``: one answer, given to Python."""
     short = name.rpartition(".")[2]
     tensors = arguments.tensors()
-    # Both have to lie on one device: where one is known to be on the host, so is the other.
-    on_host = any(t.device == "host" for t in tensors)
+    # Both have to lie on one device: where one is known to be on the host, so is the other. But
+    # `allclose` takes a 0-d tensor of the host beside one on a device.
+    on_host = any(t.device == "host" and not (short == "allclose" and t.scalar) for t in tensors)
+    tensors = tensors if on_host else [t for t in tensors if t.device != "host"]
     operand = None if on_host or not tensors else tensors[0]
     first = arguments.get(0, "input")
     if operand is not None:
@@ -192,6 +196,7 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
     if op is None:
         return UNKNOWN
     branches = [t for a in arguments.positional[1:] if (t := tensor_of(a.value))]
+    _chosen_on_host(arguments, tensors, ctx)
     returned = resolve(op, arguments)
     device = result_device(op, tensors) if tensors else "unknown"
     value = value_of_return(returned, reason, branches or tensors, device, "where")
@@ -200,6 +205,15 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
         full = len(branches) == 2 and len(dtypes) == 1
         return replace(value, dtype=dtypes.pop() if full else "unknown")
     return Tensor(reason, device=device)
+
+
+def _chosen_on_host(arguments: Arguments, tensors: list[Tensor], ctx: Context) -> None:
+    """``torch.where(mask, x, torch.tensor(0.0))``: a 0-d tensor of the host is copied for it."""
+    by = next((t for t in tensors if t.device != "host"), None)
+    for argument in arguments.all() if by is not None else ():
+        given = tensor_of(argument.value)
+        if by is not None and given is not None and given.scalar:
+            transfers.fetched(given, by, "where", argument.node, ctx)
 
 
 def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:

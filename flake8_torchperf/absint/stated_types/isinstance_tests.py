@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import (
     FLOAT,
     INT,
@@ -17,6 +20,9 @@ from flake8_torchperf.absint.domain.values import (
     Tensor,
     Value,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 NUMBERS = {"builtins.int", "builtins.float", "builtins.bool", "builtins.complex"}
 
@@ -79,3 +85,21 @@ def _is_instance(value: Value, kind: Value) -> bool | None:
 
 NUMBER_NAMES = ("Number", "Real", "Integral")
 GENERAL = ("object", "Iterable", "Sequence", "Sized", "Collection", "Hashable", "Container")
+
+
+# What was asked whether it is a tensor, and is none.
+NO_TENSOR = Opaque("no tensor")
+
+
+def declared_alone(value: Value) -> bool:
+    """A tensor by the annotation of a parameter, to which nothing has happened since."""
+    if not isinstance(value, Tensor) or value.chain:
+        return False
+    return value.reason.source is Source.PARAMETER_ANNOTATION
+
+
+def undeclared(before: Mapping[str, Value], after: Mapping[str, Value]) -> bool:
+    """Did a test take from a parameter that it is a tensor, whatever is declared?"""
+    return any(
+        value is NO_TENSOR and isinstance(before.get(path), Tensor) for path, value in after.items()
+    )

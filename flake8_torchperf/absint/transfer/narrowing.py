@@ -23,7 +23,6 @@ from flake8_torchperf.absint.domain.values import (
     Mapping_,
     NDArray,
     NoneValue,
-    Opaque,
     Reason,
     Scalar,
     Sequence,
@@ -37,7 +36,13 @@ from flake8_torchperf.absint.domain.values import (
 from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.stated_types.annotations import resolve_dotted
 from flake8_torchperf.absint.stated_types.class_hierarchy import is_tensor_class, lineage
-from flake8_torchperf.absint.stated_types.isinstance_tests import is_one_of, number_but
+from flake8_torchperf.absint.stated_types.isinstance_tests import (
+    NO_TENSOR,
+    declared_alone,
+    is_one_of,
+    number_but,
+    undeclared,
+)
 from flake8_torchperf.syntax.compile_guards import GUARDS
 from flake8_torchperf.syntax.names import dotted_name
 from flake8_torchperf.syntax.shape_tests import counts_nothing, dimensions_of, is_none
@@ -91,7 +96,9 @@ def _either(values: list[ast.expr], env: Env, ctx: Context, holds: bool) -> Env 
     for value in values:
         if between is None:
             break
-        ends.append(narrow(value, between, ctx, holds))
+        end = narrow(value, between, ctx, holds)
+        # Of several tests one failed: a parameter that is declared a tensor still is one.
+        ends.append(None if end is not None and undeclared(between, end) else end)
         between = narrow(value, between, ctx, not holds)
     merged = merge(ends)
     if merged is None:
@@ -411,9 +418,12 @@ def _narrow_to(
     verdicts = [is_one_of(option, classes) for option in options]
     if not holds:
         if value is UNKNOWN and any(_is_tensor_class(kind) for kind in classes):
-            return {**env, path: Opaque("no tensor")}
+            return {**env, path: NO_TENSOR}
         pairs = zip(options, verdicts, strict=True)
         kept = [number_but(o, classes) for o, verdict in pairs if verdict is not True]
+        if not kept and declared_alone(value) and all(map(_is_tensor_class, classes)):
+            # Annotations leave out numbers often enough: who asks has met some.
+            return {**env, path: NO_TENSOR}
         return {**env, path: union(kept)} if kept else None
     if any(map(_is_container_class, classes)):
         # Which kind of container it is, the test tells; what it holds is known already.

@@ -21,6 +21,7 @@ from flake8_torchperf.absint.domain.values import (
     COMPARED,
     NDARRAY,
     NUMBER,
+    SOMETIMES,
     STR,
     UNKNOWN,
     Device,
@@ -164,7 +165,9 @@ def _arithmetic(operator: ast.operator, left: Value, right: Value, tensors: list
     if not isinstance(operator, ast.MatMult):
         made = ranked(made, _broadcast(left, right, tensors))
     if device != "host":
-        return made
+        # ``index - 1`` of an index that some callers make on the host is made there as well.
+        strays = len(tensors) == 1 and tensors[0].origin == SOMETIMES
+        return replace(made, origin=SOMETIMES) if strays else made
     origin = transfers.common_origin(tensors) if known else ""
     return replace(made, origin=origin, memory=transfers.PAGEABLE)
 

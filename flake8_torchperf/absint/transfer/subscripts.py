@@ -14,8 +14,10 @@ from flake8_torchperf.absint.domain.store import Env, path_of
 from flake8_torchperf.absint.domain.values import (
     CHAIN_LENGTH,
     COMPARED,
+    INT,
     LOADED,
     NDARRAY,
+    SOMETIMES,
     STR,
     UNKNOWN,
     Instance,
@@ -37,6 +39,8 @@ from flake8_torchperf.absint.domain.values import (
 )
 from flake8_torchperf.absint.engine.dispatch import evaluate, item_of
 from flake8_torchperf.absint.inference.tensor_api import knows_arrays, told_by_index
+from flake8_torchperf.absint.transfer import index_writes
+from flake8_torchperf.events import transfers
 from flake8_torchperf.events.recording import emit, emit_read
 
 if TYPE_CHECKING:
@@ -181,7 +185,9 @@ def assigned(node: ast.Subscript, base: Value, value: Value, env: Env, ctx: Cont
     # One number on the host is filled in as masked_fill_ does, be it Python's or a tensor's.
     number = given is None or (given.scalar and given.device == "host")
     operation = "assign-scalar" if number else "assign"
-    _tensor_reads(tensor, indices, node, ctx, operation)
+    numbers = _tensor_reads(tensor, indices, node, ctx, operation)
+    others = [(i.node, INT if i.node in numbers else i.value) for i in indices]
+    index_writes.written(tensor, others, node, value, ctx)
 
 
 def literal_key(node: ast.Subscript) -> str | None:
@@ -221,7 +227,9 @@ def _bound(bound: ast.expr, base: Value, env: Env, ctx: Context) -> None:
 
 def _tensor_reads(
     tensor: Tensor, indices: list[Index], node: ast.Subscript, ctx: Context, operation: str
-) -> None:
+) -> list[ast.expr]:
+    """The sites of the indices; returns the indices that are read as numbers."""
+    numbers: list[ast.expr] = []
     for index in indices:
         if index.is_slice or index.node is None:
             continue
@@ -237,9 +245,11 @@ def _tensor_reads(
             or _as_mask(index.value, tensor, ctx)
         )
         if found is not None:
-            _tensor_index(tensor, found, index, node, ctx, operation)
+            if _tensor_index(tensor, found, index, node, ctx, operation):
+                numbers.append(index.node)
         elif tensor.device != "host" and _list_of_numbers(index.value):
             emit(ctx, SiteKind.LIST_INDEX, "list", index.node, tensor, operand_node=node)
+    return numbers
 
 
 def _mask_among(value: Value) -> Tensor | None:
@@ -295,28 +305,39 @@ def _list_of_numbers(value: Value) -> bool:
 
 def _tensor_index(
     tensor: Tensor, index: Tensor, place: Index, node: ast.Subscript, ctx: Context, operation: str
-) -> None:
+) -> bool:
+    """The sites of a tensor as an index; is it read as a number?"""
     assert place.node is not None
-    if index.device == "host" and tensor.device != "host" and _several(index):
-        # Of an index without a device it is most often not known that what it indexes has one.
-        indexed = tensor if tensor.device == "device" else weaken(tensor, Strength.ASSUMED)
-        emit(ctx, SiteKind.LIST_INDEX, "host-tensor", place.node, indexed, operand_node=node)
+    if not _several(index) or tensor.device == "host":
+        pass
+    elif index.origin == SOMETIMES:
+        transfers.fetched(index, tensor, "index", place.node, ctx)
+    elif index.device == "host":
+        if index.origin in transfers.NAMED:
+            transfers.fetched(index, tensor, "index", place.node, ctx)
+        else:
+            # Of an index without a device it is most often not known that what it indexes has one.
+            indexed = tensor if tensor.device == "device" else weaken(tensor, Strength.ASSUMED)
+            emit(ctx, SiteKind.LIST_INDEX, "host-tensor", place.node, indexed, operand_node=node)
         if tensor.device == "device":
-            return
+            return False
     if index.dtype == "bool":
         if tensor.device == "host" and index.device != "device":
-            return
-        if operation == "assign-scalar" or index.device == "host":
-            return  # filling with a number is masked_fill: nothing is counted on the host
-        emit(ctx, SiteKind.MASK_INDEX, operation, node, index, operand_node=place.node)
-    elif index.scalar and index.dtype in ("int", "unknown"):
-        # A 0-d integer tensor becomes a Python number (torch/csrc/autograd/
-        # python_variable_indexing.cpp, applySlicing: THPVariable_Check with dim 0).
+            return False
+        if operation == "assign-scalar" and index.scalar and index.device != "host":
+            # A 0-d mask becomes a Python bool first, as a 0-d integer becomes a number below.
+            emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)
+        elif operation != "assign-scalar" and index.device != "host":
+            emit(ctx, SiteKind.MASK_INDEX, operation, node, index, operand_node=place.node)
+        return False  # filling with a number is masked_fill: nothing is counted on the host
+    # A 0-d integer tensor becomes a Python number (torch/csrc/autograd/
+    # python_variable_indexing.cpp, applySlicing: THPVariable_Check with dim 0).
+    number = index.scalar and index.dtype in ("int", "unknown")
+    if index.scalar is None:
+        number = index.role == "iterated" or (index.dtype == "int" and _counted(place.node, ctx))
+    if number:
         emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)
-    elif index.scalar is not False and (
-        index.role == "iterated" or (index.dtype == "int" and _counted(place.node, ctx))
-    ):
-        emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)
+    return bool(number)
 
 
 def _several(index: Tensor) -> bool:
@@ -356,7 +377,9 @@ def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
 def _copied_to_host(index: Index) -> bool:
     """``x[t.cpu()]``: is it an index that was brought to the host?"""
     value = index.value
-    return isinstance(value, Tensor) and value.device == "host" and not value.origin
+    if not isinstance(value, Tensor) or value.device != "host":
+        return False
+    return value.origin not in (*transfers.NAMED, transfers.EMPTY)
 
 
 def _keeps(index: Index) -> bool:
