@@ -56,17 +56,7 @@ def test_every_form_of_the_issue_is_asked_about() -> None:
     assert len(WAITS) > 127
 
 
-# The table of torch's functions does not tell these overloads apart yet.
-BY_OVERLOAD = pytest.mark.xfail(strict=True, reason="`value` may be a tensor: flags by overload")
-CASES = [
-    pytest.param(form, marks=BY_OVERLOAD)
-    if form in ("v.masked_fill_(m, s)", "v.index_fill_(0, ids, s)")
-    else form
-    for form in WAITS
-]
-
-
-@pytest.mark.parametrize("form", CASES)
+@pytest.mark.parametrize("form", WAITS)
 def test_what_waited_is_reported_and_nothing_else(form: str) -> None:
     source = PRELUDE + PROGRAM.format(form=form)
     found = lint(source, "model.py", ALL)

@@ -200,7 +200,7 @@ def fetched(source: Tensor, by: Tensor, operation: str, node: ast.AST, ctx: Cont
     on_host = source.device == "host" or source.origin == SOMETIMES
     if not on_host or by.device == "host" or source.origin == EMPTY:
         return
-    if by.device != "device" and source.origin not in (*NAMED, SOMETIMES):
+    if by.device != "device" and source.origin not in NAMED and source.origin != SOMETIMES:
         source = weaken(source, Strength.ASSUMED)
     _brought(source, operation, node, None, ctx, set())
 

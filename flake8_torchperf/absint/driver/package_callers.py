@@ -35,6 +35,8 @@ MOST_CALLING = 2
 # Modules that are kept from file to file with their calls.
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
+# Bases that call no private method of a name of one's own.
+CALLING_NOTHING = PLAIN_BASES | {"Module"}
 
 
 class PackageCallers:
@@ -136,8 +138,7 @@ class PackageCallers:
 
     def _has_foreign_base(self, owner: ClassInfo) -> bool:
         bases = [base for base in lineage(owner, self._analysis) if isinstance(base, str)]
-        # `Module` calls no private method of a name of one's own.
-        return any(base.rpartition(".")[2] not in (*PLAIN_BASES, "Module") for base in bases)
+        return any(base.rpartition(".")[2] not in CALLING_NOTHING for base in bases)
 
     def _with_linted(self, paths: tuple[str, ...]) -> Iterator[tuple[ModuleMap, Calls]]:
         """The linted module, which need not be on disk as it is, and the others in these files."""

@@ -379,7 +379,7 @@ def _copied_to_host(index: Index) -> bool:
     value = index.value
     if not isinstance(value, Tensor) or value.device != "host":
         return False
-    return value.origin not in (*transfers.NAMED, transfers.EMPTY)
+    return value.origin not in transfers.NAMED and value.origin != transfers.EMPTY
 
 
 def _keeps(index: Index) -> bool:
