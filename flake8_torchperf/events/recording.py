@@ -165,11 +165,15 @@ def _number_by_default(name: str, function: FunctionNode) -> bool:
     return default is not None and type(default.value) in (int, float)
 
 
+# Copies whose result nobody need take: they write into something, or a module moves itself.
+WRITING = ("to", "cuda", "copy_", "index_put_")
+
+
 def _for_a_purpose(
     ctx: Context, kind: SiteKind, operation: str, node: ast.AST, traits: Iterable[str]
 ) -> Cause | None:
     """Why what is made or handed over here is so once or for another reader; None where not."""
-    if node is ctx.unused and "to-device" in traits and operation not in ("to", "cuda"):
+    if node is ctx.unused and "to-device" in traits and operation not in WRITING:
         return Cause.START_UP
     if kind is SiteKind.FORMAT and not ctx.traits.isdisjoint((EXCEPT, LATER)):
         return Cause.ERROR_TEXT

@@ -184,7 +184,7 @@ def to_device(
         return
     if isinstance(owner, ast.Subscript) and _beside_its_index(owner, arguments.node):
         return
-    queued = not_waiting(arguments)
+    queued = False if owner is None else not_waiting(arguments)
     traits = {"non-blocking"} if queued is not False else set()
     if tensor.memory and queued is not None:
         traits.add(tensor.memory)
@@ -203,6 +203,15 @@ def fetched(source: Tensor, by: Tensor, operation: str, node: ast.AST, ctx: Cont
     if by.device != "device" and source.origin not in NAMED and source.origin != SOMETIMES:
         source = weaken(source, Strength.ASSUMED)
     _brought(source, operation, node, None, ctx, set())
+
+
+def chosen_on_host(arguments: Arguments, tensors: list[Tensor], ctx: Context) -> None:
+    """``torch.where(mask, x, torch.tensor(0.0))``: a 0-d tensor of the host is copied for it."""
+    by = next((t for t in tensors if t.device != "host"), None)
+    for argument in arguments.all() if by is not None else ():
+        given = tensor_of(argument.value)
+        if by is not None and given is not None and given.scalar:
+            fetched(given, by, "where", argument.node, ctx)
 
 
 def _brought(

@@ -46,7 +46,7 @@ FIXED = {
 MORE = {"unsqueeze": 1, "stack": 1, "one_hot": 1, "select": -1, "diagonal": -1, "unbind": -1}
 # Reductions over one dimension that torch's tags leave out.
 REDUCING = {"mode", "kthvalue"}
-KNOWN = {*SIZED, *FIXED, *MORE, *REDUCING, "flatten", "nonzero", "where", "unique"}
+KNOWN = {*SIZED, *FIXED, *MORE, *REDUCING, "diag", "flatten", "nonzero", "where", "unique"}
 
 
 def ranked(tensor: Tensor, rank: int | None) -> Tensor:
@@ -110,6 +110,8 @@ def _rank(
         return _of_nonzero(rest)
     if first is None or first.rank is None:
         return None
+    if name == "diag":
+        return {1: 2, 2: 1}.get(first.rank)
     if name in MORE:
         return first.rank + MORE[name] if first.rank + MORE[name] >= 0 else None
     return _reduced(op, first.rank, arguments)

@@ -327,6 +327,8 @@ def _by_table(
     sites_of(op, name, arguments, tensors, ctx, owner=owner)
     if name in WRITING:
         _copied_into(tensor, owner, name, arguments, ctx)
+    if name == "where":
+        transfers.chosen_on_host(arguments, tensors, ctx)
     if any(late.arrives for late in tensors):
         transfers.used_by(op, name, arguments, tensors, ctx, owner)
     returned = resolve(op, arguments)

@@ -77,8 +77,8 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         if short == "full" and "dtype" not in arguments.keywords:
             filled = KIND_DTYPES.get(kind_of(arguments.value(1, "fill_value")))
             value = replace(value, dtype=filled or value.dtype)
-        if short == "arange" and "dtype" not in arguments.keywords:
-            value = replace(value, dtype=_counted(arguments))
+        if short in ("arange", "randint") and "dtype" not in arguments.keywords:
+            value = replace(value, dtype=_counted(arguments) if short == "arange" else "int")
         value = transfers.computed(value, op, tensors, arguments)
         if op.factory and value.scalar is None:
             value = replace(value, scalar=_made_without_size(short, arguments))

@@ -196,7 +196,7 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
     if op is None:
         return UNKNOWN
     branches = [t for a in arguments.positional[1:] if (t := tensor_of(a.value))]
-    _chosen_on_host(arguments, tensors, ctx)
+    transfers.chosen_on_host(arguments, tensors, ctx)
     returned = resolve(op, arguments)
     device = result_device(op, tensors) if tensors else "unknown"
     value = value_of_return(returned, reason, branches or tensors, device, "where")
@@ -205,15 +205,6 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
         full = len(branches) == 2 and len(dtypes) == 1
         return replace(value, dtype=dtypes.pop() if full else "unknown")
     return Tensor(reason, device=device)
-
-
-def _chosen_on_host(arguments: Arguments, tensors: list[Tensor], ctx: Context) -> None:
-    """``torch.where(mask, x, torch.tensor(0.0))``: a 0-d tensor of the host is copied for it."""
-    by = next((t for t in tensors if t.device != "host"), None)
-    for argument in arguments.all() if by is not None else ():
-        given = tensor_of(argument.value)
-        if by is not None and given is not None and given.scalar:
-            transfers.fetched(given, by, "where", argument.node, ctx)
 
 
 def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.arguments import Argument, Arguments
 from flake8_torchperf.absint.domain.elements import element_of
-from flake8_torchperf.absint.domain.values import Mapping_, Sequence, Value
+from flake8_torchperf.absint.domain.values import UNKNOWN, Mapping_, Sequence, Value
 from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.transfer.iteration import unpack_reads
 
@@ -36,7 +36,9 @@ def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:
         if keyword.arg is not None:
             keywords[keyword.arg] = Argument(keyword.value, value)
             continue
-        hidden = True
+        # A dict that was written out in sight holds these keys and no others.
+        whole = isinstance(value, Mapping_) and value.made and value.element is UNKNOWN
+        hidden = hidden or not whole
         if isinstance(value, Mapping_):
             for key, item in value.items:
                 keywords.setdefault(key, Argument(keyword.value, item))
