@@ -1,21 +1,24 @@
-"""nox: the linter's tests under every Python at hand.
+"""nox: the linter's tests under every Python at hand, the runtime's with other releases of torch.
 
-    nox                      each Python from 3.10 that is installed
-    nox -s linter-3.12       one of them
-    nox -- tests/test_x.py   some of the tests
+    nox                             each Python from 3.10 that is installed
+    nox -s linter-3.12              one of them
+    nox -- tests/test_x.py          some of the tests
+    nox -s runtime                  the oldest torch, that of CI, and the newest, several GB each
+    nox -s "runtime(torch='2.6.0')"  one of them
 
-torch is not installed, since linting needs none: what runs code is tested by `.ci/run`, with the
-Python that torch was chosen for.
+The linter's sessions install no torch, since linting needs none.
 """
 
 from __future__ import annotations
 
 import configparser
+import json
 import os
 import sys
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 ROOT = Path(__file__).parent
 sys.path.insert(0, str(ROOT / "tests"))
@@ -32,6 +35,15 @@ NOT_FOR_LINTING = (
     "torch", "mypy", "ruff", "import-linter", "types-", "build", "setuptools", "wheel",
 )  # fmt: skip
 
+nox.options.sessions = ["linter"]
+# What the runtime supports: the first release that has `torch.accelerator` and `Library.fallback`,
+# the one whose CPU build CI installs, and the one that the table was generated from.
+TABLE = ROOT / "flake8_torchperf" / "knowledge" / "torch_table.json"
+NEWEST = json.loads(TABLE.read_bytes())["torch"]
+RELEASES = ("2.6.0", "2.13.0", NEWEST)
+# A Python for which each of them has a wheel.
+RUNTIME_PYTHON = next((f"3.{minor}" for minor in (11, 12, 10) if (3, minor) in FOUND), None)
+
 
 def test_tools() -> list[str]:
     """The extra `test` of setup.cfg without what the linter's tests do not need."""
@@ -46,4 +58,20 @@ def linter(session: nox.Session) -> None:
     """Install the linter and test it, without torch."""
     session.install("--no-compile", "-e", ".", *test_tools())
     options = session.posargs or ["-m", "not slow"]
+    session.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *options)
+
+
+@nox.session(python=RUNTIME_PYTHON, venv_backend="venv")
+@nox.parametrize("torch", RELEASES)
+def runtime(session: nox.Session, torch: str) -> None:
+    """Test what runs code with a release of torch; skip where that cannot be installed here."""
+    try:
+        session.install("--no-compile", f"torch=={torch}", "numpy", silent=True)
+    except CommandFailed:
+        session.skip(f"torch {torch} cannot be installed here for Python {session.python}")
+    session.install("--no-compile", "-e", ".", *test_tools())
+    options = session.posargs or [
+        "-m", "not slow", *map(str, sorted((ROOT / "tests").glob("test_runtime_*.py"))),
+        "tests/test_torch_table.py", "tests/test_measured_waits.py",
+    ]  # fmt: skip
     session.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *options)

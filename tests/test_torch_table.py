@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,9 +22,13 @@ from flake8_torchperf.knowledge.returns import (
     parse_return,
     render_return,
 )
-from flake8_torchperf.knowledge.table import Op, TorchTable, load
+from flake8_torchperf.knowledge.table import TABLE_PATH, Op, TorchTable, load
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "tools")]
+
+from torch_table import releases  # noqa: E402
+
 GENERATOR = ROOT / "tools" / "generate_torch_table.py"
 
 
@@ -336,12 +342,48 @@ def test_loading_does_not_import_torch() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
+def test_older_releases_are_compared_with_the_table_that_is_committed(table: TorchTable) -> None:
+    """Regenerate with the newest torch, then with each older one."""
+    newest = releases.answers(json.loads(TABLE_PATH.read_bytes()))
+    files = sorted(releases.FOLDER.glob("*.json"))
+    assert [file.stem for file in files] == ["2.13.0"]
+    for file in files:
+        kept = json.loads(file.read_bytes())
+        assert kept["newest"] == table.torch_version
+        assert releases.is_older(file.stem, table.torch_version)
+        assert file == releases.path_of(file.stem)
+        same = [name for name, answer in kept["differs"].items() if newest.get(name) == answer]
+        assert same == []
+
+
+def test_what_an_older_release_answers_otherwise() -> None:
+    sections: dict[str, Any] = {name: {} for name in (*releases.SECTIONS, "classes")}
+    old = {**sections, "functions": {"f": "->T=="}, "methods": {"same": "->b", "gone": "->i"}}
+    old["classes"] = {"A": {"kind": "module", "m": {"forward": "->T==", "to": "->@Self"}}}
+    new = {**sections, "functions": {"f": "->T??"}, "methods": {"same": "->b", "added": "->n"}}
+    new["classes"] = {
+        "A": {"kind": "module", "b": ["B"], "m": {"forward": "->T??", "to": "->@Self"}}
+    }
+    assert releases.differences(old, new) == {
+        "classes A b": None,
+        "classes A m forward": "->T==",
+        "functions f": "->T==",
+        "methods added": None,
+        "methods gone": "->i",
+    }
+    text = releases.render({"functions f": "->T=="}, "2.15.0")
+    assert json.loads(text) == {"newest": "2.15.0", "differs": {"functions f": "->T=="}}
+    assert releases.is_older("2.9.1", "2.13.0")
+    assert not releases.is_older("2.13.0", "2.13.0")
+
+
 def test_the_committed_table_is_what_the_installed_torch_gives(table: TorchTable) -> None:
+    """Of an older release, what is committed is where its answers differ."""
     try:
         installed = importlib.metadata.version("torch").partition("+")[0]
     except importlib.metadata.PackageNotFoundError:
         pytest.skip("torch is not installed")
-    if installed != table.torch_version:
+    if installed != table.torch_version and not releases.path_of(installed).is_file():
         pytest.skip(f"the table describes torch {table.torch_version}, installed is {installed}")
     result = subprocess.run(
         [sys.executable, str(GENERATOR), "--check"],

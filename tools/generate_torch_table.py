@@ -3,6 +3,9 @@
     python tools/generate_torch_table.py            writes the table
     python tools/generate_torch_table.py --check    exits with 1 where the committed table differs
 
+Run it with the newest torch first. With an older one it writes, or checks, what that release
+answers otherwise: `tools/torch_table/releases/VERSION.json`.
+
 Sources, in this order: torch's stubs, its Python annotations, the operator registry's schemas,
 docstrings; then every operation is called with small samples to see the dtype, the rank and the
 form of what it returns. The output is the same on every run with the same torch.
@@ -19,6 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
+from torch_table import releases  # noqa: E402
 from torch_table.assemble import assemble  # noqa: E402
 
 TABLE = ROOT / "flake8_torchperf" / "knowledge" / "torch_table.json"
@@ -39,24 +43,36 @@ def render(table: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def target(table: dict[str, Any]) -> tuple[Path, str]:
+    """The file that the installed torch decides, and its text.
+
+    The table where it is as new as the committed one, else what this release answers otherwise.
+    """
+    newest = json.loads(TABLE.read_bytes()) if TABLE.is_file() else table
+    if not releases.is_older(table["torch"], newest["torch"]):
+        return TABLE, render(table)
+    found = releases.differences(table, newest)
+    return releases.path_of(table["torch"]), releases.render(found, newest["torch"])
+
+
 def main() -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(description="Regenerate the table of torch.")
-    parser.add_argument("--check", action="store_true", help="compare with the committed table")
+    parser.add_argument("--check", action="store_true", help="compare with the committed file")
     check = parser.parse_args().check
-    text = render(assemble())
+    path, text = target(assemble())
     if not check:
-        TABLE.write_text(text, encoding="utf-8")
-        print(f"{TABLE.relative_to(ROOT)}: {len(text)} bytes")
+        path.write_text(text, encoding="utf-8")
+        print(f"{path.relative_to(ROOT)}: {len(text)} bytes")
         return 0
-    committed = TABLE.read_text(encoding="utf-8").splitlines()
+    committed = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
     fresh = text.splitlines()
     if committed == fresh:
         return 0
     gone, new = set(committed) - set(fresh), set(fresh) - set(committed)
     for line in [*(f"- {x}" for x in sorted(gone)[:20]), *(f"+ {x}" for x in sorted(new)[:20])]:
         print(line[:300])
-    print(f"{TABLE.relative_to(ROOT)} differs: run tools/generate_torch_table.py")
+    print(f"{path.relative_to(ROOT)} differs: run tools/generate_torch_table.py")
     return 1
 
 

@@ -36,6 +36,7 @@ _SIMPLE = {
     "_complex": "n",
     "complex": "n",
     "NumberType": "n",
+    "PySymType": "n",
     "str": "s",
     "_str": "s",
     "_dtype": "Y",

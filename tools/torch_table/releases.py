@@ -1,0 +1,65 @@
+"""What an older torch answers otherwise than the newest, whose answers are the table.
+
+One file for each older release: the answers that differ, null where that release knows none.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).with_name("releases")
+SECTIONS = ("functions", "methods", "attributes", "aliases")
+# Parts of a class that hold one answer for each name, and those that are an answer themselves.
+_NAMED, _WHOLE = ("m", "a"), ("kind", "b")
+
+
+def answers(table: dict[str, Any]) -> dict[str, Any]:
+    """Every answer of a table by its place: `methods item`, `classes torch.nn.LSTM m forward`."""
+    found: dict[str, Any] = {}
+    for section in SECTIONS:
+        for name, value in table[section].items():
+            found[f"{section} {name}"] = value
+    for name, parts in table["classes"].items():
+        for part in _WHOLE:
+            if part in parts:
+                found[f"classes {name} {part}"] = parts[part]
+        for part in _NAMED:
+            for member, value in parts.get(part, {}).items():
+                found[f"classes {name} {part} {member}"] = value
+    return found
+
+
+def differences(older: dict[str, Any], newest: dict[str, Any]) -> dict[str, Any]:
+    """The answers of the older table that are not those of the newest, in order of their names."""
+    before, after = answers(older), answers(newest)
+    return {
+        name: before.get(name)
+        for name in sorted({*before, *after})
+        if before.get(name) != after.get(name)
+    }
+
+
+def render(found: dict[str, Any], newest: str) -> str:
+    """The file's text, one answer a line."""
+    lines = [
+        f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}"
+        for name, value in found.items()
+    ]
+    body = ",\n".join(lines)
+    return f'{{\n"newest":{json.dumps(newest)},\n"differs":{{\n{body}\n}}\n}}\n'
+
+
+def path_of(version: str) -> Path:
+    """Where the differences of an older release are kept."""
+    return FOLDER / f"{version}.json"
+
+
+def is_older(version: str, than: str) -> bool:
+    """Is one release of torch older than another? Both as `2.13.0`."""
+    return _numbers(version) < _numbers(than)
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split(".") if part.isdigit())
