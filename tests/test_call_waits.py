@@ -96,6 +96,25 @@ PROGRAMS = {
                 first = checked.log_prob(actions)  # TPF108
                 return first + quiet.log_prob(actions) + named.entropy() + inner.rsample()
     """,
+    "a declared distribution may be told not to check": """
+        def score(policy: Normal, actions: Tensor):
+            return policy.log_prob(actions.float())
+    """,
+    "either of two modules": """
+        class Head(nn.Module):
+            def __init__(self, adaptive: bool):
+                super().__init__()
+                if adaptive:
+                    self.proj = nn.AdaptiveLogSoftmaxWithLoss(8, 100, [10])
+                else:
+                    self.proj = nn.Linear(8, 100)
+
+            def forward(self, x: Tensor, y: Tensor):
+                rows = torch.nonzero(x)
+                if y is None:
+                    return self.proj(x)
+                return self.proj(x, y)  # TPF108
+    """,
     "distributions of numbers lie on the host": """
         class Policy(nn.Module):
             def forward(self, x: Tensor):
@@ -161,7 +180,7 @@ def test_what_an_entry_says(table: CallWaits) -> None:
     (way,) = (w for w in table.function("torch.nn.utils.clip_grad_norm_") if "if" in w.operation)
     option = Asked(Parameter("error_if_nonfinite", 3), "on", absent=False, none=False, own=False)
     assert way.where.startswith("nn/utils/clip_grad.py:")
-    assert (way.holding, way.asked) == ((Parameter("parameters", 0),), (option,))
+    assert (way.holding, way.asked) == ((Parameter("parameters", 0, required=True),), (option,))
     assert option.holds_for(True)
     assert not option.holds_for(False)
     assert not option.holds_for(None)

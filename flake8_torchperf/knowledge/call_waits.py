@@ -18,10 +18,13 @@ _OF_OBJECT: Final = "self."
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter by its name, and its position; -1 where it can only be named."""
+    """A parameter by its name, and its position; -1 where it can only be named. One that is
+    `required` has no default.
+    """
 
     name: str
     position: int
+    required: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +127,9 @@ def _asked(text: str) -> Asked:
 
 def _parameter(text: str) -> Parameter:
     name, _, position = text.partition("@")
-    return Parameter(name, int(position) if position else -1)
+    required = text.endswith("!")
+    name, position = name.rstrip("!"), position.rstrip("!")
+    return Parameter(name, int(position) if position else -1, required)
 
 
 @lru_cache(maxsize=1)

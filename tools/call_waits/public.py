@@ -87,10 +87,12 @@ def _classes(public: Catalogue, walk: Walk) -> dict[str, Any]:
 
 
 def _described(facts: Facts, callee: Callee, walk: Walk) -> list[list[str]]:
-    """Each way as a list: the place, the arguments that hold tensors, what others must be."""
+    """Each way as a list: the place, the arguments that hold tensors (``!``: which have no
+    default), what others must be.
+    """
     ways = sorted(facts.items(), key=lambda item: (len(item[0]), sorted(item[0])))
     held = [
-        _named(name, callee)
+        _named(name, callee) + ("!" if callee.parameters[name] is None else "")
         for name, value in callee.declared.items()
         if name in callee.parameters and _holds_tensors(value)
     ]

@@ -65,14 +65,19 @@ def _is_torch(ctx: Context) -> bool:
 
 def told(made: Instance, arguments: Arguments, ctx: Context) -> Instance:
     """The object with what its constructor was told that decides whether its methods wait."""
-    if _is_torch(ctx):
+    options = frozenset() if _is_torch(ctx) else load().options(_lineage(made.name, ctx.analysis))
+    if not options:
         return made
-    facts = set(made.facts)
-    for parameter in load().options(_lineage(made.name, ctx.analysis)):
+    facts = {*made.facts, _SEEN}
+    for parameter in options:
         given = arguments.get(parameter.position, parameter.name)
         if given is not None and isinstance(given.value, Scalar) and given.value.known:
             facts.add(_fact(parameter.name, bool(given.value.value)))
-    return made if facts == made.facts else replace(made, facts=frozenset(facts))
+    return replace(made, facts=frozenset(facts))
+
+
+# The fact of an object that was seen to be made: of a declared one, nothing says what it was told.
+_SEEN = "made here"
 
 
 def _fact(name: str, value: bool) -> str:
@@ -99,7 +104,8 @@ def _note(
         operand = None if place is None else _operand(way, arguments, owner, method=method)
         if place is not None and operand is not None:
             tensor, node = operand
-            reason = Reason(f"torch/{way.where} waits", None, tensor.reason, tensor.reason.strength)
+            strength = min(tensor.reason.strength, _sure(way, owner))
+            reason = Reason(f"torch/{way.where} waits", None, tensor.reason, strength)
             option = any(asked.asks == "on" for asked in way.asked)
             emit(
                 place,
@@ -128,6 +134,12 @@ def _place(way: Way, arguments: Arguments, owner: Instance | None, ctx: Context)
         elif not asked.absent and _is_off_by_default(asked, given, ctx):
             ctx = ctx.demote(Cause.SWITCHED_OFF)
     return ctx
+
+
+def _sure(way: Way, owner: Instance | None) -> Strength:
+    """How sure it is that the object at hand waits: what its constructor was told may decide."""
+    unseen = owner is None or _SEEN not in owner.facts
+    return Strength.ASSUMED if unseen and any(a.own for a in way.asked) else Strength.STATED
 
 
 def _told_so(asked: Asked, owner: Instance | None) -> bool:
@@ -175,6 +187,9 @@ def _operand(
         for a in way.asked
         if a.asks == "tensor"
     ]
+    left_out = any(a is None and p.required for p, a in zip(way.holding, held, strict=False))
+    if left_out and not arguments.open:
+        return None  # another function of the same name, or another class
     given = [argument for argument in held if argument is not None]
     found = [*given, *(a for a in arguments.all() if a not in given)]
     tensors = [(_tensor(a.value), a) for a in found]
