@@ -399,9 +399,9 @@ def test_distributions_of_numbers_and_of_what_lies_on_the_host() -> None:
             return batch * lam, (batch * Beta(2, 3).sample().to(batch.device)).sum().item()  # TPF101, TPF503
 
         def chosen(logits: Tensor, scale: float):
-            if Categorical(logits=logits).sample().sum() > 3:  # TPF301
-                return Normal(0.0, logits).sample().sum().item()  # TPF101
-            return Normal(logits.mean(), scale).mean.item()  # TPF101
+            if Categorical(logits=logits).sample().sum() > 3:  # TPF108, TPF301
+                return Normal(0.0, logits).sample().sum().item()  # TPF101, TPF108
+            return Normal(logits.mean(), scale).mean.item()  # TPF101, TPF108
         """,
         ALL,
     )

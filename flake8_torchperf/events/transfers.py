@@ -248,7 +248,7 @@ def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
         return ctx
     if tensor.origin in (CHOSEN, SOMETIMES):
         return ctx.demote(Cause.COPY_ASKED)
-    if tensor.reason.source in NEW_EACH_TIME and tensor.memory != PINNED:
+    if tensor.memory != PINNED and tensor.reason.root().source in NEW_EACH_TIME:
         return ctx if "non-blocking" in traits else ctx.demote(Cause.NEW_DATA)
     if tensor.origin not in (PYTHON, NUMPY):
         return ctx
