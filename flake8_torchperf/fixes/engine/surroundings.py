@@ -28,7 +28,7 @@ class Surroundings:
         self.module = module
         self.tree = module.tree
         self._parents: dict[int, ast.AST] = {}
-        self._bound: dict[int, frozenset[str]] = {}
+        self._bound: dict[int, dict[str, str]] = {}
         waiting: list[ast.AST] = [self.tree]
         while waiting:
             node = waiting.pop()
@@ -61,15 +61,16 @@ class Surroundings:
     def qualified(self, node: ast.expr) -> str:
         """The dotted name that an expression surely stands for: "torch.zeros", "builtins.len".
 
-        "" where its first name is bound in a function around it, at module level by something other
-        than one import, or not at all.
+        "" where its first name is bound by something other than one import, or not at all.
         """
         head = node
         while isinstance(head, ast.Attribute):
             head = head.value
-        if not isinstance(head, ast.Name) or self._is_local(head):
+        if not isinstance(head, ast.Name):
             return ""
-        module = self.module
+        module, local = self.module, self._local(head)
+        if local is not None:
+            return f"{local}{module.qualify(node)[len(module.qualify(head)) :]}" if local else ""
         if head.id in module.imports:
             return "" if head.id in module.constants else module.qualify(node)
         known = (module.functions, module.classes, module.constants, module.annotations)
@@ -88,23 +89,53 @@ class Surroundings:
             rest.append(last)
         return ""
 
-    def _is_local(self, name: ast.Name) -> bool:
+    def _local(self, name: ast.Name) -> str | None:
+        """What a function or class around a name imports under it.
+
+        "" where it is bound there in another way, None where no scope around binds it.
+        """
         here = self.parent(name)
         while here is not None:
-            if isinstance(here, (*_LAZY, ast.ClassDef)) and name.id in self._names_bound(here):
-                return True
+            if isinstance(here, (*_LAZY, ast.ClassDef)):
+                bound = self._names_bound(here)
+                if name.id in bound:
+                    return bound[name.id]
             here = self.parent(here)
-        return False
+        return None
 
-    def _names_bound(self, scope: ast.AST) -> frozenset[str]:
-        """All names that are bound anywhere in a function or class."""
+    def _names_bound(self, scope: ast.AST) -> dict[str, str]:
+        """All names that are bound anywhere in a function or class, with what one imports."""
         found = self._bound.get(id(scope))
         if found is None:
-            found = self._bound[id(scope)] = frozenset(_bindings(scope))
+            found = self._bound[id(scope)] = _imports(scope)
+            found.update(dict.fromkeys(_bindings(scope), ""))
         return found
 
 
+def _imports(scope: ast.AST) -> dict[str, str]:
+    """The names that imports in a scope bind; "" for one that may be either of two."""
+    found: dict[str, str] = {}
+    for node in ast.walk(scope):
+        rows: list[tuple[str, str]] = []
+        match node:
+            case ast.Import(names=aliases):
+                rows = [(a.asname or _head(a.name), a.name if a.asname else _head(a.name))
+                        for a in aliases]  # fmt: skip
+            case ast.ImportFrom(names=aliases, module=str(module), level=0):
+                rows = [(a.asname or a.name, f"{module}.{a.name}") for a in aliases]
+            case ast.ImportFrom(names=aliases):
+                rows = [(a.asname or a.name, "") for a in aliases]
+        for name, qualified in rows:
+            found[name] = qualified if found.get(name, qualified) == qualified else ""
+    return found
+
+
+def _head(name: str) -> str:
+    return name.partition(".")[0]
+
+
 def _bindings(scope: ast.AST) -> list[str]:
+    """The names that a scope, or one within it, binds otherwise than by an import."""
     names: list[str] = []
     for node in ast.walk(scope):
         match node:
@@ -119,8 +150,6 @@ def _bindings(scope: ast.AST) -> list[str]:
                     names.append(name)
             case ast.ClassDef(name=name) if node is not scope:
                 names.append(name)
-            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
-                names += [(a.asname or a.name).partition(".")[0] for a in aliases]
             case ast.Global(names=declared) | ast.Nonlocal(names=declared):
                 names += declared
     return names
