@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
-from fixing import UNSAFE, check_fix
+from fixing import UNSAFE, check_fix, outcome
 
 MADE = {
     "to a device": ("torch.zeros(n).to(x.device)", "torch.zeros(n, device=x.device)"),
@@ -153,3 +156,99 @@ def test_random_numbers_come_from_another_generator() -> None:
     before = BODY.format("torch.rand(n).to(x.device)")
     check_fix(before, "", code="TPF501")
     check_fix(before, BODY.format("torch.rand(n, device=x.device)"), UNSAFE, code="TPF501")
+
+
+FILLED = {
+    "a float": ("torch.tensor(0.5, device=x.device)", "torch.full((), 0.5, device=x.device)"),
+    "moved": ("torch.tensor(0.5).to(x.device)", "torch.full((), 0.5, device=x.device)"),
+    "a list of one": ("torch.tensor([0], device=x.device)", "torch.full((1,), 0, device=x.device)"),
+    "a list of the same": (
+        "torch.tensor([[1.0, 1.0]], device=x.device)",
+        "torch.full((1, 2), 1.0, device=x.device)",
+    ),
+    "with a dtype": (
+        "torch.tensor(1e-10, dtype=x.dtype, device=x.device)",
+        "torch.full((), 1e-10, dtype=x.dtype, device=x.device)",
+    ),
+    "negative": ("torch.tensor(-1, device=x.device)", "torch.full((), -1, device=x.device)"),
+    "infinite": (
+        'torch.tensor(-float("inf"), device=x.device)',
+        'torch.full((), -float("inf"), device=x.device)',
+    ),
+    "a constant": (
+        "torch.tensor(math.pi, device=x.device)",
+        "torch.full((), math.pi, device=x.device)",
+    ),
+    "like another": ("x.cuda().new_tensor(0.0)", "x.cuda().new_full((), 0.0)"),
+    "a length": (
+        "torch.tensor(len(x), device=x.device)",
+        "torch.full((), len(x), device=x.device)",
+    ),
+    "a whole number": ("torch.tensor(n, device=x.device)", "torch.full((), n, device=x.device)"),
+    "made whole": (
+        "torch.tensor(m, dtype=torch.long, device=x.device)",
+        "torch.full((), m, dtype=torch.long, device=x.device)",
+    ),
+    "zero in another dtype": (
+        "torch.tensor(0).to(x)",
+        "torch.full((), 0, device=x.device, dtype=x.dtype)",
+    ),
+}
+NOT_FILLED = {
+    "several numbers": "torch.tensor([0.2, 0.3], device=x.device)",
+    "perhaps numpy's": "torch.tensor(m, device=x.device)",
+    "larger than float32": "torch.tensor(1e39, device=x.device)",
+    "rounded twice": "torch.tensor(0.1).to(x.device, torch.half)",
+    "called twice": "torch.tensor([pick(), pick()], device=x.device)",
+    "a leaf, then moved": "torch.tensor(0.5, requires_grad=True).to(x.device)",
+}
+STEP = BODY.replace("n: int", "n: int, m: float")
+
+
+@rows(FILLED)
+def test_one_number_is_filled_in(row: tuple[str, str]) -> None:
+    before, after = row
+    check_fix(STEP.format(before), STEP.format(after), code="TPF502")
+
+
+@rows(NOT_FILLED)
+def test_what_filling_might_change_stays(row: str) -> None:
+    check_fix(STEP.format(row), "", code="TPF502")
+
+
+def test_torch_is_imported_where_only_a_function_of_it_is() -> None:
+    before = "from torch import Tensor, tensor\n" + unmarked_step("tensor(0.5, device=x.device)")
+    after = "from torch import Tensor, tensor\nimport torch\n" + unmarked_step(
+        "torch.full((), 0.5, device=x.device)"
+    )
+    assert outcome(before, code="TPF502").text == after
+
+
+def test_the_name_of_torch_is_the_files_own() -> None:
+    head = "import torch as th\nfrom torch import Tensor, tensor\n"
+    before = head + unmarked_step("tensor(0.5, device=x.device)")
+    after = head + unmarked_step("th.full((), 0.5, device=x.device)")
+    assert outcome(before, code="TPF502").text == after
+
+
+def unmarked_step(value: str) -> str:
+    return textwrap.dedent(STEP.format(value))
+
+
+def test_filling_gives_the_same_bits() -> None:
+    torch = pytest.importorskip("torch")
+    numbers = [0, 1, -1, 127, 300, 2**40, 0.5, 1e-10, 65520.0, 3e38, math.inf, math.nan, True]
+    for dtype in (None, torch.half, torch.bfloat16, torch.float, torch.double, torch.uint8,
+                  torch.int, torch.long, torch.bool, torch.complex64):  # fmt: skip
+        for number in numbers:
+            told = [made(lambda: torch.tensor(number, dtype=dtype)),  # noqa: B023
+                    made(lambda: torch.full((), number, dtype=dtype))]  # fmt: skip # noqa: B023
+            assert told[0] == told[1], (number, dtype)
+
+
+def made(make: Callable[[], Any]) -> str:
+    """A tensor's dtype and value, or the error that making it raises."""
+    try:
+        return repr((made := make()).dtype) + repr(made.item())
+    except RuntimeError as error:
+        return type(error).__name__
