@@ -62,7 +62,7 @@ def test_what_is_before_is_marked_and_what_is_after_is_clean(rule: Rule, fix: Fi
     told = [(f.line, f.code) for f in found] + [place for f in found for place in f.also]
     assert set(marked) <= set(told)
     after = lint(fix.after, "page.py", Options())
-    assert rule.code not in {f.code for f in after}, [f.message for f in after]
+    assert len(after) == fix.left < len(told), [f.message for f in after]
 
 
 @every_fix
@@ -94,12 +94,15 @@ def _called(torch: Any, fix: FixExample, text: str, n: int) -> Any:
     try:
         return names[fix.call](**values), values
     except (RuntimeError, ValueError, IndexError) as error:
-        return type(error), {}
+        return type(error).__name__
 
 
 def _same(torch: Any, before: Any, after: Any) -> None:
     """Results and what became of the inputs, to the last bit; gradients are those of both."""
-    torch.testing.assert_close(before, after, rtol=0, atol=0, equal_nan=True)
+    if isinstance(before, str):
+        assert before == after
+    else:
+        torch.testing.assert_close(before, after, rtol=0, atol=0, equal_nan=True)
 
 
 def test_a_fix_stands_on_few_pages() -> None:

@@ -56,7 +56,7 @@ LAWS = ("call", "element")
 SHOWS = ("line", "use")
 EVIDENCE_KEYS = ("counter", "law", "at_least", "good_at_most", "needs", "shows")
 EXAMPLE_KEYS = ("call", "inputs", "setup", "host")
-FIX_KEYS = ("changes", "call", "inputs", "setup")
+FIX_KEYS = ("changes", "call", "inputs", "setup", "left")
 MARKER = re.compile(r"#\s*(TPF[0-9]{3}(?:\s*,\s*TPF[0-9]{3})*)\s*$")
 
 
@@ -101,7 +101,8 @@ class Example:
 class FixExample:
     """One fix of a page: what it changes ("" if safe), and a text before and after it.
 
-    ``call``, ``inputs`` and ``setup`` say how both are run, as in `Example`.
+    ``call``, ``inputs`` and ``setup`` say how both are run, as in `Example`. ``left`` is how many
+    findings are left in the text after.
     """
 
     name: str
@@ -112,6 +113,7 @@ class FixExample:
     call: str
     inputs: Mapping[str, str] = field(hash=False)
     setup: str = ""
+    left: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,6 +310,7 @@ def _fix_example(
         else "",
         inputs=dict(inputs),
         setup=string(text, table, "setup", at) if "setup" in table else "",
+        left=int(table.get("left", 0)),
     )
 
 
