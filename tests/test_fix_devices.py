@@ -252,3 +252,63 @@ def made(make: Callable[[], Any]) -> str:
         return repr((made := make()).dtype) + repr(made.item())
     except RuntimeError as error:
         return type(error).__name__
+
+
+ELEMENTS = {
+    "an element": ("v[0] = 1.0", "v[0].fill_(1.0)"),
+    "by a name": ("v[n] = m", "v[n].fill_(m)"),
+    "negative": ("v[-1] = -1", "v[-1].fill_(-1)"),
+    "infinite": ('v[0] = float("-inf")', 'v[0].fill_(float("-inf"))'),
+    "with a comment": ("v[0] = 1.0  # first", "v[0].fill_(1.0)  # first"),
+}
+NO_ELEMENTS = {
+    "a part": "v[:3] = 1.0",
+    "what is called": "v[0] = pick(v)",
+    "too large for int64": f"v[0] = {2**64}",
+    "several targets": "v[0] = v[1] = 1.0",
+    "beside another statement": "v[0] = 1.0; print(n)",
+}
+ASSIGNED = """
+    def step(x: Tensor, ids: Tensor, n: int, m: float):
+        for _ in range(3):
+            v = x.reshape(-1).clone()
+            {}
+        return v
+"""
+
+
+@rows(ELEMENTS)
+def test_an_element_is_filled(row: tuple[str, str]) -> None:
+    before, after = row
+    check_fix(ASSIGNED.format(before), ASSIGNED.format(after), code="TPF407")
+
+
+@rows(NO_ELEMENTS)
+def test_other_assignments_stay(row: str) -> None:
+    check_fix(ASSIGNED.format(row), "", code="TPF407")
+
+
+def test_positions_are_filled_along_one_dimension() -> None:
+    for before, after in (
+        ("x[ids.long()] = 0", "x.index_fill_(0, ids.long(), 0)"),
+        ("x[:, ids.long()] = 0", "x.index_fill_(1, ids.long(), 0)"),
+    ):
+        check_fix(ASSIGNED.format(before), "", code="TPF407")
+        check_fix(ASSIGNED.format(before), ASSIGNED.format(after), UNSAFE, code="TPF407")
+
+
+def test_an_element_gets_the_same_bits() -> None:
+    torch = pytest.importorskip("torch")
+    numbers = [0, 1, -1, 300, 2**40, 0.5, 1e-10, 65520.0, 1e39, math.inf, math.nan, True]
+    for dtype in (torch.half, torch.bfloat16, torch.float, torch.double, torch.uint8, torch.int,
+                  torch.long, torch.bool, torch.complex64):  # fmt: skip
+        for number in numbers:
+            told = []
+            for code in ("v[1] = number", "v[1].fill_(number)"):
+                v = torch.ones(3, dtype=dtype)
+                try:
+                    exec(code, {"v": v, "number": number})
+                    told.append(repr(v))
+                except RuntimeError as error:
+                    told.append(type(error).__name__)
+            assert told[0] == told[1], (dtype, number)
