@@ -32,11 +32,19 @@ if TYPE_CHECKING:
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
 
-def lint(source: str, filename: str, options: Options) -> list[Finding]:
+# The fixes that are planned where nobody asks for more: those that messages tell of.
+MARKED = frozenset(("safe",))
+
+
+def lint(
+    source: str, filename: str, options: Options, safeties: frozenset[str] = MARKED
+) -> list[Finding]:
     """The findings in a module's source text. Raises SyntaxError where it is no Python."""
     lines = tuple(io.StringIO(source, newline="").readlines())
     tree = ast.parse(source)
-    return lint_tree(tree, lines, filename, options) if concerns(lines, filename) else []
+    if not concerns(lines, filename):
+        return []
+    return lint_tree(tree, lines, filename, options, safeties=safeties)
 
 
 def lint_tree(
@@ -45,12 +53,13 @@ def lint_tree(
     filename: str,
     options: Options,
     reads: dict[str, str] | None = None,
+    safeties: frozenset[str] = MARKED,
 ) -> list[Finding]:
     """The findings in a module whose ast is already built, in the order of the file.
 
     Whether it concerns torch at all, `subject.concerns` has told before.
     ``reads`` receives the path of every other module that was looked for, and of packages that were
-    searched, with the digest of what they held.
+    searched, with the digest of what they held. ``safeties`` names the fixes that are planned.
     """
     path = Path(filename)
     with _collection_paused():
@@ -60,9 +69,19 @@ def lint_tree(
             suspects = with_compiled(nominate(module, _called(options)), module, compiled)
             if not suspects:
                 return []
-            return _findings(module, suspects, compiled, options, reads)
+            found = _findings(module, suspects, compiled, options, reads)
+            return _with_edits(found, module, safeties)
         finally:
             module.forget()
+
+
+def _with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]) -> list[Finding]:
+    """The findings with what fixes would change; most files hold none that any would."""
+    if not any(finding.rule.fixes for finding in found):
+        return found
+    from flake8_torchperf.fixes.engine.planning import with_edits
+
+    return with_edits(found, module, safeties)
 
 
 def as_counted(lines: Sequence[str]) -> tuple[str, ...]:

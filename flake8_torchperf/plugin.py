@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from flake8.options.manager import OptionManager
 
     from flake8_torchperf.cache.memory import Memory
+    from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.options import Options
 
 REPORT_TO = "the flake8-torchperf issue tracker"
@@ -45,6 +46,9 @@ class TorchPerfPlugin:
         # Path -> digest of the other files that were looked for, where somebody will remember them:
         # what the findings depend on.
         self.reads: dict[str, str] | None = None
+        # Where somebody will rewrite the file: which fixes to plan, and then the findings.
+        self.safeties: frozenset[str] | None = None
+        self.found: list[Finding] = []
 
     @classmethod
     def add_options(cls, parser: OptionManager) -> None:
@@ -104,9 +108,18 @@ class TorchPerfPlugin:
             return [(1, 0, internal_error(error))]
 
     def _analyse(self) -> list[tuple[int, int, str]]:
-        from flake8_torchperf.linter import lint_tree
+        from flake8_torchperf.linter import MARKED, lint_tree
 
-        findings = lint_tree(self._tree, self._lines, self._filename, self.options(), self.reads)
+        findings = lint_tree(
+            self._tree,
+            self._lines,
+            self._filename,
+            self.options(),
+            self.reads,
+            MARKED if self.safeties is None else self.safeties,
+        )
+        if self.safeties is not None:
+            self.found = findings
         return [(f.line, f.column, f"{f.code} {f.message}") for f in findings]
 
 

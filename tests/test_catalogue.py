@@ -8,6 +8,7 @@ import pytest
 
 from flake8_torchperf.findings.catalogue import load_catalogue, pages_folder
 from flake8_torchperf.findings.documentation import (
+    FIXES,
     SECTIONS,
     Documentation,
     expected_findings,
@@ -42,7 +43,8 @@ def test_every_page_is_loaded() -> None:
 @every_rule
 def test_page_is_whole(rule: Rule) -> None:
     page = read_documentation(rule)
-    assert tuple(page.sections) == SECTIONS
+    with_fixes = (*SECTIONS[:4], FIXES, *SECTIONS[4:])
+    assert tuple(page.sections) == (with_fixes if rule.fixes else SECTIONS)
     assert page.evidence is not None
     assert rule.own
     assert rule.family == FAMILIES[rule.code[3]]

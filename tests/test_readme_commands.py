@@ -76,7 +76,7 @@ FRESH = ("pip install flake8-torchperf", "flake8 --select TPF path/to/your/code"
 SUITE = "pip install -e .[test] && python -m pytest -n auto"
 ONE_FILE = {"PYTEST_ADDOPTS": "-q tests/test_match.py"}
 # These find something in what they lint, and say so by their exit status.
-FINDING = re.compile(r"(^|&& )(flake8|nbqa|flake8_nb|torchperf check) ")
+FINDING = re.compile(r"(^|&& )(flake8|nbqa|flake8_nb|torchperf check|torchperf fix) ")
 
 
 @dataclass(frozen=True)

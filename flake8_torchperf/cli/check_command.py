@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.cli.parser import USAGE_ERROR
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
@@ -31,6 +33,12 @@ def check(arguments: Sequence[str]) -> int:
     """
     import flake8
 
+    if "--fix" in _options(arguments):
+        from flake8_torchperf.cli.fix.command import fix
+
+        arguments = [word for word in arguments if word != "--fix"]
+        if fix(_in_full(arguments)) not in (0, 1):
+            return USAGE_ERROR
     words = ["--select=TPF", *_in_full(arguments)]
     if flake8.__version_info__ < OLDEST_BUILT_ON:
         from flake8.main.cli import main
@@ -58,8 +66,13 @@ def read_configuration() -> None:
 
 
 def _in_full(arguments: Sequence[str]) -> list[str]:
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    return [*map(_spelt, arguments[:end]), *arguments[end:]]
+    options = _options(arguments)
+    return [*map(_spelt, options), *arguments[len(options) :]]
+
+
+def _options(arguments: Sequence[str]) -> Sequence[str]:
+    """The words before ``--``, behind which everything is a path."""
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _spelt(argument: str) -> str:

@@ -16,7 +16,7 @@ import multiprocessing
 import signal
 import tokenize
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from flake8 import checker, defaults, style_guide, utils
 
@@ -27,7 +27,7 @@ from flake8_torchperf.prefilter import concerns
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from multiprocessing.pool import Pool
 
     from flake8.plugins.finder import Checkers, LoadedPlugin
@@ -71,6 +71,10 @@ def selected(options: argparse.Namespace, codes: Iterable[str]) -> list[str]:
     """Those of the codes that are reported, as far as the options tell."""
     decide = style_guide.DecisionEngine(options).decision_for
     return [code for code in codes if decide(code) is style_guide.Decision.Selected]
+
+
+Done = TypeVar("Done")
+Context = TypeVar("Context", bound="Work")
 
 
 @dataclass(frozen=True)
@@ -213,40 +217,42 @@ def lint_all(filenames: Sequence[str], work: Work, jobs: int) -> tuple[list[Resu
 
     With the results comes why they could not be remembered, "" where they were.
     """
-    pool = _pool(work, jobs) if jobs > 1 else None
+    linted = for_each(lint, filenames, work, jobs)
+    return [result for result, _ in linted], next((why for _, why in linted if why), "")
+
+
+def for_each(
+    one: Callable[[str, Context], Done], filenames: Sequence[str], work: Context, jobs: int
+) -> list[Done]:
+    """What ``one`` makes of each file, in ``jobs`` processes where there can be that many.
+
+    The order is any. ``one`` stands at the top of its module, and its results pickle.
+    """
+    pool = _pool(one, work, jobs) if jobs > 1 else None
     if pool is not None:
         with pool:
-            return _gather(pool.imap_unordered(_lint_here, filenames))
+            return list(pool.imap_unordered(_here, filenames))
     running = gc.isenabled()
     gc.disable()
     try:
-        return _gather(_lint_and_tidy(filename, work) for filename in filenames)
+        return [_and_tidy(one, filename, work) for filename in filenames]
     finally:
         if running:
             gc.enable()
 
 
-def _lint_and_tidy(filename: str, work: Work) -> tuple[Result, str]:
-    """Lint one file, then collect the garbage it leaves, with Python's own collection switched off.
+def _and_tidy(one: Callable[[str, Context], Done], filename: str, work: Context) -> Done:
+    """Work on a file, then collect the garbage it leaves, with Python's own collection off.
 
     That goes through everything that is held, modules read for other files above all, whenever
     enough has been made: a fifth of the time. What was held before a file stays held after it, but
     for the modules that later ones push out of the project's memory.
     """
-    linted = lint(filename, work)
+    done = one(filename, work)
     gc.collect(0)
     if next(_linted) % _FULL_COLLECTION_EVERY == 0:
         gc.collect()
-    return linted
-
-
-def _gather(linted: Iterator[tuple[Result, str]]) -> tuple[list[Result], str]:
-    results = []
-    problem = ""
-    for result, complaint in linted:
-        results.append(result)
-        problem = problem or complaint
-    return results, problem
+    return done
 
 
 def lint(filename: str, work: Work) -> tuple[Result, str]:
@@ -275,13 +281,13 @@ def lint(filename: str, work: Work) -> tuple[Result, str]:
 _linted = itertools.count(1)
 _FULL_COLLECTION_EVERY = 200
 
-# What a process of the pool works with: set once, when it starts.
-_work: list[Work] = []
+# What a process of the pool does, and with what: set once, when it starts.
+_work: list[tuple[Callable[[str, Any], Any], Work]] = []
 
 
-def _pool(work: Work, jobs: int) -> Pool | None:
+def _pool(one: Callable[[str, Context], Done], work: Context, jobs: int) -> Pool | None:
     try:
-        return multiprocessing.Pool(jobs, _start, (work,))
+        return multiprocessing.Pool(jobs, _start, (one, work))
     except OSError as error:
         if error.errno not in _NO_POOL:
             raise
@@ -290,13 +296,14 @@ def _pool(work: Work, jobs: int) -> Pool | None:
     return None
 
 
-def _start(work: Work) -> None:
+def _start(one: Callable[[str, Any], Any], work: Work) -> None:
     # Ctrl-C is the parent's to handle.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     gc.disable()
     TorchPerfPlugin.use(work.ours)
-    _work.append(work)
+    _work.append((one, work))
 
 
-def _lint_here(filename: str) -> tuple[Result, str]:
-    return _lint_and_tidy(filename, _work[0])
+def _here(filename: str) -> Any:
+    one, work = _work[0]
+    return _and_tidy(one, filename, work)

@@ -9,6 +9,8 @@ from __future__ import annotations
 import argparse
 import configparser
 import sys
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,14 +24,28 @@ from flake8_torchperf.cli.parser import complain, near
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from flake8.plugins.finder import Plugin, Plugins
 
-PROGRAM = "torchperf check"
 PATHS = "PATH"
 _REPORT = "flake8.report"
 _OURS = "flake8_torchperf."
+
+
+@dataclass(frozen=True)
+class Face:
+    """What differs between the commands that take flake8's options.
+
+    ``add`` registers a command's own options.
+    """
+
+    program: str
+    description: str
+    examples: str
+    add: Callable[[argparse.ArgumentParser], None] = lambda parser: None
+
+
 DESCRIPTION = """\
 Find where Python makes the accelerator wait: what `flake8 --select TPF` prints, with flake8's
 options and configuration, but without the time of its other checkers, and with a memory: a file is
@@ -46,7 +62,10 @@ example:
 exit status: 0 where nothing is found, 1 where something is, 2 for a wrong command line."""
 
 
-def parse(argv: Sequence[str]) -> tuple[Plugins, argparse.Namespace]:
+CHECK = Face("torchperf check", DESCRIPTION, EXAMPLES)
+
+
+def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Namespace]:
     """What flake8's own ``parse_args`` gives, with our checker as the only one.
 
     An option of another checker (``--max-complexity``) is known as well: only then are all loaded.
@@ -68,12 +87,12 @@ def parse(argv: Sequence[str]) -> tuple[Plugins, argparse.Namespace]:
     )
     found = finder.find_plugins(cfg, wanted)
     plugins = finder.load_plugins([one for one in found if _needed(one)], wanted)
-    manager = _manager(plugins, early)
+    manager = _manager(plugins, early, face)
     if manager.parser.parse_known_args(rest)[1]:
         plugins = finder.load_plugins(found, wanted)
-        manager = _manager(plugins, early)
+        manager = _manager(plugins, early, face)
         _reject(manager.parser, manager.parser.parse_known_args(rest)[1])
-    _name_unknown_settings(cfg, manager)
+    _name_unknown_settings(cfg, manager, face)
     options = aggregator.aggregate_options(manager, cfg, folder, rest)
     plugins = _ours_alone(plugins)
     for loaded in plugins.all_plugins():
@@ -97,7 +116,7 @@ def _ours_alone(plugins: Plugins) -> Plugins:
     return plugins._replace(checkers=checkers)
 
 
-def _manager(plugins: Plugins, early: argparse.ArgumentParser) -> OptionManager:
+def _manager(plugins: Plugins, early: argparse.ArgumentParser, face: Face) -> OptionManager:
     """flake8's option manager, speaking as our command."""
     manager = OptionManager(
         version=flake8.__version__,
@@ -106,16 +125,17 @@ def _manager(plugins: Plugins, early: argparse.ArgumentParser) -> OptionManager:
         formatter_names=list(plugins.reporters),
     )
     parser = manager.parser
-    parser.prog = PROGRAM
-    parser.usage = f"{PROGRAM} [options] [{PATHS} ...]"
-    parser.description = DESCRIPTION
-    parser.epilog = EXAMPLES
+    parser.prog = face.program
+    parser.usage = f"{face.program} [options] [{PATHS} ...]"
+    parser.description = face.description
+    parser.epilog = face.examples
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.error = partial(complain, parser)  # one line, without the usage
     for action in parser._actions:
         if action.dest == "filenames":
             action.metavar = PATHS  # as the usage calls them
     flake8_options.register_default_options(manager)
+    face.add(parser)
     manager.register_plugins(plugins)
     return manager
 
@@ -130,13 +150,17 @@ def _reject(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
         parser.error(f"there is no option {name}{near(name, known)}")
 
 
-def _name_unknown_settings(cfg: configparser.RawConfigParser, manager: OptionManager) -> None:
+def _name_unknown_settings(
+    cfg: configparser.RawConfigParser, manager: OptionManager, face: Face
+) -> None:
     """Say which settings of ours there are not; like flake8, which is silent, pass over them."""
     known = [name for name in manager.config_options_dict if "-" in name]
     for name in cfg.options("flake8") if cfg.has_section("flake8") else ():
         if name.startswith("torchperf") and name not in manager.config_options_dict:
             advice = near(name, known)
-            print(f"{PROGRAM}: the configuration has no option {name}{advice}", file=sys.stderr)
+            print(
+                f"{face.program}: the configuration has no option {name}{advice}", file=sys.stderr
+            )
 
 
 def _tell(

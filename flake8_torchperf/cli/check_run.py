@@ -44,7 +44,7 @@ from flake8_torchperf.cli.check_files import (
     selected,
     why_no_text,
 )
-from flake8_torchperf.cli.check_options import parse
+from flake8_torchperf.cli.check_options import CHECK, Face, parse
 from flake8_torchperf.cli.parser import fail
 from flake8_torchperf.digest import digest
 from flake8_torchperf.plugin import TorchPerfPlugin
@@ -128,7 +128,7 @@ class CheckApplication(Application):
 
     def initialize(self, argv: Sequence[str]) -> None:
         """Parse the command line and the configuration, and make the parts."""
-        self.plugins, self.options = read_options(argv, "check", _check_places)
+        self.plugins, self.options = read_options(argv, "check", check_places)
         if self.options.bug_report:
             information = debug.information(flake8.__version__, self.plugins)
             print(json.dumps(information, indent=2, sort_keys=True))
@@ -181,7 +181,10 @@ class CheckApplication(Application):
 
 
 def read_options(
-    argv: Sequence[str], command: str, look_at: Callable[[argparse.Namespace], None]
+    argv: Sequence[str],
+    command: str,
+    look_at: Callable[[argparse.Namespace], None],
+    face: Face = CHECK,
 ) -> tuple[Plugins, argparse.Namespace]:
     """The plugins and options of a command line and the configuration; or the end, in one line.
 
@@ -189,7 +192,7 @@ def read_options(
     """
     try:
         _check_here()
-        plugins, options = parse(argv)
+        plugins, options = parse(argv, face)
         look_at(options)
     except (ValueError, OSError, configparser.Error, exceptions.Flake8Exception) as error:
         # Where flake8 itself ends with a traceback or two lines: a code in ``ignore`` that
@@ -222,7 +225,7 @@ def _check_here() -> None:
         raise FileNotFoundError("the current folder has been removed") from error
 
 
-def _check_places(options: argparse.Namespace) -> None:
+def check_places(options: argparse.Namespace) -> None:
     """Raise OSError where a path that was named can't be linted, or no report can be written."""
     for name in options.filenames:
         if name == STDIN:

@@ -141,6 +141,8 @@ def _markdown(page: Documentation) -> str:
         counted = page.evidence.counter.replace("_", " ")
         per = "per call" if page.evidence.law == "call" else "growing with the input"
         facts.append(f"- confirmed by: {counted}, {per}{needs}")
+    for fix in page.fixes:
+        facts.append(f"- fix: {fix.name} ({fix.safety}){f'; {fix.changes}' if fix.changes else ''}")
     parts = [f"# {rule.name} ({rule.code})", "\n".join(facts)]
     parts += [f"## {title}\n\n{body}" for title, body in page.sections.items()]
     return "\n\n".join(parts)
@@ -156,6 +158,7 @@ def _as_data(page: Documentation) -> dict[str, Any]:
         "message": rule.message,
         "instead": dict(rule.instead),
         "evidence": asdict(page.evidence) if page.evidence else None,
+        "fixes": [asdict(fix) for fix in page.fixes],
         "sections": dict(page.sections),
         "path": str(rule.path),
     }

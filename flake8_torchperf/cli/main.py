@@ -19,11 +19,12 @@ from pathlib import Path
 from flake8_torchperf import __version__
 from flake8_torchperf.cli.parser import Parser, complain, fail
 
-CHECK = "check"
+CHECK, FIX = "check", "fix"
 # What writing to standard output may end in, beside a reader that has gone.
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 COMMANDS = (
     "flake8_torchperf.cli.check_command",
+    "flake8_torchperf.cli.fix.command",
     "flake8_torchperf.cli.explain",
     "flake8_torchperf.cli.confirm_command",
     "flake8_torchperf.cli.run_command",
@@ -85,6 +86,10 @@ def _run(words: list[str]) -> int:
         from flake8_torchperf.cli.check_command import check
 
         return check(words[1:])
+    if words[:1] == [FIX]:
+        from flake8_torchperf.cli.fix.command import fix
+
+        return fix(words[1:])
     from flake8_torchperf.findings.page import CatalogueError
 
     parser = build_parser()

@@ -188,6 +188,8 @@ def to_device(
     traits = {"non-blocking"} if queued is not False else set()
     if tensor.memory and queued is not None:
         traits.add(tensor.memory)
+    if tensor_of(arguments.value(0, "other")) is not None:
+        traits.add("as-another")
     _brought(tensor, name, arguments.node, owner, ctx, traits)
 
 

@@ -19,7 +19,7 @@ from flake8_torchperf.findings.page import (
     string,
     strings,
 )
-from flake8_torchperf.findings.rule import Rule
+from flake8_torchperf.findings.rule import SAFE, Rule
 
 SECTIONS = (
     "What it does",
@@ -29,6 +29,8 @@ SECTIONS = (
     "When to ignore it",
     "References",
 )
+# A page that names fixes shows here what each of them makes of an example.
+FIXES = "Fixes"
 # A repository's own page documents a house rule: nothing there need be slow or citable.
 REPOSITORY_SECTIONS = ("What it does", "Bad", "Good")
 COUNTERS = (
@@ -54,6 +56,7 @@ LAWS = ("call", "element")
 SHOWS = ("line", "use")
 EVIDENCE_KEYS = ("counter", "law", "at_least", "good_at_most", "needs", "shows")
 EXAMPLE_KEYS = ("call", "inputs", "setup", "host")
+FIX_KEYS = ("changes", "call", "inputs", "setup", "left")
 MARKER = re.compile(r"#\s*(TPF[0-9]{3}(?:\s*,\s*TPF[0-9]{3})*)\s*$")
 
 
@@ -95,6 +98,25 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
+class FixExample:
+    """One fix of a page: what it changes ("" if safe), and a text before and after it.
+
+    ``call``, ``inputs`` and ``setup`` say how both are run, as in `Example`. ``left`` is how many
+    findings are left in the text after.
+    """
+
+    name: str
+    safety: str
+    changes: str
+    before: str
+    after: str
+    call: str
+    inputs: Mapping[str, str] = field(hash=False)
+    setup: str = ""
+    left: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Documentation:
     """The part of a page that people and tests read; ``sections`` keep the page's order.
 
@@ -105,6 +127,7 @@ class Documentation:
     sections: Mapping[str, str] = field(hash=False)
     evidence: EvidenceSpec | None
     example: Example | None
+    fixes: tuple[FixExample, ...] = ()
 
 
 def read_documentation(rule: Rule) -> Documentation:
@@ -115,14 +138,15 @@ def read_documentation(rule: Rule) -> Documentation:
 def parse_documentation(text: PageText, rule: Rule) -> Documentation:
     """Check the tail and the body of a page. Raises `PageError`."""
     data = text.toml(text.tail, text.tail_line)
-    check_keys(text, data, ("evidence", "example"))
+    check_keys(text, data, ("evidence", "example", "fix"))
     sections, lines = _sections(text, rule)
     for table in ("evidence", "example"):
         if rule.own and table not in data:
             raise PageError(text.path, 1, f"[{table}] is missing; add it to the front matter")
     evidence = _evidence(text, data["evidence"]) if "evidence" in data else None
     example = _example(text, data["example"], sections, lines) if "example" in data else None
-    return Documentation(rule, sections, evidence, example)
+    fixes = _fix_examples(text, rule, data.get("fix", {}), sections, example)
+    return Documentation(rule, sections, evidence, example, fixes)
 
 
 def expected_findings(snippet: str) -> list[tuple[int, str]]:
@@ -145,7 +169,7 @@ def _sections(text: PageText, rule: Rule) -> tuple[dict[str, str], dict[str, int
     for number, line in enumerate(text.body.splitlines(), start=text.body_line):
         if line.startswith("```"):
             fenced = not fenced
-        if fenced or not line.startswith("#"):
+        if fenced or not line.startswith("#") or (line.startswith("### ") and FIXES in sections):
             current.append(line)
         elif line == title:
             titled = True
@@ -228,6 +252,65 @@ def _example(
         bad_line=bad_line,
         good_line=good_line,
         host=_host_inputs(text, table, inputs),
+    )
+
+
+def _fix_examples(
+    text: PageText,
+    rule: Rule,
+    tables: Mapping[str, Any],
+    sections: Mapping[str, str],
+    example: Example | None,
+) -> tuple[FixExample, ...]:
+    """What each fix of the page makes of an example, from the section ``## Fixes``."""
+    names = [name for _, name in rule.fixes]
+    for name in tables:
+        if name not in names:
+            raise text.error(f"[fixes] names no {name!r}", name, "fix")
+    parts = re.split(r"(?m)^### (.+)$", sections.get(FIXES, ""))
+    shown = {title.strip(): body for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+    if list(shown) != names:
+        problem = f"'## {FIXES}' needs a '### ' for each name in [fixes], in that order"
+        raise PageError(text.path, 1, problem)
+    return tuple(
+        _fix_example(text, safety, name, tables.get(name, {}), shown[name], example)
+        for safety, name in rule.fixes
+    )
+
+
+def _fix_example(
+    text: PageText,
+    safety: str,
+    name: str,
+    table: Mapping[str, Any],
+    body: str,
+    example: Example | None,
+) -> FixExample:
+    at = f"fix.{name}"
+    check_keys(text, table, FIX_KEYS, at)
+    blocks = re.findall(r"(?ms)^```python\n(.*?)^```$", body)
+    if len(blocks) != 2:
+        problem = f"'### {name}' needs two ```python blocks: the code before and after the fix"
+        raise PageError(text.path, 1, problem)
+    changes = string(text, table, "changes", at) if "changes" in table else ""
+    if bool(changes) == (safety == SAFE):
+        problem = "write 'changes' for a fix that is not safe, and for no other"
+        raise text.error(problem, "changes", at)
+    inputs = table.get("inputs", example.inputs if example else {})
+    return FixExample(
+        name=name,
+        safety=safety,
+        changes=changes,
+        before=blocks[0],
+        after=blocks[1],
+        call=string(text, table, "call", at)
+        if "call" in table
+        else example.call
+        if example
+        else "",
+        inputs=dict(inputs),
+        setup=string(text, table, "setup", at) if "setup" in table else "",
+        left=int(table.get("left", 0)),
     )
 
 

@@ -27,6 +27,8 @@ LONGEST_EXPRESSION = 60
 USUAL_EXPRESSION = 32
 # Before an expression is cut to less than this, what else can be told shorter is.
 SHORTEST_EXPRESSION = 12
+# What ends the message of a finding that a safe fix rewrites; room is kept for it.
+FIXABLE = " [fix]"
 _GAP = "..."
 
 # What to do about reads that follow one another, and about copies that do.
@@ -62,7 +64,7 @@ def format_message(rule: Rule, site: Site, snippet: Snippet, behind: Sequence[in
         parts = {"instead": advice, "where": f"{site.heat.cost.value} ({told.words})"}
         parts["where"] += _others(behind)
         parts["loop"] = _loop(site, told)
-        template = _joined(rule.message, parts)
+        template = _joined(rule.message, parts) + (FIXABLE if rule.has_safe_fix else "")
         values = {name: printable(_one_line(text)) for name, text in found.items()}
         values["name"] = printable(told.name)
         longest = _longest(template, values)
@@ -71,7 +73,8 @@ def format_message(rule: Rule, site: Site, snippet: Snippet, behind: Sequence[in
     if longest < shortest:
         values["compiled"] = _compiled(template, values, shortest)
         longest = shortest
-    return printable(_one_line(_filled(template, _cut(values, longest))))
+    text = printable(_one_line(_filled(template, _cut(values, longest))))
+    return text.removesuffix(FIXABLE) if rule.has_safe_fix else text
 
 
 def _joined(template: str, parts: Mapping[str, str]) -> str:

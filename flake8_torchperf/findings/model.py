@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    import ast
+
     from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.findings.catalogue import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a fix would change for one finding.
+
+    ``nodes`` are the expressions and statements that are rewritten, ``facts`` what the fix found
+    out about them, ``imports`` the modules that the new text names and the file does not import.
+    ``safety`` ("safe", "unsafe" or "suggested") and ``name`` are those of the fix; planning fills
+    them in.
+    """
+
+    nodes: tuple[ast.AST, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    imports: tuple[str, ...] = ()
+    safety: str = ""
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +39,7 @@ class Finding:
     ``end_column`` is the first one behind it. ``rule`` is the page that objects; ``site`` is what
     the interpreter saw, with the operand's value and the reason it is known to be a tensor.
     ``also`` holds line and code of the reads that wait straight behind this one and are no findings
-    of their own.
+    of their own, ``behind`` their sites. ``edits`` are the changes that fixes offer, safest first.
     """
 
     code: str
@@ -31,3 +51,5 @@ class Finding:
     rule: Rule
     site: Site
     also: tuple[tuple[int, str], ...] = ()
+    behind: tuple[Site, ...] = ()
+    edits: tuple[Edit, ...] = ()

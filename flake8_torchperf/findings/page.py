@@ -15,7 +15,7 @@ from typing import Any
 
 from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.site import SiteKind
-from flake8_torchperf.findings.rule import ChainStep, Match, Rule
+from flake8_torchperf.findings.rule import SAFETIES, ChainStep, Match, Rule
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -44,6 +44,7 @@ HEAD_KEYS = (
     "instead",
     "match",
     "hot",
+    "fixes",
 )
 REQUIRED_KEYS = ("code", "name", "family", "scope", "priority", "message", "instead")
 MATCH_KEYS = (
@@ -127,7 +128,7 @@ class PageText:
 
     def line_of(self, key: str, table: str = "", index: int = 0) -> int:
         """The page's line that sets ``key`` in the ``index``-th ``table`` (line 1 if unseen)."""
-        header = re.compile(r"\s*\[\[?\s*([\w.]+)\s*\]?\]")
+        header = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]?\]")
         setting = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
         current, seen, fallback = "", -1, 1
         for number, line in enumerate((self.head + self.tail).splitlines(), start=2):
@@ -181,6 +182,7 @@ def read_rule(text: PageText, own: bool) -> Rule:
         hot=strings(text, data, "hot"),
         path=text.path,
         own=own,
+        fixes=_fixes(text, data),
     )
     if not _NAME_LETTERS.issuperset(rule.name) or "" in rule.name.split("-"):
         raise text.error(f"{rule.name!r} is no name; write lower-case-words-with-hyphens", "name")
@@ -257,6 +259,17 @@ def _priority(text: PageText, data: Mapping[str, Any]) -> int:
     if type(value) is not int or not 0 <= value <= 100:
         raise text.error("'priority' must be a whole number from 0 to 100", "priority")
     return int(value)
+
+
+def _fixes(text: PageText, data: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Safety and name of each fix that the page offers, the safest first."""
+    table = data.get("fixes", {})
+    if not isinstance(table, dict):
+        raise text.error("'fixes' is a table; write [fixes]", "fixes")
+    check_keys(text, table, SAFETIES, "fixes")
+    return tuple(
+        (safety, name) for safety in SAFETIES for name in strings(text, table, safety, "fixes")
+    )
 
 
 def _instead(text: PageText, table: Any) -> dict[str, str]:

@@ -79,7 +79,9 @@ def _finding(row: Row, snippet: Snippet, catalogue: Catalogue, options: Options)
         hidden = _hidden(raw, catalogue) if options.scope is Level.COLD else ""
         message = with_reason(message, _reason(site, snippet), hidden)
     line, column, end_line, end_column = _place(raw, snippet)
-    return Finding(raw.rule.code, message, line, column, end_line, end_column, raw.rule, site, also)
+    behind = tuple(other.site for other in row.others)
+    places = (line, column, end_line, end_column)
+    return Finding(raw.rule.code, message, *places, raw.rule, site, also, behind)
 
 
 def _reason(site: Site, snippet: Snippet) -> str:

@@ -10,6 +10,9 @@ from pathlib import Path
 from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.site import SiteKind
 
+# How much a fix may change, the least first; docs/fixes.md says what each promises.
+SAFE, UNSAFE, SUGGESTED = SAFETIES = ("safe", "unsafe", "suggested")
+
 
 @dataclass(frozen=True, slots=True)
 class ChainStep:
@@ -44,7 +47,8 @@ class Rule:
     """The part of a page that linting needs.
 
     ``instead`` maps an operation with a trait ("max+bounded"), an operation, a trait, a glob of
-    operations or "default" to the advice.
+    operations or "default" to the advice. ``fixes`` are safety and name of what can rewrite its
+    findings, the safest first.
     """
 
     code: str
@@ -58,6 +62,12 @@ class Rule:
     hot: tuple[str, ...]
     path: Path
     own: bool
+    fixes: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def has_safe_fix(self) -> bool:
+        """Is there a fix that changes nothing but the cost?"""
+        return any(safety == SAFE for safety, _ in self.fixes)
 
     def advice(self, operation: str, traits: Collection[str] = ()) -> str:
         """What to write instead of ``operation``; the order of ``instead`` decides among traits."""

@@ -1,0 +1,1 @@
+"""``torchperf fix``: the command line and the work on files."""

@@ -1,0 +1,39 @@
+"""``torchperf fix``: flake8's options and our own in, fixed files or a diff out.
+
+Must not import flake8 before it is run: the other commands load this module too.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.cli.parser import fail
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+SUMMARY = "rewrite what a fix can, and leave everything else as it is"
+# Older releases make their parts in another way.
+OLDEST = (6,)
+
+
+def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Register ``fix`` for the list of commands; `cli.main` hands its arguments to `fix`."""
+    commands.add_parser("fix", help=SUMMARY, add_help=False)
+
+
+def fix(arguments: Sequence[str]) -> int:
+    """Fix files and return the exit status."""
+    import flake8
+
+    if flake8.__version_info__ < OLDEST:
+        return fail(f"fix needs flake8 6 or newer, and this is {flake8.__version__}")
+    from flake8_torchperf.cli.fix.run import run
+
+    try:
+        return run(arguments)
+    except KeyboardInterrupt:
+        print("torchperf: fix: interrupted", file=sys.stderr)
+        return 130

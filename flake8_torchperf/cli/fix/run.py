@@ -1,0 +1,184 @@
+"""The files of one run: fixed, then written or shown, and counted."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8.formatting.default import Nothing
+from flake8.style_guide import StyleGuideManager
+
+from flake8_torchperf.cli.check_files import STDIN, Needs, for_each
+from flake8_torchperf.cli.check_options import Face
+from flake8_torchperf.cli.check_run import Manager, check_places, read_options
+from flake8_torchperf.cli.fix.work import FixWork, as_read, concerned, fix_file
+from flake8_torchperf.fixes.engine.files import NotWrittenError, write
+from flake8_torchperf.fixes.engine.rounds import Choice
+from flake8_torchperf.plugin import TorchPerfPlugin
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from flake8.plugins.finder import Plugins
+
+    from flake8_torchperf.cli.fix.work import Fixed
+    from flake8_torchperf.options import Options
+
+DESCRIPTION = """\
+Rewrite what fixes can rewrite, in place, with flake8's options and configuration: what is not
+selected, is ignored for a file or has a `# noqa` is left alone. Safe fixes are made by default;
+`torchperf explain CODE` shows those of a rule, and says of the others what they change."""
+EXAMPLES = """\
+example:
+  torchperf fix --diff src
+  torchperf fix src tests
+  torchperf fix --unsafe --select TPF301 src/model.py
+
+exit status: 0 where no findings are left, 1 where some are, 2 for a wrong command line."""
+# What a fix in one file does to others of its package is over after as many passes as calls and
+# values lead through; none needed more than two.
+MAX_PASSES = 10
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Fix the files that the arguments name; returns the exit status."""
+    face = Face("torchperf fix", DESCRIPTION, EXAMPLES, _add_options)
+    plugins, options = read_options(["--select=TPF", *arguments], "fix", _check, face)
+    choice = Choice(options.unsafe, _named_in_full(arguments), options.diff)
+    manager = _manager(plugins, options, arguments)
+    manager.start()
+    work = FixWork(plugins.checkers, options, _ours(), Needs(False, False, False), None, choice)
+    jobs = max(manager.jobs, 1)
+    done = for_each(fix_file, manager.filenames, work, min(jobs, len(manager.filenames)))
+    done.sort(key=lambda one: one.filename)
+    for note in manager.notes:
+        _say(note)
+    if options.diff:
+        for one in done:
+            _show(one)
+    else:
+        done = _written(done, work, jobs)
+    for one in done:
+        if one.problem:
+            _say(f"{one.filename}: {one.problem}")
+    return _conclude(done, options.diff)
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("fix")
+    group.add_argument("--diff", action="store_true", help="show what would change, write nothing")
+    group.add_argument(
+        "--unsafe", action="store_true", help="make fixes too that change what their page names"
+    )
+
+
+def _check(options: argparse.Namespace) -> None:
+    check_places(options)
+    if STDIN in options.filenames:
+        raise ValueError("- cannot be fixed; name a file")
+
+
+def _named_in_full(arguments: Sequence[str]) -> frozenset[str]:
+    """The codes that ``--select`` on the command line names in full."""
+    named: list[str] = []
+    for index, word in enumerate(arguments):
+        option, equals, value = word.partition("=")
+        if option in ("--select", "--extend-select"):
+            named += (value if equals else "".join(arguments[index + 1 : index + 2])).split(",")
+    return frozenset(code.strip() for code in named if len(code.strip()) == len("TPF101"))
+
+
+def _ours() -> Options:
+    ours = replace(TorchPerfPlugin.options(), cache=False)
+    TorchPerfPlugin.use(ours)
+    return ours
+
+
+def _manager(plugins: Plugins, options: argparse.Namespace, argv: Sequence[str]) -> Manager:
+    return Manager(StyleGuideManager(options, Nothing(options)), plugins.checkers, argv)
+
+
+def _written(done: list[Fixed], work: FixWork, jobs: int) -> list[Fixed]:
+    """Write what changed, then fix once more what the changes in other files may have touched."""
+    results = {one.filename: one for one in done}
+    for _ in range(MAX_PASSES):
+        written = frozenset(as_read(one.filename) for one in done if _write(one, results))
+        again = concerned(list(results), list(results.values()), written) if written else []
+        if not again:
+            break
+        done = for_each(fix_file, again, work, min(jobs, len(again)))
+        for one in done:
+            before = results[one.filename]
+            results[one.filename] = replace(one, made=before.made + one.made, before=before.before)
+    return [results[name] for name in sorted(results)]
+
+
+def _write(one: Fixed, results: dict[str, Fixed]) -> bool:
+    """Write one file; where that cannot be done, its result says so and tells of no changes."""
+    if not one.changed:
+        return False
+    assert one.source is not None
+    try:
+        write(one.source, one.text)
+    except NotWrittenError as error:
+        left = sum(one.before.found.values())
+        results[one.filename] = replace(
+            one, text=one.source.text, made=(), left=left, problem=f"not fixed: it {error}"
+        )
+        return False
+    for made in one.made:
+        place = f"{one.filename}:{made.line}:{made.column + 1}"
+        print(f"{place}: {made.code} fixed ({made.name}, {made.safety})")
+    return True
+
+
+def _show(one: Fixed) -> None:
+    """Print a unified diff of what would change in a file."""
+    if not one.changed:
+        return
+    assert one.source is not None
+    name = one.filename.replace(os.sep, "/")
+    before, after = (text.splitlines(keepends=True) for text in (one.source.text, one.text))
+    for line in difflib.unified_diff(before, after, name, name):
+        text = line.rstrip("\r\n")
+        print(text)
+        if not line.endswith(("\n", "\r")):
+            print("\\ No newline at end of file")
+
+
+def _conclude(done: list[Fixed], diff: bool) -> int:
+    """Say in one line what was done and what is left; returns the exit status."""
+    made = sum(len(one.made) for one in done)
+    files = sum(1 for one in done if one.made)
+    left = sum(one.left for one in done)
+    verb = "would be fixed" if diff else "fixed"
+    words = f"{_number(made, 'finding')} {verb} in {_number(files, 'file')}, {left} left"
+    print(f"torchperf: fix: {words}", file=sys.stderr)
+    if diff:
+        left = sum(sum(one.before.found.values()) for one in done)
+    return 1 if left else 0
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _say(words: str) -> None:
+    print(f"torchperf: fix: {words}", file=sys.stderr)
+
+
+def table(done: Sequence[Fixed]) -> dict[str, tuple[int, int, int]]:
+    """By code: the findings before, those with a safe fix, and those with any fix."""
+    found: Counter[str] = Counter()
+    safe: Counter[str] = Counter()
+    fixable: Counter[str] = Counter()
+    for one in done:
+        found += one.before.found
+        safe += one.before.safe
+        fixable += one.before.fixable
+    return {code: (found[code], safe[code], fixable[code]) for code in sorted(found)}

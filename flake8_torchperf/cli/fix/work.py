@@ -1,0 +1,225 @@
+"""One file through all its rounds: a name in, the fixed text and what is left to report out.
+
+Which findings count is flake8's to say: what is not selected, is ignored for the file or has a
+``# noqa`` is not fixed.
+"""
+
+from __future__ import annotations
+
+import functools
+import io
+import os
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from flake8 import style_guide
+from flake8.formatting.default import Nothing
+from flake8.processor import FileProcessor
+from flake8.violation import Violation
+
+from flake8_torchperf.cli.check_files import FileChecker, Work, cannot_have_findings
+from flake8_torchperf.findings.rule import SAFE
+from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, read_source
+from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed
+from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin, internal_error
+
+if TYPE_CHECKING:
+    from flake8.plugins.finder import LoadedPlugin
+
+    from flake8_torchperf.findings.model import Finding
+
+
+@dataclass(frozen=True)
+class FixWork(Work):
+    """What linting a file takes, and which fixes are made."""
+
+    choice: Choice = field(default_factory=Choice)
+
+
+@dataclass(frozen=True)
+class Made:
+    """One fix that was made: where in the text of its round, for which code, and by which fix."""
+
+    line: int
+    column: int
+    code: str
+    name: str
+    safety: str
+    round: int
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Findings by code: all of them, those with a safe fix, and those with any fix."""
+
+    found: Counter[str] = field(default_factory=Counter)
+    safe: Counter[str] = field(default_factory=Counter)
+    fixable: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """What became of one file.
+
+    ``source`` is None where it has no findings that count, or can't be read; ``problem`` says why,
+    or that the fixes did not come to an end. ``left`` counts the findings after the fixes.
+    ``reads`` are the other modules that were looked into.
+    """
+
+    filename: str
+    source: Source | None = None
+    text: str = ""
+    made: tuple[Made, ...] = ()
+    before: Counts = field(default_factory=Counts)
+    left: int = 0
+    problem: str = ""
+    reads: frozenset[str] = frozenset()
+
+    @property
+    def changed(self) -> bool:
+        """Is there another text to write?"""
+        return self.source is not None and self.source.text != self.text
+
+
+def fix_file(filename: str, work: FixWork) -> Fixed:
+    """Fix the text of one file; nothing is written."""
+    try:
+        source = read_source(filename)
+    except NotWrittenError as error:
+        return Fixed(filename, problem=str(error))
+    if cannot_have_findings(source.data, filename):
+        return Fixed(filename)
+    linted = _Linted(filename, work)
+    try:
+        outcome = fixed(source.text, linted.find, work.choice)
+    except Exception as error:
+        # A bug in one fix must not keep the other files from being fixed.
+        if os.environ.get("TORCHPERF_DEBUG") == "1":
+            raise
+        told = internal_error(error).removeprefix(f"{INTERNAL_ERROR} ")
+        return Fixed(filename, problem=told.replace("not analysed", "not fixed"))
+    problem = linted.problem
+    if outcome.open:
+        problem = "its fixes did not come to an end; please report this"
+    return Fixed(
+        filename,
+        source,
+        outcome.text,
+        _made(outcome),
+        _counts(outcome.first),
+        len(outcome.left),
+        problem,
+        frozenset(linted.reads),
+    )
+
+
+class _Linted:
+    """Lints the texts that one file holds from round to round."""
+
+    def __init__(self, filename: str, work: FixWork) -> None:
+        self._filename = filename
+        self._work = work
+        self.reads: set[str] = set()
+        self.problem = ""
+
+    def find(self, text: str) -> list[Finding]:
+        """The findings that count in a text, in the order of the file."""
+        checker = _TextChecker(self._filename, text, self._work)
+        rows = checker.run_checks()[1]
+        self.reads.update(checker.reads)
+        for code, line, _, told, _ in rows:
+            if code in ("E902", "E999", INTERNAL_ERROR):
+                self.problem = f"line {line}: {told}"
+        found = checker.found
+        if len(found) != len(rows):
+            return []
+        guide = _guide(self._work).style_guide_for(self._filename)
+        kept = []
+        for row, finding in zip(rows, found, strict=True):
+            if _counts_here(row, guide, self._filename):
+                kept.append(finding)
+        return kept
+
+
+class _TextChecker(FileChecker):
+    """Lints a text under the name of a file."""
+
+    def __init__(self, filename: str, text: str, work: FixWork) -> None:
+        self._lines = io.StringIO(text, newline=None).readlines()
+        self._safeties = work.choice.safeties
+        super().__init__(filename=filename, work=work)
+        self._remembers = True  # what was read tells which files to fix once more
+
+    def _make_processor(self) -> FileProcessor:
+        return FileProcessor(self.filename, self.options, lines=self._lines)
+
+    def run_check(self, plugin: LoadedPlugin, **arguments: Any) -> Any:
+        """Run the check, with the fixes that are asked for."""
+        made = super().run_check(plugin, **arguments)
+        if isinstance(made, TorchPerfPlugin):
+            made.safeties = self._safeties
+        return made
+
+    @property
+    def found(self) -> list[Finding]:
+        """The findings, in the order of their rows."""
+        return [] if self._made is None else self._made.found
+
+
+def _counts_here(row: Any, guide: style_guide.StyleGuide, filename: str) -> bool:
+    """Would flake8 report this row?"""
+    code, line, column, text, physical = row
+    if guide.should_report_error(code) is not style_guide.Decision.Selected:
+        return False
+    violation = Violation(code, filename, line, column + 1, text, physical)
+    return not violation.is_inline_ignored(guide.options.disable_noqa)
+
+
+def _guide(work: FixWork) -> style_guide.StyleGuideManager:
+    """flake8's decisions for each file; made once per process."""
+    key = id(work.options)
+    if key not in _guides:
+        _guides[key] = style_guide.StyleGuideManager(work.options, Nothing(work.options))
+    return _guides[key]
+
+
+_guides: dict[int, style_guide.StyleGuideManager] = {}
+
+
+def _made(outcome: Outcome) -> tuple[Made, ...]:
+    return tuple(
+        Made(f.line, f.column, f.code, change.edit.name, change.edit.safety, change.round)
+        for change in outcome.changes
+        for f in (change.finding,)
+    )
+
+
+def _counts(found: tuple[Finding, ...]) -> Counts:
+    safe = (f for f in found if any(edit.safety == SAFE for edit in f.edits))
+    return Counts(
+        Counter(finding.code for finding in found),
+        Counter(finding.code for finding in safe),
+        Counter(finding.code for finding in found if finding.edits),
+    )
+
+
+def concerned(filenames: list[str], done: list[Fixed], written: frozenset[str]) -> list[str]:
+    """The files whose findings may be others now, as a file that was read for them changed."""
+    by_name = {one.filename: one for one in done}
+    folders = {os.path.join(part, "") for path in written for part in _folders(path)}
+    return [name for name in filenames if not by_name[name].reads.isdisjoint(written | folders)]
+
+
+@functools.cache
+def _folders(path: str) -> tuple[str, ...]:
+    found = []
+    while (above := os.path.dirname(path)) != path:
+        found.append(above)
+        path = above
+    return tuple(found)
+
+
+def as_read(path: str) -> str:
+    """A file's path as the linter notes it when it reads the file for another one."""
+    return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))

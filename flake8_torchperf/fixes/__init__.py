@@ -1,0 +1,1 @@
+"""Fixes: findings in, changed source text out."""

@@ -1,0 +1,121 @@
+"""Pieces of new source text, as libcst's nodes: what most fixes need to write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import libcst as cst
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_EQUAL = cst.AssignEqual(cst.SimpleWhitespace(""), cst.SimpleWhitespace(""))
+_COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
+
+
+def expression(text: str) -> cst.BaseExpression:
+    """The node of an expression that is written here and not taken from the file."""
+    return cst.parse_expression(text)
+
+
+def bare(node: cst.BaseExpression) -> cst.BaseExpression:
+    """An expression without brackets around it where none are needed: as an argument."""
+    if isinstance(node, (cst.GeneratorExp, cst.Yield, cst.NamedExpr, cst.Tuple)):
+        return node
+    if comments_in(node) or "\n" in cst.Module([]).code_for_node(node):
+        return node
+    return node.with_changes(lpar=[], rpar=[])
+
+
+def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
+    """``name=value``."""
+    return cst.Arg(bare(value), keyword=cst.Name(name), equal=_EQUAL)
+
+
+def with_arguments(call: cst.Call, new: Sequence[cst.Arg]) -> cst.Call:
+    """A call with further arguments behind its own; commas and line breaks go on as before."""
+    arguments = list(call.args)
+    if not arguments:
+        return call.with_changes(args=_joined(new, _COMMA.whitespace_after))
+    last, gap = arguments[-1], _gap(call)
+    trailing = isinstance(last.comma, cst.Comma)
+    # What stands before the closing bracket. A comment there stays with the argument it is behind.
+    end = last.comma.whitespace_after if trailing else last.whitespace_after_arg  # type: ignore[union-attr]
+    arguments[-1] = last.with_changes(
+        comma=cst.Comma(whitespace_after=_commented(gap, end)),
+        whitespace_after_arg=cst.SimpleWhitespace(""),
+    )
+    added = _joined(new, gap)
+    comma = cst.Comma(whitespace_after=_plain(end)) if trailing else cst.MaybeSentinel.DEFAULT
+    after = cst.SimpleWhitespace("") if trailing else _plain(end)
+    added[-1] = added[-1].with_changes(comma=comma, whitespace_after_arg=after)
+    return call.with_changes(args=[*arguments, *added])
+
+
+def _gap(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
+    """What stands between two arguments of a call, comments left out."""
+    if len(call.args) > 1:
+        comma = call.args[-2].comma
+        assert isinstance(comma, cst.Comma)
+        return _plain(comma.whitespace_after)
+    if isinstance(call.whitespace_before_args, cst.ParenthesizedWhitespace):
+        return _plain(call.whitespace_before_args)
+    return _COMMA.whitespace_after
+
+
+def _plain(
+    white: cst.BaseParenthesizableWhitespace,
+) -> cst.BaseParenthesizableWhitespace:
+    """White space without the comments in it."""
+    if not isinstance(white, cst.ParenthesizedWhitespace):
+        return white
+    line = white.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
+    return white.with_changes(first_line=line, empty_lines=[])
+
+
+def _commented(
+    gap: cst.BaseParenthesizableWhitespace, end: cst.BaseParenthesizableWhitespace
+) -> cst.BaseParenthesizableWhitespace:
+    """The gap between two arguments, with the comments that stood behind the first of them."""
+    if not isinstance(end, cst.ParenthesizedWhitespace) or not comments_in(end):
+        return gap
+    if not isinstance(gap, cst.ParenthesizedWhitespace):
+        return end
+    return gap.with_changes(first_line=end.first_line, empty_lines=end.empty_lines)
+
+
+def without_argument(call: cst.Call, index: int) -> cst.Call:
+    """A call without one of its arguments; what is last ends as the last one did."""
+    arguments = list(call.args)
+    gone = arguments.pop(index)
+    if arguments and index == len(arguments):
+        arguments[-1] = arguments[-1].with_changes(
+            comma=gone.comma, whitespace_after_arg=gone.whitespace_after_arg
+        )
+    return call.with_changes(args=arguments)
+
+
+def in_place_of(old: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
+    """An expression with the brackets of the one whose place it takes."""
+    return new.with_changes(lpar=old.lpar, rpar=old.rpar)
+
+
+def comments_in(node: cst.CSTNode) -> list[str]:
+    """The comments anywhere below a node."""
+    found: list[str] = []
+    waiting: list[cst.CSTNode] = [node]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, cst.Comment):
+            found.append(one.value)
+        waiting += one.children
+    return found
+
+
+def _joined(arguments: Sequence[cst.Arg], gap: cst.BaseParenthesizableWhitespace) -> list[cst.Arg]:
+    comma = cst.Comma(whitespace_after=gap)
+    last = len(arguments) - 1
+    return [
+        argument.with_changes(comma=comma) if index < last else argument
+        for index, argument in enumerate(arguments)
+    ]

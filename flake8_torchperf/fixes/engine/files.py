@@ -1,0 +1,94 @@
+"""Reads a file that is to be changed, and writes it whole or not at all.
+
+Encoding, byte-order mark, line ends and mode stay as they are.
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import tempfile
+import tokenize
+from dataclasses import dataclass
+
+
+class NotWrittenError(Exception):
+    """A file that stays as it is; ``str`` says why, in a few words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a file held: its bytes, and the text in them.
+
+    ``encoding`` is Python's name for it, ``mark`` the byte-order mark that the file begins with.
+    """
+
+    path: str
+    data: bytes
+    text: str
+    encoding: str
+    mark: bytes = b""
+
+    def encoded(self, text: str) -> bytes:
+        """The bytes for a changed text. Raises NotWrittenError where the encoding has none."""
+        try:
+            return self.mark + text.encode(self.encoding)
+        except UnicodeEncodeError as error:
+            raise NotWrittenError(f"the fixed text is no {self.encoding}") from error
+
+
+def read_source(path: str) -> Source:
+    """Read a file as Python would. Raises NotWrittenError, with the reason, where it can't."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        raise NotWrittenError(f"cannot be read: {error.strerror}") from error
+    return decoded(path, data)
+
+
+def decoded(path: str, data: bytes) -> Source:
+    """The text in a file's bytes. Raises NotWrittenError where there is none."""
+    try:
+        encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
+        mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
+        encoding = "utf-8" if encoding == "utf-8-sig" else encoding
+        text = data[len(mark) :].decode(encoding)
+    except (SyntaxError, UnicodeError, LookupError) as error:
+        raise NotWrittenError(f"Python can't read it: {error}") from error
+    return Source(path, data, text, encoding, mark)
+
+
+def write(source: Source, text: str) -> None:
+    """Put ``text`` in the place of a file at once, keeping its mode.
+
+    Raises NotWrittenError, and leaves the file alone, where it is a symbolic link, is read-only, or
+    holds something else than when it was read.
+    """
+    path, data = source.path, source.encoded(text)
+    if os.path.islink(path):
+        raise NotWrittenError("is a symbolic link; name the file that it leads to")
+    if not os.access(path, os.W_OK):
+        raise NotWrittenError("is read-only")
+    temporary = ""
+    try:
+        status = os.stat(path)
+        handle, temporary = tempfile.mkstemp(
+            prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path) or "."
+        )
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, status.st_mode & 0o7777)
+        with open(path, "rb") as file:
+            if file.read() != source.data:
+                raise NotWrittenError("was changed meanwhile")
+        os.replace(temporary, path)
+        temporary = ""
+    except OSError as error:
+        raise NotWrittenError(f"cannot be written: {error.strerror}") from error
+    finally:
+        if temporary:
+            os.unlink(temporary)

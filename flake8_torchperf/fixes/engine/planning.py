@@ -1,0 +1,36 @@
+"""Findings in, the same findings with what fixes would change: on the ast alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.message import FIXABLE
+from flake8_torchperf.findings.rule import SAFE
+from flake8_torchperf.fixes.engine.registry import load
+from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+
+if TYPE_CHECKING:
+    from flake8_torchperf.findings.model import Edit, Finding
+    from flake8_torchperf.project.module_index import ModuleMap
+
+
+def with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]) -> list[Finding]:
+    """The findings with the edits of the chosen safeties; messages tell of the safe ones."""
+    around = Surroundings(module)
+    return [_with_edits(finding, around, safeties) for finding in found]
+
+
+def _with_edits(finding: Finding, around: Surroundings, safeties: frozenset[str]) -> Finding:
+    chosen = [(safety, name) for safety, name in finding.rule.fixes if safety in safeties]
+    if not chosen or not around.holds(finding.site.node):
+        return finding
+    edits = tuple(_planned(finding, around, safety, name) for safety, name in chosen)
+    offered = tuple(edit for edit in edits if edit is not None)
+    mark = FIXABLE if any(edit.safety == SAFE for edit in offered) else ""
+    return replace(finding, edits=offered, message=finding.message + mark)
+
+
+def _planned(finding: Finding, around: Surroundings, safety: str, name: str) -> Edit | None:
+    edit = load(safety, name).plan(Place(finding, around))
+    return None if edit is None else replace(edit, name=name, safety=safety)

@@ -1,0 +1,42 @@
+"""Finds the module of a fix by its safety and name, as rule pages write them.
+
+``device-argument`` among the safe fixes is ``fixes/safe/device_argument.py``.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Protocol, cast
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst
+
+    from flake8_torchperf.findings.model import Edit
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+_ROOM = __name__.rpartition(".engine.")[0]
+
+
+class Fix(Protocol):
+    """What the module of a fix offers."""
+
+    def plan(self, place: Place) -> Edit | None:
+        """What would change for a finding; None where the fix does not apply.
+
+        Runs while linting: it may look at the ast and at what the interpreter knows, and must
+        import neither libcst nor torch.
+        """
+
+    def rewrite(
+        self, nodes: Sequence[libcst.CSTNode], edit: Edit
+    ) -> Sequence[libcst.CSTNode | libcst.FlattenSentinel[libcst.CSTNode] | libcst.RemovalSentinel]:
+        """What takes the place of the nodes of an edit, one for each of them."""
+
+
+@cache
+def load(safety: str, name: str) -> Fix:
+    """The module of a fix. Raises ModuleNotFoundError where a page names one that is not there."""
+    return cast("Fix", import_module(f"{_ROOM}.{safety}.{name.replace('-', '_')}"))

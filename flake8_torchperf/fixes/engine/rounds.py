@@ -1,0 +1,119 @@
+"""One file's text in, its text after all rounds of fixes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.rule import SAFE, SUGGESTED, UNSAFE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from flake8_torchperf.findings.model import Edit, Finding
+
+# A fix may uncover another. None of ours needs more than three; text that goes on changing is left
+# as it is after this many.
+MAX_ROUNDS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which fixes a person asked for.
+
+    ``unsafe`` with ``--unsafe``; ``suggested`` are the codes that ``--select`` names in full;
+    ``shown`` is for ``--diff``, which shows suggested fixes as well.
+    """
+
+    unsafe: bool = False
+    suggested: frozenset[str] = frozenset()
+    shown: bool = False
+
+    @property
+    def safeties(self) -> frozenset[str]:
+        """The safeties of fixes that are worth planning."""
+        more = {UNSAFE} if self.unsafe else set()
+        if self.suggested or self.shown:
+            more.add(SUGGESTED)
+        return frozenset((SAFE, *more))
+
+    def edit(self, finding: Finding) -> Edit | None:
+        """The safest of the finding's edits that was asked for."""
+        for edit in finding.edits:
+            if edit.safety == SAFE or (edit.safety == UNSAFE and self.unsafe):
+                return edit
+            if edit.safety == SUGGESTED and (self.shown or finding.code in self.suggested):
+                return edit
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One fix that was made: the finding, in the text as it was in that round, and the edit."""
+
+    finding: Finding
+    edit: Edit
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one text.
+
+    ``first`` are the findings before, ``left`` those after; ``found`` and ``changes`` are in the
+    order in which they were made. ``open`` says that the rounds ended before the changes did.
+    """
+
+    text: str
+    changes: tuple[Change, ...]
+    first: tuple[Finding, ...]
+    left: tuple[Finding, ...]
+    open: bool = False
+
+
+def fixed(
+    text: str,
+    find: Callable[[str], Sequence[Finding]],
+    choice: Choice,
+    judge: Callable[[str, Finding, Edit], bool] | None = None,
+) -> Outcome:
+    """Fix ``text`` until nothing changes.
+
+    ``find`` lints a text and returns the findings that may be fixed: what is ignored or has a
+    ``# noqa`` is not among them. ``judge``, where given, is asked before an edit is made, with the
+    text of that round; what it turns down stays as it is.
+    """
+    first: tuple[Finding, ...] | None = None
+    found: tuple[Finding, ...] = ()
+    changes: list[Change] = []
+    for number in range(MAX_ROUNDS):
+        found = tuple(find(text))
+        first = found if first is None else first
+        new, made = _round(text, found, choice, judge)
+        if not made:
+            return Outcome(text, tuple(changes), first, found)
+        by_edit = {id(edit): finding for finding in found for edit in finding.edits}
+        changes += [Change(by_edit[id(edit)], edit, number) for edit in made]
+        text = new
+    found = tuple(find(text))
+    left_open = any(choice.edit(finding) is not None for finding in found)
+    return Outcome(text, tuple(changes), first or (), found, left_open)
+
+
+def _round(
+    text: str,
+    found: Sequence[Finding],
+    choice: Choice,
+    judge: Callable[[str, Finding, Edit], bool] | None,
+) -> tuple[str, Sequence[Edit]]:
+    edits: list[Edit] = []
+    for finding in found:
+        edit = choice.edit(finding)
+        if edit is not None and (judge is None or judge(text, finding, edit)):
+            edits.append(edit)
+    if not edits:
+        return text, ()
+    from flake8_torchperf.fixes.engine.apply import apply_edits  # imports libcst
+
+    applied = apply_edits(text, edits)
+    return applied.text, applied.edits

@@ -1,0 +1,1 @@
+"""Fixes that keep values, types, gradients, aliasing, evaluation order and exceptions."""

@@ -1,0 +1,66 @@
+"""``v[i] = 1.0`` -> ``v[i].fill_(1.0)``: the number goes with the kernel.
+
+Both write the same bits and raise the same errors, for one element and a number of any dtype.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.engine.surroundings import repeatable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+
+# A larger integer is an OverflowError for one of them and a ValueError for the other.
+_LARGEST = 2**63
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to an assignment of a number to a single element."""
+    statement = assignment(place)
+    if statement is None or place.site.operation != "element":
+        return None
+    return Edit((statement,)) if is_number(statement.value, place.around) else None
+
+
+def assignment(place: Place) -> ast.Assign | None:
+    """The statement that assigns to the place of a finding, and to nothing else."""
+    match place.around.parent(place.site.node):
+        case ast.Assign(targets=[target]) as statement if target is place.site.node:
+            return statement
+    return None
+
+
+def is_number(node: ast.expr, around: Surroundings) -> bool:
+    """Can what is assigned be evaluated behind the element? It is a number, says the finding."""
+    match node:
+        case ast.Constant(value=value):
+            return not isinstance(value, int) or value < _LARGEST
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+            return is_number(operand, around)
+        case ast.Call(func=func, args=[ast.Constant()], keywords=[]):
+            return around.qualified(func) == "builtins.float"
+    return repeatable(node)
+
+
+def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
+    """Write a call in the place of the assignment."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine import build
+
+    (line,) = nodes
+    assert isinstance(line, cst.SimpleStatementLine)
+    old = line.body[0]
+    assert isinstance(old, cst.Assign)
+    target = cst.ensure_type(old.targets[0].target, cst.Subscript)
+    func = cst.Attribute(target, cst.Name("fill_"))
+    call = cst.Call(func, [cst.Arg(build.bare(old.value))])
+    return [line.with_changes(body=[cst.Expr(call, semicolon=old.semicolon)])]

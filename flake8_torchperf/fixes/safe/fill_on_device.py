@@ -1,0 +1,182 @@
+"""``torch.tensor(0.5, device=d)`` -> ``torch.full((), 0.5, device=d)``: filled by the device.
+
+For one number that is known, or known to be whole, and for lists that repeat one: `torch.full` and
+`torch.tensor` then give the same bits and raise the same errors, in every dtype.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import Tensor
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.safe.device_argument import is_whole, where_to
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+_MAKERS = {"torch.tensor": "full", "torch.as_tensor": "full"}
+_ALLOWED = frozenset(("dtype", "device", "requires_grad"))
+_CONSTANTS = {"math.inf", "math.nan", "math.pi", "math.e", "torch.inf", "torch.nan", "torch.pi",
+              "numpy.inf", "numpy.nan", "numpy.pi", "math.tau"}  # fmt: skip
+# `torch.full` raises for a larger number of float32, where `torch.tensor` makes it infinite.
+LARGEST = 3.4e38
+# Whole numbers up to here are exact in every dtype of floats, so that rounding twice rounds never.
+EXACT = 8
+_INTEGERS = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "torch.int",
+                       "torch.int64", "torch.long", "torch.bool"))  # fmt: skip
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to a tensor of one number that is made on a device, or moved there at once."""
+    call = place.site.node
+    if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Attribute, ast.Name)):
+        return None
+    made, moved = call, {}
+    if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda", "type_as"):
+        where = where_to(call, "as-another" in place.site.traits)
+        if where is None or not isinstance(call.func.value, ast.Call):
+            return None
+        made, moved = call.func.value, where
+    if not made.args or not _is_filled(made, moved, place):
+        return None
+    size = _size(made.args[0])
+    name = _maker(made, place)
+    if size is None or not name:
+        return None
+    facts = {"size": size, "name": name, "moved": moved}
+    return Edit((call,), facts, ("torch",) if name == "torch.full" and _unnamed(place) else ())
+
+
+def _unnamed(place: Place) -> bool:
+    return not place.around.name_of("torch")
+
+
+def _maker(made: ast.Call, place: Place) -> str:
+    """How the call that fills is written; "" where this is none that makes a tensor of data."""
+    func = made.func
+    if isinstance(func, ast.Attribute) and func.attr == "new_tensor":
+        return "new_full"
+    if place.around.qualified(func) not in _MAKERS:
+        return ""
+    if isinstance(func, ast.Attribute):
+        return "full"
+    return f"{place.around.name_of('torch') or 'torch'}.full"
+
+
+def _size(data: ast.expr) -> str | None:
+    """The size of nested lists that repeat one element; None where they are not known to."""
+    sizes: list[int] = []
+    while isinstance(data, (ast.List, ast.Tuple)):
+        texts = {ast.dump(one) for one in data.elts}
+        if len(texts) != 1 or isinstance(data.elts[0], ast.Starred):
+            return None
+        if len(data.elts) > 1 and not _is_constant(_leaf(data)):
+            return None  # evaluated once, where it was evaluated several times
+        sizes.append(len(data.elts))
+        data = data.elts[0]
+    return f"({', '.join(map(str, sizes))}{',' if len(sizes) == 1 else ''})"
+
+
+def _leaf(data: ast.expr) -> ast.expr:
+    while isinstance(data, (ast.List, ast.Tuple)) and data.elts:
+        data = data.elts[0]
+    return data
+
+
+def _is_constant(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) or (
+        isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
+    )
+
+
+def _is_filled(made: ast.Call, moved: dict[str, str], place: Place) -> bool:
+    """Does filling give the same bits, and the same errors?"""
+    keywords = {one.arg: one.value for one in made.keywords}
+    if len(made.args) != 1 or None in keywords or not _ALLOWED.issuperset(map(str, keywords)):
+        return False
+    if moved.keys() & keywords.keys() or (moved and "requires_grad" in keywords):
+        return False
+    leaf = _leaf(made.args[0])
+    value = _number(leaf, place)
+    if value is None:
+        rounds = "dtype" in moved or _is_new(made)
+        return not rounds and _is_known_whole(made, leaf, keywords.get("dtype"), place)
+    if "dtype" in moved:
+        return abs(value) <= EXACT and value >= 0 and value == int(value)
+    return not math.isfinite(value) or abs(value) <= LARGEST
+
+
+def _is_new(made: ast.Call) -> bool:
+    return isinstance(made.func, ast.Attribute) and made.func.attr == "new_tensor"
+
+
+def _is_known_whole(made: ast.Call, leaf: ast.expr, dtype: ast.expr | None, place: Place) -> bool:
+    """Is it one number that is an ``int``, or is cast to a dtype of those?"""
+    operand = place.site.operand
+    alone = made.args[0] is leaf and isinstance(operand, Tensor) and operand.scalar is True
+    if dtype is not None:
+        return alone and place.around.qualified(dtype) in _INTEGERS
+    whole = isinstance(operand, Tensor) and operand.dtype == "int"
+    return is_whole(leaf) or (alone and whole)
+
+
+def _number(node: ast.expr, place: Place) -> float | None:
+    """The number that an expression is; None where it is not written there."""
+    match node:
+        case ast.Constant(value=value) if isinstance(value, (int, float)):
+            try:
+                return float(value)
+            except OverflowError:
+                return None
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            inner = _number(operand, place)
+            return None if inner is None else -inner
+        case ast.Attribute() | ast.Name() if place.around.qualified(node) in _CONSTANTS:
+            return math.nan
+        case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))]):
+            known = place.around.qualified(node.func) == "builtins.float"
+            return math.nan if known and text.strip("+-").lower() in ("inf", "nan") else None
+    return None
+
+
+def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
+    """Write the call that fills."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine import build
+
+    (call,) = nodes
+    assert isinstance(call, cst.Call)
+    made: cst.BaseExpression = call
+    if edit.facts["moved"]:
+        assert isinstance(call.func, cst.Attribute)
+        made = call.func.value
+    assert isinstance(made, cst.Call)
+    name = edit.facts["name"]
+    func = made.func
+    if isinstance(func, cst.Attribute) and "." not in name:
+        func = func.with_changes(attr=cst.Name(name))
+    else:
+        func = build.expression(name)
+    data = made.args[0]
+    leaf = data.value
+    while isinstance(leaf, (cst.List, cst.Tuple)):
+        leaf = leaf.elements[0].value
+    size = cst.Arg(
+        build.expression(edit.facts["size"]),
+        comma=cst.Comma(whitespace_after=cst.SimpleWhitespace(" ")),
+    )
+    filled = made.with_changes(
+        func=func, args=[size, data.with_changes(value=leaf), *made.args[1:]]
+    )
+    moved = [
+        build.keyword(key, build.expression(text)) for key, text in edit.facts["moved"].items()
+    ]
+    return [build.in_place_of(call, build.with_arguments(filled, moved) if moved else filled)]

@@ -1,0 +1,61 @@
+"""``torch.stack(x).pin_memory().to(d)`` -> ``....to(d, non_blocking=True)``: nobody waits for it.
+
+Only where nothing else can write to the pinned memory before the copy has been made: it was made in
+this very expression. `pin_memory` of a tensor that is pinned already is that tensor.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import Tensor
+from flake8_torchperf.findings.model import Edit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+# Functions of torch whose result shares no memory with what they are given.
+_NEW = frozenset(("tensor", "stack", "cat", "concat", "zeros", "ones", "full", "empty", "arange",
+                  "rand", "randn", "randint", "randperm"))  # fmt: skip
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to a copy of what is pinned in the same expression."""
+    call = planned(place)
+    match call:
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Attribute(value=owner)))):
+            made = owner.func if isinstance(owner, ast.Call) else None
+            name = "" if made is None else place.around.qualified(made)
+            return Edit((call,)) if name.removeprefix("torch.") in _NEW else None
+    return None
+
+
+def planned(place: Place) -> ast.Call | None:
+    """The copy from pinned memory, where the flag can be passed to it."""
+    call, operand = place.site.node, place.site.operand
+    if not isinstance(operand, Tensor) or operand.memory != "pinned":
+        return None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    given = [one.arg for one in call.keywords]
+    if call.func.attr not in ("to", "cuda") or None in given or "non_blocking" in given:
+        return None
+    # A second argument may be the flag itself.
+    plain = len(call.args) < 2 and not any(isinstance(arg, ast.Starred) for arg in call.args)
+    return call if plain else None
+
+
+def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
+    """Pass the flag."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine import build
+
+    (call,) = nodes
+    assert isinstance(call, cst.Call)
+    return [build.with_arguments(call, [build.keyword("non_blocking", cst.Name("True"))])]

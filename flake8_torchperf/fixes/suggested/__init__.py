@@ -1,0 +1,1 @@
+"""Fixes that are shown, and written only where ``--select`` names their code."""

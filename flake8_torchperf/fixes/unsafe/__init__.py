@@ -1,0 +1,1 @@
+"""Fixes that change something that their page names; applied with ``--unsafe``."""

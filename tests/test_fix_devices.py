@@ -1,0 +1,314 @@
+"""Tensors that are made where they are used: TPF501 and TPF502."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from fixing import UNSAFE, check_fix, outcome
+
+MADE = {
+    "to a device": ("torch.zeros(n).to(x.device)", "torch.zeros(n, device=x.device)"),
+    "by keyword": ("torch.ones(n).to(device=x.device)", "torch.ones(n, device=x.device)"),
+    "dtype too": (
+        "torch.zeros(n).to(x.device, x.dtype)",
+        "torch.zeros(n, device=x.device, dtype=x.dtype)",
+    ),
+    "like another": (
+        "torch.eye(n).to(x)",
+        "torch.eye(n, device=x.device, dtype=x.dtype)",
+    ),
+    "type_as": ("torch.ones(n).type_as(x)", "torch.ones(n, device=x.device, dtype=x.dtype)"),
+    "cuda": ("torch.ones(n).cuda()", 'torch.ones(n, device="cuda")'),
+    "queued": (
+        "torch.zeros(n).to(x.device, non_blocking=True)",
+        "torch.zeros(n, device=x.device)",
+    ),
+    "whole numbers": ("torch.arange(n).to(x.device)", "torch.arange(n, device=x.device)"),
+    "from and to": (
+        "torch.arange(1, x.shape[0] + 1).to(x.device)",
+        "torch.arange(1, x.shape[0] + 1, device=x.device)",
+    ),
+    "behind an index": (
+        "torch.arange(n)[:, None].to(x.device)",
+        "torch.arange(n, device=x.device)[:, None]",
+    ),
+    "behind a view": (
+        "torch.zeros(n, 2).view(-1).unsqueeze(0).to(x.device)",
+        "torch.zeros(n, 2, device=x.device).view(-1).unsqueeze(0)",
+    ),
+    "behind a cast": (
+        "torch.arange(n).float().to(x.device)",
+        "torch.arange(n, device=x.device).float()",
+    ),
+    "with a dtype": (
+        "torch.zeros(n, dtype=torch.half).to(x.device)",
+        "torch.zeros(n, dtype=torch.half, device=x.device)",
+    ),
+    "a full one": ("torch.full((n,), 0.1).to(x.device)", "torch.full((n,), 0.1, device=x.device)"),
+    "in brackets": ("(torch.zeros(n).to(x.device))", "(torch.zeros(n, device=x.device))"),
+}
+STAY = {
+    "rounded by each device": "torch.linspace(0, 1, n).to(x.device)",
+    "perhaps fractions": "torch.arange(0.0, n, 0.1).to(x.device)",
+    "fractions, then cast": "torch.arange(0.0, n, 0.1).long().to(x.device)",
+    "rounded twice": "torch.full((n,), 0.1).to(x.device, torch.half)",
+    "numbers in another dtype": "torch.arange(n).to(x)",
+    "a leaf": "torch.zeros(n, requires_grad=True).to(x.device)",
+    "one row many times": "torch.zeros(n).expand(4, -1).to(x.device)",
+    "a device that is asked for": "torch.zeros(n).to(pick(x))",
+    "two dtypes": "torch.zeros(n, dtype=torch.int).to(x.device, torch.half)",
+    "another layout": "torch.zeros(n).to(x.device, memory_format=torch.channels_last)",
+}
+BODY = """
+    def step(x: Tensor, n: int):
+        for _ in range(3):
+            y = {}
+            x = x + y.sum()
+        return x
+"""
+
+
+def rows(table: Mapping[str, object]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("row", list(table.values()), ids=list(table))
+
+
+@rows(MADE)
+def test_a_factory_makes_it_there(row: tuple[str, str]) -> None:
+    before, after = row
+    check_fix(BODY.format(before), BODY.format(after), code="TPF501")
+
+
+@rows(STAY)
+def test_what_might_become_another_tensor_stays(row: str) -> None:
+    check_fix(BODY.format(row), "", code="TPF501")
+
+
+LINES = """
+    def step(x: Tensor, n: int):
+        for _ in range(3):
+            y = torch.zeros(
+                n,  # rows
+                3,  # columns
+            ).to(x.device)
+            z = torch.ones(
+                n,
+                3  # columns
+            ).to(x.device)
+            w = torch.ones(
+                n
+            ).to(x.device)
+            x = x + y.sum() + z.sum() + w.sum()
+        return x
+"""
+LINES_AFTER = """
+    def step(x: Tensor, n: int):
+        for _ in range(3):
+            y = torch.zeros(
+                n,  # rows
+                3,  # columns
+                device=x.device,
+            )
+            z = torch.ones(
+                n,
+                3,  # columns
+                device=x.device
+            )
+            w = torch.ones(
+                n,
+                device=x.device
+            )
+            x = x + y.sum() + z.sum() + w.sum()
+        return x
+"""
+
+
+def test_arguments_go_on_as_they_stand() -> None:
+    check_fix(LINES, LINES_AFTER, code="TPF501")
+
+
+def test_a_comment_that_would_be_lost_keeps_the_text() -> None:
+    body = BODY.format("torch.zeros(n).to(  # here\n                x.device)")
+    check_fix(body, "", code="TPF501")
+
+
+def test_torch_may_be_imported_in_the_function() -> None:
+    before = BODY.format("torch.zeros(n).to(x.device)").replace(
+        "for _", "import torch\n        for _"
+    )
+    after = BODY.format("torch.zeros(n, device=x.device)").replace(
+        "for _", "import torch\n        for _"
+    )
+    check_fix(before, after, code="TPF501")
+
+
+def test_a_name_that_is_torch_no_longer_is_left_alone() -> None:
+    before = BODY.format("torch.zeros(n).to(x.device)").replace(
+        "for _", "torch = pick()\n        for _"
+    )
+    check_fix(before, "", code="TPF501")
+
+
+def test_random_numbers_come_from_another_generator() -> None:
+    before = BODY.format("torch.rand(n).to(x.device)")
+    check_fix(before, "", code="TPF501")
+    check_fix(before, BODY.format("torch.rand(n, device=x.device)"), UNSAFE, code="TPF501")
+
+
+FILLED = {
+    "a float": ("torch.tensor(0.5, device=x.device)", "torch.full((), 0.5, device=x.device)"),
+    "moved": ("torch.tensor(0.5).to(x.device)", "torch.full((), 0.5, device=x.device)"),
+    "a list of one": ("torch.tensor([0], device=x.device)", "torch.full((1,), 0, device=x.device)"),
+    "a list of the same": (
+        "torch.tensor([[1.0, 1.0]], device=x.device)",
+        "torch.full((1, 2), 1.0, device=x.device)",
+    ),
+    "with a dtype": (
+        "torch.tensor(1e-10, dtype=x.dtype, device=x.device)",
+        "torch.full((), 1e-10, dtype=x.dtype, device=x.device)",
+    ),
+    "negative": ("torch.tensor(-1, device=x.device)", "torch.full((), -1, device=x.device)"),
+    "infinite": (
+        'torch.tensor(-float("inf"), device=x.device)',
+        'torch.full((), -float("inf"), device=x.device)',
+    ),
+    "a constant": (
+        "torch.tensor(math.pi, device=x.device)",
+        "torch.full((), math.pi, device=x.device)",
+    ),
+    "like another": ("x.cuda().new_tensor(0.0)", "x.cuda().new_full((), 0.0)"),
+    "a length": (
+        "torch.tensor(len(x), device=x.device)",
+        "torch.full((), len(x), device=x.device)",
+    ),
+    "a whole number": ("torch.tensor(n, device=x.device)", "torch.full((), n, device=x.device)"),
+    "made whole": (
+        "torch.tensor(m, dtype=torch.long, device=x.device)",
+        "torch.full((), m, dtype=torch.long, device=x.device)",
+    ),
+    "zero in another dtype": (
+        "torch.tensor(0).to(x)",
+        "torch.full((), 0, device=x.device, dtype=x.dtype)",
+    ),
+}
+NOT_FILLED = {
+    "several numbers": "torch.tensor([0.2, 0.3], device=x.device)",
+    "perhaps numpy's": "torch.tensor(m, device=x.device)",
+    "larger than float32": "torch.tensor(1e39, device=x.device)",
+    "rounded twice": "torch.tensor(0.1).to(x.device, torch.half)",
+    "called twice": "torch.tensor([pick(), pick()], device=x.device)",
+    "a leaf, then moved": "torch.tensor(0.5, requires_grad=True).to(x.device)",
+}
+STEP = BODY.replace("n: int", "n: int, m: float")
+
+
+@rows(FILLED)
+def test_one_number_is_filled_in(row: tuple[str, str]) -> None:
+    before, after = row
+    check_fix(STEP.format(before), STEP.format(after), code="TPF502")
+
+
+@rows(NOT_FILLED)
+def test_what_filling_might_change_stays(row: str) -> None:
+    check_fix(STEP.format(row), "", code="TPF502")
+
+
+def test_torch_is_imported_where_only_a_function_of_it_is() -> None:
+    before = "from torch import Tensor, tensor\n" + unmarked_step("tensor(0.5, device=x.device)")
+    after = "from torch import Tensor, tensor\nimport torch\n" + unmarked_step(
+        "torch.full((), 0.5, device=x.device)"
+    )
+    assert outcome(before, code="TPF502").text == after
+
+
+def test_the_name_of_torch_is_the_files_own() -> None:
+    head = "import torch as th\nfrom torch import Tensor, tensor\n"
+    before = head + unmarked_step("tensor(0.5, device=x.device)")
+    after = head + unmarked_step("th.full((), 0.5, device=x.device)")
+    assert outcome(before, code="TPF502").text == after
+
+
+def unmarked_step(value: str) -> str:
+    return textwrap.dedent(STEP.format(value))
+
+
+def test_filling_gives_the_same_bits() -> None:
+    torch = pytest.importorskip("torch")
+    numbers = [0, 1, -1, 127, 300, 2**40, 0.5, 1e-10, 65520.0, 3e38, math.inf, math.nan, True]
+    for dtype in (None, torch.half, torch.bfloat16, torch.float, torch.double, torch.uint8,
+                  torch.int, torch.long, torch.bool, torch.complex64):  # fmt: skip
+        for number in numbers:
+            told = [made(lambda: torch.tensor(number, dtype=dtype)),  # noqa: B023
+                    made(lambda: torch.full((), number, dtype=dtype))]  # fmt: skip # noqa: B023
+            assert told[0] == told[1], (number, dtype)
+
+
+def made(make: Callable[[], Any]) -> str:
+    """A tensor's dtype and value, or the error that making it raises."""
+    try:
+        return repr((made := make()).dtype) + repr(made.item())
+    except RuntimeError as error:
+        return type(error).__name__
+
+
+ELEMENTS = {
+    "an element": ("v[0] = 1.0", "v[0].fill_(1.0)"),
+    "by a name": ("v[n] = m", "v[n].fill_(m)"),
+    "negative": ("v[-1] = -1", "v[-1].fill_(-1)"),
+    "infinite": ('v[0] = float("-inf")', 'v[0].fill_(float("-inf"))'),
+    "with a comment": ("v[0] = 1.0  # first", "v[0].fill_(1.0)  # first"),
+}
+NO_ELEMENTS = {
+    "a part": "v[:3] = 1.0",
+    "what is called": "v[0] = pick(v)",
+    "too large for int64": f"v[0] = {2**64}",
+    "several targets": "v[0] = v[1] = 1.0",
+    "beside another statement": "v[0] = 1.0; print(n)",
+}
+ASSIGNED = """
+    def step(x: Tensor, ids: Tensor, n: int, m: float):
+        for _ in range(3):
+            v = x.reshape(-1).clone()
+            {}
+        return v
+"""
+
+
+@rows(ELEMENTS)
+def test_an_element_is_filled(row: tuple[str, str]) -> None:
+    before, after = row
+    check_fix(ASSIGNED.format(before), ASSIGNED.format(after), code="TPF407")
+
+
+@rows(NO_ELEMENTS)
+def test_other_assignments_stay(row: str) -> None:
+    check_fix(ASSIGNED.format(row), "", code="TPF407")
+
+
+def test_positions_are_filled_along_one_dimension() -> None:
+    for before, after in (
+        ("x[ids.long()] = 0", "x.index_fill_(0, ids.long(), 0)"),
+        ("x[:, ids.long()] = 0", "x.index_fill_(1, ids.long(), 0)"),
+    ):
+        check_fix(ASSIGNED.format(before), "", code="TPF407")
+        check_fix(ASSIGNED.format(before), ASSIGNED.format(after), UNSAFE, code="TPF407")
+
+
+def test_an_element_gets_the_same_bits() -> None:
+    torch = pytest.importorskip("torch")
+    numbers = [0, 1, -1, 300, 2**40, 0.5, 1e-10, 65520.0, 1e39, math.inf, math.nan, True]
+    for dtype in (torch.half, torch.bfloat16, torch.float, torch.double, torch.uint8, torch.int,
+                  torch.long, torch.bool, torch.complex64):  # fmt: skip
+        for number in numbers:
+            told = []
+            for code in ("v[1] = number", "v[1].fill_(number)"):
+                v = torch.ones(3, dtype=dtype)
+                try:
+                    exec(code, {"v": v, "number": number})
+                    told.append(repr(v))
+                except RuntimeError as error:
+                    told.append(type(error).__name__)
+            assert told[0] == told[1], (dtype, number)

@@ -1,0 +1,229 @@
+"""One read or one flag in the place of two, and comparisons that take a tensor: TPF1xx, 2xx, 3xx."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+import pytest
+from fixing import check_fix, outcome
+
+FLAGS = {
+    "non-finite, read": (
+        "torch.isinf(t).any().item() is True or torch.isnan(t).any().item() is True",
+        "bool((torch.isinf(t) | torch.isnan(t)).any())",
+    ),
+    "non-finite, as tensors": (
+        "torch.isinf(t).any() or torch.isnan(t).any()",
+        "(torch.isinf(t) | torch.isnan(t)).any()",
+    ),
+    "by methods": ("t.isinf().any() or t.isnan().any()", "(t.isinf() | t.isnan()).any()"),
+    "by functions": (
+        "torch.any(torch.isnan(t)) or torch.any(torch.isinf(t))",
+        "(torch.isnan(t) | torch.isinf(t)).any()",
+    ),
+    "all": ("t.isfinite().all() and (t != 0).all()", "(t.isfinite() & (t != 0)).all()"),
+    "extremes": ("t.min() < 0 or t.max() > 1", "(t.min() < 0) | (t.max() > 1)"),
+    "bool": ("bool(t.isnan().any()) or bool(t.isinf().any())",
+             "bool((t.isnan() | t.isinf()).any())"),
+    "any of both": ("t.isnan().any() and t.isinf().any()", "t.isnan().any() & t.isinf().any()"),
+    "three": (
+        "t.isnan().any() or t.isinf().any() or (t == 0).any()",
+        "(t.isnan() | t.isinf() | (t == 0)).any()",
+    ),
+}  # fmt: skip
+NO_FLAGS = {
+    "of two tensors": "t.isnan().any() or u.isnan().any()",
+    "the second fails without elements": "t.isnan().any() or t.max() > 1",
+    "the second fails for complex numbers": "t.isnan().any() or (t < 0).any()",
+    "the first tells whether there is one": "t is not None and t.isnan().any()",
+    "of what a call returns": "pick(t).isnan().any() or pick(t).isinf().any()",
+    "a tensor and a bool": "t.isnan().any() or t.isinf().any().item()",
+}
+TEST = """
+    def step(t: Tensor, u: Tensor):
+        count = 0
+        for _ in range(3):
+            if {}:
+                count += 1
+        return count
+"""
+
+
+def rows(table: Mapping[str, object]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("row", list(table.values()), ids=list(table))
+
+
+@rows(FLAGS)
+def test_two_flags_of_one_tensor_become_one(row: tuple[str, str]) -> None:
+    before, after = row
+    check_fix(TEST.format(before), TEST.format(after))
+
+
+@rows(NO_FLAGS)
+def test_flags_that_might_differ_stay(row: str) -> None:
+    check_fix(TEST.format(row), "")
+
+
+@rows(FLAGS)
+def test_one_flag_says_the_same(row: tuple[str, str]) -> None:
+    torch = pytest.importorskip("torch")
+    inf, nan = float("inf"), float("nan")
+    numbers = (0.5, -1.0, 2.0, 0.0, inf, nan)
+    for count in range(3):
+        for chosen in itertools.product(numbers, repeat=count):
+            told = []
+            for code in row:
+                try:
+                    found = eval(code, {"torch": torch, "t": torch.tensor(chosen)})
+                except (RuntimeError, IndexError) as error:
+                    found = type(error).__name__
+                told.append((str(type(found)), str(found)))
+            assert told[0] == told[1], chosen
+
+
+def test_flags_in_brackets_keep_them() -> None:
+    check_fix(
+        TEST.format("not (t.min() < 0 or t.max() > 1) and u is None"),
+        TEST.format("not ((t.min() < 0) | (t.max() > 1)) and u is None"),
+    )
+
+
+def test_a_comment_within_stays_where_it_is() -> None:
+    before = TEST.format("(\n                t.min() < 0  # low\n                or t.max() > 1)")
+    check_fix(before, "")
+
+
+READS = {
+    "two bounds": ("0 < t.item() and t.item() < 1", "0 < t.item() < 1"),
+    "turned": ("t.item() >= low and t.item() <= 1", "low <= t.item() <= 1"),
+    "float": ("float(t) > 0 and float(t) < low", "0 < float(t) < low"),
+}
+NO_READS = {
+    "another": "0 < t.item() and u.item() < 1",
+    "or": "0 < t.item() or t.item() < 1",
+    "a bound that is called": "0 < t.item() and t.item() < pick()",
+}
+BOUNDS = """
+    def step(t: Tensor, u: Tensor, low: float):
+        for _ in range(3):
+            print({})
+"""
+
+
+@rows(READS)
+def test_a_number_within_two_bounds_is_read_once(row: tuple[str, str]) -> None:
+    before, after = row
+    check_fix(BOUNDS.format(before), BOUNDS.format(after))
+
+
+@rows(NO_READS)
+def test_reads_that_might_differ_stay(row: str) -> None:
+    check_fix(BOUNDS.format(row), "")
+
+
+COMPARED = {
+    "equal": ("t == t.max().item()", "t == t.max()"),
+    "turned": ("t.min().item() < t", "t.min() < t"),
+    "by a function": ("t >= torch.amax(t).item()", "t >= torch.amax(t)"),
+}
+NOT_COMPARED = {
+    "perhaps of another dtype": "t == u.max().item()",
+    "a number with a gradient": "t - t.max().item()",
+    "along a dimension": "t == t.max(0)[0].item()",
+}
+
+
+@rows(COMPARED)
+def test_a_comparison_takes_the_extreme_as_a_tensor(row: tuple[str, str]) -> None:
+    before, after = row
+    check_fix(BOUNDS.format(before), BOUNDS.format(after), code="TPF101")
+
+
+@rows(NOT_COMPARED)
+def test_other_numbers_are_read_as_before(row: str) -> None:
+    check_fix(BOUNDS.format(row), "", code="TPF101")
+
+
+@pytest.mark.parametrize("dtype", ["half", "bfloat16", "float", "double", "int", "long", "bool"])
+def test_a_comparison_gives_the_same_mask(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    for _ in range(50):
+        t = (torch.randn(7) * 1e4).to(getattr(torch, dtype))
+        for before, after in COMPARED.values():
+            told = [eval(code, {"torch": torch, "t": t}) for code in (before, after)]
+            assert torch.equal(*told)
+
+
+SIZES = """
+    def step(x: Tensor, repeats: Tensor):
+        {}
+        y = x * 2
+        return torch.repeat_interleave(y, repeats, dim=0{})
+"""
+KNOWN = ["total = repeats.sum().item()", "total = int(repeats.sum())"]
+NOT_KNOWN = [
+    "total = int(repeats.max())",
+    "total = int(x.sum())",
+    "total = int(repeats.sum())\n        total += 1",
+    "total = int(repeats.sum())\n        repeats = repeats.clamp(max=1)",
+    "total = int(repeats.sum())\n        repeats.clamp_(max=1)",
+]
+
+
+@pytest.mark.parametrize("line", KNOWN)
+def test_a_sum_that_was_read_is_the_size(line: str) -> None:
+    after = SIZES.format(line, ", output_size=total")
+    check_fix(SIZES.format(line, ""), after, code="TPF405")
+
+
+@pytest.mark.parametrize("line", NOT_KNOWN)
+def test_a_size_that_is_not_known_is_left_to_the_data(line: str) -> None:
+    check_fix(SIZES.format(line, ""), "", code="TPF405")
+
+
+PINNED = """
+    def step(rows: list[Tensor], batch: Tensor):
+        for _ in range(3):
+            x = {}
+"""
+
+
+def test_what_was_pinned_here_is_copied_without_waiting() -> None:
+    before = PINNED.format('torch.stack(rows).pin_memory().to("cuda")')
+    after = PINNED.format('torch.stack(rows).pin_memory().to("cuda", non_blocking=True)')
+    check_fix(before, after, code="TPF503")
+
+
+def test_what_others_hold_is_not() -> None:
+    """``pin_memory`` of a tensor that is pinned is that tensor, which may be written next."""
+    check_fix(PINNED.format('batch.pin_memory().to("cuda")'), "", code="TPF503")
+
+
+MASKED = """
+    def step(x: Tensor, m: Tensor):
+        y = x.reshape(-1).clone()
+        y[{}] = {}
+        return y
+"""
+
+
+@pytest.mark.parametrize("index", ["torch.where(y < 0)", "(y < 0).nonzero(as_tuple=True)"])
+def test_a_number_is_filled_in_where_the_mask_is_true(index: str) -> None:
+    check_fix(MASKED.format(index, 0.0), MASKED.format("y < 0", 0.0), code="TPF401")
+
+
+@pytest.mark.parametrize(
+    ("index", "value"), [("torch.where(m)", "0.0"), ("torch.where(y < 0)", "x[0]")]
+)
+def test_masks_of_other_shapes_and_tensors_stay(index: str, value: str) -> None:
+    check_fix(MASKED.format(index, value), "", code="TPF401")
+
+
+def test_several_fixes_end_in_one_text() -> None:
+    source = FLAGS["extremes"][0] + " and t.item() > 0 and t.item() < 1"
+    done = outcome(
+        "import torch\nfrom torch import Tensor\n" + TEST.replace("\n    ", "\n").format(source)
+    )
+    assert not done.open
