@@ -74,4 +74,6 @@ def runtime(session: nox.Session, torch: str) -> None:
         "-m", "not slow", *map(str, sorted((ROOT / "tests").glob("test_runtime_*.py"))),
         "tests/test_torch_table.py", "tests/test_measured_waits.py",
     ]  # fmt: skip
+    if torch == RELEASES[0] and not session.posargs:  # docs/confirm-and-run.md says so
+        options += ["-k", "not test_higher_order_operators and not test_graph_breaks_are_counted"]
     session.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *options)
