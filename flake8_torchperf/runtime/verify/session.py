@@ -1,0 +1,145 @@
+"""The fixes of one file, each tried in the sandbox before it is made.
+
+Must not import torch and never runs the code it judges: the sandbox's child does.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.fixes.engine.apply import apply_edits
+from flake8_torchperf.runtime.confirm.report import Session, isolation_notes
+from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox, SandboxError
+from flake8_torchperf.runtime.verify.plan import Trial, job_of
+from flake8_torchperf.runtime.verify.verdict import UNVERIFIED, VERIFIED, Verdict, verdicts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flake8_torchperf.findings.model import Edit, Finding
+    from flake8_torchperf.options import Options
+
+WORK = "flake8_torchperf.runtime.verify.child.compare"
+# Importing a package is not part of a function's own time, but may take no longer than this share.
+IMPORT_SHARE = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a person chose: seconds and MiB for each fix, where tensors are, what is written.
+
+    ``required`` leaves unverified fixes unwritten. ``folder`` is where the children work.
+    """
+
+    timeout: float
+    memory: int
+    device: str
+    required: bool
+    folder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """One fix that was tried, and the verdict on it."""
+
+    finding: Finding
+    edit: Edit
+    verdict: Verdict
+
+
+class Verifier:
+    """Tries the fixes of one file; `judge` is what the rounds of fixing ask."""
+
+    def __init__(self, path: str, options: Options, limits: Limits) -> None:
+        self._path, self._options, self._limits = path, options, limits
+        self._known: dict[tuple[str, ...], Verdict] = {}
+        self._tried: dict[int, Tried] = {}
+        self._refused: list[Tried] = []
+
+    def judge(self, text: str, offered: Sequence[tuple[Finding, Edit]]) -> list[bool]:
+        """Run the functions without and with each edit; False for one that must not be made."""
+        self._refused = []
+        trials: list[Trial | None] = []
+        for finding, edit in offered:
+            applied = apply_edits(text, [edit])
+            made = Trial(self._path, finding, edit, text, applied.text) if applied.edits else None
+            trials.append(made)
+        fresh = {one.key: one for one in trials if one is not None and one.key not in self._known}
+        self._known.update(self._run(fresh))
+        return [one is not None and self._allowed(one) for one in trials]
+
+    def _allowed(self, trial: Trial) -> bool:
+        """Note the verdict, and say whether the edit is made."""
+        tried = Tried(trial.finding, trial.edit, self._known[trial.key])
+        self._tried[id(trial.edit)] = tried
+        wanted = (VERIFIED,) if self._limits.required else (VERIFIED, UNVERIFIED)
+        if tried.verdict.status in wanted:
+            return True
+        self._refused.append(tried)
+        return False
+
+    @property
+    def tried(self) -> dict[int, Tried]:
+        """What was tried, by the edit's ``id``."""
+        return dict(self._tried)
+
+    @property
+    def refused(self) -> list[Tried]:
+        """What was not made, in the text as it was left."""
+        return list(self._refused)
+
+    @property
+    def notes(self) -> list[str]:
+        """What this machine did not let the code give up."""
+        sandbox = _open.get(_key(self._limits))
+        if sandbox is None or not self._tried:
+            return []
+        session = Session(sandbox.torch, self._limits.device, 0, sandbox.isolation)
+        return isolation_notes(session)
+
+    def _run(self, trials: dict[tuple[str, ...], Trial]) -> dict[tuple[str, ...], Verdict]:
+        """The verdicts on trials of one text: one job, for the module is imported only once."""
+        if not trials:
+            return {}
+        limits = self._limits
+        jobs = [
+            {**job_of(one, self._options, limits.device), "seconds": limits.timeout}
+            for one in trials.values()
+        ]
+        job = {**jobs[0], "trials": jobs, "import_seconds": limits.timeout * IMPORT_SHARE}
+        try:
+            answer = sandbox_of(limits).run(job, limits.timeout * (len(jobs) + IMPORT_SHARE) + 2)
+        except SandboxError as error:
+            answer = Answer(None, str(error), 0.0)
+        return dict(
+            zip(
+                trials, verdicts([one.finding.rule for one in trials.values()], answer), strict=True
+            )
+        )
+
+
+# One per process, started when it is first needed: starting one takes as long as importing torch.
+_open: dict[tuple[int, Limits], Sandbox] = {}
+
+
+def _key(limits: Limits) -> tuple[int, Limits]:
+    return os.getpid(), limits
+
+
+def sandbox_of(limits: Limits) -> Sandbox:
+    """The sandbox of this process. Raises SandboxError where no child can be had."""
+    key = _key(limits)
+    if key not in _open:
+        sandbox = Sandbox(
+            limits.timeout, limits.memory, limits.device, work=WORK, inside=limits.folder
+        )
+        _open[key] = sandbox.__enter__()
+    return _open[key]
+
+
+def close() -> None:
+    """End the sandboxes that this process has started."""
+    for key in [key for key in _open if key[0] == os.getpid()]:
+        _open.pop(key).__exit__(None, None, None)
