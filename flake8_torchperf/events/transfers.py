@@ -6,13 +6,12 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.devices import MADE, SOMETIMES
 from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.provenance import Source, Strength
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import path_of
 from flake8_torchperf.absint.domain.values import (
-    MADE,
-    SOMETIMES,
     UNKNOWN,
     NDArray,
     NoneValue,

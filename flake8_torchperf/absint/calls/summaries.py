@@ -17,11 +17,11 @@ from flake8_torchperf.absint.calls.return_values import (
     returns_annotation,
     worth_interpreting,
 )
+from flake8_torchperf.absint.domain.devices import SOMETIMES
 from flake8_torchperf.absint.domain.store import bind, forget_inside
 from flake8_torchperf.absint.domain.values import (
     BESIDE_HOST,
     NONE,
-    SOMETIMES,
     UNKNOWN,
     ClassValue,
     Function,

@@ -1,4 +1,4 @@
-"""The names that torch gives to places of computation."""
+"""The names that torch gives to places of computation, and what a tensor on the host is made of."""
 
 from __future__ import annotations
 
@@ -14,3 +14,18 @@ def names_device(text: object) -> bool:
 def either_names_a_device(a: object, b: object) -> bool:
     """ "cuda" on one path and "cpu" on the other: where there is a device, it is meant."""
     return a != b and names_device(a) and names_device(b)
+
+
+# What a tensor on the host was made of: numbers that a factory was given, or data. See `Tensor`.
+MADE = ("factory", "python", "numpy")
+# Only one of the paths made it there.
+SOMETIMES = "sometimes"
+
+
+def joined_origin(a: tuple[str, str], b: tuple[str, str]) -> str:
+    """The origin of one of two tensors, each given as its device and its origin."""
+    if a[1] == b[1]:
+        return a[1]
+    made = any(device == "host" and origin in MADE for device, origin in (a, b))
+    apart = (a[0] != b[0] and made) or SOMETIMES in (a[1], b[1])
+    return SOMETIMES if apart else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flake8_torchperf.absint.domain.devices import either_names_a_device, names_device
+from flake8_torchperf.absint.domain import devices
 from flake8_torchperf.absint.domain.provenance import Reason as Reason
 from flake8_torchperf.absint.domain.provenance import Strength as Strength
 from flake8_torchperf.absint.domain.record import record
@@ -21,15 +21,10 @@ if TYPE_CHECKING:
         ModuleMap,
     )
 
-
 # How many operation names a tensor remembers: enough for `isinf -> any -> item`.
 CHAIN_LENGTH = 4
-
-
 # Where a tensor lies that nothing says to be on the host, but that is combined with one that is.
 BESIDE_HOST = "beside the host's"
-SOMETIMES = "sometimes"
-MADE = ("factory", "python", "numpy")
 
 
 @record
@@ -45,10 +40,9 @@ class Tensor:
 
     Of a tensor on the host, ``origin`` says what it was made of: "factory" (numbers alone),
     "python" or "numpy" data, SOMETIMES where only one path made it there, "" where nobody knows;
-    ``memory`` is "pinned", "pageable" or "".
-    ``arrives`` is not 0 for a copy to the host that was queued: the waits that there were by then.
-    ``rank`` is the number of dimensions, where the way it was made tells; ``info`` the subclass
-    that it is declared to be of.
+    ``memory`` is "pinned", "pageable" or "". ``arrives`` is not 0 for a copy to the host that was
+    queued: the waits that there were by then. ``rank`` is the number of dimensions, where the way
+    it was made tells; ``info`` the subclass that it is declared to be of.
     """
 
     reason: Reason = field(compare=False)
@@ -313,15 +307,17 @@ def join(a: Value, b: Value) -> Value:
             return join_tensors(a, b)
         case (UnknownValue(), Tensor() as t) | (Tensor() as t, UnknownValue()):
             # On one path it is a tensor for a stated reason; names seldom change their type.
-            return replace(weaken(t), origin=SOMETIMES, memory="", arrives=0)
+            return replace(weaken(t), origin=devices.SOMETIMES, memory="", arrives=0)
         case (UnknownValue(), _) | (_, UnknownValue()):
             return _tensor_or_unknown(a, b)
-        case (Scalar(kind="str"), Scalar(kind="str")) if either_names_a_device(a.value, b.value):
+        case Scalar(kind="str", value=x), Scalar(kind="str", value=y) if (
+            devices.either_names_a_device(x, y)
+        ):
             return Device("device")
-        case (Device(kind="device"), Scalar(kind="str") as s) | (
-            Scalar(kind="str") as s,
+        case (Device(kind="device"), Scalar(kind="str", value=text)) | (
+            Scalar(kind="str", value=text),
             Device(kind="device"),
-        ) if names_device(s.value):
+        ) if devices.names_device(text):
             return Device("device")
         case Scalar(), Scalar():
             return _join_scalars(a, b)
@@ -368,20 +364,11 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
         a.scalar if a.scalar == b.scalar else None,
         a.chain if len(a.chain) >= len(b.chain) else b.chain,
         a.role if a.role == b.role else "",
-        _joined_origin(a, b),
+        devices.joined_origin((a.device, a.origin), (b.device, b.origin)),
         a.memory if a.memory == b.memory else "",
         a.arrives if a.arrives == b.arrives else 0,
         a.rank if a.rank == b.rank else None,
     )
-
-
-def _joined_origin(a: Tensor, b: Tensor) -> str:
-    """What both were made of; SOMETIMES where one was made on the host, and the other not."""
-    if a.origin == b.origin:
-        return a.origin
-    made = any(t.device == "host" and t.origin in MADE for t in (a, b))
-    apart = (a.device != b.device and made) or SOMETIMES in (a.origin, b.origin)
-    return SOMETIMES if apart else ""
 
 
 def _joined_dtype(a: Tensor, b: Tensor) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.devices import SOMETIMES
 from flake8_torchperf.absint.domain.from_signature import value_of_return
 from flake8_torchperf.absint.domain.rank import with_rank
 from flake8_torchperf.absint.domain.site import SiteKind
@@ -14,7 +15,6 @@ from flake8_torchperf.absint.domain.values import (
     NDARRAY,
     NONE,
     SHAPE,
-    SOMETIMES,
     STR,
     UNKNOWN,
     Device,

@@ -12,6 +12,7 @@ from flake8_torchperf.absint.domain.combining import (
     held_tensor,
     may_be_number,
 )
+from flake8_torchperf.absint.domain.devices import SOMETIMES
 from flake8_torchperf.absint.domain.rank import broadcast_rank, ranked
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
@@ -21,7 +22,6 @@ from flake8_torchperf.absint.domain.values import (
     COMPARED,
     NDARRAY,
     NUMBER,
-    SOMETIMES,
     STR,
     UNKNOWN,
     Device,

@@ -6,6 +6,7 @@ import ast
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.devices import SOMETIMES
 from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.host_data import host_batch_item
 from flake8_torchperf.absint.domain.rank import of_item, ranked
@@ -17,7 +18,6 @@ from flake8_torchperf.absint.domain.values import (
     INT,
     LOADED,
     NDARRAY,
-    SOMETIMES,
     STR,
     UNKNOWN,
     Instance,
