@@ -312,3 +312,16 @@ def test_an_element_gets_the_same_bits() -> None:
                 except RuntimeError as error:
                     told.append(type(error).__name__)
             assert told[0] == told[1], (dtype, number)
+
+
+INDEXED = {
+    "rows": ("x[torch.arange(n), ids]", "x[torch.arange(n, device=x.device), ids]"),
+    "a cast": ("x[torch.arange(n).long()]", "x[torch.arange(n, device=x.device).long()]"),
+}
+
+
+@rows(INDEXED)
+def test_an_index_is_made_where_the_tensor_is(row: tuple[str, str]) -> None:
+    before, after = row
+    body = BODY.replace("n: int", "ids: Tensor, n: int")
+    check_fix(body.format(before), body.format(after), code="TPF501")

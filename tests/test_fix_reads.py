@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping
 
 import pytest
-from fixing import check_fix, outcome
+from fixing import UNSAFE, check_fix, outcome
 
 FLAGS = {
     "non-finite, read": (
@@ -227,3 +227,41 @@ def test_several_fixes_end_in_one_text() -> None:
         "import torch\nfrom torch import Tensor\n" + TEST.replace("\n    ", "\n").format(source)
     )
     assert not done.open
+
+
+UNSAFE_READS = {
+    "a function of math": ("math.sqrt(t)", "torch.sqrt(t)"),
+    "of another name": ("math.fabs(t)", "torch.abs(t)"),
+}
+STILL_READ = {
+    "an int": "math.floor(t)",
+    "with a base": "math.log(t, 2)",
+    "of a number": "math.sqrt(low)",
+}
+
+
+@rows(UNSAFE_READS)
+def test_functions_of_math_become_those_of_torch(row: tuple[str, str]) -> None:
+    before, after = row
+    check_fix(BOUNDS.format(before), "", code="TPF101")
+    check_fix(BOUNDS.format(before), BOUNDS.format(after), UNSAFE, code="TPF101")
+
+
+@rows(STILL_READ)
+def test_functions_that_differ_in_torch_stay(row: str) -> None:
+    check_fix(BOUNDS.format(row), "", UNSAFE, code="TPF101")
+
+
+OPTIONS = """
+    def step(model: nn.Module, optimizer: torch.optim.Optimizer, x: Tensor):
+        for _ in range(3):
+            optimizer.zero_grad({})
+            model(x).sum().backward()
+            optimizer.step()
+"""
+
+
+def test_gradients_are_dropped_where_somebody_asks_for_it() -> None:
+    before = OPTIONS.format("set_to_none=False")
+    check_fix(before, "", code="TPF506")
+    check_fix(before, OPTIONS.format(""), UNSAFE, code="TPF506")

@@ -187,7 +187,8 @@ def to_device(
     traits = {"non-blocking"} if queued is not False else set()
     if tensor.memory and queued is not None:
         traits.add(tensor.memory)
-    if tensor_of(arguments.value(0, "other")) is not None:
+    other = tensor_of(arguments.value(0, "other"))
+    if other is not None and other.reason.strength >= Strength.INFERRED:
         traits.add("as-another")
     _brought(tensor, name, arguments.node, owner, ctx, traits)
 
@@ -203,7 +204,8 @@ def fetched(source: Tensor, by: Tensor, operation: str, node: ast.AST, ctx: Cont
         return
     if by.device != "device" and source.origin not in NAMED and source.origin != SOMETIMES:
         source = weaken(source, Strength.ASSUMED)
-    _brought(source, operation, node, None, ctx, set())
+    stated = {"by-stated"} if by.reason.strength >= Strength.STATED else set()
+    _brought(source, operation, node, None, ctx, stated)
 
 
 def chosen_on_host(arguments: Arguments, tensors: list[Tensor], ctx: Context) -> None:

@@ -325,7 +325,9 @@ def _fix_example(
         if example
         else "",
         inputs=dict(inputs),
-        setup=string(text, table, "setup", at) if "setup" in table else "",
+        setup=string(text, table, "setup", at)
+        if "setup" in table
+        else (example.setup if example else ""),
         left=int(table.get("left", 0)),
         allows=allows,
     )

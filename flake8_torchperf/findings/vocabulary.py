@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Every trait that the interpreter gives a site; tests/test_pages_errors.py looks through it.
 _OF_COPIES = ("to-device", "to-host", "non-blocking", "pinned", "pageable", "kept", "scalar",
               "varying", "from-factory", "from-numpy", "from-python", "host-only",
-              "as-another")  # fmt: skip
+              "as-another", "by-stated")  # fmt: skip
 _OF_CODE = ("compiled", "fullgraph", "vmap", *SWITCHES)
 _OF_COMPILING = ("compiled-inside", "over-compiled", "row-by-row", "loop", "step", "number",
                  "append", "counter", "global", "leak")  # fmt: skip

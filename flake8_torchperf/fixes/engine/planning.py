@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.values import Strength, tensor_of
 from flake8_torchperf.findings.message import FIXABLE
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.registry import load
@@ -32,5 +33,10 @@ def _with_edits(finding: Finding, around: Surroundings, safeties: frozenset[str]
 
 
 def _planned(finding: Finding, around: Surroundings, safety: str, name: str) -> Edit | None:
+    """The edit of one fix; nothing is safe to do to what is only assumed to be a tensor."""
+    operand = finding.site.operand
+    tensor = None if operand is None else tensor_of(operand)
+    if safety == SAFE and tensor is not None and tensor.reason.strength < Strength.INFERRED:
+        return None
     edit = load(safety, name).plan(Place(finding, around))
     return None if edit is None else replace(edit, name=name, safety=safety)

@@ -33,8 +33,28 @@ _KEPT = _VIEWS | _CASTS
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a factory whose tensor is moved in the same expression."""
-    return planned(place, _is_exact)
+    """Apply to a factory whose tensor is moved, or is an index, in the same expression."""
+    return _as_index(place) or planned(place, _is_exact)
+
+
+def _as_index(place: Place) -> Edit | None:
+    """``x[torch.arange(n), ids]``: the index is made where ``x`` is, which is stated a tensor."""
+    part = place.site.node
+    if place.site.operation != "index" or "by-stated" not in place.site.traits:
+        return None
+    around = place.around.parent(part)
+    if isinstance(around, ast.Tuple):
+        around = place.around.parent(around)
+    if not isinstance(around, ast.Subscript) or not repeatable(around.value):
+        return None
+    made = _factory(part) if isinstance(part, ast.expr) else None
+    if made is None or {one.arg for one in made.keywords} & {*_CHOSEN, None}:
+        return None
+    name = place.around.qualified(made.func).removeprefix("torch.")
+    if not _is_exact(made, name, casts=False, whole=False):
+        return None
+    device = f"{ast.unparse(around.value)}.device"
+    return Edit((part,), {"given": {"device": device}, "moves": False})
 
 
 def planned(place: Place, allowed: Callable[[ast.Call, str, bool, bool], bool]) -> Edit | None:
@@ -56,7 +76,7 @@ def planned(place: Place, allowed: Callable[[ast.Call, str, bool, bool], bool]) 
     name = place.around.qualified(made.func).removeprefix("torch.")
     if not allowed(made, name, casts, _is_whole(place)):
         return None
-    return Edit((call,), keywords)
+    return Edit((call,), {"given": keywords, "moves": True})
 
 
 def _is_whole(place: Place) -> bool:
@@ -185,11 +205,17 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
 
     from flake8_torchperf.fixes.engine import build
 
-    (call,) = nodes
-    assert isinstance(call, cst.Call)
-    assert isinstance(call.func, cst.Attribute)
-    arguments = [build.keyword(name, build.expression(text)) for name, text in edit.facts.items()]
-    return [build.in_place_of(call, _made_with(call.func.value, arguments))]
+    arguments = [
+        build.keyword(name, build.expression(text)) for name, text in edit.facts["given"].items()
+    ]
+    new: list[cst.CSTNode] = []
+    for old in nodes:
+        assert isinstance(old, cst.BaseExpression)
+        made = old
+        if edit.facts["moves"]:
+            made = cst.ensure_type(cst.ensure_type(old, cst.Call).func, cst.Attribute).value
+        new.append(build.in_place_of(old, _made_with(made, arguments)))
+    return new
 
 
 def _made_with(node: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> cst.BaseExpression:

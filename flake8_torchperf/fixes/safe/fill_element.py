@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 
@@ -25,7 +26,11 @@ _LARGEST = 2**63
 def plan(place: Place) -> Edit | None:
     """Apply to an assignment of a number to a single element."""
     statement = assignment(place)
+    operand = place.site.operand
     if statement is None or place.site.operation != "element":
+        return None
+    # Arrays have no `fill_`: that it is a tensor must be stated, not seen from its use alone.
+    if not isinstance(operand, Tensor) or operand.reason.strength < Strength.STATED:
         return None
     return Edit((statement,)) if is_number(statement.value, place.around) else None
 
@@ -45,6 +50,8 @@ def is_number(node: ast.expr, around: Surroundings) -> bool:
             return not isinstance(value, int) or value < _LARGEST
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
             return is_number(operand, around)
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
+            return is_number(left, around) and is_number(right, around)
         case ast.Call(func=func, args=[ast.Constant()], keywords=[]):
             return around.qualified(func) == "builtins.float"
     return repeatable(node)

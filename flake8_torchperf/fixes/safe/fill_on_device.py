@@ -15,7 +15,7 @@ from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.safe.device_argument import is_whole, where_to
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import libcst as cst
 
@@ -29,22 +29,31 @@ _CONSTANTS = {"math.inf", "math.nan", "math.pi", "math.e", "torch.inf", "torch.n
 LARGEST = 3.4e38
 # Whole numbers up to here are exact in every dtype of floats, so that rounding twice rounds never.
 EXACT = 8
-_INTEGERS = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "torch.int",
-                       "torch.int64", "torch.long", "torch.bool"))  # fmt: skip
+# In these dtypes no number is too large for one of both functions alone.
+_ALIKE = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "torch.int",
+                    "torch.int64", "torch.long", "torch.bool", "torch.half", "torch.float16",
+                    "torch.bfloat16", "torch.double", "torch.float64"))  # fmt: skip
+# Numbers that `torch.finfo` tells of a dtype, and that every dtype of floats can hold or round.
+_SMALL = frozenset(("eps", "tiny", "smallest_normal", "resolution"))
 
 
 def plan(place: Place) -> Edit | None:
     """Apply to a tensor of one number that is made on a device, or moved there at once."""
+    return filled(place, _is_alike)
+
+
+def filled(place: Place, allowed: Callable[[ast.Call, dict[str, str], Place], bool]) -> Edit | None:
+    """The edit for data that ``allowed(call, moved, place)`` lets be filled in."""
     call = place.site.node
     if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Attribute, ast.Name)):
         return None
-    made, moved = call, {}
+    made, moved = call, dict[str, str]()
     if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda", "type_as"):
         where = where_to(call, "as-another" in place.site.traits)
         if where is None or not isinstance(call.func.value, ast.Call):
             return None
         made, moved = call.func.value, where
-    if not made.args or not _is_filled(made, moved, place):
+    if not _is_plain(made, moved) or not allowed(made, moved, place):
         return None
     size = _size(made.args[0])
     name = _maker(made, place)
@@ -96,13 +105,17 @@ def _is_constant(node: ast.expr) -> bool:
     )
 
 
-def _is_filled(made: ast.Call, moved: dict[str, str], place: Place) -> bool:
-    """Does filling give the same bits, and the same errors?"""
-    keywords = {one.arg: one.value for one in made.keywords}
+def _is_plain(made: ast.Call, moved: dict[str, str]) -> bool:
+    """Is nothing passed but the data, and what `torch.full` takes as well?"""
+    keywords = {one.arg for one in made.keywords}
     if len(made.args) != 1 or None in keywords or not _ALLOWED.issuperset(map(str, keywords)):
         return False
-    if moved.keys() & keywords.keys() or (moved and "requires_grad" in keywords):
-        return False
+    return not moved.keys() & keywords and not (moved and "requires_grad" in keywords)
+
+
+def _is_alike(made: ast.Call, moved: dict[str, str], place: Place) -> bool:
+    """Does filling give the same bits, and the same errors?"""
+    keywords = {one.arg: one.value for one in made.keywords}
     leaf = _leaf(made.args[0])
     value = _number(leaf, place)
     if value is None:
@@ -118,11 +131,11 @@ def _is_new(made: ast.Call) -> bool:
 
 
 def _is_known_whole(made: ast.Call, leaf: ast.expr, dtype: ast.expr | None, place: Place) -> bool:
-    """Is it one number that is an ``int``, or is cast to a dtype of those?"""
+    """Is it one number that is an ``int``, or is cast to a dtype that limits none?"""
     operand = place.site.operand
     alone = made.args[0] is leaf and isinstance(operand, Tensor) and operand.scalar is True
     if dtype is not None:
-        return alone and place.around.qualified(dtype) in _INTEGERS
+        return is_whole(leaf) or (alone and place.around.qualified(dtype) in _ALIKE)
     whole = isinstance(operand, Tensor) and operand.dtype == "int"
     return is_whole(leaf) or (alone and whole)
 
@@ -138,6 +151,8 @@ def _number(node: ast.expr, place: Place) -> float | None:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             inner = _number(operand, place)
             return None if inner is None else -inner
+        case ast.Attribute(value=ast.Call(func=func), attr=name) if name in _SMALL:
+            return 0.5 if place.around.qualified(func) == "torch.finfo" else None
         case ast.Attribute() | ast.Name() if place.around.qualified(node) in _CONSTANTS:
             return math.nan
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))]):
