@@ -56,7 +56,15 @@ LAWS = ("call", "element")
 SHOWS = ("line", "use")
 EVIDENCE_KEYS = ("counter", "law", "at_least", "good_at_most", "needs", "shows")
 EXAMPLE_KEYS = ("call", "inputs", "setup", "host")
-FIX_KEYS = ("changes", "call", "inputs", "setup", "left")
+FIX_KEYS = ("changes", "allows", "call", "inputs", "setup", "left")
+# What a fix that is not safe may change, in the words of its `allows`; rules/README.md explains
+# them, and `fix --verify` holds the fix to them.
+ALLOWANCES = frozenset(
+    {
+        "tensor-for-number", "tensor-for-list", "other-error", "other-random-numbers",
+        "zero-for-no-gradient", "detached", "dtype",
+    }
+)  # fmt: skip
 MARKER = re.compile(r"#\s*(TPF[0-9]{3}(?:\s*,\s*TPF[0-9]{3})*)\s*$")
 
 
@@ -102,7 +110,8 @@ class FixExample:
     """One fix of a page: what it changes ("" if safe), and a text before and after it.
 
     ``call``, ``inputs`` and ``setup`` say how both are run, as in `Example`. ``left`` is how many
-    findings are left in the text after.
+    findings are left in the text after. ``allows`` are the words of `ALLOWANCES` for what
+    ``changes`` says to people.
     """
 
     name: str
@@ -114,6 +123,7 @@ class FixExample:
     inputs: Mapping[str, str] = field(hash=False)
     setup: str = ""
     left: int = 0
+    allows: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +306,12 @@ def _fix_example(
     if bool(changes) == (safety == SAFE):
         problem = "write 'changes' for a fix that is not safe, and for no other"
         raise text.error(problem, "changes", at)
+    allows = frozenset(strings(text, table, "allows", at))
+    if safety == SAFE and allows:
+        raise text.error("a safe fix allows nothing; leave 'allows' out", "allows", at)
+    if unknown := sorted(allows - ALLOWANCES):
+        names = ", ".join(sorted(ALLOWANCES))
+        raise text.error(f"'allows' has no word {unknown[0]!r}; write {names}", "allows", at)
     inputs = table.get("inputs", example.inputs if example else {})
     return FixExample(
         name=name,
@@ -313,6 +329,7 @@ def _fix_example(
         if "setup" in table
         else (example.setup if example else ""),
         left=int(table.get("left", 0)),
+        allows=allows,
     )
 
 

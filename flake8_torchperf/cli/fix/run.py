@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
+import tempfile
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ from flake8.style_guide import StyleGuideManager
 from flake8_torchperf.cli.check_files import STDIN, Needs, for_each
 from flake8_torchperf.cli.check_options import Face
 from flake8_torchperf.cli.check_run import Manager, check_places, read_options
+from flake8_torchperf.cli.fix import verification
 from flake8_torchperf.cli.fix.work import FixWork, as_read, concerned, fix_file
 from flake8_torchperf.fixes.engine.files import NotWrittenError, write
 from flake8_torchperf.fixes.engine.rounds import Choice
@@ -38,6 +40,7 @@ example:
   torchperf fix --diff src
   torchperf fix src tests
   torchperf fix --unsafe --select TPF301 src/model.py
+  torchperf fix --verify src
 
 exit status: 0 where no findings are left, 1 where some are, 2 for a wrong command line."""
 # What a fix in one file does to others of its package is over after as many passes as calls and
@@ -52,21 +55,36 @@ def run(arguments: Sequence[str]) -> int:
     choice = Choice(options.unsafe, _named_in_full(arguments), options.diff)
     manager = _manager(plugins, options, arguments)
     manager.start()
-    work = FixWork(plugins.checkers, options, _ours(), Needs(False, False, False), None, choice)
-    jobs = max(manager.jobs, 1)
-    done = for_each(fix_file, manager.filenames, work, min(jobs, len(manager.filenames)))
-    done.sort(key=lambda one: one.filename)
     for note in manager.notes:
         _say(note)
-    if options.diff:
-        for one in done:
-            _show(one)
-    else:
-        done = _written(done, work, jobs)
+    with tempfile.TemporaryDirectory(prefix="torchperf-") as folder:
+        limits = verification.limits(options, folder)
+        needs = Needs(False, False, False)
+        work = FixWork(plugins.checkers, options, _ours(), needs, None, choice, limits)
+        try:
+            done = _fixed(manager, work)
+        finally:
+            verification.close(limits)
     for one in done:
         if one.problem:
             _say(f"{one.filename}: {one.problem}")
-    return _conclude(done, options.diff)
+    return _conclude(done, options)
+
+
+def _fixed(manager: Manager, work: FixWork) -> list[Fixed]:
+    """Fix all files; write them, or show what would change."""
+    jobs = max(manager.jobs, 1)
+    done = for_each(fix_file, manager.filenames, work, min(jobs, len(manager.filenames)))
+    done.sort(key=lambda one: one.filename)
+    for note in sorted({note for one in done for note in one.notes}):
+        _say(note)
+    if not work.options.diff:
+        return _written(done, work, jobs)
+    for one in done:
+        _show(one)
+        for verdict in one.verified:
+            _say(verification.line_of_text(one.filename, verdict))
+    return done
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -75,10 +93,12 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--unsafe", action="store_true", help="make fixes too that change what their page names"
     )
+    verification.add_options(parser)
 
 
 def _check(options: argparse.Namespace) -> None:
     check_places(options)
+    verification.check(options)
     if STDIN in options.filenames:
         raise ValueError("- cannot be fixed; name a file")
 
@@ -114,7 +134,16 @@ def _written(done: list[Fixed], work: FixWork, jobs: int) -> list[Fixed]:
         done = for_each(fix_file, again, work, min(jobs, len(again)))
         for one in done:
             before = results[one.filename]
-            results[one.filename] = replace(one, made=before.made + one.made, before=before.before)
+            results[one.filename] = replace(
+                one,
+                made=before.made + one.made,
+                before=before.before,
+                verified=(*(v for v in before.verified if v.made), *one.verified),
+            )
+    for one in results.values():
+        for verdict in one.verified:
+            if not verdict.made:
+                print(verification.line_of_text(one.filename, verdict))
     return [results[name] for name in sorted(results)]
 
 
@@ -128,10 +157,18 @@ def _write(one: Fixed, results: dict[str, Fixed]) -> bool:
     except NotWrittenError as error:
         left = sum(one.before.found.values())
         results[one.filename] = replace(
-            one, text=one.source.text, made=(), left=left, problem=f"not fixed: it {error}"
+            one,
+            text=one.source.text,
+            made=(),
+            left=left,
+            problem=f"not fixed: it {error}",
+            verified=(),
         )
         return False
-    for made in one.made:
+    for verdict in one.verified:
+        if verdict.made:
+            print(verification.line_of_text(one.filename, verdict))
+    for made in one.made if not one.verified else ():
         place = f"{one.filename}:{made.line}:{made.column + 1}"
         print(f"{place}: {made.code} fixed ({made.name}, {made.safety})")
     return True
@@ -151,13 +188,17 @@ def _show(one: Fixed) -> None:
             print("\\ No newline at end of file")
 
 
-def _conclude(done: list[Fixed], diff: bool) -> int:
+def _conclude(done: list[Fixed], options: argparse.Namespace) -> int:
     """Say in one line what was done and what is left; returns the exit status."""
+    diff = bool(options.diff)
     made = sum(len(one.made) for one in done)
     files = sum(1 for one in done if one.made)
     left = sum(one.left for one in done)
     verb = "would be fixed" if diff else "fixed"
     words = f"{_number(made, 'finding')} {verb} in {_number(files, 'file')}, {left} left"
+    if options.verify:
+        verdicts = [verdict for one in done for verdict in one.verified]
+        words += f"; {verification.summary(verdicts)}"
     print(f"torchperf: fix: {words}", file=sys.stderr)
     if diff:
         left = sum(sum(one.before.found.values()) for one in done)

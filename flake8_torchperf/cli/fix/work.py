@@ -19,6 +19,7 @@ from flake8.processor import FileProcessor
 from flake8.violation import Violation
 
 from flake8_torchperf.cli.check_files import FileChecker, Work, cannot_have_findings
+from flake8_torchperf.cli.fix.verification import Verified, verdicts
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, read_source
 from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed
@@ -28,13 +29,15 @@ if TYPE_CHECKING:
     from flake8.plugins.finder import LoadedPlugin
 
     from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.runtime.verify.session import Limits, Verifier
 
 
 @dataclass(frozen=True)
 class FixWork(Work):
-    """What linting a file takes, and which fixes are made."""
+    """What linting a file takes, which fixes are made, and how they are run, if they are."""
 
     choice: Choice = field(default_factory=Choice)
+    limits: Limits | None = None
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,8 @@ class Fixed:
 
     ``source`` is None where it has no findings that count, or can't be read; ``problem`` says why,
     or that the fixes did not come to an end. ``left`` counts the findings after the fixes.
-    ``reads`` are the other modules that were looked into.
+    ``reads`` are the other modules that were looked into. ``verified`` are the verdicts of
+    ``--verify``, ``notes`` what the code that it ran could do.
     """
 
     filename: str
@@ -75,6 +79,8 @@ class Fixed:
     left: int = 0
     problem: str = ""
     reads: frozenset[str] = frozenset()
+    verified: tuple[Verified, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -91,8 +97,10 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
     if cannot_have_findings(source.data, filename):
         return Fixed(filename)
     linted = _Linted(filename, work)
+    verifier = _verifier(filename, work)
     try:
-        outcome = fixed(source.text, linted.find, work.choice)
+        judge = None if verifier is None else verifier.judge
+        outcome = fixed(source.text, linted.find, work.choice, judge)
     except Exception as error:
         # A bug in one fix must not keep the other files from being fixed.
         if os.environ.get("TORCHPERF_DEBUG") == "1":
@@ -111,7 +119,17 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
         len(outcome.left),
         problem,
         frozenset(linted.reads),
+        verdicts(outcome, verifier),
+        () if verifier is None else tuple(verifier.notes),
     )
+
+
+def _verifier(filename: str, work: FixWork) -> Verifier | None:
+    if work.limits is None:
+        return None
+    from flake8_torchperf.runtime.verify.session import Verifier
+
+    return Verifier(filename, work.ours, work.limits)
 
 
 class _Linted:

@@ -153,7 +153,13 @@ def _hidden(path: Path) -> bool:
 
 def _plan_file(path: Path, line: int, settings: Settings) -> list[Group]:
     source = _read(path)
-    findings = _findings(path, source, line, settings)
+    return grouped(path, source, _findings(path, source, line, settings), settings)
+
+
+def grouped(
+    path: Path, source: str, findings: Sequence[Finding], settings: Settings
+) -> list[Group]:
+    """The findings in a file's text by function, each with the job that runs it."""
     if not findings:
         return []
     lines = tuple(source.splitlines(keepends=True))

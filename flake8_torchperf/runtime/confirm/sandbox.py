@@ -50,12 +50,15 @@ class Sandbox:
     """Runs jobs one after the other, each in a fork of a process that has imported torch.
 
     ``timeout`` bounds one job in seconds of wall clock, ``memory`` its own data in MiB. ``device``
-    is what the jobs compute on, which decides how far `isolation` goes.
+    is what the jobs compute on, which decides how far `isolation` goes. ``work`` is the module
+    whose ``execute`` does a job; ``inside`` is where the folder is made that jobs run in.
     """
 
     timeout: float
     memory: int
     device: str = "cpu"
+    work: str = "flake8_torchperf.runtime.confirm.child.measure"
+    inside: str | None = None
     torch: str = ""
     isolation: dict[str, str] = field(default_factory=dict)
     _process: subprocess.Popen[bytes] | None = None
@@ -65,7 +68,7 @@ class Sandbox:
     _folder: str = ""
 
     def __enter__(self) -> Sandbox:
-        self._folder = tempfile.mkdtemp(prefix="torchperf-")
+        self._folder = tempfile.mkdtemp(prefix="torchperf-", dir=self.inside)
         try:
             self._start()
         except BaseException:
@@ -103,7 +106,9 @@ class Sandbox:
 
     def _converse(self, job: dict[str, Any], began: float) -> Answer:
         try:
-            os.write(self._send, (json.dumps(job) + "\n").encode())
+            line = (json.dumps(job) + "\n").encode()
+            while line:
+                line = line[os.write(self._send, line) :]
         except BrokenPipeError:
             return Answer(None, "crashed: the child was gone before it began", 0.0)
         started = self._read(began + START_SECONDS)
@@ -150,7 +155,7 @@ class Sandbox:
         command = [sys.executable, "-m", "flake8_torchperf.runtime.confirm.child"]
         try:
             self._process = subprocess.Popen(
-                [*command, str(send_read), str(receive_write), self.device],
+                [*command, str(send_read), str(receive_write), self.device, self.work],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,

@@ -27,8 +27,11 @@ RESULT_FD = 200
 
 
 def main() -> int:
-    """Serve jobs until the pipe they come on is closed."""
-    requests, answers, device = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
+    """Serve jobs until the pipe they come on is closed.
+
+    The fourth argument names the module whose ``execute`` does a job.
+    """
+    requests, answers, device, work = int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:5]
     sys.path[:] = [entry for entry in sys.path if entry and entry != os.getcwd()]
     isolation.die_with_parent()
     isolation.adopt_orphans()
@@ -37,7 +40,7 @@ def main() -> int:
             import torch
 
             # Everything a job needs, imported once and inherited by every fork.
-            from flake8_torchperf.runtime.confirm.child import measure
+            module = importlib.import_module(work)
         except Exception as error:
             _send(outgoing, {"fatal": f"{type(error).__name__}: {error}"})
             return 1
@@ -45,7 +48,7 @@ def main() -> int:
         namespaces.keep_out(True)  # a job must not reach the pipes through /proc
         _send(outgoing, {"ready": torch.__version__, "isolation": _try_isolation(device)})
         for line in incoming:
-            _send(outgoing, _serve(json.loads(line), outgoing, measure))
+            _send(outgoing, _serve(json.loads(line), outgoing, module))
     return 0
 
 
@@ -70,7 +73,7 @@ def _try_isolation(device: str) -> dict[str, str]:
     return dict(json.loads(told))
 
 
-def _serve(job: dict[str, Any], outgoing: Any, measure: Any) -> dict[str, Any]:
+def _serve(job: dict[str, Any], outgoing: Any, module: Any) -> dict[str, Any]:
     """Fork for one job, wait for it, and hand on what it said and how it ended."""
     if job["explain"]:
         # Imported once for all forks that trace: it takes longer than most of what they do.
@@ -81,7 +84,7 @@ def _serve(job: dict[str, Any], outgoing: Any, measure: Any) -> dict[str, Any]:
     if child == 0:
         # Nothing may unwind into the loop above: this process ends here, whatever happens.
         try:
-            _work(job, write, secret, measure)
+            _work(job, write, secret, module)
         finally:
             os._exit(1)
     os.close(write)
@@ -125,7 +128,7 @@ def _take(read: int, told: bytearray) -> bool:
     return bool(chunk)
 
 
-def _work(job: dict[str, Any], write: int, secret: str, measure: Any) -> None:
+def _work(job: dict[str, Any], write: int, secret: str, module: Any) -> None:
     """In the fork: give up what is not needed, then run the job in a process that gave up more."""
     os.setsid()
     os.dup2(write, RESULT_FD, inheritable=False)
@@ -139,11 +142,11 @@ def _work(job: dict[str, Any], write: int, secret: str, measure: Any) -> None:
     os.chdir(folder)  # again: the folder is mounted anew, and writable only there
     isolation.die_with_parent()  # last: entering a user namespace forgets it
     if achieved["processes"] == "apart":
-        _as_first(job, secret, measure)
-    _report(job, secret, measure)
+        _as_first(job, secret, module)
+    _report(job, secret, module)
 
 
-def _as_first(job: dict[str, Any], secret: str, measure: Any) -> None:
+def _as_first(job: dict[str, Any], secret: str, module: Any) -> None:
     """Have the job done in new processes, and end as the one that did it ended.
 
     The first process of a namespace ignores most signals, so it only waits; when it ends, the
@@ -159,7 +162,7 @@ def _as_first(job: dict[str, Any], secret: str, measure: Any) -> None:
         if worker == 0:
             os.close(write)
             os.setsid()
-            _report(job, secret, measure)
+            _report(job, secret, module)
         os.close(RESULT_FD)
         namespaces.keep_out(True)
         ended = 0
@@ -174,14 +177,14 @@ def _as_first(job: dict[str, Any], secret: str, measure: Any) -> None:
     isolation.end_like(int(os.read(read, 64) or b"9"))
 
 
-def _report(job: dict[str, Any], secret: str, measure: Any) -> None:
+def _report(job: dict[str, Any], secret: str, module: Any) -> None:
     """Run the job and report once. Does not come back."""
     folder = job["folder"]
     namespaces.drop_privileges()
     os.environ.update({"HOME": folder, "TMPDIR": folder})
     tempfile.tempdir = folder
     try:
-        result = measure.execute(job)
+        result = module.execute(job)
     except MemoryError:
         result = {"failed": "memory", "reason": "out of memory"}
     except BaseException as error:

@@ -37,6 +37,7 @@ class Builder:
     names: dict[str, Any]
     construct: Callable[[type, Builder], Any]
     made: int = field(default=0)
+    dtype: torch.dtype = torch.float32
 
     def build(self, spec: InputSpec) -> Any:
         """The object a spec stands for. Raises SpecError."""
@@ -44,6 +45,11 @@ class Builder:
         if maker is None:
             raise SpecError(f"nothing can be made from {spec['kind']!r}")
         return maker(self, spec)
+
+    def attribute(self, name: str) -> Any:
+        """A value for an attribute of which only the name is known."""
+        suggested = by_name(name)
+        return self.build(suggested[0]) if suggested else StandIn(self)
 
     def size(self, dimension: int | str) -> int:
         """A dimension as a number."""
@@ -75,7 +81,7 @@ def _tensor(builder: Builder, spec: InputSpec) -> Any:
         return made.cpu().numpy()
     if spec.get("parameter") and made.is_floating_point():
         parameter = torch.nn.Parameter(made)
-        parameter.grad = builder.tensor(shape, spec["dtype"], "normal")
+        parameter.grad = builder.tensor(shape, spec["dtype"], "normal").detach()
         return parameter
     return made
 
@@ -140,7 +146,7 @@ def give_gradients(parameters: list[torch.nn.Parameter], builder: Builder) -> No
     for one in parameters:
         if one.is_floating_point():
             made = builder.tensor(tuple(one.shape), "float", "normal")
-            one.grad = made.to(device=one.device, dtype=one.dtype)
+            one.grad = made.detach().to(device=one.device, dtype=one.dtype)
 
 
 def _optimizer(builder: Builder, spec: InputSpec) -> torch.optim.Optimizer:
@@ -202,19 +208,13 @@ class StandIn:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        made = attribute(name, self._torchperf)
+        made = self._torchperf.attribute(name)
         setattr(self, name, made)
         return made
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """As a callable it gives a tensor back."""
         return _callable(self._torchperf, {"kind": "callable"})(*arguments, **named)
-
-
-def attribute(name: str, builder: Builder) -> Any:
-    """A value for an attribute of which only the name is known."""
-    suggested = by_name(name)
-    return builder.build(suggested[0]) if suggested else StandIn(builder)
 
 
 def _stand_in(builder: Builder, spec: InputSpec) -> StandIn:

@@ -34,17 +34,18 @@ class Loaded:
     missing: dict[str, str] = field(default_factory=dict)
 
 
-def load(path: str, module: str, root: str, function: str) -> Loaded:
+def load(path: str, module: str, root: str, function: str, text: str | None = None) -> Loaded:
     """Import the file at ``path`` as ``module`` from the folder ``root``; extract where it fails.
 
-    Raises LoadError where not even the function itself can be defined.
+    ``text`` is what is extracted instead of the file's own. Raises LoadError where not even the
+    function itself can be defined.
     """
     sys.path.insert(0, root)
     try:
         return Loaded(vars(_import(path, module)), "module")
     except (Exception, SystemExit) as error:
         problem = one_line(error)
-        return _extract(path, module, function, problem)
+        return extract(path, module, function, problem, text)
 
 
 def one_line(error: BaseException) -> str:
@@ -83,15 +84,20 @@ def _from_file(path: str, name: str) -> ModuleType:
     return made
 
 
-def module_code(path: str) -> CodeType:
+def module_code(path: str, text: str | None = None) -> CodeType:
     """The file compiled as it would be imported: what runs for findings at module level."""
-    with open(path, "rb") as file:
-        return compile(file.read(), path, "exec")
+    return compile(source_of(path) if text is None else text, path, "exec", dont_inherit=True)
 
 
-def _extract(path: str, module: str, function: str, problem: str) -> Loaded:
+def source_of(path: str) -> bytes:
+    """What the file holds."""
     with open(path, "rb") as file:
-        tree = ast.parse(file.read())
+        return file.read()
+
+
+def extract(path: str, module: str, function: str, problem: str, text: str | None = None) -> Loaded:
+    """Define the function and what it needs alone. Raises LoadError where that fails too."""
+    tree = ast.parse(source_of(path) if text is None else text)
     wanted = function.partition(".")[0]
     if wanted == "<module>":
         raise LoadError(problem)

@@ -39,7 +39,7 @@ MOST_POLISHING = 60
 def execute(job: dict[str, Any]) -> dict[str, Any]:
     """Load, find inputs, probe. The result's "failed" says which stage did not work, and why."""
     began = time.monotonic()
-    if job["device"] == "cuda" and (problem := _start_cuda(float(job["seconds"]) * 0.8)):
+    if job["device"] == "cuda" and (problem := start_cuda(float(job["seconds"]) * 0.8)):
         return {"failed": "cuda", "reason": problem}
     with standing_in(), uncompiled() if job["explain"] else contextlib.nullcontext():
         return _execute(job, began)
@@ -62,7 +62,7 @@ def _execute(job: dict[str, Any], began: float) -> dict[str, Any]:
     return {"mode": loaded.mode, "problem": loaded.problem, **_judge(subject, job, left)}
 
 
-def _start_cuda(seconds: float) -> str:
+def start_cuda(seconds: float) -> str:
     """Make the context before any call is timed; why there is none, "" where there is."""
     try:
         with time_limit(seconds):

@@ -12,12 +12,7 @@ from typing import Any
 
 import torch
 
-from flake8_torchperf.runtime.confirm.child.builder import (
-    Builder,
-    SpecError,
-    attribute,
-    give_gradients,
-)
+from flake8_torchperf.runtime.confirm.child.builder import Builder, SpecError, give_gradients
 from flake8_torchperf.runtime.confirm.child.search import Dimension, Score, Search, chosen
 from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
 from flake8_torchperf.runtime.confirm.specs.from_signatures import choices
@@ -26,6 +21,8 @@ from flake8_torchperf.runtime.confirm.specs.from_signatures import choices
 CONSTRUCTION_SECONDS = 6.0
 ONE_CONSTRUCTION_SECONDS = 4.0  # the first optimizer of a process imports torch._dynamo
 CONSTRUCTION_ATTEMPTS = 150
+# Marks the classes of objects whose attributes are made when they are asked for.
+BARE = "_torchperf_bare"
 
 
 class Objects:
@@ -94,7 +91,7 @@ def make(wanted: type, specs: dict[str, Any], builder: Builder) -> Any:
     torch.manual_seed(0)
     made = concrete(wanted)(**named)
     if isinstance(made, torch.nn.Module):
-        made.to(builder.device)
+        made.to(builder.device, builder.dtype)
         give_gradients(list(made.parameters()), builder)
     return made
 
@@ -119,13 +116,14 @@ def bare(wanted: type, builder: Builder) -> Any:
                 found = self.__dict__.get(table, {})
                 if name in found:
                     return found[name]
-        made = attribute(name, builder)
+        made = builder.attribute(name)
         self.__dict__[name] = made
         return made
 
     try:
         made_class: Any = type(wanted)(wanted.__name__, (wanted,), {"__getattr__": missing})
         made_class.__abstractmethods__ = frozenset()
+        setattr(made_class, BARE, True)
         made = object.__new__(made_class)
     except TypeError as error:
         raise SpecError(f"no object of {wanted.__name__} can be made: {error}") from error

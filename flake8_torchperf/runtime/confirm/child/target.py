@@ -9,6 +9,7 @@ import functools
 import inspect
 import types
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -36,6 +37,14 @@ class SubjectError(ConfirmError):
     """The function cannot be found or called; ``str`` says why in one line."""
 
 
+@dataclass(frozen=True)
+class Ready:
+    """A call whose inputs are made: ``run`` makes it once; ``given`` is what it receives."""
+
+    run: Callable[[], Any]
+    given: dict[str, Any] = field(default_factory=dict)
+
+
 class Subject:
     """A function, method or module body. ``dimensions`` is what the search may choose."""
 
@@ -50,7 +59,7 @@ class Subject:
         self._code: types.CodeType | None = None
         self._options = Choices()
         if job["function"] == "<module>":
-            self._code = module_code(job["path"])
+            self._code = module_code(job["path"], job.get("text"))
             return
         self._resolve(job["function"].partition(".<locals>")[0])
         self._choose(job)
@@ -147,12 +156,18 @@ class Subject:
 
         Raises SpecError and whatever making the inputs raises.
         """
+        return self.ready(specs, self._builder(n, specs.get(PLACE) == simple(HOST))).run
+
+    def ready(self, specs: dict[str, InputSpec], builder: Builder) -> Ready:
+        """The same with a builder of the caller's, and with what the call gives and receives.
+
+        Raises SpecError and whatever making the inputs raises.
+        """
         if self._code is not None:
             names = {**self._module_names()}
             code = self._code
-            return lambda: exec(code, names)
-        builder = self._builder(n, specs.get(PLACE) == simple(HOST))
-        by_hand = self._harness(n) if self._harness is not None else {}
+            return Ready(lambda: exec(code, names), {"module": names})
+        by_hand = self._harness(builder.n) if self._harness is not None else {}
         positional, named = self._arguments(specs, builder, by_hand)
         if self._bound:
             positional.insert(0, self._self(specs, builder, by_hand))
@@ -160,12 +175,12 @@ class Subject:
         function = self._function(unwrapped)
         autograd = specs[GRADIENTS]["kind"] == "default"
 
-        def call() -> None:
+        def call() -> Any:
             torch.manual_seed(0)
             with gradients(autograd):
-                finish(function(*positional, **named), self._call_inner(builder))
+                return finish(function(*positional, **named), self._call_inner(builder))
 
-        return call
+        return Ready(call, {"arguments": positional, **named})
 
     def _call_inner(self, builder: Builder) -> Callable[[Callable[..., Any]], Any] | None:
         """For a finding inside a nested function: call what the outer one returned."""

@@ -146,18 +146,21 @@ def traced(path: str, lines: Counter[int], spots: Spots | None = None) -> Iterat
         sys.settrace(before)
 
 
-def finish(result: Any, inputs: Callable[[Callable[..., Any]], Any] | None) -> None:
-    """Run what a call only prepared: a generator, a coroutine, a context, a returned function."""
+def finish(result: Any, inputs: Callable[[Callable[..., Any]], Any] | None) -> Any:
+    """Run what a call only prepared: a generator, a coroutine, a context, a returned function.
+
+    Returns what came of it, or the result itself where nothing was left to run.
+    """
     if inspect.iscoroutine(result):
-        asyncio.run(result)
-    elif inspect.isgenerator(result):
-        for _ in itertools.islice(result, MOST_ITEMS):
-            pass
-    elif isinstance(result, contextlib._GeneratorContextManager):
-        with result:
-            pass
-    elif inspect.isfunction(result) and inputs is not None:
-        inputs(result)
+        return asyncio.run(result)
+    if inspect.isgenerator(result):
+        return list(itertools.islice(result, MOST_ITEMS))
+    if isinstance(result, contextlib._GeneratorContextManager):
+        with result as entered:
+            return entered
+    if inspect.isfunction(result) and inputs is not None:
+        return inputs(result)
+    return result
 
 
 def watch(

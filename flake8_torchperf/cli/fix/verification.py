@@ -1,0 +1,132 @@
+"""The options of ``--verify``, and its verdicts in words. Nothing here runs the code of a fix."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from flake8_torchperf.fixes.engine.rounds import Outcome
+    from flake8_torchperf.runtime.verify.session import Limits, Tried, Verifier
+
+STATUSES = ("verified", "withdrawn", "unverified")
+# As for `confirm`: a day, and more memory than machines have.
+_BOUNDS = {"timeout": (1.0, 86_400.0), "memory": (64, 2**24)}
+_MISSING_TORCH = "--verify runs code and needs torch: pip install flake8-torchperf[confirm]"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """One verdict: where its finding is, what would fix it, and whether that was made."""
+
+    line: int
+    column: int
+    code: str
+    name: str
+    safety: str
+    status: str
+    words: str
+    made: bool
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """The options that only a command line can give: configuration files cannot."""
+    group = parser.add_argument_group("verify", "Run what is fixed, in a child with limits.")
+    group.add_argument(
+        "--verify",
+        action="store_true",
+        help="run each function before and after its fix; withdraw fixes that change results",
+    )
+    group.add_argument(
+        "--require-verified",
+        action="store_true",
+        help="with --verify: leave out fixes that could not be run, too",
+    )
+    group.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: cpu")
+    group.add_argument(
+        "--timeout", type=float, default=20.0, metavar="S", help="seconds a fix (default: 20)"
+    )
+    group.add_argument(
+        "--memory", type=int, default=2048, metavar="MB", help="for each fix (default: 2048)"
+    )
+
+
+def check(options: argparse.Namespace) -> None:
+    """Raise ValueError, with one line, where the code could not be run as asked."""
+    if options.require_verified and not options.verify:
+        raise ValueError("--require-verified needs --verify")
+    if not options.verify:
+        return
+    if os.name != "posix":
+        raise ValueError("--verify needs Linux or macOS: elsewhere code has no limits")
+    if find_spec("torch") is None:
+        raise ValueError(_MISSING_TORCH)
+    for name, (least, most) in _BOUNDS.items():
+        given = getattr(options, name)
+        if not least <= given <= most:
+            raise ValueError(f"--{name}: {given:g} is not between {least:g} and {most:g}")
+    if options.device == "cuda" and not _has_cuda():
+        raise ValueError("--device cuda: torch finds no CUDA device here")
+
+
+def _has_cuda() -> bool:
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def limits(options: argparse.Namespace, folder: str) -> Limits | None:
+    """What was chosen for the children; None where nothing is to be run."""
+    if not options.verify:
+        return None
+    from flake8_torchperf.runtime.verify.session import Limits
+
+    return Limits(options.timeout, options.memory, options.device, options.require_verified, folder)
+
+
+def close(limits: Limits | None) -> None:
+    """End the children that this process has started."""
+    if limits is not None:
+        from flake8_torchperf.runtime.verify.session import close
+
+        close()
+
+
+def verdicts(outcome: Outcome, verifier: Verifier | None) -> tuple[Verified, ...]:
+    """The verdicts on what was made, then those on what was left."""
+    if verifier is None:
+        return ()
+    tried = verifier.tried
+    made = [tried[id(change.edit)] for change in outcome.changes]
+    return (
+        *(_verified(one, True) for one in made),
+        *(_verified(one, False) for one in verifier.refused),
+    )
+
+
+def _verified(one: Tried, made: bool) -> Verified:
+    finding, edit, verdict = one.finding, one.edit, one.verdict
+    place = (finding.line, finding.column, finding.code)
+    return Verified(*place, edit.name, edit.safety, verdict.status, verdict.words, made)
+
+
+def line_of_text(filename: str, one: Verified) -> str:
+    """One verdict in a line, in the form that editors and CI understand."""
+    place = f"{filename}:{one.line}:{one.column + 1}: {one.code}"
+    if one.made:
+        return f"{place} fixed ({one.name}, {one.safety}), {one.status}: {one.words}"
+    done = "withdrawn" if one.status == "withdrawn" else "not fixed"
+    status = "" if one.status == "withdrawn" else f" {one.status},"
+    return f"{place} {done} ({one.name}, {one.safety}):{status} {one.words}"
+
+
+def summary(all_verified: Sequence[Verified]) -> str:
+    """How many of each."""
+    counts = Counter(one.status for one in all_verified)
+    return ", ".join(f"{counts[status]} {status}" for status in STATUSES)

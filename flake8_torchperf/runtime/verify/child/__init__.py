@@ -1,0 +1,1 @@
+"""What runs in the child: both versions of a function, each in a fork, and their comparison."""

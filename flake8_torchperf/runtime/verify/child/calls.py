@@ -1,0 +1,162 @@
+"""In the child: calls of one version, each with its own variation of the inputs.
+
+What each call gave and changed leaves as snapshots, what it cost as counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import random
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+
+from flake8_torchperf.runtime.confirm.child.builder import Builder
+from flake8_torchperf.runtime.confirm.child.load import one_line
+from flake8_torchperf.runtime.confirm.child.target import Ready, Subject
+from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
+from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE, InputSpec, simple
+from flake8_torchperf.runtime.counting.counter import DispatchCounter
+from flake8_torchperf.runtime.verify.child.snapshot import Taker, worded
+from flake8_torchperf.runtime.verify.child.variations import VariedBuilder
+
+# The share of a version's time that one call may take.
+CALL_SHARE = 0.25
+_PLAIN = (bool, int, float, complex, str, list, dict, tuple, set, torch.Tensor)
+
+
+def snapshot_of(
+    subject: Subject, specs: dict[str, InputSpec], builder: VariedBuilder, seconds: float
+) -> dict[str, Any]:
+    """One call: what it returned, raised, printed and changed. Raises TooLate.
+
+    "unmade" says why its inputs could not be made; there is nothing else then.
+    """
+    _seed(builder.variation.seed)
+    with time_limit(seconds):
+        try:
+            ready = subject.ready(specs, builder)
+        except (Exception, SystemExit) as error:
+            return {"unmade": one_line(error)}
+        _seed(builder.variation.seed)
+        with contextlib.redirect_stdout(io.StringIO()) as printed, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result, raised = _called(ready)
+            backward = _backward([result, ready.given], builder) if not raised else ""
+    taker = Taker()
+    return {
+        "error": raised,
+        "result": taker.take(result),
+        "given": taker.take(ready.given),
+        "globals": taker.take(_globals(subject)),
+        "gradients": taker.take([leaf.grad for leaf in builder.leaves]),
+        "backward": backward,
+        "printed": worded(printed.getvalue()),
+        "random": int(torch.get_rng_state().to(torch.int64).sum()),
+    }
+
+
+def _called(ready: Ready) -> tuple[Any, list[str]]:
+    """The result, and the type and text of what it raised, if it did."""
+    try:
+        return ready.run(), []
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        return None, [type(error).__name__, worded(error)]
+
+
+def _seed(number: int) -> None:
+    torch.manual_seed(number)
+    random.seed(number)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(number)
+
+
+def _backward(value: Any, builder: VariedBuilder) -> str:
+    """Let gradients flow from all that requires them; what that raises."""
+    total: Any = None
+    for one in _tensors(value, set(), 0):
+        if not one.requires_grad or not one.is_floating_point() or one.is_leaf:
+            continue
+        weights = torch.arange(one.numel(), device=one.device).cos().reshape(one.shape)
+        part = (one.to(torch.float64) * weights).sum()
+        total = part if total is None else total + part
+    if total is None or not builder.leaves:
+        return ""
+    try:
+        total.backward()
+    except Exception as error:
+        return one_line(error)
+    return ""
+
+
+def _tensors(value: Any, seen: set[int], depth: int) -> Iterator[torch.Tensor]:
+    """The tensors in containers and results, each once."""
+    if id(value) in seen or depth > 4:
+        return
+    seen.add(id(value))
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _tensors(one, seen, depth + 1)
+    elif isinstance(value, (list, tuple, set)):
+        for one in value:
+            yield from _tensors(one, seen, depth + 1)
+
+
+def _globals(subject: Subject) -> dict[str, Any]:
+    """The module's own data: what calls may have changed there."""
+    names = dict(subject.loaded.names)
+    return {
+        name: value
+        for name, value in names.items()
+        if not name.startswith("__") and type(value) in _PLAIN
+    }
+
+
+def counts_at(
+    subject: Subject,
+    specs: dict[str, InputSpec],
+    sizes: Sequence[int],
+    end: float,
+    lines: tuple[int, int],
+) -> list[dict[str, Any]]:
+    """What the calls cost at each size, and how often lines between ``lines`` ran in each."""
+    path, cuda = subject.job["path"], subject.job["device"] == "cuda"
+    found: list[dict[str, Any]] = []
+    for n in sizes:
+        counter = DispatchCounter("full", owner=[path], host_as_device=not cuda)
+        ran: Counter[int] = Counter()
+        try:
+            with time_limit(max(end - time.monotonic(), 0.01)):
+                call = subject.prepare(specs, n)
+                with contextlib.suppress(Exception, SystemExit), counter:
+                    call()
+                    if cuda:
+                        torch.cuda.synchronize()  # noqa: TPF106 - the counts must be complete
+                with contextlib.suppress(Exception, SystemExit), traced(path, ran):
+                    subject.prepare(specs, n)()
+        except TooLate:
+            break
+        except (Exception, SystemExit):
+            continue  # inputs that cannot be made in this size
+        first, last = lines
+        rounds = sum(count for line, count in ran.items() if first <= line <= last)
+        found.append({"size": n, "ran": rounds, **counter.evidence.totals.to_dict()})
+    return found
+
+
+def varied(subject: Subject, specs: dict[str, InputSpec], how: Any) -> VariedBuilder:
+    """The builder of one variation, on the device that the inputs are for."""
+    on_host = specs.get(PLACE) == simple(HOST)
+    plain: Builder = subject._builder(how.n, on_host)
+    return VariedBuilder(
+        plain.n, plain.device, plain.names, plain.construct, dtype=how.dtype, variation=how
+    )

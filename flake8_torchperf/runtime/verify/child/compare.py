@@ -1,0 +1,273 @@
+"""In the child: the whole of one job, from the two texts to what differs between them.
+
+The module is loaded once. Then two forks, one for each text, make the same calls and leave what
+they gave in files, which are compared here. A fork that dies takes only its own answer with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from flake8_torchperf.runtime.confirm.child.load import (
+    ConfirmError,
+    Loaded,
+    extract,
+    load,
+    one_line,
+)
+from flake8_torchperf.runtime.confirm.child.measure import SEARCH_SHARE, Trials, start_cuda
+from flake8_torchperf.runtime.confirm.child.search import Assignment, chosen
+from flake8_torchperf.runtime.confirm.child.target import Subject
+from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit
+from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, describe
+from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
+from flake8_torchperf.runtime.verify.child.calls import CALL_SHARE, counts_at, snapshot_of, varied
+from flake8_torchperf.runtime.verify.child.differences import Rules, difference
+from flake8_torchperf.runtime.verify.child.variations import FULL, SHORT
+from flake8_torchperf.runtime.verify.child.versions import put
+
+# Shares of a job's time: loading, then the text before (it searches too), then the text after.
+LOAD, BEFORE, AFTER = 0.35, 0.55, 0.85
+# Different inputs to compare with, besides the first ones found, and attempts spent on them.
+MOST_OTHERS, MOST_NEIGHBOURS = 2, 24
+
+
+def execute(job: dict[str, Any]) -> dict[str, Any]:
+    """Compare the texts. The result's "failed" says which stage did not work, and why."""
+    began = time.monotonic()
+    seconds = float(job["seconds"])
+    try:
+        with standing_in(), time_limit(seconds * LOAD):
+            loaded = load(job["path"], job["module"], job["root"], job["function"], job["before"])
+    except TooLate:
+        return _failed("import", f"importing took more than {seconds * LOAD:.3g} s")
+    except (Exception, SystemExit) as error:
+        return _failed("import", one_line(error))
+    before = _forked("before", began + seconds * BEFORE, lambda end: _first(job, loaded, end))
+    if "failed" in before:
+        return before
+    after = _forked("after", began + seconds * AFTER, lambda end: _again(job, loaded, before, end))
+    if "failed" in after:
+        died = after["failed"] == "died"
+        return {**after, "side": "after"} if died else after
+    compared = _compared(job, before, after)
+    if compared["difference"]:
+        # A function that differs from itself shows nothing about its fix.
+        twice = _forked("twice", began + seconds, lambda end: _same_again(job, loaded, before, end))
+        if "failed" in twice:
+            return twice
+        if _compared({**job, "safety": "safe"}, before, twice)["difference"]:
+            return _failed("repeat", "two runs of the text before the fix do not give the same")
+    return {"mode": loaded.mode, "problem": loaded.problem, **compared}
+
+
+def _failed(stage: str, reason: str) -> dict[str, Any]:
+    return {"failed": stage, "reason": reason}
+
+
+def _forked(name: str, end: float, work: Callable[[float], dict[str, Any]]) -> dict[str, Any]:
+    """What ``work`` gives in a process of its own, within the time."""
+    path = Path(f"{name}.pt").absolute()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.setpgid(0, 0)
+            sys.settrace(None)
+            torch.save(_within(work, end), path)
+            os._exit(0)
+        except BaseException as error:
+            with contextlib.suppress(BaseException):
+                torch.save(_failed("confirm", one_line(error)), path)
+                os._exit(0)
+        finally:
+            os._exit(1)
+    ended, status = 0, 0
+    while not ended and time.monotonic() < end + 0.5:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        time.sleep(0.005)
+    if not ended:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return _failed("late", "a call did not come back in time")
+    if os.WIFSIGNALED(status):
+        words = signal.Signals(os.WTERMSIG(status)).name
+        return _failed("died", f"the process crashed with {words}")
+    if os.WEXITSTATUS(status) or not path.exists():
+        return _failed("died", f"the process ended early with status {os.WEXITSTATUS(status)}")
+    told = torch.load(path, weights_only=True)
+    return dict(told)
+
+
+def _within(work: Callable[[float], dict[str, Any]], end: float) -> dict[str, Any]:
+    with standing_in():
+        try:
+            return work(end)
+        except TooLate:
+            return _failed("late", "a call did not come back in time")
+        except MemoryError:
+            return _failed("memory", "out of memory")
+        except ConfirmError as error:
+            return _failed("inputs", str(error))
+
+
+def _version(job: dict[str, Any], loaded: Loaded, text: str) -> Subject:
+    """The function as one text has it. Raises ConfirmError."""
+    if job["device"] == "cuda" and (problem := start_cuda(10.0)):
+        raise ConfirmError(f"CUDA did not start: {problem}")
+    if loaded.mode == "module" and job["function"] != "<module>":
+        put(text, job["path"], loaded)
+    elif loaded.mode == "extract":
+        loaded = extract(job["path"], job["module"], job["function"], loaded.problem, text)
+    return Subject({**job, "text": text}, loaded)
+
+
+class _Found(Trials):
+    """Remembers every assignment with which the flagged expression ran to the call's end."""
+
+    def __init__(self, subject: Subject, job: dict[str, Any], seconds: float) -> None:
+        super().__init__(subject, job, seconds)
+        self.good: list[Assignment] = []
+
+    def _note(
+        self, target: str, assignment: Assignment, score: tuple[bool, bool], late: bool
+    ) -> None:
+        super()._note(target, assignment, score, late)
+        if score[0] and not late and assignment not in self.good:
+            self.good.append(assignment)
+
+    def neighbours(self, best: Assignment, end: float) -> None:
+        """Try what differs from the best in one choice, until there are enough good ones."""
+        attempts = 0
+        for choice in range(1, 8):
+            for position, dimension in enumerate(self.subject.dimensions):
+                enough = len(self.good) > MOST_OTHERS or attempts >= MOST_NEIGHBOURS
+                if enough or time.monotonic() > end:
+                    return
+                changed = (*best[:position], choice, *best[position + 1 :])
+                if choice < len(dimension.candidates) and changed not in self.errors:
+                    attempts += 1
+                    self._evaluate(changed)
+
+
+def _first(job: dict[str, Any], loaded: Loaded, end: float) -> dict[str, Any]:
+    """The text before: find inputs that reach the finding, then call with them."""
+    subject = _version(job, loaded, job["before"])
+    began = time.monotonic()
+    trials = _Found(subject, job, (end - began) * SEARCH_SHARE)
+    trials.search()
+    target = job["targets"][0]["id"]
+    if target not in trials.reached:
+        errors = [error for error in trials.errors.values() if error]
+        reason = f"the call raised {errors[0]}" if errors else "no call ran this line"
+        return _failed("reach", f"{reason}; {subject.without_init}".removesuffix("; "))
+    best, problem = trials.reached[target]
+    if problem:
+        return _failed("reach", f"every call that ran this line raised {problem}")
+    trials.neighbours(best, time.monotonic() + (end - began) * 0.15)
+    picked = [best, *(one for one in trials.good if one != best)][: 1 + MOST_OTHERS]
+    specs = [dict(chosen(subject.dimensions, one)) for one in picked]
+    left = {"specs": specs, "bare": subject.without_init}
+    lines = (int(job["first_line"]), int(job["last_line"]))
+    return {**left, **_calls(job, subject, specs, end, lines, None)}
+
+
+def _again(
+    job: dict[str, Any], loaded: Loaded, before: dict[str, Any], end: float
+) -> dict[str, Any]:
+    """The text after: the calls that were made before it was changed."""
+    subject = _version(job, loaded, job["after"])
+    return _repeated(job, subject, before, end, (int(job["after_first"]), int(job["after_last"])))
+
+
+def _same_again(
+    job: dict[str, Any], loaded: Loaded, before: dict[str, Any], end: float
+) -> dict[str, Any]:
+    subject = _version(job, loaded, job["before"])
+    return _repeated(job, subject, before, end, (int(job["first_line"]), int(job["last_line"])))
+
+
+def _repeated(
+    job: dict[str, Any],
+    subject: Subject,
+    before: dict[str, Any],
+    end: float,
+    lines: tuple[int, int],
+) -> dict[str, Any]:
+    if subject.without_init != before["bare"]:
+        raise ConfirmError("the object could be made for only one of the two texts")
+    return _calls(job, subject, before["specs"], end, lines, len(before["runs"]))
+
+
+def _calls(
+    job: dict[str, Any],
+    subject: Subject,
+    specs: list[dict[str, InputSpec]],
+    end: float,
+    lines: tuple[int, int],
+    wanted: int | None,
+) -> dict[str, Any]:
+    """Count first, then one snapshot after the other: all, or as many as the time allows."""
+    began = time.monotonic()
+    counted = counts_at(subject, specs[0], job["sizes"], began + (end - began) / 2, lines)
+    runs: list[dict[str, Any]] = []
+    share = (end - began) * CALL_SHARE
+    for index, how in _order(len(specs)):
+        left = end - time.monotonic()
+        if wanted is None and left < share and runs:
+            break
+        if len(runs) == wanted:
+            break
+        builder = varied(subject, specs[index], how)
+        runs.append(snapshot_of(subject, specs[index], builder, max(min(share, left), 0.01)))
+    return {"counted": counted, "runs": runs}
+
+
+def _order(count: int) -> list[tuple[int, Any]]:
+    """Which inputs in which variation, the same for both texts."""
+    return [(index, how) for index in range(count) for how in (FULL if index == 0 else SHORT)]
+
+
+def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """Call by call: how many gave the same, and the first that did not."""
+    made = raised = 0
+    found = shown = ""
+    pairs = list(zip(before["runs"], after["runs"], _order(len(before["specs"])), strict=False))
+    for one, other, (index, how) in pairs:
+        if "unmade" in one or "unmade" in other:
+            continue
+        made += 1
+        raised += bool(one["error"])
+        rules = Rules(job["safety"], frozenset(job["allows"]), how.dtype is torch.float16)
+        found = difference(one, other, rules)
+        if found:
+            shown = _inputs(before["specs"][index], how)
+            break
+    return {
+        "calls": made,
+        "raised": raised,
+        "difference": found,
+        "inputs": shown,
+        "before": before["counted"],
+        "after": after["counted"],
+    }
+
+
+def _inputs(specs: dict[str, InputSpec], how: Any) -> str:
+    """The inputs of a call in words."""
+    named = [f"{name}={describe(spec)}" for name, spec in specs.items() if _tells(name, spec)]
+    size = f"n = {how.n}"
+    return ", ".join([*named, size, *([how.words] if how.words else [])])
+
+
+def _tells(name: str, spec: InputSpec) -> bool:
+    return spec["kind"] != "default" and not name.startswith("(")

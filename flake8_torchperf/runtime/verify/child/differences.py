@@ -1,0 +1,244 @@
+"""In the child: two snapshots in, the first difference between them in words out, if there is one.
+
+A safe fix must give the same bits, aliasing and errors. Any other fix must give close numbers of
+the same types, except for what its page allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from flake8_torchperf.findings.rule import SAFE
+from flake8_torchperf.runtime.verify.child.snapshot import Node
+
+# What float32 sums in another order differ by (the defaults of torch.testing for it), and float16.
+_CLOSE = {"float32": (1.3e-6, 1e-5), "float16": (1e-2, 1e-2)}
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How strict a comparison is: the fix's safety, what its page allows, and the inputs' dtype."""
+
+    safety: str
+    allows: frozenset[str] = frozenset()
+    half: bool = False
+
+    @property
+    def exact(self) -> bool:
+        """Must everything be the same, to the last bit?"""
+        return self.safety == SAFE
+
+
+def difference(before: dict[str, Any], after: dict[str, Any], rules: Rules) -> str:
+    """The first difference between what two calls gave and changed; "" if there is none."""
+    found = _errors(before["error"], after["error"], rules)
+    if found is not None:
+        return found
+    for part in ("result", "given", "globals", "gradients"):
+        found = _nodes(before[part], after[part], part, rules)
+        if found:
+            return found
+    for part in ("printed", "random"):
+        if before[part] != after[part] and (rules.exact or part == "printed"):
+            return f"{part}: {_short(before[part])} before, {_short(after[part])} after"
+    return _backward(before["backward"], after["backward"], rules)
+
+
+def _errors(before: Sequence[str], after: Sequence[str], rules: Rules) -> str | None:
+    """None where neither raised; "" where both did, as they may."""
+    if not before and not after:
+        return None
+    if not before:
+        return f"it raises {': '.join(after)} after the fix alone"
+    if "other-error" in rules.allows:
+        return ""
+    if not after:
+        return f"it raises {': '.join(before)} before the fix alone"
+    if before[0] != after[0] or (rules.exact and before[1] != after[1]):
+        return f"it raises {': '.join(before)} before, {': '.join(after)} after"
+    return None
+
+
+def _backward(before: str, after: str, rules: Rules) -> str:
+    if before == after or (not rules.exact and bool(before) == bool(after)):
+        return ""
+    return f"backward: {before or 'it runs'} before, {after or 'it runs'} after"
+
+
+def _nodes(before: Node, after: Node, at: str, rules: Rules) -> str:
+    if before[0] != after[0]:
+        return _kinds(before, after, at, rules)
+    match before[0]:
+        case "tensor":
+            return _tensors(before[1], after[1], at, rules)
+        case "number":
+            return _numbers(before, after, at, rules)
+        case "sequence":
+            return _sequences(before, after, at, rules)
+        case "mapping":
+            return _mappings(before, after, at, rules)
+        case "object":
+            return _objects(before, after, at, rules)
+        case "same" if not rules.exact:
+            return ""
+    return "" if before == after else _both(before, after, at)
+
+
+def _kinds(before: Node, after: Node, at: str, rules: Rules) -> str:
+    """Nodes of different kinds: allowed where the page says so, or nothing but sharing differs."""
+    if "same" in (before[0], after[0]) and not rules.exact:
+        return ""
+    if before[0] == "number" and after[0] == "tensor" and "tensor-for-number" in rules.allows:
+        return _number_for(before, after, at, rules)
+    if before[0] == "sequence" and after[0] == "tensor" and "tensor-for-list" in rules.allows:
+        return _list_for(before, after, at, rules)
+    if before == ["number", "NoneType", None] and after[0] == "tensor":
+        data = after[1].get("data")
+        if "zero-for-no-gradient" in rules.allows and data is not None and not data.any():
+            return ""
+    return _both(before, after, at)
+
+
+def _number_for(before: Node, after: Node, at: str, rules: Rules) -> str:
+    data = after[1].get("data")
+    if data is None or data.numel() != 1 or before[2] is None:
+        return _both(before, after, at)
+    return _close(torch.tensor(float(before[2])), data.reshape(()).float(), at, rules)
+
+
+def _list_for(before: Node, after: Node, at: str, rules: Rules) -> str:
+    data = after[1].get("data")
+    numbers = [one[2] for one in before[2] if one[0] == "number"]
+    if data is None or len(numbers) != len(before[2]) or data.numel() != len(numbers):
+        return _both(before, after, at)
+    wanted = torch.tensor([float(one) for one in numbers])
+    return _close(wanted, data.reshape(-1).float(), at, rules)
+
+
+def _numbers(before: Node, after: Node, at: str, rules: Rules) -> str:
+    if repr(before) == repr(after):  # tells NaN from a number, and -0.0 from 0.0
+        return ""
+    float_like = {before[1], after[1]} == {"float"}
+    if rules.exact or not float_like:
+        return _both(before, after, at)
+    return _close(torch.tensor(before[2]), torch.tensor(after[2]), at, rules)
+
+
+def _sequences(before: Node, after: Node, at: str, rules: Rules) -> str:
+    if before[1] != after[1] or len(before[2]) != len(after[2]):
+        return _both(before, after, at)
+    for index, (one, other) in enumerate(zip(before[2], after[2], strict=True)):
+        found = _nodes(one, other, f"{at}[{index}]", rules)
+        if found:
+            return found
+    return ""
+
+
+def _mappings(before: Node, after: Node, at: str, rules: Rules) -> str:
+    keys = [[key for key, _ in node[2]] for node in (before, after)]
+    if before[1] != after[1] or keys[0] != keys[1]:
+        return _both(before, after, at)
+    for (key, one), (_, other) in zip(before[2], after[2], strict=True):
+        found = _nodes(one, other, f"{at}[{key}]", rules)
+        if found:
+            return found
+    return ""
+
+
+def _objects(before: Node, after: Node, at: str, rules: Rules) -> str:
+    if before[1] != after[1]:
+        return _both(before, after, at)
+    ours, theirs = before[2], after[2]
+    # What is made when it is asked for need not be asked for by both.
+    if not before[3] and ours.keys() != theirs.keys():
+        names = sorted(ours.keys() ^ theirs.keys())
+        return f"{at}: only one of the two sets {', '.join(names)}"
+    for name in ours.keys() & theirs.keys() if before[3] else ours:
+        found = _nodes(ours[name], theirs[name], f"{at}.{name}", rules)
+        if found:
+            return found
+    return ""
+
+
+def _tensors(before: dict[str, Any], after: dict[str, Any], at: str, rules: Rules) -> str:
+    for name in ("type", "dtype", "shape", "device", "layout"):
+        if before[name] != after[name] and not (name == "dtype" and "dtype" in rules.allows):
+            return f"{at}: {name} {_short(before[name])} before, {_short(after[name])} after"
+    if before["requires_grad"] != after["requires_grad"] and "detached" not in rules.allows:
+        wanted = before["requires_grad"]
+        return f"{at}: requires_grad {wanted} before, {not wanted} after"
+    if rules.exact:
+        for name, words in (("stride", "strides"), ("storage", "memory and offset")):
+            if before.get(name) != after.get(name) and 0 not in before["shape"]:
+                return f"{at}: {words} {before.get(name)} before, {after.get(name)} after"
+    missing = ["number", "NoneType", None]
+    found = _data(before.get("data"), after.get("data"), at, rules)
+    return found or _nodes(
+        before.get("grad", missing), after.get("grad", missing), f"{at}.grad", rules
+    )
+
+
+def _data(before: Any, after: Any, at: str, rules: Rules) -> str:
+    if before is None or after is None or "other-random-numbers" in rules.allows:
+        return ""
+    if rules.exact:
+        same = bool(
+            torch.equal(before.reshape(-1).view(torch.uint8), after.reshape(-1).view(torch.uint8))
+        )
+        return "" if same else f"{at}: {_apart(before, after)}"
+    return _close(before, after.to(before.dtype), at, rules)
+
+
+def _close(before: Any, after: Any, at: str, rules: Rules) -> str:
+    relative, absolute = _CLOSE["float16" if rules.half else "float32"]
+    try:
+        torch.testing.assert_close(
+            after, before, rtol=relative, atol=absolute, equal_nan=True, check_device=False
+        )
+    except AssertionError:
+        return f"{at}: {_apart(before, after)}"
+    return ""
+
+
+def _apart(before: Any, after: Any) -> str:
+    """How two tensors of one shape differ."""
+    flat, other = before.reshape(-1), after.reshape(-1)
+    apart = (flat != other) & ~((flat != flat) & (other != other))
+    count = int(apart.sum())
+    if not count:
+        return "the bits differ: the sign of a zero, or which NaN it is"
+    first = int(apart.nonzero()[0])
+    values = f"{flat[first].item()!r} before, {other[first].item()!r} after"
+    return f"{count} of {flat.numel()} numbers differ, the first at {first}: {values}"
+
+
+def _both(before: Node, after: Node, at: str) -> str:
+    return f"{at}: {told(before)} before, {told(after)} after"
+
+
+def told(node: Node) -> str:
+    """A node in a few words."""
+    match node:
+        case ["number", _, value]:
+            return repr(value)
+        case ["text", text]:
+            return _short(text)
+        case ["tensor", about]:
+            return f"a tensor {tuple(about['shape'])} of {about['dtype'].removeprefix('torch.')}"
+        case ["sequence" | "mapping", name, items]:
+            return f"a {name} of {len(items)}"
+        case ["object", name, *_]:
+            return f"an object of {name}"
+        case ["same", number]:
+            return f"object {number} of the snapshot again"
+    return f"a {node[-1]}"
+
+
+def _short(value: object) -> str:
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

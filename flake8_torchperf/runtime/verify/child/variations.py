@@ -1,0 +1,125 @@
+"""In the child: the same inputs in other sizes, with other numbers, layouts and dtypes."""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from flake8_torchperf.runtime.confirm.child.builder import Builder
+
+# Between the numbers of two seeds: far more than the tensors of one call.
+_SEEDS_APART = 10_000_019
+# Parts of the numbers that an attribute's own name begins from.
+_NAMES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Variation:
+    """How the inputs of one call differ from those that the search found.
+
+    ``data`` says what becomes of the numbers in floating tensors, ``words`` what a report calls it.
+    """
+
+    words: str = ""
+    n: int = 16
+    seed: int = 0
+    data: str = ""
+    strided: bool = False
+    gradients: bool = False
+    dtype: torch.dtype = torch.float32
+
+
+# What the first inputs found are varied by; the size of the search comes first.
+FULL = (
+    Variation(),
+    Variation("another seed", seed=1),
+    Variation("", n=5, seed=2),
+    Variation("", n=1),
+    Variation("", n=0),
+    Variation("", n=64, seed=3),
+    Variation("with NaN and infinities", data="special", seed=4),
+    Variation("with one infinity", data="infinite"),
+    Variation("with one NaN", data="nan", n=5),
+    Variation("negated", data="negated"),
+    Variation("all zero, masks all False", data="zeros"),
+    Variation("masks all True", data="true"),
+    Variation("not contiguous", strided=True),
+    Variation("in float16", dtype=torch.float16),
+    Variation("in float64", dtype=torch.float64),
+    Variation("that require gradients", gradients=True),
+    Variation("that require gradients", gradients=True, n=5, seed=5),
+)
+# What further inputs are varied by, which differ in shapes or options.
+SHORT = tuple(FULL[index] for index in (0, 4, 6, 10, 12, 13, 15))
+
+
+@dataclass
+class VariedBuilder(Builder):
+    """Builds inputs as one variation says; ``leaves`` are the tensors that get gradients."""
+
+    variation: Variation = field(default_factory=Variation)
+    leaves: list[torch.Tensor] = field(default_factory=list)
+
+    def attribute(self, name: str) -> Any:
+        """The same numbers for a name, whatever was asked for before it."""
+        before = self.made
+        self.made = zlib.crc32(name.encode()) % _NAMES
+        try:
+            return super().attribute(name)
+        finally:
+            self.made = before
+
+    def tensor(self, shape: tuple[int, ...], dtype: str, data: str) -> torch.Tensor:
+        """What `Builder.tensor` makes, varied."""
+        how = self.variation
+        self.made += how.seed * _SEEDS_APART
+        made = super().tensor(shape, dtype, data)
+        self.made -= how.seed * _SEEDS_APART
+        if dtype == "bool":
+            made = _mask(made, how)
+        if not made.is_floating_point():
+            return _strided(made) if how.strided else made
+        made = _numbers(made, how.data).to(how.dtype)
+        if how.strided:
+            made = _strided(made)
+        if not how.gradients:
+            return made
+        self.leaves.append(made.requires_grad_())
+        return made.clone()  # code may change it in place, which autograd forbids for a leaf
+
+
+def _mask(made: torch.Tensor, how: Variation) -> torch.Tensor:
+    match how.data:
+        case "zeros":
+            return torch.zeros_like(made)
+        case "true":
+            return torch.ones_like(made)
+    return ~made if how.seed % 2 else made
+
+
+def _numbers(made: torch.Tensor, data: str) -> torch.Tensor:
+    match data:
+        case "negated":
+            return -made
+        case "zeros":
+            return torch.zeros_like(made)
+        case "special":
+            for start, number in enumerate((float("nan"), float("inf"), float("-inf"))):
+                made.view(-1)[start::4] = number
+        case "infinite":
+            made.view(-1)[-1:] = float("inf")
+        case "nan":
+            made.view(-1)[:1] = float("nan")
+    return made
+
+
+def _strided(made: torch.Tensor) -> torch.Tensor:
+    """The same numbers, every second one of a larger tensor."""
+    wide = made.new_zeros((*made.shape[:-1], 2 * made.shape[-1])) if made.dim() else None
+    if wide is None:
+        return torch.stack((made, made))[1]
+    wide[..., ::2] = made
+    return wide[..., ::2]

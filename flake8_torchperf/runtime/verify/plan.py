@@ -1,0 +1,95 @@
+"""What to run for one fix: its finding and the texts before and after in, a job for the child out.
+
+Must not import torch: the job is plain data that the sandbox carries.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.findings.documentation import read_documentation
+from flake8_torchperf.runtime.confirm.plan import Settings, grouped
+
+if TYPE_CHECKING:
+    from flake8_torchperf.findings.model import Edit, Finding
+    from flake8_torchperf.options import Options
+
+# As `confirm` does where nobody says otherwise: three sizes show how counts grow.
+SIZES = (16, 64, 256)
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One fix to be tried: the finding, the edit, and the file's text without and with it."""
+
+    path: str
+    finding: Finding
+    edit: Edit
+    before: str
+    after: str
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What two trials share that need not be run twice: the function in both texts."""
+        name = self.finding.site.function
+        texts = (_function(self.before, name)[2], _function(self.after, name)[2])
+        return (self.path, name, self.finding.code, self.edit.name, *texts)
+
+
+def job_of(trial: Trial, options: Options, device: str) -> dict[str, Any]:
+    """The job that compares both texts."""
+    path, finding = Path(trial.path), trial.finding
+    settings = Settings(SIZES, device, options=options)
+    job = grouped(path, trial.before, [finding], settings)[0].job
+    first, last, _ = _function(trial.after, finding.site.function)
+    return {
+        **job,
+        "explain": False,
+        "before": trial.before,
+        "after": trial.after,
+        "after_first": first,
+        "after_last": last,
+        "safety": trial.edit.safety,
+        "allows": sorted(_allowed(trial)),
+    }
+
+
+def _allowed(trial: Trial) -> frozenset[str]:
+    """What the page says that the fix may change."""
+    for fix in read_documentation(trial.finding.rule).fixes:
+        if fix.name == trial.edit.name:
+            return fix.allows
+    return frozenset()
+
+
+def _function(text: str, qualname: str) -> tuple[int, int, str]:
+    """First and last line, and the text, of the function at the top of which a name stands."""
+    lines = text.splitlines(keepends=True)
+    body: list[ast.stmt] = ast.parse(text).body
+    found: ast.stmt | None = None
+    for part in qualname.partition(".<locals>")[0].split("."):
+        named = [one for one in _definitions(body) if one.name == part]
+        found = named[-1] if named else None
+        if not named:
+            break
+        body = named[-1].body
+    if found is None:
+        return 1, max(1, len(lines)), text
+    last = found.end_lineno or found.lineno
+    return found.lineno, last, "".join(lines[found.lineno - 1 : last])
+
+
+def _definitions(
+    body: list[ast.stmt],
+) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """What a body defines, in the branches of ``if`` and ``try`` too."""
+    found: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = []
+    for one in body:
+        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.append(one)
+        elif isinstance(one, (ast.If, ast.Try, ast.With)):
+            found += _definitions([n for n in ast.iter_child_nodes(one) if isinstance(n, ast.stmt)])
+    return found

@@ -1,0 +1,125 @@
+"""From what the child told of one fix to a verdict: verified, withdrawn or unverified.
+
+Whatever is missing or malformed leaves the fix unverified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from flake8_torchperf.runtime.confirm.scaling import fit
+from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.rule_pages.claims import evidence_of
+
+if TYPE_CHECKING:
+    from flake8_torchperf.findings.rule import Rule
+    from flake8_torchperf.runtime.confirm.sandbox import Answer
+
+Status = Literal["verified", "withdrawn", "unverified"]
+VERIFIED: Status = "verified"
+WITHDRAWN: Status = "withdrawn"
+UNVERIFIED: Status = "unverified"
+
+# A size this much larger than the largest that was run is what counts are extrapolated to.
+PROJECTION = 1000
+_COUNTED = frozenset(Counts().to_dict())
+# Signals that a process brings upon itself; others come from limits and the system.
+_OWN_FAULT = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
+_STAGES = {
+    "import": "import failed",
+    "inputs": "it could not be run",
+    "reach": "not reached",
+    "late": "timed out",
+    "died": "it crashed",
+    "memory": "it ran out of memory",
+    "cuda": "CUDA did not start",
+    "repeat": "not repeatable",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of one fix; ``words`` are the reason in one line."""
+
+    status: Status
+    words: str
+
+
+class _MalformedError(Exception):
+    """The report is not what the child writes."""
+
+
+def judge(rule: Rule, answer: Answer) -> Verdict:
+    """The verdict on a fix of one of the rule's findings."""
+    if answer.result is None:
+        return Verdict(UNVERIFIED, answer.failure)
+    try:
+        return _judge(rule, answer.result)
+    except (_MalformedError, LookupError, TypeError, ValueError, AttributeError) as error:
+        return Verdict(UNVERIFIED, f"the child's report is malformed ({error})")
+
+
+def _judge(rule: Rule, told: dict[str, Any]) -> Verdict:
+    if "failed" in told:
+        return _failure(str(told["failed"]), str(told["reason"]), str(told.get("side", "")))
+    calls, raised = _number(told["calls"]), _number(told["raised"])
+    if told["difference"]:
+        return Verdict(WITHDRAWN, f"{told['difference']}, for {told['inputs']}")
+    if calls - raised < 1:
+        return Verdict(UNVERIFIED, "no call came to its end")
+    return _by_evidence(rule, told, f"{_amount(calls, 'call')} alike")
+
+
+def _failure(stage: str, reason: str, side: str) -> Verdict:
+    if side == "after" and any(reason.endswith(name) for name in _OWN_FAULT):
+        return Verdict(WITHDRAWN, f"after the fix {reason}")
+    return Verdict(UNVERIFIED, f"{_STAGES.get(stage, stage)}: {reason}")
+
+
+def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
+    """The calls gave the same: is there less of what the rule objects to?"""
+    spec = evidence_of(rule)
+    if spec is None or spec.counter not in _COUNTED or spec.counter == "graph_breaks":
+        return Verdict(UNVERIFIED, f"{alike}, but nothing counts what its page promises")
+    after = {_number(one["size"]): one for one in told["after"]}
+    both = [(one, after[one["size"]]) for one in told["before"] if one["size"] in after]
+    if not both:
+        return Verdict(UNVERIFIED, f"{alike}, but no time was left to count")
+    if not any(_number(new["ran"]) for _, new in both):
+        return Verdict(UNVERIFIED, "the rewritten function did not run")
+    for counter in _counters(spec.counter):
+        pairs = [(old["size"], _number(old[counter]), _number(new[counter])) for old, new in both]
+        if any(old for _, old, _ in pairs):
+            return _reduced(pairs, counter, alike)
+    words = spec.counter.replace("_", " ")
+    return Verdict(UNVERIFIED, f"{alike}, but no {words} were counted before the fix either")
+
+
+def _counters(counter: str) -> tuple[str, ...]:
+    """Without an accelerator, code that asks which device there is moves to the host instead."""
+    return (counter, "transfers") if counter == "copies_to_device" else (counter,)
+
+
+def _reduced(pairs: Sequence[tuple[int, int, int]], counter: str, alike: str) -> Verdict:
+    words = counter.replace("_", " ")
+    size, old, new = pairs[-1]
+    if new >= old:
+        return Verdict(WITHDRAWN, f"{alike}, but {old:,} {words} before and {new:,} after")
+    laws = [fit([(pair[0], pair[side]) for pair in pairs]) for side in (1, 2)]
+    if laws[0].exact and laws[1].exact and laws[0].per_element > 0:
+        size *= PROJECTION
+        old, new = laws[0].at(size), laws[1].at(size)
+        return Verdict(VERIFIED, f"{old:,} {words} -> {new:,} at {size:,} elements; {alike}")
+    return Verdict(VERIFIED, f"{old:,} {words} -> {new:,}; {alike}")
+
+
+def _number(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 2**63:
+        raise _MalformedError(f"{value!r} is not a count")
+    return value
+
+
+def _amount(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
