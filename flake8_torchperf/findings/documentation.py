@@ -62,7 +62,7 @@ FIX_KEYS = ("changes", "allows", "call", "inputs", "setup", "left")
 ALLOWANCES = frozenset(
     {
         "tensor-for-number", "tensor-for-list", "other-error", "other-random-numbers",
-        "zero-for-no-gradient", "detached", "dtype",
+        "zero-for-no-gradient", "other-gradients", "dtype",
     }
 )  # fmt: skip
 MARKER = re.compile(r"#\s*(TPF[0-9]{3}(?:\s*,\s*TPF[0-9]{3})*)\s*$")

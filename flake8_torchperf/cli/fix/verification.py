@@ -50,7 +50,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: cpu")
     group.add_argument(
-        "--timeout", type=float, default=20.0, metavar="S", help="seconds a fix (default: 20)"
+        "--timeout", type=float, default=40.0, metavar="S", help="seconds a fix (default: 40)"
     )
     group.add_argument(
         "--memory", type=int, default=2048, metavar="MB", help="for each fix (default: 2048)"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED, UNSAFE
 
@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from flake8_torchperf.findings.model import Edit, Finding
+
+Judge: TypeAlias = "Callable[[str, Sequence[tuple[Finding, Edit]]], Sequence[bool]]"
 
 # A fix may uncover another. None of ours needs more than three; text that goes on changing is left
 # as it is after this many.
@@ -75,13 +77,13 @@ def fixed(
     text: str,
     find: Callable[[str], Sequence[Finding]],
     choice: Choice,
-    judge: Callable[[str, Finding, Edit], bool] | None = None,
+    judge: Judge | None = None,
 ) -> Outcome:
     """Fix ``text`` until nothing changes.
 
     ``find`` lints a text and returns the findings that may be fixed: what is ignored or has a
-    ``# noqa`` is not among them. ``judge``, where given, is asked before an edit is made, with the
-    text of that round; what it turns down stays as it is.
+    ``# noqa`` is not among them. ``judge``, where given, is asked before edits are made, with the
+    text and all edits of that round; what it turns down stays as it is.
     """
     first: tuple[Finding, ...] | None = None
     found: tuple[Finding, ...] = ()
@@ -104,13 +106,11 @@ def _round(
     text: str,
     found: Sequence[Finding],
     choice: Choice,
-    judge: Callable[[str, Finding, Edit], bool] | None,
+    judge: Judge | None,
 ) -> tuple[str, Sequence[Edit]]:
-    edits: list[Edit] = []
-    for finding in found:
-        edit = choice.edit(finding)
-        if edit is not None and (judge is None or judge(text, finding, edit)):
-            edits.append(edit)
+    offered = [(one, edit) for one in found if (edit := choice.edit(one)) is not None]
+    allowed = [True] * len(offered) if judge is None else judge(text, offered)
+    edits = [edit for (_, edit), right in zip(offered, allowed, strict=True) if right]
     if not edits:
         return text, ()
     from flake8_torchperf.fixes.engine.apply import apply_edits  # imports libcst

@@ -84,27 +84,31 @@ class Sandbox:
     ) -> None:
         self._stop()
 
-    def run(self, job: dict[str, Any]) -> Answer:
-        """Run one job to its end or its limit. Raises SandboxError where no child can be had."""
+    def run(self, job: dict[str, Any], timeout: float = 0.0) -> Answer:
+        """Run one job to its end or its limit. Raises SandboxError where no child can be had.
+
+        ``timeout`` is for a job that bounds its own parts, of which there may be many.
+        """
+        timeout = timeout or self.timeout
         if self._process is None or self._process.poll() is not None:
             self._end_process()
             self._start()
         folder = tempfile.mkdtemp(dir=self._folder)
-        margin = min(0.5, self.timeout / 10)
+        margin = min(0.5, timeout / 10)
         full = {
             **job,
             "folder": folder,
             "memory": self.memory,
-            "timeout": self.timeout,
-            "seconds": self.timeout - margin,
+            "timeout": timeout,
+            "seconds": timeout - margin,
         }
         began = time.monotonic()
         try:
-            return self._converse(full, began)
+            return self._converse(full, began, timeout)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _converse(self, job: dict[str, Any], began: float) -> Answer:
+    def _converse(self, job: dict[str, Any], began: float, timeout: float) -> Answer:
         try:
             line = (json.dumps(job) + "\n").encode()
             while line:
@@ -115,25 +119,25 @@ class Sandbox:
         pid = started.get("started") if started else None
         if not isinstance(pid, int):
             return self._lost(began)
-        message = self._read(began + self.timeout)
+        message = self._read(began + timeout)
         seconds = time.monotonic() - began
         # Before the limit, no message means that the pipe was closed: the child is gone.
-        if message is None and seconds >= self.timeout:
+        if message is None and seconds >= timeout:
             self._kill_group(pid)
             # The fork is dead; the process that waits for it reports so at once.
             if self._read(time.monotonic() + 5.0) is None:
                 self._end_process()
-            return Answer(None, f"timed out after {self.timeout:g} s", seconds)
+            return Answer(None, f"timed out after {timeout:g} s", seconds)
         if message is None:
             return self._lost(began)
-        return self._judge(message, seconds)
+        return self._judge(message, seconds, timeout)
 
     def _lost(self, began: float) -> Answer:
         self._end_process()
         reason = "crashed: it ended the process that started it"
         return Answer(None, reason, time.monotonic() - began)
 
-    def _judge(self, message: dict[str, Any], seconds: float) -> Answer:
+    def _judge(self, message: dict[str, Any], seconds: float, timeout: float) -> Answer:
         said, ended = message.get("said"), message.get("ended")
         if isinstance(said, str) and said:
             try:
@@ -143,7 +147,7 @@ class Sandbox:
             if isinstance(result, dict):
                 return Answer(result, "", seconds)
         if isinstance(ended, int) and ended < 0:
-            return Answer(None, _signal_words(-ended, self.timeout, self.memory), seconds)
+            return Answer(None, _signal_words(-ended, timeout, self.memory), seconds)
         if message.get("junk"):
             return Answer(None, "what it wrote to its result pipe is not a report", seconds)
         return Answer(None, f"crashed: the process ended early with exit status {ended}", seconds)

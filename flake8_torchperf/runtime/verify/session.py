@@ -10,17 +10,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.fixes.engine.apply import apply_edits
-from flake8_torchperf.runtime.confirm.plan import PlanError
 from flake8_torchperf.runtime.confirm.report import Session, isolation_notes
-from flake8_torchperf.runtime.confirm.sandbox import Sandbox, SandboxError
+from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox, SandboxError
 from flake8_torchperf.runtime.verify.plan import Trial, job_of
-from flake8_torchperf.runtime.verify.verdict import UNVERIFIED, VERIFIED, Verdict, judge
+from flake8_torchperf.runtime.verify.verdict import UNVERIFIED, VERIFIED, Verdict, verdicts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from flake8_torchperf.findings.model import Edit, Finding
     from flake8_torchperf.options import Options
 
 WORK = "flake8_torchperf.runtime.verify.child.compare"
+# Importing a package is not part of a function's own time, but may take no longer than this share.
+IMPORT_SHARE = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,26 +56,29 @@ class Verifier:
         self._path, self._options, self._limits = path, options, limits
         self._known: dict[tuple[str, ...], Verdict] = {}
         self._tried: dict[int, Tried] = {}
-        self._text = ""
         self._refused: list[Tried] = []
 
-    def judge(self, text: str, finding: Finding, edit: Edit) -> bool:
-        """Run the function without and with one edit; False where that must not be made."""
-        if text != self._text:
-            self._text, self._refused = text, []
-        applied = apply_edits(text, [edit])
-        if not applied.edits:
-            return False
-        trial = Trial(self._path, finding, edit, text, applied.text)
-        key = trial.key
-        verdict = self._known.get(key) or self._run(trial)
-        self._known[key] = verdict
-        tried = Tried(finding, edit, verdict)
-        self._tried[id(edit)] = tried
+    def judge(self, text: str, offered: Sequence[tuple[Finding, Edit]]) -> list[bool]:
+        """Run the functions without and with each edit; False for one that must not be made."""
+        self._refused = []
+        trials: list[Trial | None] = []
+        for finding, edit in offered:
+            applied = apply_edits(text, [edit])
+            made = Trial(self._path, finding, edit, text, applied.text) if applied.edits else None
+            trials.append(made)
+        fresh = {one.key: one for one in trials if one is not None and one.key not in self._known}
+        self._known.update(self._run(fresh))
+        return [one is not None and self._allowed(one) for one in trials]
+
+    def _allowed(self, trial: Trial) -> bool:
+        """Note the verdict, and say whether the edit is made."""
+        tried = Tried(trial.finding, trial.edit, self._known[trial.key])
+        self._tried[id(trial.edit)] = tried
         wanted = (VERIFIED,) if self._limits.required else (VERIFIED, UNVERIFIED)
-        if verdict.status not in wanted:
-            self._refused.append(tried)
-        return verdict.status in wanted
+        if tried.verdict.status in wanted:
+            return True
+        self._refused.append(tried)
+        return False
 
     @property
     def tried(self) -> dict[int, Tried]:
@@ -93,13 +99,25 @@ class Verifier:
         session = Session(sandbox.torch, self._limits.device, 0, sandbox.isolation)
         return isolation_notes(session)
 
-    def _run(self, trial: Trial) -> Verdict:
+    def _run(self, trials: dict[tuple[str, ...], Trial]) -> dict[tuple[str, ...], Verdict]:
+        """The verdicts on trials of one text: one job, for the module is imported only once."""
+        if not trials:
+            return {}
+        limits = self._limits
+        jobs = [
+            {**job_of(one, self._options, limits.device), "seconds": limits.timeout}
+            for one in trials.values()
+        ]
+        job = {**jobs[0], "trials": jobs, "import_seconds": limits.timeout * IMPORT_SHARE}
         try:
-            job = job_of(trial, self._options, self._limits.device)
-            answer = sandbox_of(self._limits).run(job)
-        except (SandboxError, PlanError) as error:
-            return Verdict(UNVERIFIED, str(error))
-        return judge(trial.finding.rule, answer)
+            answer = sandbox_of(limits).run(job, limits.timeout * (len(jobs) + IMPORT_SHARE) + 2)
+        except SandboxError as error:
+            answer = Answer(None, str(error), 0.0)
+        return dict(
+            zip(
+                trials, verdicts([one.finding.rule for one in trials.values()], answer), strict=True
+            )
+        )
 
 
 # One per process, started when it is first needed: starting one takes as long as importing torch.

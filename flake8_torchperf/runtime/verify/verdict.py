@@ -51,12 +51,23 @@ class _MalformedError(Exception):
     """The report is not what the child writes."""
 
 
-def judge(rule: Rule, answer: Answer) -> Verdict:
-    """The verdict on a fix of one of the rule's findings."""
-    if answer.result is None:
-        return Verdict(UNVERIFIED, answer.failure)
+def verdicts(rules: Sequence[Rule], answer: Answer) -> list[Verdict]:
+    """The verdicts on fixes, by the rules whose findings they are for."""
+    told = answer.result
+    if told is None:
+        return [Verdict(UNVERIFIED, answer.failure) for _ in rules]
+    if "failed" in told:
+        return [_failure(str(told["failed"]), str(told.get("reason"))) for _ in rules]
+    trials = told.get("trials")
+    if not isinstance(trials, list) or len(trials) != len(rules):
+        return [Verdict(UNVERIFIED, "the child's report is malformed") for _ in rules]
+    return [judge(rule, one) for rule, one in zip(rules, trials, strict=True)]
+
+
+def judge(rule: Rule, told: dict[str, Any]) -> Verdict:
+    """The verdict on a fix of one of the rule's findings, by what the child told of it."""
     try:
-        return _judge(rule, answer.result)
+        return _judge(rule, told)
     except (_MalformedError, LookupError, TypeError, ValueError, AttributeError) as error:
         return Verdict(UNVERIFIED, f"the child's report is malformed ({error})")
 
@@ -72,7 +83,7 @@ def _judge(rule: Rule, told: dict[str, Any]) -> Verdict:
     return _by_evidence(rule, told, f"{_amount(calls, 'call')} alike")
 
 
-def _failure(stage: str, reason: str, side: str) -> Verdict:
+def _failure(stage: str, reason: str, side: str = "") -> Verdict:
     if side == "after" and any(reason.endswith(name) for name in _OWN_FAULT):
         return Verdict(WITHDRAWN, f"after the fix {reason}")
     return Verdict(UNVERIFIED, f"{_STAGES.get(stage, stage)}: {reason}")

@@ -1,7 +1,7 @@
-"""In the child: the whole of one job, from the two texts to what differs between them.
+"""In the child: the whole of one job, from the texts before and after fixes to what differs.
 
-The module is loaded once. Then two forks, one for each text, make the same calls and leave what
-they gave in files, which are compared here. A fork that dies takes only its own answer with it.
+The module is loaded once. For each fix two forks, one for each text, make the same calls and leave
+what they gave in files, which are compared here. A fork that dies takes only its own along.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ from typing import Any
 
 import torch
 
+from flake8_torchperf.findings.rule import SAFE
+from flake8_torchperf.runtime.confirm.child import isolation
 from flake8_torchperf.runtime.confirm.child.load import (
     ConfirmError,
     Loaded,
+    LoadError,
     extract,
     load,
     one_line,
@@ -35,39 +38,53 @@ from flake8_torchperf.runtime.verify.child.differences import Rules, difference
 from flake8_torchperf.runtime.verify.child.variations import FULL, SHORT
 from flake8_torchperf.runtime.verify.child.versions import put
 
-# Shares of a job's time: loading, then the text before (it searches too), then the text after.
-LOAD, BEFORE, AFTER = 0.35, 0.55, 0.85
+# Shares of a trial's time: the text before (it searches too), then the text after; what is left is
+# for the text before once more, where they differ.
+BEFORE, AFTER = 0.5, 0.8
 # Different inputs to compare with, besides the first ones found, and attempts spent on them.
 MOST_OTHERS, MOST_NEIGHBOURS = 2, 24
 
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
-    """Compare the texts. The result's "failed" says which stage did not work, and why."""
-    began = time.monotonic()
-    seconds = float(job["seconds"])
+    """Try the fixes of one file. "trials" holds what became of each, in their order.
+
+    What went wrong is told by "failed", which says in which stage, and "reason".
+    """
+    seconds = float(job["import_seconds"])
+    first = job["trials"][0]
     try:
-        with standing_in(), time_limit(seconds * LOAD):
-            loaded = load(job["path"], job["module"], job["root"], job["function"], job["before"])
+        with standing_in(), time_limit(seconds):
+            place = (first["path"], first["module"], first["root"], first["function"])
+            loaded = load(*place, first["before"])
     except TooLate:
-        return _failed("import", f"importing took more than {seconds * LOAD:.3g} s")
+        return _failed("import", f"importing took more than {seconds:.3g} s")
     except (Exception, SystemExit) as error:
-        return _failed("import", one_line(error))
-    before = _forked("before", began + seconds * BEFORE, lambda end: _first(job, loaded, end))
+        loaded = Loaded({}, "extract", one_line(error))
+    return {"trials": [_tried(trial, loaded, index) for index, trial in enumerate(job["trials"])]}
+
+
+def _tried(job: dict[str, Any], loaded: Loaded, index: int) -> dict[str, Any]:
+    """Compare the two texts of one fix."""
+    began, seconds = time.monotonic(), float(job["seconds"])
+
+    def forked(name: str, share: float, work: Callable[[float], dict[str, Any]]) -> dict[str, Any]:
+        return _forked(f"{index}-{name}", began + seconds * share, work)
+
+    before = forked("before", BEFORE, lambda end: _first(job, loaded, end))
     if "failed" in before:
         return before
-    after = _forked("after", began + seconds * AFTER, lambda end: _again(job, loaded, before, end))
+    after = forked("after", AFTER, lambda end: _again(job, loaded, before, end))
     if "failed" in after:
-        died = after["failed"] == "died"
-        return {**after, "side": "after"} if died else after
+        return {**after, "side": "after"}
     compared = _compared(job, before, after)
     if compared["difference"]:
         # A function that differs from itself shows nothing about its fix.
-        twice = _forked("twice", began + seconds, lambda end: _same_again(job, loaded, before, end))
+        twice = forked("twice", 1.0, lambda end: _same_again(job, loaded, before, end))
         if "failed" in twice:
             return twice
-        if _compared({**job, "safety": "safe"}, before, twice)["difference"]:
+        if _compared({**job, "safety": SAFE}, before, twice)["difference"]:
             return _failed("repeat", "two runs of the text before the fix do not give the same")
-    return {"mode": loaded.mode, "problem": loaded.problem, **compared}
+    return compared
 
 
 def _failed(stage: str, reason: str) -> dict[str, Any]:
@@ -81,6 +98,7 @@ def _forked(name: str, end: float, work: Callable[[float], dict[str, Any]]) -> d
     if child == 0:
         try:
             os.setpgid(0, 0)
+            isolation.die_with_parent()
             sys.settrace(None)
             torch.save(_within(work, end), path)
             os._exit(0)
@@ -116,6 +134,8 @@ def _within(work: Callable[[float], dict[str, Any]], end: float) -> dict[str, An
             return _failed("late", "a call did not come back in time")
         except MemoryError:
             return _failed("memory", "out of memory")
+        except LoadError as error:
+            return _failed("import", str(error))
         except ConfirmError as error:
             return _failed("inputs", str(error))
 

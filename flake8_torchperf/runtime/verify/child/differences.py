@@ -39,13 +39,18 @@ def difference(before: dict[str, Any], after: dict[str, Any], rules: Rules) -> s
     found = _errors(before["error"], after["error"], rules)
     if found is not None:
         return found
-    for part in ("result", "given", "globals", "gradients"):
+    parts = ["result", "given", "globals", "gradients"]
+    if "other-gradients" in rules.allows:
+        parts.remove("gradients")
+    for part in parts:
         found = _nodes(before[part], after[part], part, rules)
         if found:
             return found
     for part in ("printed", "random"):
         if before[part] != after[part] and (rules.exact or part == "printed"):
             return f"{part}: {_short(before[part])} before, {_short(after[part])} after"
+    if "other-gradients" in rules.allows:
+        return ""
     return _backward(before["backward"], after["backward"], rules)
 
 
@@ -169,7 +174,7 @@ def _tensors(before: dict[str, Any], after: dict[str, Any], at: str, rules: Rule
     for name in ("type", "dtype", "shape", "device", "layout"):
         if before[name] != after[name] and not (name == "dtype" and "dtype" in rules.allows):
             return f"{at}: {name} {_short(before[name])} before, {_short(after[name])} after"
-    if before["requires_grad"] != after["requires_grad"] and "detached" not in rules.allows:
+    if before["requires_grad"] != after["requires_grad"] and "other-gradients" not in rules.allows:
         wanted = before["requires_grad"]
         return f"{at}: requires_grad {wanted} before, {not wanted} after"
     if rules.exact:

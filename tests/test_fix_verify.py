@@ -1,0 +1,300 @@
+"""``fix --verify`` holds the two texts of a function against each other by running both."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+
+from linting import PRELUDE
+
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.linter import lint
+from flake8_torchperf.options import Options
+from flake8_torchperf.runtime.confirm.sandbox import Sandbox
+from flake8_torchperf.runtime.verify.plan import Trial, job_of
+from flake8_torchperf.runtime.verify.session import WORK
+from flake8_torchperf.runtime.verify.verdict import Verdict, judge, verdicts
+
+OPTIONS = Options(scope=Level.COLD)
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    with Sandbox(timeout=30.0, memory=2048, work=WORK) as opened:
+        yield opened
+
+
+def verdict(
+    sandbox: Sandbox,
+    tmp_path: Path,
+    before: str,
+    after: str,
+    *,
+    safety: str = "safe",
+    allows: tuple[str, ...] = (),
+) -> Verdict:
+    """The verdict on a fix that makes one body of code, behind `PRELUDE`, another one."""
+    texts = [PRELUDE + textwrap.dedent(body) for body in (before, after)]
+    path = tmp_path / "verified.py"
+    path.write_text(texts[0])
+    finding = lint(texts[0], str(path), OPTIONS)[0]
+    trial = Trial(str(path), finding, Edit((), safety=safety, name="tested"), *texts)
+    job = {**job_of(trial, OPTIONS, "cpu"), "allows": list(allows), "seconds": sandbox.timeout}
+    both = {**job, "trials": [job], "import_seconds": sandbox.timeout}
+    return verdicts([finding.rule], sandbox.run(both, 2.5 * sandbox.timeout))[0]
+
+
+MADE_ON_THE_HOST = """
+def step(x: Tensor) -> Tensor:
+    return x * torch.arange(x.shape[0]).to(x.device)
+"""
+MADE_ON_THE_DEVICE = """
+def step(x: Tensor) -> Tensor:
+    return x * torch.arange(x.shape[0], device=x.device)
+"""
+
+
+def test_a_right_fix_is_verified(sandbox: Sandbox, tmp_path: Path) -> None:
+    told = verdict(sandbox, tmp_path, MADE_ON_THE_HOST, MADE_ON_THE_DEVICE)
+    assert told.status == "verified", told
+    assert told.words.startswith("1 copies to device -> 0; "), told
+    assert int(told.words.split("; ")[1].split()[0]) >= 15
+
+
+def test_it_says_by_how_much_the_evidence_shrinks(sandbox: Sandbox, tmp_path: Path) -> None:
+    told = verdict(
+        sandbox,
+        tmp_path,
+        """
+        def total(x: Tensor) -> float:
+            found = 0.0
+            for row in x.unbind():
+                found += row.sum().item() * 0
+            return found
+        """,
+        """
+        def total(x: Tensor) -> float:
+            return (x.sum() * 0).item()
+        """,
+        safety="unsafe",
+    )
+    assert "256,000 host reads -> 1 at 256,000 elements" in told.words or (
+        told.status == "withdrawn" and "nan" in told.words
+    ), told
+
+
+WRONG = {
+    "another value": ("return (x * 2).sum().item()", "return float((x * 3).sum())", "result"),
+    "another type": ("return x.sum().item()", "return x.sum()", "result: "),
+    "an argument changed": (
+        "y = x.sum().item()\n    return y",
+        "y = x.sum().item()\n    x.mul_(2)\n    return y",
+        "given",
+    ),
+    "a module's own data": (
+        "return x.sum().item()",
+        "COUNTS.append(1)\n    return float(x.sum())",
+        "globals[",
+    ),
+    "only where it is empty": (
+        "if x.sum().item() > -1e9:\n        return x * 1\n    return x * 2",
+        "if x.numel() == 0:\n        return None\n    return x * 1",
+        "n = 0",
+    ),
+    "only for NaN": (
+        "return x * (0 if x.isnan().any().item() else 1)",
+        "return x * 1",
+        "with NaN",
+    ),
+    "gradients": (
+        "return x * (0 * x.detach().sum().nan_to_num(0, 0, 0).item() + 1)",
+        "return (x * 1).detach() if x.requires_grad else x * 1",
+        "require gradients",
+    ),
+    "aliasing": (
+        "y = x.sum().item() * 0\n    return x",
+        "return x.clone()",
+        "object 0",
+    ),
+    "another error": (
+        "if x.sum().item() > -1e9:\n        raise ValueError('no')\n    return x",
+        "raise TypeError('no')",
+        "raise",
+    ),
+    "float16 alone": (
+        "y = x.sum().item()\n    return x * 1",
+        "return x.float().to(x.dtype) * (2 if x.dtype == torch.float16 else 1)",
+        "in float16",
+    ),
+    "strided alone": (
+        "y = x.sum().item()\n    return x * 1",
+        "return x * (1 if x.is_contiguous() else 2)",
+        "not contiguous",
+    ),
+    "the next random number": (
+        "y = x.sum().item()\n    return x * 1",
+        "torch.rand(1)\n    return x * 1",
+        "random",
+    ),
+}
+HEAD = "COUNTS: list[int] = []\n\n\ndef step(x: Tensor):\n    "
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_fix_is_withdrawn_with_the_input(
+    sandbox: Sandbox, tmp_path: Path, name: str
+) -> None:
+    before, after, where = WRONG[name]
+    told = verdict(sandbox, tmp_path, HEAD + before + "\n", HEAD + after + "\n")
+    if name == "another error":  # no call of the text before comes to its end
+        assert told.status == "unverified", told
+        assert "raised ValueError: no" in told.words
+        return
+    assert told.status == "withdrawn", told
+    assert where in told.words
+    assert "x=" in told.words
+
+
+def test_evidence_that_stays_withdraws_the_fix(sandbox: Sandbox, tmp_path: Path) -> None:
+    told = verdict(
+        sandbox, tmp_path, HEAD + "return x.sum().item()\n", HEAD + "return x.sum().tolist()\n"
+    )
+    assert told.status == "withdrawn", told
+    assert "1 host reads before and 1 after" in told.words
+
+
+ALLOWED = {
+    "tensor-for-number": ("return x.sum().item()", "return x.sum()"),
+    "tensor-for-list": ("return x.tolist() if x.dim() == 1 else []", "return x.detach()"),
+    "dtype": ("y = x.sum().item()\n    return x * 1", "return x.double()"),
+    "other-random-numbers": (
+        "y = x.sum().item()\n    return torch.rand(3)",
+        "torch.rand(2)\n    return torch.rand(3)",
+    ),
+    "other-error": (
+        "if x.isnan().any().item():\n        raise ValueError('nan')\n    return x * 1",
+        "torch._assert_async(~x.isnan().any(), 'nan')\n    return x * 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("word", ALLOWED)
+def test_a_page_allows_what_it_names_alone(sandbox: Sandbox, tmp_path: Path, word: str) -> None:
+    before, after = (HEAD + body + "\n" for body in ALLOWED[word])
+    plain = verdict(sandbox, tmp_path, before, after, safety="unsafe")
+    assert plain.status == "withdrawn", plain
+    extra = ("other-gradients",) if word.startswith("tensor") else ()
+    allowed = verdict(sandbox, tmp_path, before, after, safety="unsafe", allows=(word, *extra))
+    assert allowed.status == "verified", allowed
+
+
+NOT_RUN = {
+    "no object of it": (
+        "def step(x: Tensor, y):\n    y.no_such_thing[0](x)[1] = x.undefined()\n"
+        "    return x * torch.arange(3).to(x.device)\n",
+        "",
+    ),
+    "import failed": (
+        "import no_such_module\n\n\nclass A(no_such_module.B):\n"
+        "    def forward(self, x: Tensor):\n        return torch.zeros(3).to(x.device)\n",
+        "import failed",
+    ),
+    "crash": (
+        "import ctypes\n\n\ndef step(x: Tensor):\n    y = torch.zeros(3).to(x.device)\n"
+        "    ctypes.string_at(0)\n    return y\n",
+        "crashed",
+    ),
+    "hang": (
+        "def step(x: Tensor):\n    y = torch.zeros(3).to(x.device)\n"
+        "    while True:\n        pass\n    return y\n",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NOT_RUN)
+def test_what_cannot_be_run_is_unverified(tmp_path: Path, name: str) -> None:
+    before, reason = NOT_RUN[name]
+    after = before.replace(").to(x.device)", ", device=x.device)")
+    assert after != before
+    with Sandbox(timeout=4.0, memory=2048, work=WORK) as sandbox:
+        told = verdict(sandbox, tmp_path, before, after)
+    assert told.status == "unverified", told
+    assert reason in told.words
+    assert "\n" not in told.words
+    assert told.words
+
+
+def test_a_fix_that_crashes_is_withdrawn(sandbox: Sandbox, tmp_path: Path) -> None:
+    told = verdict(
+        sandbox,
+        tmp_path,
+        "import ctypes\n" + MADE_ON_THE_HOST,
+        "import ctypes\n" + MADE_ON_THE_DEVICE.replace("return", "ctypes.string_at(0)\n    return"),
+    )
+    assert told.status == "withdrawn", told
+    assert "SIGSEGV" in told.words
+
+
+def test_a_function_that_never_does_the_same_is_unverified(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    before = "import time\n" + MADE_ON_THE_HOST.replace("return x *", "return time.time_ns() + x *")
+    after = before.replace(").to(x.device)", ", device=x.device)")
+    told = verdict(sandbox, tmp_path, before, after)
+    assert told.status == "unverified", told
+    assert "two runs of the text before" in told.words
+
+
+def test_a_malformed_report_is_unverified(sandbox: Sandbox, tmp_path: Path) -> None:
+    finding = lint(PRELUDE + MADE_ON_THE_HOST, "model.py", OPTIONS)[0]
+    from flake8_torchperf.runtime.confirm.sandbox import Answer
+
+    for told in ({}, {"calls": -1, "raised": 0, "difference": ""}, {"failed": "x", "reason": "y"}):
+        assert judge(finding.rule, told).status == "unverified"
+        for answer in (Answer(told, "", 0.0), Answer({"trials": [told, told]}, "", 0.0)):
+            assert verdicts([finding.rule], answer)[0].status == "unverified"
+    assert verdicts([finding.rule], Answer(None, "timed out", 0.0))[0].words == "timed out"
+
+
+def test_methods_and_nested_functions_are_exchanged(sandbox: Sandbox, tmp_path: Path) -> None:
+    before = """
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        @torch.no_grad()
+        def forward(self, x: Tensor) -> Tensor:
+            return self.layer(x) + torch.ones(4).to(x.device)
+    """
+    after = before.replace(").to(x.device)", ", device=x.device)")
+    told = verdict(sandbox, tmp_path, before, after)
+    assert told.status == "verified", told
+    wrong = verdict(sandbox, tmp_path, before, after.replace("ones(4", "zeros(4"))
+    assert wrong.status == "withdrawn", wrong
+    assert "result" in wrong.words
+
+
+def test_a_fix_may_import_what_it_needs(sandbox: Sandbox, tmp_path: Path) -> None:
+    after = "import operator\n" + MADE_ON_THE_DEVICE.replace(
+        "x * torch", "operator.mul(x, torch"
+    ).replace("x.device)", "x.device))")
+    told = verdict(sandbox, tmp_path, MADE_ON_THE_HOST, after)
+    assert told.status == "verified", told
+
+
+def test_equal_functions_are_run_once() -> None:
+    text = PRELUDE + MADE_ON_THE_HOST
+    finding = lint(text, "model.py", OPTIONS)[0]
+    trial = Trial("model.py", finding, Edit((), name="a"), text, PRELUDE + MADE_ON_THE_DEVICE)
+    moved = replace(trial, before="\n" + trial.before, after="\n" + trial.after)
+    assert trial.key == moved.key
+    assert trial.key != replace(trial, after=trial.before).key
