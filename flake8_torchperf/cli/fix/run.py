@@ -83,7 +83,7 @@ def _fixed(manager: Manager, work: FixWork) -> list[Fixed]:
     for one in done:
         _show(one)
         for verdict in one.verified:
-            _say(verification.line_of_text(one.filename, verdict))
+            _say(verification.line_of_text(one.filename, verdict, "would be fixed"))
     return done
 
 

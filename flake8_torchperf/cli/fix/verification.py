@@ -116,11 +116,11 @@ def _verified(one: Tried, made: bool) -> Verified:
     return Verified(*place, edit.name, edit.safety, verdict.status, verdict.words, made)
 
 
-def line_of_text(filename: str, one: Verified) -> str:
+def line_of_text(filename: str, one: Verified, verb: str = "fixed") -> str:
     """One verdict in a line, in the form that editors and CI understand."""
     place = f"{filename}:{one.line}:{one.column + 1}: {one.code}"
     if one.made:
-        return f"{place} fixed ({one.name}, {one.safety}), {one.status}: {one.words}"
+        return f"{place} {verb} ({one.name}, {one.safety}), {one.status}: {one.words}"
     done = "withdrawn" if one.status == "withdrawn" else "not fixed"
     status = "" if one.status == "withdrawn" else f" {one.status},"
     return f"{place} {done} ({one.name}, {one.safety}):{status} {one.words}"
