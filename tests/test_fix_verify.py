@@ -11,13 +11,17 @@ import pytest
 
 pytest.importorskip("torch")
 
+from fixing import unmarked
 from linting import PRELUDE
 
 from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.findings.catalogue import load_catalogue
+from flake8_torchperf.findings.documentation import FixExample, read_documentation
 from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.findings.rule import Rule
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
-from flake8_torchperf.runtime.confirm.sandbox import Sandbox
+from flake8_torchperf.runtime.confirm.sandbox import Answer, Sandbox
 from flake8_torchperf.runtime.verify.plan import Trial, job_of
 from flake8_torchperf.runtime.verify.session import WORK
 from flake8_torchperf.runtime.verify.verdict import Verdict, judge, verdicts
@@ -64,7 +68,7 @@ def step(x: Tensor) -> Tensor:
 def test_a_right_fix_is_verified(sandbox: Sandbox, tmp_path: Path) -> None:
     told = verdict(sandbox, tmp_path, MADE_ON_THE_HOST, MADE_ON_THE_DEVICE)
     assert told.status == "verified", told
-    assert told.words.startswith("1 copies to device -> 0; "), told
+    assert told.words.startswith("1 copy to device -> 0; "), told
     assert int(told.words.split("; ")[1].split()[0]) >= 15
 
 
@@ -167,7 +171,7 @@ def test_evidence_that_stays_withdraws_the_fix(sandbox: Sandbox, tmp_path: Path)
         sandbox, tmp_path, HEAD + "return x.sum().item()\n", HEAD + "return x.sum().tolist()\n"
     )
     assert told.status == "withdrawn", told
-    assert "1 host reads before and 1 after" in told.words
+    assert "1 host read before, 1 after" in told.words
 
 
 ALLOWED = {
@@ -255,8 +259,6 @@ def test_a_function_that_never_does_the_same_is_unverified(
 
 def test_a_malformed_report_is_unverified(sandbox: Sandbox, tmp_path: Path) -> None:
     finding = lint(PRELUDE + MADE_ON_THE_HOST, "model.py", OPTIONS)[0]
-    from flake8_torchperf.runtime.confirm.sandbox import Answer
-
     for told in ({}, {"calls": -1, "raised": 0, "difference": ""}, {"failed": "x", "reason": "y"}):
         assert judge(finding.rule, told).status == "unverified"
         for answer in (Answer(told, "", 0.0), Answer({"trials": [told, told]}, "", 0.0)):
@@ -298,3 +300,30 @@ def test_equal_functions_are_run_once() -> None:
     moved = replace(trial, before="\n" + trial.before, after="\n" + trial.after)
     assert trial.key == moved.key
     assert trial.key != replace(trial, after=trial.before).key
+
+
+CASES = [
+    (rule, fix)
+    for rule in load_catalogue().rules
+    if rule.fixes
+    for fix in read_documentation(rule).fixes
+]
+
+
+@pytest.mark.parametrize(
+    ("rule", "fix"), CASES, ids=[f"{rule.code}-{fix.name}" for rule, fix in CASES]
+)
+def test_no_page_shows_a_fix_that_is_withdrawn(
+    sandbox: Sandbox, tmp_path: Path, rule: Rule, fix: FixExample
+) -> None:
+    """A fix that is not safe changes no more than its page allows."""
+    path = tmp_path / "page.py"
+    before = unmarked(fix.before)
+    path.write_text(before)
+    finding = next(one for one in lint(before, str(path), OPTIONS) if one.code == rule.code)
+    edit = Edit((), safety=fix.safety, name=fix.name)
+    trial = Trial(str(path), finding, edit, before, fix.after)
+    job = {**job_of(trial, OPTIONS, "cpu"), "seconds": sandbox.timeout}
+    both = {**job, "trials": [job], "import_seconds": sandbox.timeout}
+    told = verdicts([rule], sandbox.run(both, 2.5 * sandbox.timeout))[0]
+    assert told.status != "withdrawn", told

@@ -158,11 +158,11 @@ def _decide(
         return "inconclusive", "the code chose the host, since this machine has no accelerator"
     most = max(count for _, count in points)
     if most > 0 and spec.shows == "use":
-        counted = _amount(most, spec.counter)
-        return "inconclusive", f"where its cost falls {counted} were counted, too few to tell"
+        shown_there = counted(most, spec.counter)
+        return "inconclusive", f"where its cost falls {shown_there} were counted, too few to tell"
     if most > 0:
         return "inconclusive", (
-            f"this line made {_amount(most, spec.counter)} in a call, too few to tell whether they "
+            f"this line made {counted(most, spec.counter)} in a call, too few to tell whether they "
             "grow: its loop went round once with the inputs made"
         )
     raised = [str(p["error"]) for p in probes if p["error"]]
@@ -195,7 +195,7 @@ def _shown(spec: EvidenceSpec, points: Sequence[tuple[int, int]], executions: Se
     if spec.law == "call" and count >= least and count > 0:
         if rounds > 1 and count >= rounds:
             return f"this line: {_rate(Fraction(count, rounds), spec.counter)} per loop iteration"
-        return f"this line: {_amount(count, spec.counter)} per call"
+        return f"this line: {counted(count, spec.counter)} per call"
     if spec.law == "element" and rounds > 1 and Fraction(count, rounds) >= least:
         return f"this line: {_rate(Fraction(count, rounds), spec.counter)} per loop iteration"
     return ""
@@ -219,8 +219,8 @@ def _whole(laws: Mapping[str, Law], size: int) -> str:
             f"{dispatches.at(size):,} dispatches at {size:,} elements"
         )
     return (
-        f"{_amount(dispatches.at(size), 'dispatches')} and "
-        f"{_amount(reads.at(size), 'host_reads')} per call"
+        f"{counted(dispatches.at(size), 'dispatches')} and "
+        f"{counted(reads.at(size), 'host_reads')} per call"
         f"{' at any size' if dispatches.exact and reads.exact else ' at most'}"
     )
 
@@ -229,7 +229,8 @@ def _words(counter: str) -> str:
     return counter.replace("_", " ")
 
 
-def _amount(count: int, counter: str) -> str:
+def counted(count: int, counter: str) -> str:
+    """ "1 host read", "3 host reads"."""
     if count == 1:
         return f"1 {_SINGULAR.get(counter) or _words(counter)[:-1]}"
     return f"{count:,} {_words(counter)}"

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from flake8_torchperf.runtime.confirm.scaling import fit
+from flake8_torchperf.runtime.confirm.verdict import counted
 from flake8_torchperf.runtime.counting.evidence import Counts
 from flake8_torchperf.runtime.rule_pages.claims import evidence_of
 
@@ -80,7 +81,8 @@ def _judge(rule: Rule, told: dict[str, Any]) -> Verdict:
         return Verdict(WITHDRAWN, f"{told['difference']}, for {told['inputs']}")
     if calls - raised < 1:
         return Verdict(UNVERIFIED, "no call came to its end")
-    return _by_evidence(rule, told, f"{_amount(calls, 'call')} alike")
+    alike = f"{_amount(calls, 'call')} alike" + (f", {raised} of them raise" if raised else "")
+    return _by_evidence(rule, told, alike)
 
 
 def _failure(stage: str, reason: str, side: str = "") -> Verdict:
@@ -94,6 +96,9 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
     spec = evidence_of(rule)
     if spec is None or spec.counter not in _COUNTED or spec.counter == "graph_breaks":
         return Verdict(UNVERIFIED, f"{alike}, but nothing counts what its page promises")
+    if spec.needs == "cuda" and told["device"] != "cuda":
+        # Its page says that no other machine can show it, so that the calls are all there is.
+        return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
     after = {_number(one["size"]): one for one in told["after"]}
     both = [(one, after[one["size"]]) for one in told["before"] if one["size"] in after]
     if not both:
@@ -114,16 +119,16 @@ def _counters(counter: str) -> tuple[str, ...]:
 
 
 def _reduced(pairs: Sequence[tuple[int, int, int]], counter: str, alike: str) -> Verdict:
-    words = counter.replace("_", " ")
     size, old, new = pairs[-1]
     if new >= old:
-        return Verdict(WITHDRAWN, f"{alike}, but {old:,} {words} before and {new:,} after")
+        return Verdict(WITHDRAWN, f"{alike}, but {counted(old, counter)} before, {new:,} after")
     laws = [fit([(pair[0], pair[side]) for pair in pairs]) for side in (1, 2)]
     if laws[0].exact and laws[1].exact and laws[0].per_element > 0:
         size *= PROJECTION
         old, new = laws[0].at(size), laws[1].at(size)
-        return Verdict(VERIFIED, f"{old:,} {words} -> {new:,} at {size:,} elements; {alike}")
-    return Verdict(VERIFIED, f"{old:,} {words} -> {new:,}; {alike}")
+        much = f"{counted(old, counter)} -> {new:,} at {size:,} elements"
+        return Verdict(VERIFIED, f"{much}; {alike}")
+    return Verdict(VERIFIED, f"{counted(old, counter)} -> {new:,}; {alike}")
 
 
 def _number(value: object) -> int:

@@ -274,6 +274,7 @@ def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
             break
     return {
         "calls": made,
+        "device": job["device"],
         "raised": raised,
         "difference": found,
         "inputs": shown,
