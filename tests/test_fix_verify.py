@@ -89,9 +89,8 @@ def test_it_says_by_how_much_the_evidence_shrinks(sandbox: Sandbox, tmp_path: Pa
         """,
         safety="unsafe",
     )
-    assert "256,000 host reads -> 1 at 256,000 elements" in told.words or (
-        told.status == "withdrawn" and "nan" in told.words
-    ), told
+    assert told.status == "verified", told
+    assert told.words.startswith("256,000 host reads -> 1 at 256,000 elements; ")
 
 
 WRONG = {
