@@ -128,6 +128,7 @@ def _mask(made: torch.Tensor, how: Variation) -> torch.Tensor:
 
 
 def _numbers(made: torch.Tensor, data: str) -> torch.Tensor:
+    made = made.clone(memory_format=torch.contiguous_format)
     match data:
         case "negated":
             return -made
@@ -135,11 +136,11 @@ def _numbers(made: torch.Tensor, data: str) -> torch.Tensor:
             return torch.zeros_like(made)
         case "special":
             for start, number in enumerate((float("nan"), float("inf"), float("-inf"))):
-                made.reshape(-1)[start::4] = number
+                made.view(-1)[start::4] = number
         case "infinite":
-            made.reshape(-1)[-1:] = float("inf")
+            made.view(-1)[-1:] = float("inf")
         case "nan":
-            made.reshape(-1)[:1] = float("nan")
+            made.view(-1)[:1] = float("nan")
     return made
 
 
