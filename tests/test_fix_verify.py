@@ -181,6 +181,15 @@ ALLOWED = {
         "y = x.sum().item()\n    return torch.rand(3)",
         "torch.rand(2)\n    return torch.rand(3)",
     ),
+    "more-errors": (
+        "y = x.sum().item()\n    return x * 1",
+        "if not x.numel():\n        raise ValueError('nothing')\n    return x * 1",
+    ),
+    "other-gradients": ("y = x.sum().item()\n    return x * 1", "return (x * 1).detach()"),
+    "other-if-not-finite": (
+        "return x * 1 if x.isfinite().all().item() else x * 0",
+        "return x * 1",
+    ),
     "other-error": (
         "if x.isnan().any().item():\n        raise ValueError('nan')\n    return x * 1",
         "torch._assert_async(~x.isnan().any(), 'nan')\n    return x * 1",
@@ -315,7 +324,7 @@ CASES = [
 def test_no_page_shows_a_fix_that_is_withdrawn(
     sandbox: Sandbox, tmp_path: Path, rule: Rule, fix: FixExample
 ) -> None:
-    """A fix that is not safe changes no more than its page allows."""
+    """With the page's own inputs, a fix that is not safe changes no more than the page allows."""
     path = tmp_path / "page.py"
     before = unmarked(fix.before)
     path.write_text(before)
@@ -323,6 +332,7 @@ def test_no_page_shows_a_fix_that_is_withdrawn(
     edit = Edit((), safety=fix.safety, name=fix.name)
     trial = Trial(str(path), finding, edit, before, fix.after)
     job = {**job_of(trial, OPTIONS, "cpu"), "seconds": sandbox.timeout}
+    job["given"] = {name: text for name, text in fix.inputs.items() if name in job["params"]}
     both = {**job, "trials": [job], "import_seconds": sandbox.timeout}
     told = verdicts([rule], sandbox.run(both, 2.5 * sandbox.timeout))[0]
     assert told.status != "withdrawn", told

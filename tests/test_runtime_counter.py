@@ -154,16 +154,27 @@ def test_reads_and_transfers(event, expected, level):
 
 
 def masked_assignment():
-    """Of a tensor: a number is filled in, which torch 2.15 dispatches as that."""
     target = X.clone()
-    target[target > 3] = torch.zeros(())
+    target[target > 3] = 0.0  # by masked_fill_, without indices
+
+
+def masked_assignment_of_a_tensor():
+    target = X.clone()
+    target[target > 3] = X.sum()
+
+
+def masked_assignment_through_two_masks():
+    target = torch.zeros(2, 2)
+    target[torch.tensor([True, False]), torch.tensor([True, False])] = 0.0
 
 
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
         (lambda: X[X > 3], 1),
-        (masked_assignment, 1),
+        (masked_assignment, 0),
+        (masked_assignment_of_a_tensor, 1),
+        (masked_assignment_through_two_masks, 1),
         (lambda: X[torch.tensor([True, False, True])], 1),
         (lambda: torch.nonzero(X), 1),
         (lambda: torch.where(X > 3), 1),

@@ -61,8 +61,8 @@ FIX_KEYS = ("changes", "allows", "call", "inputs", "setup", "left")
 # them, and `fix --verify` holds the fix to them.
 ALLOWANCES = frozenset(
     {
-        "tensor-for-number", "tensor-for-list", "other-error", "other-random-numbers",
-        "zero-for-no-gradient", "other-gradients", "dtype",
+        "tensor-for-number", "tensor-for-list", "dtype", "other-error", "more-errors",
+        "other-gradients", "other-random-numbers", "other-if-not-finite",
     }
 )  # fmt: skip
 MARKER = re.compile(r"#\s*(TPF[0-9]{3}(?:\s*,\s*TPF[0-9]{3})*)\s*$")

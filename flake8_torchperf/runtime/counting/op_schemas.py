@@ -16,12 +16,15 @@ aten = torch.ops.aten
 # These carry the tag whatever their index is (torch 2.13, aten/src/ATen/native/tags.yaml); with an
 # integer index the output's shape is the index's, so `masked_index` looks at the arguments.
 _INDEXED = frozenset({"aten::index", "aten::_unsafe_index"})
-MASK_SENSITIVE = _INDEXED | {
-    "aten::index_put",
-    "aten::index_put_",
-    "aten::_index_put_impl_",
-    "aten::_unsafe_index_put",
-}
+MASKED_WRITES = frozenset(
+    {
+        "aten::index_put",
+        "aten::index_put_",
+        "aten::_index_put_impl_",
+        "aten::_unsafe_index_put",
+    }
+)
+MASK_SENSITIVE = _INDEXED | MASKED_WRITES
 TRANSFERS = frozenset({"aten::_to_copy", "aten::copy_"})
 # torch.tensor fills its storage below the dispatcher; this is the one dispatch that it shows.
 _LITERAL = "aten::lift_fresh"

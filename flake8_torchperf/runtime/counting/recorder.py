@@ -27,6 +27,7 @@ from flake8_torchperf.runtime.counting.evidence import (
 from flake8_torchperf.runtime.counting.frames import lines_of, qualified_name
 from flake8_torchperf.runtime.counting.op_schemas import (
     MASK_SENSITIVE,
+    MASKED_WRITES,
     TRANSFERS,
     Operation,
     masked_index,
@@ -68,6 +69,8 @@ class Recorder:
         )
         self.transfers = 0
         self.moved_inside = False  # Whether the wrapped call just over dispatched a real transfer.
+        # The number that the user's code wrote last, as the tensor that torch made of it.
+        self.literal: weakref.ref[torch.Tensor] | None = None
         self._host_copy: weakref.ref[torch.Tensor] | None = None
         # Copies to the host that are on their way: storage -> the copy, and what tells its arrival.
         self.arriving: dict[int, tuple[torch.Tensor, Callable[[], bool]]] = {}
@@ -292,8 +295,29 @@ def _look_read(
 def _look_mask(
     recorder: Recorder, name: str, frame: FrameType | None, args: tuple[Any, ...], out: Any
 ) -> None:
-    if masked_index(args):
+    if masked_index(args) and not _fills(recorder, name, args):
         recorder.event(frame, "dynamic_shapes", f"{name} by mask")
+
+
+def _look_literal(
+    recorder: Recorder, name: str, frame: FrameType | None, args: tuple[Any, ...], out: Any
+) -> None:
+    recorder.literal = weakref.ref(out) if isinstance(out, torch.Tensor) else None
+
+
+def _fills(recorder: Recorder, name: str, args: tuple[Any, ...]) -> bool:
+    """Whether one number goes where one mask is true: ``v[mask] = 0.0``, by `masked_fill_`.
+
+    It needs no indices (aten/src/ATen/native/TensorAdvancedIndexing.cpp, canDispatchToMaskedFill):
+    the number is a tensor on the host, which here may stand for the device too.
+    """
+    if name not in MASKED_WRITES or len([one for one in args[1] if one is not None]) != 1:
+        return False
+    value, accumulates = args[2], len(args) > 3 and args[3]
+    if value.numel() != 1 or accumulates:
+        return False
+    written = recorder.literal is not None and recorder.literal() is value
+    return written or (value.device.type == "cpu" and args[0].device.type != "cpu")
 
 
 def _look_transfer(
@@ -316,5 +340,6 @@ _MODES = os.path.join(os.path.dirname(__file__), "dispatch_modes.py")
 _LOOKS: dict[str, Any] = {
     **dict.fromkeys(MASK_SENSITIVE, _look_mask),
     **dict.fromkeys(TRANSFERS, _look_transfer),
+    "aten::lift_fresh": _look_literal,
     "aten::unbind": _look_iteration,
 }

@@ -99,17 +99,22 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
     if spec.needs == "cuda" and told["device"] != "cuda":
         # Its page says that no other machine can show it, so that the calls are all there is.
         return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
-    after = {_number(one["size"]): one for one in told["after"]}
-    both = [(one, after[one["size"]]) for one in told["before"] if one["size"] in after]
+    both = told["counted"]
     if not both:
         return Verdict(UNVERIFIED, f"{alike}, but no time was left to count")
     if not any(_number(new["ran"]) for _, new in both):
         return Verdict(UNVERIFIED, "the rewritten function did not run")
     for counter in _counters(spec.counter):
-        pairs = [(old["size"], _number(old[counter]), _number(new[counter])) for old, new in both]
-        if any(old for _, old, _ in pairs):
-            return _reduced(pairs, counter, alike)
+        pairs = [
+            (_number(old["size"]), _number(old[counter]), _number(new[counter]))
+            for old, new in both
+        ]
+        if any(old or new for _, old, new in pairs):
+            return _reduced(pairs, _number(told["sizes"]), counter, alike)
     words = spec.counter.replace("_", " ")
+    if spec.counter == "copies_to_device" and told["device"] != "cuda":
+        # What is on the one device that there is need not be copied.
+        return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
     return Verdict(UNVERIFIED, f"{alike}, but no {words} were counted before the fix either")
 
 
@@ -118,11 +123,18 @@ def _counters(counter: str) -> tuple[str, ...]:
     return (counter, "transfers") if counter == "copies_to_device" else (counter,)
 
 
-def _reduced(pairs: Sequence[tuple[int, int, int]], counter: str, alike: str) -> Verdict:
-    size, old, new = pairs[-1]
+def _reduced(
+    pairs: Sequence[tuple[int, int, int]], sizes: int, counter: str, alike: str
+) -> Verdict:
+    """By how much the counts shrink: at the largest size, or in whichever call they do most."""
+    grown = pairs[:sizes]
+    size, old, new = grown[-1]
     if new >= old:
-        return Verdict(WITHDRAWN, f"{alike}, but {counted(old, counter)} before, {new:,} after")
-    laws = [fit([(pair[0], pair[side]) for pair in pairs]) for side in (1, 2)]
+        _, old, new = max(pairs, key=lambda pair: pair[1] - pair[2])
+        if new >= old:
+            return Verdict(WITHDRAWN, f"{alike}, but {counted(old, counter)} before, {new:,} after")
+        return Verdict(VERIFIED, f"{counted(old, counter)} -> {new:,}; {alike}")
+    laws = [fit([(pair[0], pair[side]) for pair in grown]) for side in (1, 2)]
     if laws[0].exact and laws[1].exact and laws[0].per_element > 0:
         size *= PROJECTION
         old, new = laws[0].at(size), laws[1].at(size)

@@ -9,10 +9,9 @@ import contextlib
 import io
 import random
 import sys
-import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -20,11 +19,11 @@ import torch
 from flake8_torchperf.runtime.confirm.child.builder import Builder
 from flake8_torchperf.runtime.confirm.child.load import one_line
 from flake8_torchperf.runtime.confirm.child.target import Ready, Subject
-from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
+from flake8_torchperf.runtime.confirm.child.traced_call import time_limit, traced
 from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE, InputSpec, simple
 from flake8_torchperf.runtime.counting.counter import DispatchCounter
 from flake8_torchperf.runtime.verify.child.snapshot import Taker, worded
-from flake8_torchperf.runtime.verify.child.variations import VariedBuilder
+from flake8_torchperf.runtime.verify.child.variations import Variation, VariedBuilder
 
 # The share of a version's time that one call may take.
 CALL_SHARE = 0.25
@@ -121,39 +120,38 @@ def _globals(subject: Subject) -> dict[str, Any]:
     }
 
 
-def counts_at(
+def counts_of(
     subject: Subject,
     specs: dict[str, InputSpec],
-    sizes: Sequence[int],
-    end: float,
+    how: Variation,
+    seconds: float,
     lines: tuple[int, int],
-) -> list[dict[str, Any]]:
-    """What the calls cost at each size, and how often lines between ``lines`` ran in each."""
+) -> dict[str, Any]:
+    """What one call costs, and how often lines between ``lines`` ran in it. Raises TooLate.
+
+    Nothing but the size where the inputs cannot be made.
+    """
     path, cuda = subject.job["path"], subject.job["device"] == "cuda"
-    found: list[dict[str, Any]] = []
-    for n in sizes:
-        counter = DispatchCounter("full", owner=[path], host_as_device=not cuda)
-        ran: Counter[int] = Counter()
+    counter = DispatchCounter("full", owner=[path], host_as_device=not cuda)
+    ran: Counter[int] = Counter()
+    with time_limit(seconds):
         try:
-            with time_limit(max(end - time.monotonic(), 0.01)):
-                call = subject.prepare(specs, n)
-                with contextlib.suppress(Exception, SystemExit), counter:
-                    call()
-                    if cuda:
-                        torch.cuda.synchronize()  # noqa: TPF106 - the counts must be complete
-                with contextlib.suppress(Exception, SystemExit), traced(path, ran):
-                    subject.prepare(specs, n)()
-        except TooLate:
-            break
+            call = subject.ready(specs, varied(subject, specs, how)).run
+            again = subject.ready(specs, varied(subject, specs, how)).run
         except (Exception, SystemExit):
-            continue  # inputs that cannot be made in this size
-        first, last = lines
-        rounds = sum(count for line, count in ran.items() if first <= line <= last)
-        found.append({"size": n, "ran": rounds, **counter.evidence.totals.to_dict()})
-    return found
+            return {"size": how.n}
+        with contextlib.suppress(Exception, SystemExit), counter:
+            call()
+            if cuda:
+                torch.cuda.synchronize()  # noqa: TPF106 - the counts must be complete
+        with contextlib.suppress(Exception, SystemExit), traced(path, ran):
+            again()
+    first, last = lines
+    rounds = sum(count for line, count in ran.items() if first <= line <= last)
+    return {"size": how.n, "ran": rounds, **counter.evidence.totals.to_dict()}
 
 
-def varied(subject: Subject, specs: dict[str, InputSpec], how: Any) -> VariedBuilder:
+def varied(subject: Subject, specs: dict[str, InputSpec], how: Variation) -> VariedBuilder:
     """The builder of one variation, on the device that the inputs are for."""
     on_host = specs.get(PLACE) == simple(HOST)
     plain: Builder = subject._builder(how.n, on_host)

@@ -33,9 +33,9 @@ from flake8_torchperf.runtime.confirm.child.target import Subject
 from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, describe
 from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
-from flake8_torchperf.runtime.verify.child.calls import CALL_SHARE, counts_at, snapshot_of, varied
+from flake8_torchperf.runtime.verify.child.calls import CALL_SHARE, counts_of, snapshot_of, varied
 from flake8_torchperf.runtime.verify.child.differences import Rules, difference
-from flake8_torchperf.runtime.verify.child.variations import FULL, SHORT
+from flake8_torchperf.runtime.verify.child.variations import COUNTED_TOO, FULL, SHORT, Variation
 from flake8_torchperf.runtime.verify.child.versions import put
 
 # Shares of a trial's time: the text before (it searches too), then the text after; what is left is
@@ -238,9 +238,15 @@ def _calls(
 ) -> dict[str, Any]:
     """Count first, then one snapshot after the other: all, or as many as the time allows."""
     began = time.monotonic()
-    counted = counts_at(subject, specs[0], job["sizes"], began + (end - began) / 2, lines)
+    counted: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []
     share = (end - began) * CALL_SHARE
+    for how in [*(Variation(n=int(n)) for n in job["sizes"]), *COUNTED_TOO]:
+        left = (end - began) / 2 - (time.monotonic() - began)
+        if left <= 0:
+            break
+        with contextlib.suppress(TooLate):
+            counted.append(counts_of(subject, specs[0], how, left, lines))
     for index, how in _order(len(specs)):
         left = end - time.monotonic()
         if wanted is None and left < share and runs:
@@ -252,7 +258,7 @@ def _calls(
     return {"counted": counted, "runs": runs}
 
 
-def _order(count: int) -> list[tuple[int, Any]]:
+def _order(count: int) -> list[tuple[int, Variation]]:
     """Which inputs in which variation, the same for both texts."""
     return [(index, how) for index in range(count) for how in (FULL if index == 0 else SHORT)]
 
@@ -266,8 +272,9 @@ def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
         if "unmade" in one or "unmade" in other:
             continue
         made += 1
-        raised += bool(one["error"])
-        rules = Rules(job["safety"], frozenset(job["allows"]), how.dtype is torch.float16)
+        raised += bool(one["error"] or other["error"])
+        allows = frozenset(job["allows"])
+        rules = Rules(job["safety"], allows, how.dtype is torch.float16, how.finite)
         found = difference(one, other, rules)
         if found:
             shown = _inputs(before["specs"][index], how)
@@ -278,12 +285,16 @@ def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
         "raised": raised,
         "difference": found,
         "inputs": shown,
-        "before": before["counted"],
-        "after": after["counted"],
+        "counted": [
+            list(pair)
+            for pair in zip(before["counted"], after["counted"], strict=False)
+            if len(pair[0]) > 1 and len(pair[1]) > 1
+        ],
+        "sizes": len(job["sizes"]),
     }
 
 
-def _inputs(specs: dict[str, InputSpec], how: Any) -> str:
+def _inputs(specs: dict[str, InputSpec], how: Variation) -> str:
     """The inputs of a call in words."""
     named = [f"{name}={describe(spec)}" for name, spec in specs.items() if _tells(name, spec)]
     size = f"n = {how.n}"

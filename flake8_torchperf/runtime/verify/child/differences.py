@@ -22,11 +22,15 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Rules:
-    """How strict a comparison is: the fix's safety, what its page allows, and the inputs' dtype."""
+    """How strict a comparison is: the fix's safety, what its page allows, and what the inputs are.
+
+    ``half`` says that they are float16, ``finite`` that none is NaN or infinite.
+    """
 
     safety: str
     allows: frozenset[str] = frozenset()
     half: bool = False
+    finite: bool = True
 
     @property
     def exact(self) -> bool:
@@ -36,6 +40,8 @@ class Rules:
 
 def difference(before: dict[str, Any], after: dict[str, Any], rules: Rules) -> str:
     """The first difference between what two calls gave and changed; "" if there is none."""
+    if not rules.finite and "other-if-not-finite" in rules.allows:
+        return ""
     found = _errors(before["error"], after["error"], rules)
     if found is not None:
         return found
@@ -55,10 +61,12 @@ def difference(before: dict[str, Any], after: dict[str, Any], rules: Rules) -> s
 
 
 def _errors(before: Sequence[str], after: Sequence[str], rules: Rules) -> str | None:
-    """None where neither raised; "" where both did, as they may."""
+    """None where the rest is to be compared; "" where one raised, as it may."""
     if not before and not after:
         return None
     if not before:
+        if "more-errors" in rules.allows:
+            return ""
         return f"it raises {': '.join(after)} after the fix alone"
     if "other-error" in rules.allows:
         return ""
@@ -66,7 +74,7 @@ def _errors(before: Sequence[str], after: Sequence[str], rules: Rules) -> str | 
         return f"it raises {': '.join(before)} before the fix alone"
     if before[0] != after[0] or (rules.exact and before[1] != after[1]):
         return f"it raises {': '.join(before)} before, {': '.join(after)} after"
-    return None
+    return None if rules.exact else ""
 
 
 def _backward(before: str, after: str, rules: Rules) -> str:
@@ -102,10 +110,6 @@ def _kinds(before: Node, after: Node, at: str, rules: Rules) -> str:
         return _number_for(before, after, at, rules)
     if before[0] == "sequence" and after[0] == "tensor" and "tensor-for-list" in rules.allows:
         return _list_for(before, after, at, rules)
-    if before == ["number", "NoneType", None] and after[0] == "tensor":
-        data = after[1].get("data")
-        if "zero-for-no-gradient" in rules.allows and data is not None and not data.any():
-            return ""
     return _both(before, after, at)
 
 
@@ -181,11 +185,12 @@ def _tensors(before: dict[str, Any], after: dict[str, Any], at: str, rules: Rule
         for name, words in (("stride", "strides"), ("storage", "memory and offset")):
             if before.get(name) != after.get(name) and 0 not in before["shape"]:
                 return f"{at}: {words} {before.get(name)} before, {after.get(name)} after"
-    missing = ["number", "NoneType", None]
     found = _data(before.get("data"), after.get("data"), at, rules)
-    return found or _nodes(
-        before.get("grad", missing), after.get("grad", missing), f"{at}.grad", rules
-    )
+    if found or "other-gradients" in rules.allows:
+        return found
+    missing = ["number", "NoneType", None]
+    grads = (before.get("grad", missing), after.get("grad", missing))
+    return _nodes(*grads, f"{at}.grad", rules)
 
 
 def _data(before: Any, after: Any, at: str, rules: Rules) -> str:

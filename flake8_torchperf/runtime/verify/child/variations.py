@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from flake8_torchperf.runtime.confirm.child.builder import Builder
+from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
 
 # Between the numbers of two seeds: far more than the tensors of one call.
 _SEEDS_APART = 10_000_019
@@ -31,6 +32,11 @@ class Variation:
     gradients: bool = False
     dtype: torch.dtype = torch.float32
 
+    @property
+    def finite(self) -> bool:
+        """Are all numbers finite?"""
+        return self.data not in ("special", "infinite", "nan")
+
 
 # What the first inputs found are varied by; the size of the search comes first.
 FULL = (
@@ -52,6 +58,8 @@ FULL = (
     Variation("that require gradients", gradients=True),
     Variation("that require gradients", gradients=True, n=5, seed=5),
 )
+# What is counted besides the sizes: other numbers take other branches, and more of them.
+COUNTED_TOO = tuple(FULL[index] for index in (1, 6, 7, 9, 10, 11))
 # What further inputs are varied by, which differ in shapes or options.
 SHORT = tuple(FULL[index] for index in (0, 4, 6, 10, 12, 13, 15))
 
@@ -78,11 +86,30 @@ class VariedBuilder(Builder):
         self.made += how.seed * _SEEDS_APART
         made = super().tensor(shape, dtype, data)
         self.made -= how.seed * _SEEDS_APART
-        if dtype == "bool":
+        return self._vary(made)
+
+    def build(self, spec: InputSpec) -> Any:
+        """What `Builder.build` makes; tensors of a person's own expression are varied as well."""
+        made = super().build(spec)
+        return self._vary_all(made) if spec["kind"] == "source" else made
+
+    def _vary_all(self, made: Any) -> Any:
+        if type(made) is torch.Tensor and made.is_leaf and not made.requires_grad:
+            return self._vary(made)
+        if type(made) in (list, tuple):
+            return type(made)(self._vary_all(one) for one in made)
+        if type(made) is dict:
+            return {key: self._vary_all(one) for key, one in made.items()}
+        return made
+
+    def _vary(self, made: torch.Tensor) -> torch.Tensor:
+        how = self.variation
+        if made.dtype is torch.bool:
             made = _mask(made, how)
         if not made.is_floating_point():
             return _strided(made) if how.strided else made
-        made = _numbers(made, how.data).to(how.dtype)
+        made = _numbers(made, how.data)
+        made = made.to(how.dtype) if made.dtype is torch.float32 else made
         if how.strided:
             made = _strided(made)
         if not how.gradients:
@@ -101,6 +128,7 @@ def _mask(made: torch.Tensor, how: Variation) -> torch.Tensor:
 
 
 def _numbers(made: torch.Tensor, data: str) -> torch.Tensor:
+    made = made.clone(memory_format=torch.contiguous_format)
     match data:
         case "negated":
             return -made
