@@ -79,6 +79,31 @@ CHANGED = [
     ),
     pytest.param(
         """
+        def f(x: Tensor):
+            if torch.isnan(x).any():
+                raise ValueError(  # as elsewhere
+                    "x has NaN"
+                )
+            if (x.sum(dim=-1) < 0).any():
+                raise ValueError("the sum over the last dimension must not be negative")
+            return x + 1
+        """,
+        """
+        def f(x: Tensor):
+            torch._assert_async(  # as elsewhere
+                ~torch.isnan(x).any(),
+                "x has NaN"
+            )
+            torch._assert_async(
+                ~(x.sum(dim=-1) < 0).any(),
+                "the sum over the last dimension must not be negative",
+            )
+            return x + 1
+        """,
+        id="long lines",
+    ),
+    pytest.param(
+        """
         def f(x: Tensor, n: int):
             if n < 0 or (x > n).any():
                 raise ValueError("large")

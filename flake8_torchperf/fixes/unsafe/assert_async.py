@@ -150,7 +150,7 @@ def rewrite(
     """Put the test of the tensor into a statement of its own; what else is asked stays as it is."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine import assertions
+    from flake8_torchperf.fixes.shared import assertions
 
     (node,) = nodes
     if isinstance(node, cst.If):

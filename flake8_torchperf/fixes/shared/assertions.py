@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from flake8_torchperf.fixes.engine import build, conditions
+from flake8_torchperf.fixes.engine import build
+from flake8_torchperf.fixes.shared import conditions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Written = "cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]"
+# With what stands around them and the indentation, a condition and a text of more characters than
+# these together are hard to read in one line.
+WIDE = 70
 
 
 def of_if(node: cst.If, facts: Mapping[str, Any]) -> cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]:
@@ -93,12 +96,28 @@ def _call(node: cst.If, holds: cst.BaseExpression, facts: Mapping[str, Any]) -> 
     if not isinstance(raised, cst.Call) or not raised.args:
         return cst.Call(function, [cst.Arg(holds)])
     (message,) = raised.args
-    gap = raised.whitespace_before_args
-    if isinstance(gap, cst.SimpleWhitespace):
+    if isinstance(raised.whitespace_before_args, cst.ParenthesizedWhitespace):
+        gap: cst.BaseParenthesizableWhitespace = _next_line(raised.whitespace_before_args)
+    elif _length(holds) + _length(message) > WIDE:
+        gap = cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace("    "))
+        end = cst.ParenthesizedWhitespace(indent=True)
+        raised = raised.with_changes(whitespace_before_args=gap)
+        message = message.with_changes(comma=cst.Comma(whitespace_after=end))
+    else:
         gap = cst.SimpleWhitespace(" ")
     first = cst.Arg(holds, comma=cst.Comma(whitespace_after=gap))
     text = message.with_changes(value=_constant(message.value))
     return raised.with_changes(func=function, args=[first, text])
+
+
+def _next_line(white: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
+    """The same line break and indentation, without the comments there."""
+    line = white.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
+    return white.with_changes(first_line=line, empty_lines=[])
+
+
+def _length(node: cst.CSTNode) -> int:
+    return len(cst.Module([]).code_for_node(node))
 
 
 def _raised(node: cst.If) -> cst.BaseExpression | None:
