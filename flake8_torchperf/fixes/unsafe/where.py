@@ -30,7 +30,7 @@ def plan(place: Place) -> Edit | None:
     if operand.device == "host":
         return None
     above, swapped = around.parent(condition), False
-    test: ast.AST = condition
+    test: ast.AST | None = condition
     while isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.Not):
         above, test, swapped = around.parent(above), above, not swapped
     if not isinstance(above, (ast.If, ast.IfExp)) or above.test is not test:
