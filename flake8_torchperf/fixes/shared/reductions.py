@@ -42,3 +42,23 @@ def _called(owner: cst.BaseExpression, text: str) -> cst.Call:
     assert isinstance(call, cst.Call)
     assert isinstance(call.func, cst.Name)
     return call.with_changes(func=method(owner, call.func.value))
+
+
+def of_selection(call: cst.Call, facts: Mapping[str, Any]) -> cst.BaseExpression:
+    """The reduction of all elements, those that ``x[mask]`` leaves out being neutral."""
+    by_method = isinstance(call.func, cst.Attribute) and not call.args
+    chosen = call.func.value if by_method else call.args[0].value  # type: ignore[attr-defined]
+    assert isinstance(chosen, cst.Subscript)
+    index = chosen.slice[0].slice
+    assert isinstance(index, cst.Index)
+    mask = build.bare(index.value)
+    count = cst.Call(method(mask, "sum"))
+    if not facts["neutral"]:
+        return build.in_place_of(call, count)
+    arguments = [mask, chosen.value, cst.Integer(facts["neutral"])]
+    where = cst.Call(build.expression(facts["where"]), [cst.Arg(one) for one in arguments])
+    if facts["name"] != "mean":
+        return build.in_place_of(call, cst.Call(method(where, facts["name"])))
+    divided = cst.BinaryOperation(cst.Call(method(where, "sum")), cst.Divide(), count)
+    whole = build.in_place_of(call, divided)
+    return conditions.bracketed(whole) if facts["within"] else whole
