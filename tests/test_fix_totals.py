@@ -31,8 +31,8 @@ CHANGED = [
                     loss = F.cross_entropy(out, y)
                     loss_sum += loss.detach() * len(x)
                     correct += (out.argmax(1) == y).sum().detach()
-            loss_sum = float(loss_sum)
             correct = int(correct)
+            loss_sum = float(loss_sum)
 
             # all of them
             return loss_sum / len(loader), correct
