@@ -25,16 +25,18 @@ CHANGED = [
     ),
     pytest.param(
         """
-        def f(x: Tensor, y: Tensor):
-            good = y > 0
+        def f(x: Tensor, y: Tensor, eps: float):
+            good = y == 0
+            good = y > eps
             x[good] = 1 - (x[good] / y[good]).sqrt()  # why
             x[~good] /= torch.abs(y[~good]) + 1
             x[x > 1] = torch.zeros_like(x[x > 1])
             return x
         """,
         """
-        def f(x: Tensor, y: Tensor):
-            good = y > 0
+        def f(x: Tensor, y: Tensor, eps: float):
+            good = y == 0
+            good = y > eps
             x.copy_(torch.where(good, 1 - (x / y).sqrt(), x))  # why
             x.copy_(torch.where(~good, x / (torch.abs(y) + 1), x))
             x.copy_(torch.where(x > 1, torch.zeros_like(x), x))

@@ -49,6 +49,8 @@ CHANGED = [
                     if i % 100 == 0:
                         print(epoch, total / 100)
                         total = 0.0
+            total += 1
+            print(total)
         """,
         """
         def f(losses: list[Tensor]):
@@ -59,6 +61,9 @@ CHANGED = [
                     if i % 100 == 0:
                         print(epoch, float(total) / 100)
                         total = 0.0
+            total = float(total)
+            total += 1
+            print(total)
         """,
         id="read in a branch",
     ),

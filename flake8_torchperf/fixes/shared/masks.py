@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.shared.tensors import bindings
 from flake8_torchperf.knowledge.table import Op, load
+from flake8_torchperf.syntax.reaching_definitions import seen_by
 
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
@@ -38,7 +39,7 @@ def has_shape_of(mask: ast.expr, tensor: ast.expr, around: Surroundings) -> bool
     match mask:
         case ast.UnaryOp(op=ast.Invert(), operand=operand):
             return has_shape_of(operand, tensor, around)
-        case ast.Compare(left=left, comparators=[ast.Constant() | ast.UnaryOp()]):
+        case ast.Compare(left=left, comparators=[right]) if is_number(right, around):
             return has_shape_of(left, tensor, around)
         case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
             sides = (left, right)
@@ -49,8 +50,35 @@ def has_shape_of(mask: ast.expr, tensor: ast.expr, around: Surroundings) -> bool
         case ast.Name(id=name):
             function = around.function(mask)
             found = [] if function is None else bindings(function, name)
-            if len(found) == 1 and isinstance(found[0], ast.expr):
-                return has_shape_of(found[0], tensor, around)
+            if function is None or not all(isinstance(one, ast.expr) for one in found):
+                return False
+            seen = seen_by(mask, [one for one in found if one is not None], function.body)
+            return bool(seen) and all(
+                isinstance(one, ast.expr) and has_shape_of(one, tensor, around) for one in seen
+            )
+    return False
+
+
+def is_number(node: ast.expr, around: Surroundings) -> bool:
+    """Is it surely a number of Python's?"""
+    match node:
+        case ast.Constant(value=value):
+            return type(value) in (int, float)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return is_number(operand, around)
+        case ast.Name(id=name):
+            function = around.function(node)
+            found = [] if function is None else bindings(function, name)
+            return bool(found) and all(map(_is_stated_number, found))
+    return False
+
+
+def _is_stated_number(bound: ast.expr | ast.arg | None) -> bool:
+    match bound:
+        case ast.arg(annotation=ast.Name(id="float" | "int")):
+            return True
+        case ast.Constant(value=value):
+            return type(value) in (int, float)
     return False
 
 

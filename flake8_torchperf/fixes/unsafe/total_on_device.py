@@ -123,14 +123,14 @@ def _total(
             return None
         if not isinstance(node, ast.Name) or node.id != name or node is statement.target:
             continue
-        if isinstance(node.ctx, ast.Load):
-            if id(node) not in inside:
-                later = later or node.lineno > loop.lineno
-            elif _in_branch(node, loop, statement, around):
-                within.append(node)
-            else:
+        added = isinstance(around.parent(node), ast.AugAssign)
+        if id(node) not in inside and node.lineno > loop.lineno:
+            later = later or added or isinstance(node.ctx, ast.Load)
+        elif isinstance(node.ctx, ast.Load) and id(node) in inside:
+            if not _in_branch(node, loop, statement, around):
                 return None
-        elif _number(around.parent(node), node) is None:
+            within.append(node)
+        elif not isinstance(node.ctx, ast.Load) and _number(around.parent(node), node) is None:
             return None
     after = _behind(loop, around) if later else None
     if later and after is None:
