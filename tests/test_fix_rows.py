@@ -30,8 +30,9 @@ CHANGED = [
                 # both
                 low = a.item()
                 high = b.detach().item()
-                c, d = x.sum(), x.max()
-                return low, high, {"c": c.item(), "d": d.item() + values}
+                y = x @ x.T
+                c, d = y.sum(), y.max()
+                return x * low + high, x * c.item() + (d.item() + values)
         """,
         """
         class M(nn.Module):
@@ -39,9 +40,10 @@ CHANGED = [
                 a, b = x.mean(), x.std()
                 # both
                 low, high = torch.stack([a, b.detach()]).tolist()
-                c, d = x.sum(), x.max()
+                y = x @ x.T
+                c, d = y.sum(), y.max()
                 values_read = torch.stack([c, d]).tolist()
-                return low, high, {"c": values_read[0], "d": values_read[1] + values}
+                return x * low + high, x * values_read[0] + (values_read[1] + values)
         """,
         id="lines, and one statement",
     ),
