@@ -61,6 +61,24 @@ CHANGED = [
         """,
         id="a condition that may have dimensions, or is no mask",
     ),
+    pytest.param(
+        """
+        def f(pos, neg, scale: float):
+            pred = pos + scale * (pos - neg)
+            norm = torch.linalg.vector_norm(pred)
+            if norm > scale:
+                pred = pred * (scale / norm)
+            return pred
+        """,
+        """
+        def f(pos, neg, scale: float):
+            pred = pos + scale * (pos - neg)
+            norm = torch.linalg.vector_norm(pred)
+            pred = torch.where(norm > scale, pred * (scale / norm), pred)
+            return pred
+        """,
+        id="what a function of torch was given",
+    ),
 ]
 
 KEPT = [
@@ -120,6 +138,14 @@ KEPT = [
             return y if x.any() else x
         """,
         id="perhaps no tensor",
+    ),
+    pytest.param(
+        """
+        def f(x: Tensor, y=None):
+            z = torch.abs(y)
+            return y if x.any() else x
+        """,
+        id="left out by some",
     ),
     pytest.param(
         """

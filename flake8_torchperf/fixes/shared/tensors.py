@@ -109,8 +109,32 @@ class _Reading:
         result = bool(found) and all(
             one is not None and self._bound_to_tensor(one) for one in found
         )
+        result = result or self._is_used_as_one(node.id, function, found)
         self._open.discard(node.id)
         return result
+
+    def _is_used_as_one(
+        self, name: str, function: ast.AST, found: list[ast.expr | ast.arg | None]
+    ) -> bool:
+        """Is a name that is never None or a number given to what takes tensors alone?"""
+        if any(one is None or isinstance(one, ast.Constant) for one in found):
+            return False
+        hints = [one.annotation for one in found if isinstance(one, ast.arg)]
+        if any(hint is not None for hint in hints) or _has_default(function, name):
+            return False  # it says what it is, or may be left out
+        return any(
+            isinstance(node, ast.Call) and _is_first(node, name) and self._takes_tensor(node)
+            for node in ast.walk(function)
+        )
+
+    def _takes_tensor(self, node: ast.Call) -> bool:
+        """Does a function of torch take nothing but a tensor first?"""
+        name = self._around.qualified(node.func)
+        op = load().function(name) if name.startswith("torch.") else None
+        return op is not None and all(
+            bool(one.params) and one.params[0].type == "T" and not one.params[0].optional
+            for one in op.overloads
+        )
 
     def _bound_to_tensor(self, bound: ast.expr | ast.arg) -> bool:
         if isinstance(bound, ast.arg):
@@ -142,6 +166,20 @@ class _Reading:
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 return all(map(self.cheap, elts))
         return False
+
+
+def _is_first(node: ast.Call, name: str) -> bool:
+    return bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == name
+
+
+def _has_default(function: ast.AST, name: str) -> bool:
+    assert isinstance(function, FUNCTIONS)
+    given = function.args
+    positional = [*given.posonlyargs, *given.args]
+    left_out = positional[len(positional) - len(given.defaults) :]
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    left_out += [one for one, default in named if default is not None]
+    return any(one.arg == name for one in left_out)
 
 
 def _is_light(op: Op) -> bool:
