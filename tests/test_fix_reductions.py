@@ -21,13 +21,13 @@ CHANGED = [
         """
         def f(a: Tensor, b: Tensor):
             if any(a > b):
-                return sum(a * b)
+                return min(a * b)
             return all(a == b)
         """,
         """
         def f(a: Tensor, b: Tensor):
             if (a > b).any():
-                return (a * b).sum(0)
+                return (a * b).min()
             return (a == b).all()
         """,
         id="of one tensor",
@@ -68,6 +68,13 @@ KEPT = [
             return max(g(), a.sum())
         """,
         id="what is evaluated first",
+    ),
+    pytest.param(
+        """
+        def f(tensors: list[Tensor], g):
+            return max(torch.abs(await g(t)) for t in tensors)
+        """,
+        id="a generator that waits",
     ),
     pytest.param(
         """

@@ -70,13 +70,21 @@ def _of_list(call: ast.Call, name: str, place: Place) -> Edit | None:
     if "bounded" in place.site.traits:
         return None
     if isinstance(given, _LISTS) or _is_list(given, place.around):
-        if name in ("any", "all") and isinstance(given, ast.GeneratorExp):
-            return None  # stops at the first that decides
+        if isinstance(given, ast.GeneratorExp) and (name in ("any", "all") or _waits(given)):
+            return None  # stops at the first that decides; is no list in a plain function
         written = place.around.reach("torch.stack", call)
         if written is not None:
             facts = {"form": "stack", "stack": written[0], "method": _METHODS[name]}
             return Edit((call,), facts, written[1])
     return None
+
+
+def _waits(node: ast.GeneratorExp) -> bool:
+    """Does it hold an ``await`` or an ``async for``?"""
+    return any(
+        isinstance(part, ast.Await) or (isinstance(part, ast.comprehension) and part.is_async)
+        for part in ast.walk(node)
+    )
 
 
 def _is_list(node: ast.expr, around: Surroundings) -> bool:
