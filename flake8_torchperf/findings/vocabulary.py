@@ -26,7 +26,7 @@ _OF_TRAINING = ("no-pin", "no-workers", "option")
 _OF_PLACES = ("as-array", "as-declared", "as-named", "base", "bounded", "compiling-guard",
               "default-device", "error-message", "except-block", "fallback", "given-away", "keyed",
               "lambda", "made-text", "message", "no-gradients", "of-bools", "of-numbers",
-              "opaque-body", "syncs", "traced", "waited-for",
+              "opaque-body", "syncs", "traced", "waited-for", "whole",
               "where waiting is asked for")  # fmt: skip
 TRAITS = frozenset((*_OF_COPIES, *_OF_CODE, *_OF_COMPILING, *_OF_TRAINING, *_OF_PLACES))
 

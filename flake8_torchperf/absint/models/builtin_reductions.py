@@ -64,6 +64,8 @@ def _on_device(value: Value) -> bool:
 # The traits of a reduction that compares keys, and of one with a bound that may be a number.
 KEYED = "keyed"
 BOUNDED = "bounded"
+# The trait of a reduction of one tensor, not of a list of them.
+WHOLE = "whole"
 
 
 def _how_compared(values: Iterable[Value], arguments: Arguments) -> tuple[str, ...]:
@@ -96,6 +98,8 @@ def _reduce_one(name: str, value: Value, arguments: Arguments, env: Env, ctx: Co
     elif held is not None and held.device != "host" and not _single(value):
         items = value.items if isinstance(value, Sequence) and value.items is not None else ()
         traits = _how_compared(items, arguments)
+        if over is not None and over is held:
+            traits = (*traits, WHOLE)
         emit(
             ctx,
             SiteKind.HOST_REDUCTION,

@@ -68,7 +68,7 @@ class Surroundings:
             head = head.value
         if not isinstance(head, ast.Name):
             return ""
-        module, local = self.module, self._local(head)
+        module, local = self.module, self._local(head.id, head)
         if local is not None:
             return f"{local}{module.qualify(node)[len(module.qualify(head)) :]}" if local else ""
         if head.id in module.imports:
@@ -89,17 +89,34 @@ class Surroundings:
             rest.append(last)
         return ""
 
-    def _local(self, name: ast.Name) -> str | None:
-        """What a function or class around a name imports under it.
+    def reach(self, qualified: str, at: ast.AST) -> tuple[str, tuple[str, ...]] | None:
+        """How to write a function of torch at a place, and the imports that this needs.
+
+        None where its first name means something else there.
+        """
+        written, imports = self.name_of(qualified), tuple[str, ...]()
+        module = self.module
+        if not written:
+            written, imports = qualified, (_head(qualified),)
+            known = (module.imports, module.functions, module.classes, module.constants)
+            if any(imports[0] in table for table in known):
+                return None
+        local = self._local(_head(written), at)
+        return (
+            None if local not in (None, module.imports.get(_head(written))) else (written, imports)
+        )
+
+    def _local(self, name: str, at: ast.AST) -> str | None:
+        """What a function or class around a place imports under a name.
 
         "" where it is bound there in another way, None where no scope around binds it.
         """
-        here = self.parent(name)
+        here = self.parent(at)
         while here is not None:
             if isinstance(here, (*_LAZY, ast.ClassDef)):
                 bound = self._names_bound(here)
-                if name.id in bound:
-                    return bound[name.id]
+                if name in bound:
+                    return bound[name]
             here = self.parent(here)
         return None
 

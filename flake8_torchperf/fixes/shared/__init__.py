@@ -1,0 +1,1 @@
+"""What several unsafe fixes share: facts about expressions, and the text they write."""

@@ -1,0 +1,175 @@
+"""The statements that `assert_async` writes, made of the ``if`` or ``assert`` that was there."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from flake8_torchperf.fixes.engine import build
+from flake8_torchperf.fixes.shared import conditions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+# With what stands around them and the indentation, a condition and a text of more characters than
+# these together are hard to read in one line.
+WIDE = 70
+
+
+def of_if(node: cst.If, facts: Mapping[str, Any]) -> cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]:
+    """``if t.any(): raise`` -> an assertion that the device tests, under what else was asked."""
+    parts = conditions.terms(node.test)
+    index = facts["index"]
+    term = conditions.without_not(parts.pop(index))
+    holds = build.bare(term) if facts["negated"] else _opposite(term, facts)
+    line = cst.SimpleStatementLine([cst.Expr(_call(node, holds, facts))])
+    if not parts:
+        return _commented(node, line.with_changes(leading_lines=node.leading_lines))
+    if facts["joined"] == "And":
+        return node.with_changes(test=conditions.all_of(parts), body=_block(node, line))
+    rest = node.with_changes(test=conditions.any_of(parts))
+    if index == 0:
+        first = line.with_changes(leading_lines=node.leading_lines)
+        return cst.FlattenSentinel([first, rest.with_changes(leading_lines=[])])
+    return cst.FlattenSentinel([rest, line])
+
+
+def of_assert(
+    node: cst.SimpleStatementLine, facts: Mapping[str, Any]
+) -> cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]:
+    """``assert t.all(), m`` -> an assertion that the device tests; other terms stay in Python."""
+    (asserted,) = node.body
+    assert isinstance(asserted, cst.Assert)
+    parts = conditions.terms(asserted.test)
+    index = facts["index"]
+    term = conditions.without_not(parts[index])
+    holds = _opposite(term, facts) if facts["negated"] else build.bare(term)
+    arguments = [cst.Arg(holds)]
+    if asserted.msg is not None:
+        arguments.append(cst.Arg(_constant(build.bare(asserted.msg))))
+    call = cst.Call(build.expression(facts["assert_"]), arguments)
+    line = node.with_changes(body=[cst.Expr(call)])
+    if not facts["joined"]:
+        return line
+    if facts["joined"] == "Or":
+        test = _not(conditions.any_of(parts[:index]))
+        plain = line.with_changes(leading_lines=[])
+        return cst.If(test, cst.IndentedBlock([plain]), leading_lines=node.leading_lines)
+    lines = [_asserting(node, asserted, parts[:index]), line]
+    lines.append(_asserting(node, asserted, parts[index + 1 :]))
+    kept = [one for one in lines if one is not None]
+    first = kept[0].with_changes(leading_lines=node.leading_lines)
+    plain_rest = [one.with_changes(leading_lines=[]) for one in kept[1:]]
+    # The comment behind the statement stays where the statement ends.
+    bare = [
+        one.with_changes(trailing_whitespace=cst.TrailingWhitespace())
+        for one in (first, *plain_rest)
+    ]
+    bare[-1] = bare[-1].with_changes(trailing_whitespace=node.trailing_whitespace)
+    return cst.FlattenSentinel(bare)
+
+
+def _asserting(
+    line: cst.SimpleStatementLine, asserted: cst.Assert, parts: Sequence[cst.BaseExpression]
+) -> cst.SimpleStatementLine | None:
+    if not parts:
+        return None
+    return line.with_changes(body=[asserted.with_changes(test=conditions.all_of(parts))])
+
+
+def _not(test: cst.BaseExpression) -> cst.BaseExpression:
+    if isinstance(test, cst.BooleanOperation) and not test.lpar:
+        test = test.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+    return cst.UnaryOperation(cst.Not(), test)
+
+
+def _opposite(term: cst.BaseExpression, facts: Mapping[str, Any]) -> cst.BaseExpression:
+    return conditions.negated(build.bare(term), mask=facts["mask"], otherwise=facts["not_"])
+
+
+def _call(node: cst.If, holds: cst.BaseExpression, facts: Mapping[str, Any]) -> cst.Call:
+    """The call, laid out as the exception's was."""
+    raised = _raised(node)
+    function = build.expression(facts["assert_"])
+    if not isinstance(raised, cst.Call) or not raised.args:
+        return cst.Call(function, [cst.Arg(holds)])
+    (message,) = raised.args
+    if isinstance(raised.whitespace_before_args, cst.ParenthesizedWhitespace):
+        gap: cst.BaseParenthesizableWhitespace = _next_line(raised.whitespace_before_args)
+    elif _length(holds) + _length(message) > WIDE:
+        gap = cst.ParenthesizedWhitespace(indent=True, last_line=cst.SimpleWhitespace("    "))
+        end = cst.ParenthesizedWhitespace(indent=True)
+        raised = raised.with_changes(whitespace_before_args=gap)
+        message = message.with_changes(comma=cst.Comma(whitespace_after=end))
+    else:
+        gap = cst.SimpleWhitespace(" ")
+    first = cst.Arg(holds, comma=cst.Comma(whitespace_after=gap))
+    text = message.with_changes(value=_constant(message.value))
+    return raised.with_changes(func=function, args=[first, text])
+
+
+def _next_line(white: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
+    """The same line break and indentation, without the comments there."""
+    line = white.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
+    return white.with_changes(first_line=line, empty_lines=[])
+
+
+def _length(node: cst.CSTNode) -> int:
+    return len(cst.Module([]).code_for_node(node))
+
+
+def _raised(node: cst.If) -> cst.BaseExpression | None:
+    (line,) = node.body.body
+    inner = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
+    assert isinstance(inner, cst.Raise)
+    return inner.exc
+
+
+def _block(node: cst.If, line: cst.SimpleStatementLine) -> cst.BaseSuite:
+    """The body of an ``if`` with the assertion for the ``raise`` in it."""
+    if not isinstance(node.body, cst.IndentedBlock):
+        return cst.IndentedBlock([line])
+    (old,) = node.body.body
+    assert isinstance(old, cst.SimpleStatementLine)
+    return node.body.with_changes(body=[old.with_changes(body=line.body)])
+
+
+def _commented(node: cst.If, line: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
+    """The assertion with the comments that stood in the ``if``."""
+    if not isinstance(node.body, cst.IndentedBlock):
+        return line
+    (old,) = node.body.body
+    assert isinstance(old, cst.SimpleStatementLine)
+    header = node.body.header
+    above = [*line.leading_lines]
+    if header.comment is not None:
+        above.append(cst.EmptyLine(comment=header.comment))
+    above += [one for one in old.leading_lines if one.comment is not None]
+    return line.with_changes(leading_lines=above, trailing_whitespace=old.trailing_whitespace)
+
+
+def _constant(message: cst.BaseExpression) -> cst.BaseExpression:
+    """A message with the names of values in it where an f-string has the values."""
+    if isinstance(message, cst.ConcatenatedString):
+        left, right = _constant(message.left), _constant(message.right)
+        return message.with_changes(left=left, right=right)
+    if not isinstance(message, cst.FormattedString):
+        return message
+    text = "".join(map(_part, message.parts))
+    prefix = message.start.rstrip("\"'").replace("f", "").replace("F", "")
+    quoted = f"{prefix}{message.start.lstrip('rRfF')}{text}{message.end}"
+    try:
+        if isinstance(ast.literal_eval(quoted), str):
+            return cst.SimpleString(quoted, message.lpar, message.rpar)
+    except (SyntaxError, ValueError):
+        pass  # quotes within the braces, as Python 3.12 allows them
+    return cst.SimpleString(repr(text), message.lpar, message.rpar)
+
+
+def _part(part: cst.BaseFormattedStringContent) -> str:
+    if isinstance(part, cst.FormattedStringText):
+        return part.value.replace("{{", "{").replace("}}", "}")
+    assert isinstance(part, cst.FormattedStringExpression)
+    return "{" + cst.Module([]).code_for_node(part.expression).strip() + "}"

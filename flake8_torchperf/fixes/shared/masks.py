@@ -1,0 +1,122 @@
+"""Reads through a mask on the ast: the shapes of mask and tensor, and what may be whole."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.shared.tensors import bindings
+from flake8_torchperf.knowledge.table import Op, load
+from flake8_torchperf.syntax.reaching_definitions import seen_by
+
+if TYPE_CHECKING:
+    from flake8_torchperf.fixes.engine.surroundings import Surroundings
+
+# What gives a mask of the shape of its first tensor.
+_SAME_SHAPE = frozenset(("isnan", "isinf", "isfinite", "isneginf", "isposinf", "logical_not",
+                         "bool", "abs", "gt", "lt", "ge", "le", "eq", "ne"))  # fmt: skip
+
+
+def may_repeat(mask: ast.expr) -> bool:
+    """May a mask be computed where it stands now, or twice?"""
+    match mask:
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            return may_repeat(operand)
+        case ast.Compare(left=left, ops=[_], comparators=[right]):
+            return may_repeat(left) and may_repeat(right)
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
+            return may_repeat(left) and may_repeat(right)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return may_repeat(operand)
+    return repeatable(mask)
+
+
+def has_shape_of(mask: ast.expr, tensor: ast.expr, around: Surroundings) -> bool:
+    """Has a mask surely as many dimensions as the tensor that it selects from?"""
+    if ast.dump(mask) == ast.dump(tensor):
+        return True
+    match mask:
+        case ast.UnaryOp(op=ast.Invert(), operand=operand):
+            return has_shape_of(operand, tensor, around)
+        case ast.Compare(left=left, comparators=[right]) if is_number(right, around):
+            return has_shape_of(left, tensor, around)
+        case ast.BinOp(left=left, op=ast.BitAnd() | ast.BitOr(), right=right):
+            sides = (left, right)
+            return all(has_shape_of(side, tensor, around) for side in sides)
+        case ast.Call(func=ast.Attribute(attr=name) as func, args=args) if name in _SAME_SHAPE:
+            first = args[0] if around.qualified(func).startswith("torch.") and args else func.value
+            return has_shape_of(first, tensor, around)
+        case ast.Name(id=name):
+            function = around.function(mask)
+            found = [] if function is None else bindings(function, name)
+            if function is None or not all(isinstance(one, ast.expr) for one in found):
+                return False
+            seen = seen_by(mask, [one for one in found if one is not None], function.body)
+            return bool(seen) and all(
+                isinstance(one, ast.expr) and has_shape_of(one, tensor, around) for one in seen
+            )
+    return False
+
+
+def is_number(node: ast.expr, around: Surroundings) -> bool:
+    """Is it surely a number of Python's?"""
+    match node:
+        case ast.Constant(value=value):
+            return type(value) in (int, float)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return is_number(operand, around)
+        case ast.Name(id=name):
+            function = around.function(node)
+            found = [] if function is None else bindings(function, name)
+            return bool(found) and all(map(_is_stated_number, found))
+    return False
+
+
+def _is_stated_number(bound: ast.expr | ast.arg | None) -> bool:
+    match bound:
+        case ast.arg(annotation=ast.Name(id="float" | "int")):
+            return True
+        case ast.Constant(value=value):
+            return type(value) in (int, float)
+    return False
+
+
+def selected(node: ast.expr, mask: str) -> ast.expr | None:
+    """The ``x`` of ``x[mask]``; ``mask`` is the dump of one."""
+    if isinstance(node, ast.Subscript) and ast.dump(node.slice) == mask:
+        return node.value
+    return None
+
+
+def is_elementwise(node: ast.expr, mask: str, around: Surroundings) -> bool:
+    """Is each of its elements made of the same one of what the mask selects, and of numbers?"""
+    if selected(node, mask) is not None:
+        return repeatable(node.value)  # type: ignore[attr-defined]
+    match node:
+        case ast.Constant(value=value):
+            return type(value) in (int, float)
+        case ast.BinOp(op=op, left=left, right=right):
+            if isinstance(op, ast.MatMult):
+                return False
+            return all(is_elementwise(one, mask, around) for one in (left, right))
+        case ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=operand):
+            return is_elementwise(operand, mask, around)
+        case ast.Call(func=func, args=args, keywords=[]):
+            op_, parts = _called(func, args, around)
+            fits = op_ is not None and (op_.pointwise or op_.like) and op_.flags.isdisjoint("dhsym")
+            return fits and all(is_elementwise(one, mask, around) for one in parts)
+    return False
+
+
+def _called(
+    func: ast.expr, args: list[ast.expr], around: Surroundings
+) -> tuple[Op | None, list[ast.expr]]:
+    """The function of torch or the method of a tensor, and all that it is given."""
+    name = around.qualified(func)
+    if name.startswith("torch."):
+        op = load().function(name)
+        return (None if op is None or "rand" in name else op), args
+    if isinstance(func, ast.Attribute):
+        return load().method(func.attr), [func.value, *args]
+    return None, args

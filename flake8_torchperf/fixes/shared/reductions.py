@@ -1,0 +1,64 @@
+"""Python's reductions as libcst's nodes, written as torch's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from flake8_torchperf.fixes.engine import build
+from flake8_torchperf.fixes.shared import conditions
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+def reduced(call: cst.Call, facts: Mapping[str, Any]) -> cst.Call:
+    """``max(...)`` in the form that the plan chose."""
+    given = call.args[0].value
+    match facts["form"]:
+        case "function":
+            return call.with_changes(func=build.expression(facts["function"]))
+        case "clamp":
+            index = facts["index"]
+            tensor, bound = call.args[index].value, call.args[1 - index].value
+            return cst.Call(method(tensor, "clamp"), [build.keyword(facts["bound"], bound)])
+        case "method":
+            return _called(given, facts["method"])
+    if isinstance(given, cst.GeneratorExp):
+        given = cst.ListComp(given.elt, given.for_in)
+    stacked = cst.Call(build.expression(facts["stack"]), [cst.Arg(given)])
+    return _called(stacked, facts["method"])
+
+
+def method(owner: cst.BaseExpression, name: str) -> cst.Attribute:
+    """``owner.name``, with brackets around what needs them."""
+    return cst.Attribute(conditions.bracketed(owner), cst.Name(name))
+
+
+def _called(owner: cst.BaseExpression, text: str) -> cst.Call:
+    """``owner.sum(0)`` for the text ``sum(0)``."""
+    call = build.expression(text)
+    assert isinstance(call, cst.Call)
+    assert isinstance(call.func, cst.Name)
+    return call.with_changes(func=method(owner, call.func.value))
+
+
+def of_selection(call: cst.Call, facts: Mapping[str, Any]) -> cst.BaseExpression:
+    """The reduction of all elements, those that ``x[mask]`` leaves out being neutral."""
+    by_method = isinstance(call.func, cst.Attribute) and not call.args
+    chosen = call.func.value if by_method else call.args[0].value  # type: ignore[attr-defined]
+    assert isinstance(chosen, cst.Subscript)
+    index = chosen.slice[0].slice
+    assert isinstance(index, cst.Index)
+    mask = build.bare(index.value)
+    count = cst.Call(method(mask, "sum"))
+    if not facts["neutral"]:
+        return build.in_place_of(call, count)
+    arguments = [mask, chosen.value, cst.Integer(facts["neutral"])]
+    where = cst.Call(build.expression(facts["where"]), [cst.Arg(one) for one in arguments])
+    if facts["name"] != "mean":
+        return build.in_place_of(call, cst.Call(method(where, facts["name"])))
+    divided = cst.BinaryOperation(cst.Call(method(where, "sum")), cst.Divide(), count)
+    whole = build.in_place_of(call, divided)
+    return conditions.bracketed(whole) if facts["within"] else whole

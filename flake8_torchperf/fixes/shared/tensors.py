@@ -1,0 +1,234 @@
+"""What the code around a finding shows of other expressions: are they tensors, are they cheap?
+
+The interpreter tells a fix of the finding's own operand alone. Answers here rest on annotations,
+on assignments in the same function and on the table of torch; where they show nothing, it is no.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.knowledge.table import Op, TensorReturn, load
+from flake8_torchperf.syntax.traversal import FUNCTIONS
+
+if TYPE_CHECKING:
+    from flake8_torchperf.fixes.engine.surroundings import Surroundings
+
+# The class of all tensors, as annotations name it.
+TENSORS = frozenset(("torch.Tensor", "torch.nn.Parameter", "torch.FloatTensor", "torch.LongTensor"))
+_VIEWS = frozenset(("T", "mT", "H", "data", "real", "imag"))
+# Functions that draw numbers: called once more or once less, they change all that follow.
+_RANDOM = ("rand", "normal", "bernoulli", "multinomial", "poisson", "dropout", "exponential")
+
+
+def is_tensor(node: ast.expr, around: Surroundings) -> bool:
+    """Is an expression surely a tensor?"""
+    return _Reading(around).tensor(node)
+
+
+def is_cheap(node: ast.expr, around: Surroundings) -> bool:
+    """Can it be computed where it was not before: no effect, no wait, no error, little work?"""
+    return _Reading(around).cheap(node)
+
+
+class _Reading:
+    """One question, with the names that are being looked into."""
+
+    def __init__(self, around: Surroundings) -> None:
+        self._around = around
+        self._open: set[str] = set()
+
+    def tensor(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Name():
+                return self._name(node)
+            case ast.BinOp(left=left, right=right):
+                return self.tensor(left) or self.tensor(right)
+            case ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=operand):
+                return self.tensor(operand)
+            case ast.Compare(left=left, ops=[op], comparators=[right]):
+                if isinstance(op, (ast.Is, ast.IsNot, ast.In, ast.NotIn)):
+                    return False
+                return self.tensor(left) or self.tensor(right)
+            case ast.Subscript(value=value):
+                return self.tensor(value)
+            case ast.Attribute(value=value, attr=name):
+                return name in _VIEWS and self.tensor(value)
+            case ast.IfExp(body=one, orelse=other):
+                return self.tensor(one) and self.tensor(other)
+            case ast.Call():
+                return self._call(node)
+        return False
+
+    def _call(self, node: ast.Call) -> bool:
+        op = self.operation(node)
+        if op is None or any(isinstance(one, ast.Starred) for one in node.args):
+            return False
+        if any(one.arg is None for one in node.keywords):
+            return False
+        kinds = [self._kind(one) for one in node.args]
+        named = {str(one.arg): self._kind(one.value) for one in node.keywords}
+        return isinstance(op.resolve(kinds, named), TensorReturn)
+
+    def operation(self, node: ast.Call) -> Op | None:
+        """The function of torch, or the method of a tensor, that a call calls."""
+        name = self._around.qualified(node.func)
+        if name.startswith("torch."):
+            return load().function(name)
+        if isinstance(node.func, ast.Attribute) and self.tensor(node.func.value):
+            return load().method(node.func.attr)
+        return None
+
+    def _kind(self, node: ast.expr) -> str:
+        """The kind of an argument, as `knowledge.overloads` has it."""
+        match node:
+            case ast.Constant(value=value):
+                kinds = {"int": "i", "float": "f", "str": "s", "NoneType": "-"}
+                return (
+                    "01"[value] if isinstance(value, bool) else kinds.get(type(value).__name__, "x")
+                )
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() as operand):
+                return self._kind(operand)
+            case ast.Attribute(attr="device"):
+                return "D"
+            case ast.Attribute(attr="shape"):
+                return "Z"
+            case ast.Tuple(elts=[first, *_]) | ast.List(elts=[first, *_]):
+                return "Tl" if self.tensor(first) else "Z"
+        return "T" if self.tensor(node) else "x"
+
+    def _name(self, node: ast.Name) -> bool:
+        function = self._around.function(node)
+        if function is None:
+            return False
+        if node.id in self._open:
+            return True  # `x = x * 2` says nothing about what x was
+        self._open.add(node.id)
+        found = bindings(function, node.id)
+        result = bool(found) and all(
+            one is not None and self._bound_to_tensor(one) for one in found
+        )
+        result = result or self._is_used_as_one(node.id, function, found)
+        self._open.discard(node.id)
+        return result
+
+    def _is_used_as_one(
+        self, name: str, function: ast.AST, found: list[ast.expr | ast.arg | None]
+    ) -> bool:
+        """Is a name that is never None or a number given to what takes tensors alone?"""
+        if any(one is None or isinstance(one, ast.Constant) for one in found):
+            return False
+        hints = [one.annotation for one in found if isinstance(one, ast.arg)]
+        if any(hint is not None for hint in hints) or _has_default(function, name):
+            return False  # it says what it is, or may be left out
+        return any(
+            isinstance(node, ast.Call) and _is_first(node, name) and self._takes_tensor(node)
+            for node in ast.walk(function)
+        )
+
+    def _takes_tensor(self, node: ast.Call) -> bool:
+        """Does a function of torch take nothing but a tensor first?"""
+        name = self._around.qualified(node.func)
+        op = load().function(name) if name.startswith("torch.") else None
+        return op is not None and all(
+            bool(one.params) and one.params[0].type == "T" and not one.params[0].optional
+            for one in op.overloads
+        )
+
+    def _bound_to_tensor(self, bound: ast.expr | ast.arg) -> bool:
+        if isinstance(bound, ast.arg):
+            hint = bound.annotation
+            if isinstance(hint, ast.Constant) and hint.value in ("torch.Tensor", "Tensor"):
+                return True
+            return hint is not None and self._around.qualified(hint) in TENSORS
+        return self.tensor(bound)
+
+    def cheap(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Name() | ast.Constant():
+                return True
+            case ast.Attribute(value=value):
+                return self.cheap(value)
+            case ast.BinOp(op=op, left=left, right=right):
+                if isinstance(op, ast.MatMult):
+                    return False
+                return self.cheap(left) and self.cheap(right)
+            case ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=operand):
+                return self.cheap(operand)
+            case ast.Compare(left=left, ops=[_], comparators=[right]):
+                return self.tensor(node) and self.cheap(left) and self.cheap(right)
+            case ast.Call(func=func, args=args, keywords=keywords):
+                called = self.operation(node)
+                receiver = func.value if isinstance(func, ast.Attribute) else func
+                parts = [receiver, *args, *(one.value for one in keywords)]
+                return called is not None and _is_light(called) and all(map(self.cheap, parts))
+            case ast.Tuple(elts=elts) | ast.List(elts=elts):
+                return all(map(self.cheap, elts))
+        return False
+
+
+def _is_first(node: ast.Call, name: str) -> bool:
+    return bool(node.args) and isinstance(node.args[0], ast.Name) and node.args[0].id == name
+
+
+def _has_default(function: ast.AST, name: str) -> bool:
+    assert isinstance(function, FUNCTIONS)
+    given = function.args
+    positional = [*given.posonlyargs, *given.args]
+    left_out = positional[len(positional) - len(given.defaults) :]
+    named = zip(given.kwonlyargs, given.kw_defaults, strict=True)
+    left_out += [one for one, default in named if default is not None]
+    return any(one.arg == name for one in left_out)
+
+
+def _is_light(op: Op) -> bool:
+    last = op.name.rpartition(".")[2]
+    if not op.flags.isdisjoint("dhsym") and last not in ("where",):
+        return False
+    light = op.pointwise or op.reduction or op.view or op.factory or op.like
+    return light and not last.startswith(_RANDOM)
+
+
+def bindings(function: ast.AST, name: str) -> list[ast.expr | ast.arg | None]:
+    """What a function binds a name to: values, parameters; None for what is neither."""
+    found: list[ast.expr | ast.arg | None] = []
+    assert isinstance(function, FUNCTIONS)
+    spread = (function.args.vararg, function.args.kwarg)
+    plain: set[int] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.arg(arg=bound) if bound == name:
+                found.append(None if node in spread else node)
+            case ast.Assign(targets=[ast.Name(id=bound) as target], value=value):
+                if bound == name:
+                    plain.add(id(target))
+                    found.append(value)
+            case ast.AnnAssign(target=ast.Name(id=bound) as target, value=given):
+                if bound == name:
+                    plain.add(id(target))
+                    found += [] if given is None else [given]
+            case ast.AugAssign(target=ast.Name(id=bound) as target, value=value):
+                if bound == name:
+                    plain.add(id(target))  # adding to a tensor gives a tensor
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and node.id == name and id(node) not in plain:
+            if not isinstance(node.ctx, ast.Load):
+                found.append(None)
+        elif name in _also_bound(node):
+            found.append(None)
+    return found
+
+
+def _also_bound(node: ast.AST) -> list[str]:
+    """The names that a node binds without an `ast.Name`."""
+    match node:
+        case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
+            return [name]
+        case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+            return [alias.asname or alias.name for alias in aliases]
+        case ast.Global(names=names) | ast.Nonlocal(names=names):
+            return names
+        case ast.FunctionDef(name=str(name)) | ast.ClassDef(name=str(name)):
+            return [name]
+    return []

@@ -1,0 +1,40 @@
+"""Running totals as libcst's nodes: what is added, and where the total is read."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from flake8_torchperf.fixes.engine import build
+from flake8_torchperf.fixes.shared.reductions import method
+
+
+def detached(read: cst.Call) -> cst.Call:
+    """``t.item()``, ``float(t)`` -> ``t.detach()``; a ``cpu()`` that only the read needed goes."""
+    tensor: cst.BaseExpression = read
+    while isinstance(tensor, cst.Call):
+        func = tensor.func
+        if isinstance(func, cst.Name) and func.value in ("float", "int") and tensor.args:
+            tensor = tensor.args[0].value
+        elif (
+            isinstance(func, cst.Attribute)
+            and func.attr.value in ("item", "detach", "cpu")
+            and not tensor.args
+        ):
+            tensor = func.value
+        else:
+            break
+    call = cst.Call(method(tensor, "detach"))
+    return call.with_changes(lpar=read.lpar, rpar=read.rpar)
+
+
+def number(use: cst.CSTNode, kind: str) -> cst.Call:
+    """``total`` -> ``float(total)``."""
+    assert isinstance(use, cst.Name)
+    return cst.Call(cst.Name(kind), [cst.Arg(build.bare(use))], lpar=use.lpar, rpar=use.rpar)
+
+
+def read_line(name: str, kind: str) -> cst.SimpleStatementLine:
+    """``total = float(total)``, for behind the loop."""
+    target = cst.AssignTarget(cst.Name(name))
+    call = cst.Call(cst.Name(kind), [cst.Arg(cst.Name(name))])
+    return cst.SimpleStatementLine([cst.Assign([target], call)])

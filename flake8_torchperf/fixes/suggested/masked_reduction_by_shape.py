@@ -1,0 +1,18 @@
+"""Reductions through a mask of which nothing tells that it has the shape of the tensor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.fixes.unsafe.masked_reduction import planned, rewrite
+
+if TYPE_CHECKING:
+    from flake8_torchperf.findings.model import Edit
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+__all__ = ["plan", "rewrite"]
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply where the mask may have fewer dimensions than what it selects from."""
+    return planned(place, certain=False)

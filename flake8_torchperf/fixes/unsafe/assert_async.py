@@ -1,0 +1,159 @@
+"""``if t.any(): raise E(m)`` and ``assert t.all(), m`` -> ``torch._assert_async(..., m)``.
+
+The device tests the condition, and the error comes with the next thing that waits for it.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import Strength, Tensor
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.engine.surroundings import repeatable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+
+# Whoever raises one of these says that the values are wrong. Others are often caught and acted on.
+ERRORS = frozenset(("ValueError", "RuntimeError", "AssertionError", "ArithmeticError", "Exception",
+                    "FloatingPointError", "OverflowError", "ZeroDivisionError", "IndexError",
+                    "TypeError"))  # fmt: skip
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to a tensor that decides alone, or as one term of ``and`` or ``or``, on an error."""
+    around, term = place.around, place.site.node
+    operand = place.site.operand
+    if not isinstance(term, ast.expr) or not isinstance(operand, Tensor):
+        return None
+    if operand.reason.strength < Strength.INFERRED or operand.dtype == "complex":
+        return None
+    negated, outer = _without_not(term, around)
+    test: ast.expr = outer
+    terms, joined = [outer], ""
+    above = around.parent(outer)
+    if isinstance(above, ast.BoolOp):
+        test, terms, joined = above, above.values, type(above.op).__name__
+    statement = around.parent(test)
+    if not isinstance(statement, (ast.If, ast.Assert)):
+        return None
+    if not _raises(statement, test) or _caught(statement, around):
+        return None
+    if any(isinstance(part, (ast.NamedExpr, ast.Await)) for part in ast.walk(test)):
+        return None
+    name = around.reach("torch._assert_async", statement)
+    logical_not = around.reach("torch.logical_not", statement)
+    if name is None or logical_not is None:
+        return None
+    index = terms.index(outer)
+    if not _can_be_split(statement, joined, index, terms):
+        return None
+    facts = {"index": index, "joined": joined, "negated": negated, "assert_": name[0],
+             "mask": operand.dtype == "bool", "not_": logical_not[0]}  # fmt: skip
+    return Edit((statement,), facts, name[1])
+
+
+def _without_not(term: ast.expr, around: Surroundings) -> tuple[bool, ast.expr]:
+    """Is a term negated, and the expression with all its ``not``."""
+    negated = False
+    outer = around.parent(term)
+    while isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not):
+        negated, term, outer = not negated, outer, around.parent(outer)
+    return negated, term
+
+
+def _raises(statement: ast.stmt, test: ast.expr) -> bool:
+    """Does a statement do nothing but raise an error with a text, where the test says so?"""
+    match statement:
+        case ast.Assert(test=tested, msg=message):
+            return tested is test and (message is None or _is_text(message))
+        case ast.If(test=tested, body=[ast.Raise(exc=raised, cause=None)], orelse=[]):
+            return tested is test and _is_error(raised)
+        case ast.If(
+            test=tested,
+            body=[ast.Raise(exc=raised, cause=ast.Constant(value=None))],
+            orelse=[],
+        ):
+            return tested is test and _is_error(raised)
+    return False
+
+
+def _is_error(raised: ast.expr | None) -> bool:
+    match raised:
+        case ast.Name(id=name):
+            return name in ERRORS
+        case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
+            return name in ERRORS
+        case ast.Call(func=ast.Name(id=name), args=[message], keywords=[]):
+            return name in ERRORS and _is_text(message)
+    return False
+
+
+def _is_text(message: ast.expr) -> bool:
+    """Is it written out? What an f-string would fill in is left out: it would be read each time."""
+    if isinstance(message, ast.JoinedStr):
+        return True
+    return isinstance(message, ast.Constant) and isinstance(message.value, str)
+
+
+def _caught(statement: ast.stmt, around: Surroundings) -> bool:
+    """Is the error handled in the same function, or the statement an ``elif``?"""
+    here: ast.AST = statement
+    above = around.parent(here)
+    is_else = isinstance(above, ast.If) and above.orelse == [here]
+    if isinstance(above, ast.If) and is_else and statement.col_offset == above.col_offset:
+        return True
+    while above is not None and not isinstance(above, (ast.FunctionDef, ast.AsyncFunctionDef)):
+        if isinstance(above, ast.Try) and above.handlers and here in above.body:
+            return True
+        if isinstance(above, ast.With) and any(_expects(one) for one in above.items):
+            return True
+        here, above = above, around.parent(above)
+    return False
+
+
+def _expects(item: ast.withitem) -> bool:
+    """``pytest.raises(...)``, ``self.assertRaises(...)``, ``contextlib.suppress(...)``."""
+    called = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
+    name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    return "raises" in name.lower() or name == "suppress"
+
+
+def _can_be_split(
+    statement: ast.AST | None, joined: str, index: int, terms: list[ast.expr]
+) -> bool:
+    """Can what stands before and behind a term be asked apart from it, in the same order?"""
+    last = index == len(terms) - 1
+    if not joined:
+        return True
+    if isinstance(statement, ast.Assert):
+        return joined == "And" or last
+    if joined == "Or":
+        return last or index == 0
+    return last or all(_is_free(one) for one in terms[index + 1 :])
+
+
+def _is_free(term: ast.expr) -> bool:
+    if isinstance(term, ast.UnaryOp) and isinstance(term.op, ast.Not):
+        return repeatable(term.operand)
+    return repeatable(term)
+
+
+def rewrite(
+    nodes: Sequence[cst.CSTNode], edit: Edit
+) -> Sequence[cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]]:
+    """Put the test of the tensor into a statement of its own; what else is asked stays as it is."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.shared import assertions
+
+    (node,) = nodes
+    if isinstance(node, cst.If):
+        return [assertions.of_if(node, edit.facts)]
+    assert isinstance(node, cst.SimpleStatementLine)
+    return [assertions.of_assert(node, edit.facts)]

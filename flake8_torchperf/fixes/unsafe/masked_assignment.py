@@ -1,0 +1,65 @@
+"""``a[mask] = b[mask] * 2`` -> ``a.copy_(torch.where(mask, b * 2, a))``: nothing is counted."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.shared.masks import has_shape_of, is_elementwise, may_repeat, selected
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply where the mask surely has the shape of what it selects from."""
+    return planned(place, certain=True)
+
+
+def planned(place: Place, *, certain: bool) -> Edit | None:
+    """The edit for a statement that reads and writes through one mask."""
+    around, node = place.around, place.site.node
+    statement = around.statement(node)
+    match statement:
+        case ast.Assign(targets=[ast.Subscript() as target], value=value):
+            operator = ""
+        case ast.AugAssign(target=ast.Subscript() as target, op=op, value=value):
+            operator = type(op).__name__
+        case _:
+            return None
+    mask = target.slice
+    if not isinstance(mask, ast.expr) or isinstance(mask, (ast.Tuple, ast.Slice, ast.Constant)):
+        return None
+    key = ast.dump(mask)
+    if not isinstance(node, ast.Subscript) or ast.dump(node.slice) != key:
+        return None
+    if not may_repeat(mask) or not repeatable(target.value) or operator == "MatMult":
+        return None
+    if not is_elementwise(value, key, around):
+        return None
+    owners = [one for part in ast.walk(value) if isinstance(part, ast.expr)
+              and (one := selected(part, key)) is not None]  # fmt: skip
+    where = around.reach("torch.where", node)
+    if not owners or where is None:
+        return None
+    shaped = any(has_shape_of(mask, one, around) for one in (target.value, *owners))
+    if shaped != certain:
+        return None
+    return Edit((statement,), {"where": where[0], "augmented": bool(operator)}, where[1])
+
+
+def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
+    """Compute the value everywhere, and keep what the mask leaves out."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.shared import assignments
+
+    (line,) = nodes
+    assert isinstance(line, cst.SimpleStatementLine)
+    return [assignments.without_mask(line, edit.facts)]

@@ -1,0 +1,75 @@
+"""``x[mask].mean()`` -> ``torch.where(mask, x, 0).sum() / mask.sum()``, and the same for others."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import Tensor
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.shared.masks import has_shape_of, may_repeat
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+
+# What stands for an element that is not selected.
+_NEUTRAL = {"sum": "0", "mean": "0", "any": "0", "all": "1"}
+# What would take a part of a quotient alone.
+_BINDING = (ast.BinOp, ast.UnaryOp, ast.Attribute, ast.Subscript)
+_COUNTS = ("numel", "nelement")
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply where the mask surely has the shape of what it selects from."""
+    return planned(place, certain=True)
+
+
+def planned(place: Place, *, certain: bool) -> Edit | None:
+    """The edit for a selection that is reduced at once, where shapes are ``certain`` or are not."""
+    node, operand = place.site.node, place.site.operand
+    if not isinstance(node, ast.Subscript) or not isinstance(operand, Tensor):
+        return None
+    if node.slice is not place.site.operand_node or operand.dtype != "bool":
+        return None
+    if not may_repeat(node.slice) or not repeatable(node.value):
+        return None
+    found = _reduced(node, place.around)
+    where = place.around.reach("torch.where", node)
+    if found is None or where is None:
+        return None
+    call, name = found
+    counts = name in _COUNTS
+    if (counts or has_shape_of(node.slice, node.value, place.around)) != certain:
+        return None
+    facts = {"name": name, "where": where[0], "neutral": _NEUTRAL.get(name, ""),
+             "within": isinstance(place.around.parent(call), _BINDING)}  # fmt: skip
+    return Edit((call,), facts, () if counts else where[1])
+
+
+def _reduced(node: ast.Subscript, around: Surroundings) -> tuple[ast.Call, str] | None:
+    """The call around a selection that reduces all of it to one value, and the reduction."""
+    above = around.parent(node)
+    if isinstance(above, ast.Attribute):
+        call = around.parent(above)
+        if isinstance(call, ast.Call) and call.func is above and not (call.args or call.keywords):
+            return (call, above.attr) if above.attr in (*_NEUTRAL, *_COUNTS) else None
+    if isinstance(above, ast.Call) and above.args == [node] and not above.keywords:
+        name = around.qualified(above.func).removeprefix("torch.")
+        return (above, name) if name in _NEUTRAL else None
+    return None
+
+
+def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
+    """Keep the shape, with the neutral element where nothing is selected."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.shared import reductions
+
+    (call,) = nodes
+    assert isinstance(call, cst.Call)
+    return [reductions.of_selection(call, edit.facts)]

@@ -1,0 +1,149 @@
+"""``a = x.item()``, ``b = y.item()`` -> ``a, b = torch.stack([x, y]).tolist()``.
+
+For reads that the linter reports as one finding, of values without dimensions of which no two are
+known to be of different dtypes: one copy to the host, one wait.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import Tensor
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.engine.surroundings import repeatable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.absint.domain.site import Site
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+
+_SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
+# What may not evaluate a part of it, or may more than once.
+_LAZY = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp,
+         ast.GeneratorExp)  # fmt: skip
+# How Python's own types are called that `tolist` gives for a class of dtypes.
+_KINDS = {"float": "float", "int": "int", "unknown": ""}
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to assignments one after the other, and to reads in one statement."""
+    around = place.around
+    sites = [place.site, *sorted(place.finding.behind, key=_place)]
+    dtypes = {getattr(site.operand, "dtype", "") for site in sites}
+    if len(sites) < 2 or not dtypes <= set(_KINDS) or {"int"} < dtypes:
+        return None
+    stack = around.reach("torch.stack", place.site.node)
+    statement = around.statement(place.site.node)
+    if stack is None or statement is None or around.function(statement) is None:
+        return None
+    names = {"stack": stack[0]}
+    lines = _assignments(sites, around)
+    if len(lines) > 1:
+        return Edit(tuple(lines), {**names, "form": "lines"}, stack[1])
+    reads = [site.node for site in sites if _source(site) is not None]
+    inside = [read for read in reads if around.statement(read) is statement]
+    if len(inside) < 2 or not isinstance(statement, _SIMPLE):
+        return None
+    if not all(_is_free(read, statement, around) for read in inside):
+        return None
+    name = _unused(around)
+    facts = {**names, "form": "statement", "name": name, "texts": [ast.unparse(r) for r in inside]}
+    return Edit((statement,), facts, stack[1])
+
+
+def _place(site: Site) -> tuple[int, int]:
+    node = site.node
+    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+
+
+def _source(site: Site) -> ast.expr | None:
+    """The tensor of ``t.item()``, or of ``float(t)`` where that changes no type."""
+    operand = site.operand
+    if not isinstance(operand, Tensor) or operand.scalar is not True:
+        return None
+    match site.node:
+        case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[], keywords=[]):
+            return tensor
+        case ast.Call(func=ast.Name(id=called), args=[tensor], keywords=[]):
+            return tensor if called == _KINDS.get(operand.dtype) else None
+    return None
+
+
+def _assignments(sites: list[Site], around: Surroundings) -> list[ast.stmt]:
+    """The first of the reads and those right behind it, as far as each fills a name alone."""
+    found: list[ast.Assign] = []
+    filled: set[str] = set()
+    for site in sites:
+        line = around.statement(site.node)
+        source = _source(site)
+        if not isinstance(line, ast.Assign) or line.value is not site.node or source is None:
+            break
+        target = line.targets[0]
+        if len(line.targets) > 1 or not isinstance(target, ast.Name):
+            break
+        if found and not _follows(line, found[-1], around):
+            break
+        if any(isinstance(n, ast.Name) and n.id in filled for n in ast.walk(source)):
+            break
+        filled.add(target.id)
+        found.append(line)
+    return list(found)
+
+
+def _follows(line: ast.stmt, other: ast.stmt, around: Surroundings) -> bool:
+    above = around.parent(other)
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(above, field, None)
+        if isinstance(block, list) and other in block:
+            index = block.index(other) + 1
+            return index < len(block) and block[index] is line
+    return False
+
+
+def _is_free(read: ast.AST, statement: ast.stmt, around: Surroundings) -> bool:
+    """Is it evaluated in any case, and of a tensor that may be evaluated before all else?"""
+    assert isinstance(read, ast.Call)
+    source = read.func.value if isinstance(read.func, ast.Attribute) else read.args[0]
+    here = around.parent(read)
+    while here is not None and here is not statement:
+        if isinstance(here, _LAZY):
+            return False
+        here = around.parent(here)
+    return _is_plain(source)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """A name, an attribute, and what methods without arguments make of one: ``t.detach()``."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        given = [*node.args, *(one.value for one in node.keywords)]
+        return _is_plain(node.func.value) and all(isinstance(one, ast.Constant) for one in given)
+    return repeatable(node)
+
+
+def _unused(around: Surroundings) -> str:
+    """A name that the file does not use."""
+    used = {node.id for node in ast.walk(around.tree) if isinstance(node, ast.Name)}
+    used |= {node.arg for node in ast.walk(around.tree) if isinstance(node, ast.arg)}
+    name = "values"
+    while name in used:
+        name += "_read"
+    return name
+
+
+def rewrite(
+    nodes: Sequence[cst.CSTNode], edit: Edit
+) -> Sequence[cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel]:
+    """Stack the tensors and read them at once."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.shared import rows
+
+    lines = [node for node in nodes if isinstance(node, cst.SimpleStatementLine)]
+    if edit.facts["form"] == "lines":
+        first = rows.one_line(lines, edit.facts["stack"])
+        return [first, *(cst.RemoveFromParent() for _ in lines[1:])]
+    return [rows.read_before(lines[0], edit.facts)]

@@ -1,0 +1,118 @@
+"""``max(a, b)`` -> ``torch.maximum(a, b)``, ``max(t, 1)`` -> ``t.clamp(min=1)``, and Python's
+reductions of one tensor or of a list of tensors -> one reduction on the device.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import Strength, Tensor
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.shared.tensors import bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+
+_METHODS = {"max": "max()", "min": "min()", "sum": "sum(0)", "any": "any()", "all": "all()"}
+_OF_TWO = {"max": "maximum", "min": "minimum"}
+_LISTS = (ast.List, ast.Tuple, ast.ListComp, ast.GeneratorExp)
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to reductions without a key, a default or a start."""
+    call, site = place.site.node, place.site
+    if not isinstance(call, ast.Call) or call.keywords or "keyed" in site.traits:
+        return None
+    if not isinstance(site.operand, Tensor) or site.operand.reason.strength < Strength.INFERRED:
+        return None
+    name = place.around.qualified(call.func).removeprefix("builtins.")
+    if name not in _METHODS or any(isinstance(one, ast.Starred) for one in call.args):
+        return None
+    if len(call.args) == 2 and name in _OF_TWO:
+        return _of_two(call, name, place)
+    if len(call.args) != 1:
+        return None
+    if "whole" in site.traits:
+        return Edit((call,), {"form": "method", "method": _METHODS[name]})
+    return _of_list(call, name, place)
+
+
+def _of_two(call: ast.Call, name: str, place: Place) -> Edit | None:
+    if "bounded" not in place.site.traits:
+        written = place.around.reach(f"torch.{_OF_TWO[name]}", call)
+        if written is None:
+            return None
+        return Edit((call,), {"form": "function", "function": written[0]}, written[1])
+    index = next((i for i, one in enumerate(call.args) if one is place.site.operand_node), None)
+    if index is None or (index == 1 and not _is_plain(call.args[0])):
+        return None
+    bound = {"max": "min", "min": "max"}[name]
+    return Edit((call,), {"form": "clamp", "index": index, "bound": bound})
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Can it be computed after the tensor as well as before it?"""
+    if isinstance(node, ast.BinOp):
+        return _is_plain(node.left) and _is_plain(node.right)
+    if isinstance(node, ast.UnaryOp):
+        return _is_plain(node.operand)
+    return repeatable(node)
+
+
+def _of_list(call: ast.Call, name: str, place: Place) -> Edit | None:
+    (given,) = call.args
+    if "bounded" in place.site.traits:
+        return None
+    if isinstance(given, _LISTS) or _is_list(given, place.around):
+        if isinstance(given, ast.GeneratorExp) and (name in ("any", "all") or _waits(given)):
+            return None  # stops at the first that decides; is no list in a plain function
+        written = place.around.reach("torch.stack", call)
+        if written is not None:
+            facts = {"form": "stack", "stack": written[0], "method": _METHODS[name]}
+            return Edit((call,), facts, written[1])
+    return None
+
+
+def _waits(node: ast.GeneratorExp) -> bool:
+    """Does it hold an ``await`` or an ``async for``?"""
+    return any(
+        isinstance(part, ast.Await) or (isinstance(part, ast.comprehension) and part.is_async)
+        for part in ast.walk(node)
+    )
+
+
+def _is_list(node: ast.expr, around: Surroundings) -> bool:
+    """Is a name surely a list? `torch.stack` takes no other iterables."""
+    function = around.function(node)
+    if not isinstance(node, ast.Name) or function is None:
+        return False
+    found = bindings(function, node.id)
+    return bool(found) and all(one is not None and _makes_list(one) for one in found)
+
+
+def _makes_list(bound: ast.expr | ast.arg) -> bool:
+    if isinstance(bound, ast.arg):
+        hint = bound.annotation
+        kind = hint.value if isinstance(hint, ast.Subscript) else hint
+        return isinstance(kind, ast.Name) and kind.id in ("list", "List", "tuple", "Tuple")
+    if isinstance(bound, ast.BinOp):
+        return isinstance(bound.op, ast.Mult) and _makes_list(bound.left)
+    return isinstance(bound, (ast.List, ast.ListComp, ast.Tuple))
+
+
+def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
+    """Write the reduction of torch for Python's."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine import build
+    from flake8_torchperf.fixes.shared import reductions
+
+    (call,) = nodes
+    assert isinstance(call, cst.Call)
+    return [build.in_place_of(call, reductions.reduced(call, edit.facts))]

@@ -1,0 +1,230 @@
+"""``total += loss.item()`` -> ``total += loss.detach()``, and one ``float(total)`` after the loop.
+
+``float`` and ``int`` take a number as well, so that a loop without rounds leaves what it left.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import Tensor
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.shared.tensors import bindings
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
+
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+
+@dataclass(frozen=True, slots=True)
+class _Total:
+    """A total: the loop that fills it from the number that it starts with, and who reads it.
+
+    ``within`` are the reads in branches of the loop, ``after`` is the statement behind the loop, if
+    anything reads it there.
+    """
+
+    start: int | float
+    within: tuple[ast.expr, ...]
+    after: ast.stmt | None
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to a name that starts as a number, and that the loop only adds to."""
+    around, statement = place.around, place.site.node
+    read, operand = place.site.operand_node, place.site.operand
+    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
+        return None
+    if not isinstance(statement.op, (ast.Add, ast.Sub)) or not isinstance(operand, Tensor):
+        return None
+    whole = _read(read, statement, around)
+    function = around.function(statement)
+    if whole is None or function is None:
+        return None
+    total = _total(statement, statement.target.id, function, around)
+    kind = None if total is None else _kind(whole, operand, total.start)
+    if total is None or kind is None or bindings(function, kind) or _is_bound(kind, around):
+        return None
+    nodes: tuple[ast.AST, ...] = (whole, *total.within)
+    if total.after is not None:
+        nodes = (*nodes, total.after)
+    return Edit(
+        nodes, {"kind": kind, "name": statement.target.id, "after": total.after is not None}
+    )
+
+
+def _is_bound(name: str, around: Surroundings) -> bool:
+    module = around.module
+    tables = (module.imports, module.functions, module.classes, module.constants)
+    return any(name in table for table in tables)
+
+
+def _read(read: ast.AST | None, statement: ast.AugAssign, around: Surroundings) -> ast.Call | None:
+    """The call that reads the value, ``float`` around it included, where arithmetic is all else."""
+    if not isinstance(read, ast.Call) or read.keywords or _source(read) is None:
+        return None
+    above = around.parent(read)
+    match above:
+        case ast.Call(func=ast.Name(id="float" | "int"), args=[_], keywords=[]):
+            read, above = above, around.parent(above)
+    whole = read
+    here: ast.AST = read
+    while above is not None and above is not statement:
+        fits = isinstance(above, ast.UnaryOp) and isinstance(above.op, ast.USub)
+        if isinstance(above, ast.BinOp):
+            fits = isinstance(above.op, (ast.Add, ast.Sub, ast.Mult, ast.Div))
+        if not fits:
+            return None
+        here, above = above, around.parent(above)
+    return whole if here is statement.value else None
+
+
+def _source(read: ast.expr) -> ast.expr | None:
+    """The tensor of ``t.item()``, ``float(t)``, ``int(t.item())``."""
+    match read:
+        case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[]):
+            return tensor
+        case ast.Call(func=ast.Name(id="float" | "int"), args=[tensor]):
+            return _source(tensor) or tensor
+    return None
+
+
+def _kind(read: ast.Call, operand: Tensor, start: int | float) -> str | None:
+    """Is the total a float or an int at the end? None where nothing tells."""
+    called = read.func.id if isinstance(read.func, ast.Name) else ""
+    if called == "float" or type(start) is float:
+        return "float" if called != "int" or operand.dtype in ("int", "bool") else None
+    if operand.dtype in ("int", "bool"):
+        return "int"
+    return "float" if operand.dtype == "float" and not called else None
+
+
+def _total(
+    statement: ast.AugAssign, name: str, function: ast.AST, around: Surroundings
+) -> _Total | None:
+    """How a total is used in a function; None where it is more than a total."""
+    found = _start(statement, name, around)
+    if found is None:
+        return None
+    loop, start = found
+    inside = {id(node) for node in ast.walk(loop)}
+    within: list[ast.expr] = []
+    later = False
+    for node in ast.walk(function):
+        if isinstance(node, (ast.Global, ast.Nonlocal)) and name in node.names:
+            return None
+        if not isinstance(node, ast.Name) or node.id != name or node is statement.target:
+            continue
+        added = isinstance(around.parent(node), ast.AugAssign)
+        if id(node) not in inside and node.lineno > loop.lineno:
+            later = later or added or isinstance(node.ctx, ast.Load)
+        elif isinstance(node.ctx, ast.Load) and id(node) in inside:
+            if not _in_branch(node, loop, statement, around):
+                return None
+            within.append(node)
+        elif not isinstance(node.ctx, ast.Load) and _number(around.parent(node), node) is None:
+            return None
+    after = _behind(loop, around) if later else None
+    if later and after is None:
+        return None
+    return _Total(start, tuple(within), after)
+
+
+def _start(
+    statement: ast.stmt, name: str, around: Surroundings
+) -> tuple[ast.For | ast.AsyncFor | ast.While, int | float] | None:
+    """The loop before which the total becomes a number, in the same block, and that number."""
+    here: ast.AST = statement
+    loop: ast.For | ast.AsyncFor | ast.While | None = None
+    while not isinstance(here, _SCOPES):
+        above = around.parent(here)
+        if above is None:
+            return None
+        if isinstance(here, _LOOPS):
+            loop = here
+        elif not isinstance(here, (ast.With, ast.AsyncWith)):
+            loop = None
+        for earlier in reversed(_before(here, above)):
+            for node in ast.walk(earlier):
+                if isinstance(node, ast.Name) and node.id == name:
+                    number = _number(around.parent(node), node)
+                    if number is None or loop is None or loop.orelse:
+                        return None
+                    return (loop, number) if around.statement(node) is earlier else None
+        here = above
+    return None
+
+
+def _before(statement: ast.AST, above: ast.AST) -> list[ast.AST]:
+    """The statements before one in its block."""
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(above, field, None)
+        if isinstance(block, list) and statement in block:
+            return block[: block.index(statement)]
+    return []
+
+
+def _number(assign: ast.AST | None, target: ast.Name) -> int | float | None:
+    """The number of ``total = 0``, also with a type, or among several."""
+    match assign:
+        case ast.Assign(targets=[one], value=ast.Constant(value=value)) if one is target:
+            return value if type(value) in (int, float) else None  # type: ignore[return-value]
+        case ast.AnnAssign(target=one, value=ast.Constant(value=value)) if one is target:
+            return value if type(value) in (int, float) else None  # type: ignore[return-value]
+    return None
+
+
+def _in_branch(node: ast.AST, loop: ast.AST, statement: ast.AST, around: Surroundings) -> bool:
+    """Does a read stand in a branch of the loop in which nothing is added?"""
+    here: ast.AST | None = node
+    while here is not None and here is not loop:
+        above = around.parent(here)
+        if isinstance(above, (*_SCOPES, *_LOOPS)) and above is not loop:
+            return False
+        if isinstance(above, ast.If) and here is not above.test:
+            return all(part is not statement for part in ast.walk(above))
+        here = above
+    return False
+
+
+def _behind(loop: ast.stmt, around: Surroundings) -> ast.stmt | None:
+    """The statement that runs next when a loop is over, also behind a ``with`` that ends there."""
+    here: ast.AST = loop
+    while True:
+        above = around.parent(here)
+        block = getattr(above, "body", None)
+        if not isinstance(block, list) or here not in block:
+            return None
+        if here is not block[-1]:
+            behind = block[block.index(here) + 1]
+            return behind if isinstance(behind, ast.stmt) else None
+        if not isinstance(above, (ast.With, ast.AsyncWith)):
+            return None
+        here = above
+
+
+def rewrite(
+    nodes: Sequence[cst.CSTNode], edit: Edit
+) -> Sequence[cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]]:
+    """Add up tensors, and read the total where a number is needed."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.shared import totals
+
+    read, *others = nodes
+    assert isinstance(read, cst.Call)
+    written: list[cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]] = [totals.detached(read)]
+    behind = others.pop() if edit.facts["after"] else None
+    written += [totals.number(use, edit.facts["kind"]) for use in others]
+    if behind is not None:
+        line = totals.read_line(edit.facts["name"], edit.facts["kind"])
+        written.append(cst.FlattenSentinel([line, behind]))
+    return written

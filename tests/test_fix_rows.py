@@ -1,0 +1,72 @@
+"""Reads in a row that become one."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from fixing import UNSAFE, outcome
+from linting import HOT, PRELUDE
+
+CHANGED = [
+    pytest.param(
+        """
+        def forward(x: Tensor, n: Tensor):
+            a, b = x.mean(), x.std()
+            for _ in range(3):
+                # both
+                low = a.item()
+                high = float(b.detach())  # up
+                print(low, high)
+        """,
+        None,
+        id="a comment would be lost",
+    ),
+    pytest.param(
+        """
+        class M(nn.Module):
+            def forward(self, x: Tensor, values):
+                a, b = x.mean(), x.std()
+                # both
+                low = a.item()
+                high = b.detach().item()
+                y = x @ x.T
+                c, d = y.sum(), y.max()
+                return x * low + high, x * c.item() + (d.item() + values)
+        """,
+        """
+        class M(nn.Module):
+            def forward(self, x: Tensor, values):
+                a, b = x.mean(), x.std()
+                # both
+                low, high = torch.stack([a, b.detach()]).tolist()
+                y = x @ x.T
+                c, d = y.sum(), y.max()
+                values_read = torch.stack([c, d]).tolist()
+                return x * low + high, x * values_read[0] + (values_read[1] + values)
+        """,
+        id="lines, and one statement",
+    ),
+    pytest.param(
+        """
+        class M(nn.Module):
+            def forward(self, x: Tensor, y: Tensor, g):
+                a, b = (x > 0).sum(), x.float().std()
+                low = a.item()
+                high = b.item()
+                c, d = y.sum(), y.sum() * 2
+                return low, high, c.item(), g() and d.item()
+        """,
+        None,
+        id="other types, and what may not be read",
+    ),
+]
+
+
+@pytest.mark.parametrize(("before", "after"), CHANGED)
+def test_reads_in_a_row_become_one(before: str, after: str | None) -> None:
+    text = PRELUDE + textwrap.dedent(before)
+    done = outcome(text, UNSAFE, HOT, "TPF101")
+    assert done.first
+    assert done.text == (text if after is None else PRELUDE + textwrap.dedent(after))
+    assert not outcome(done.text, UNSAFE, HOT, "TPF101").changes
