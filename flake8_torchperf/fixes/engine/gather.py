@@ -9,7 +9,13 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.engine.code import argument_text, bound_by, text_of, used_outside
+from flake8_torchperf.fixes.engine.code import (
+    argument_text,
+    bound_by,
+    invariant,
+    text_of,
+    used_outside,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,3 +112,38 @@ def _negated(place: Place, test: ast.expr) -> str:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
             return text_of(place, inner)
     return f"not {text_of(place, test)}"
+
+
+def is_list(place: Place, node: ast.expr) -> bool:
+    """Is a name a parameter that is declared a list or tuple, and bound to nothing else?"""
+    function = place.around.function(node)
+    if not isinstance(node, ast.Name) or function is None or node.id in bound_by(function.body):
+        return False
+    for parameter in ast.walk(function.args):
+        if isinstance(parameter, ast.arg) and parameter.arg == node.id and parameter.annotation:
+            declared = parameter.annotation
+            if isinstance(declared, ast.Subscript):
+                declared = declared.value
+            return isinstance(declared, ast.Name) and declared.id in _LISTS
+    return False
+
+
+_LISTS = frozenset(("list", "List", "tuple", "Tuple"))
+
+
+def stays(place: Place, node: ast.expr) -> bool:
+    """Does an iterable give the same each time it is gone through, as no generator does?"""
+    match node:
+        case ast.Name():
+            return is_list(place, node)
+        case ast.Attribute(value=inner) | ast.Subscript(value=inner, slice=ast.Constant()):
+            return invariant(inner, frozenset())
+        case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[], keywords=[]):
+            return name in _PARTS and invariant(inner, frozenset())
+        case ast.Call(func=ast.Name(id="zip" | "enumerate"), args=args):
+            return all(stays(place, one) for one in args)
+    return False
+
+
+# Methods of modules and dicts that go through all they hold, from the start each time.
+_PARTS = frozenset(("parameters", "named_parameters", "buffers", "values", "items"))

@@ -26,19 +26,17 @@ def replaced(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[Statements]:
     return [with_comments_of(node, parsed(t)) for node, t in zip(nodes, texts, strict=True)]
 
 
-def with_comments_of(old: cst.CSTNode, new: Sequence[Statement]) -> Statements:
+def with_comments_of(old: cst.CSTNode, new: Sequence[Statement], *more: cst.CSTNode) -> Statements:
     """New statements with the blank lines above the old one, and with all comments in it.
 
-    Comments that the new statements do not hold themselves stand above the first of them.
+    Comments that the new statements do not hold themselves stand above the first of them; so do
+    those of ``more``, statements around the old one that go with it.
     """
-    if not new:
-        return cst.FlattenSentinel([])
     assert isinstance(old, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
     above: list[cst.EmptyLine] = list(old.leading_lines)
     own = [*new[0].leading_lines]
-    kept = [text for line in above for text in _comments(line)]
-    kept += [text for node in new for text in _comments(node)]
-    for text in _comments(old):
+    kept = [text for node in (*above, *new) for text in _comments(node)]
+    for text in [text for node in (old, *more) for text in _comments(node)]:
         if text in kept:
             kept.remove(text)
         else:
