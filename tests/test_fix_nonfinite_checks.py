@@ -39,7 +39,7 @@ FIXED = {
         """,
         """
         def check(model: nn.Module):
-            flags = [(torch.isnan(p.grad).any() | torch.isinf(p.grad).any()) for name, p in model.named_parameters() if p.grad is not None]
+            flags = [torch.isnan(p.grad).any() | torch.isinf(p.grad).any() for name, p in model.named_parameters() if p.grad is not None]
             if flags and torch.stack(flags).any().item():
                 raise ValueError("not finite")  # at the first
         """,

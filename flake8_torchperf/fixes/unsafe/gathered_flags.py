@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.code import exits, fresh_name, names_in
-from flake8_torchperf.fixes.engine.flags import flag_text
+from flake8_torchperf.fixes.engine.flags import flag_text, tensor_read
 from flake8_torchperf.fixes.engine.gather import Rounds, rounds_of
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def plan(place: Place) -> Edit | None:
     if place.around.statement(place.site.node) is not test:
         return None
     flag = flag_text(place, test.test)
+    if isinstance(tensor_read(test.test), ast.BoolOp):
+        flag = flag[1:-1]  # it stands alone in the list
     name = fresh_name(place, loop, ("flags", "nonfinite", "found_flags"))
     torch = place.around.name_of("torch")
     if not flag or not name:
