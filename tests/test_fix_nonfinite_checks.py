@@ -1,4 +1,4 @@
-"""Checks for infinities and NaNs in a loop become one kernel, or one read of all flags."""
+"""Checks for infinities and NaNs in a loop become one check, or one read of all flags."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from fixing import UNSAFE, check_fix
 
 FIXED = {
-    "unscaled by one kernel, behind checks that raise": (
+    "unscaled at once, behind checks that raise": (
         """
         def unscale(grads: list[Tensor], found: Tensor, scale: Tensor):
             # all of them
@@ -25,7 +25,11 @@ FIXED = {
             for grad in grads:
                 if grad.is_sparse:
                     raise ValueError("sparse")  # no kernel for these
-            torch._amp_foreach_non_finite_check_and_unscale_([grad.data for grad in grads], found, scale)
+            tensors = [grad.data for grad in grads]
+            if tensors:
+                finite = torch.stack([torch.isfinite(t).all() for t in tensors]).all()
+                found.data = torch.where(finite, found.data, 1.0)
+                torch._foreach_mul_(tensors, scale.reshape(()))
         """,
     ),
     "flags of some, told once": (

@@ -1,7 +1,7 @@
 """``for row in t: row *= c`` -> ``t *= c``: what is done to every row, done to the whole tensor.
 
-The body may check what all rows have in common, change a row element by element, and leave the
-loop where ``any()`` of a row is true.
+The body may check what all rows have in common, and change a row element by element. `whole_check`
+lets it leave the loop where ``any()`` of a row is true, too.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 def plan(place: Place) -> Edit | None:
     """Apply to a loop whose every statement means the same for the whole tensor."""
+    return planned(place, leaves=False)
+
+
+def planned(place: Place, *, leaves: bool) -> Edit | None:
+    """The edit of a loop; ``leaves`` says whether a condition on a row may end it early."""
     tensor = place.site.node
     loop = place.around.parent(tensor)
     if not isinstance(loop, ast.For) or loop.iter is not tensor or loop.orelse:
@@ -45,7 +50,7 @@ def plan(place: Place) -> Edit | None:
     if not isinstance(tensor, (ast.Name, ast.Attribute)) or used_outside(place, row, loop):
         return None
     body = _Body(place, tensor, row, bound_by(loop.body) | {row})
-    if not invariant(tensor, body.bound) or not body.lifts(loop.body):
+    if not invariant(tensor, body.bound) or not body.lifts(loop.body) or body.leaves != leaves:
         return None
     return Edit((loop,), {"row": row, "tensor": text_of(place, tensor)})
 
@@ -58,6 +63,7 @@ class _Body:
         self.tensor = ast.dump(tensor)
         self.row = row
         self.bound = bound
+        self.leaves = False
 
     def lifts(self, body: Sequence[ast.stmt]) -> bool:
         """Does it, and is any work done on the elements at all?"""
@@ -66,7 +72,7 @@ class _Body:
             if self._changes(statement):
                 works = True
             elif isinstance(statement, ast.If) and self._decides(statement):
-                works = True
+                works = self.leaves = True
                 if not exits(statement.body) and number + 1 < len(body):
                     return False
             elif not (isinstance(statement, ast.If) and self._checks(statement)):

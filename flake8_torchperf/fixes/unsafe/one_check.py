@@ -1,7 +1,6 @@
-"""A loop that unscales gradients unless one is not finite -> the kernel of ``GradScaler``.
+"""A loop that multiplies tensors unless one is not finite -> one check for all, left on the device.
 
-``torch._amp_foreach_non_finite_check_and_unscale_`` multiplies all tensors of a list by one factor
-and sets a flag where an element is not finite, in one launch for many tensors.
+``GradScaler`` works so: what was multiplied although it is not finite is thrown away later.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.engine.code import bound_by, exits, invariant, text_of
+from flake8_torchperf.fixes.engine.code import bound_by, exits, fresh_name, invariant, text_of
 from flake8_torchperf.fixes.engine.flags import both_checked
 from flake8_torchperf.fixes.engine.gather import rounds_of
 
@@ -43,39 +42,61 @@ def plan(place: Place) -> Edit | None:
     bound = rounds.bound | bound_by(checks)
     if ast.dump(_memory(subject)) != ast.dump(_memory(tensor)):
         return None
-    if not (invariant(found, bound) and invariant(factor, bound)):
+    if not (invariant(found[0], bound) and invariant(factor, bound)):
         return None
     torch = place.around.name_of("torch")
-    grads = rounds.listed(text_of(place, tensor))
-    call = f"_amp_foreach_non_finite_check_and_unscale_({grads}, "
-    call += f"{text_of(place, found)}, {text_of(place, factor)})"
-    facts = {"checks": len(checks), "text": f"{torch or 'torch'}.{call}"}
-    return Edit((loop,), facts, () if torch else ("torch",))
+    tensors = fresh_name(place, loop, ("tensors", "unscaled", "values"))
+    finite = fresh_name(place, loop, ("finite", "all_finite"))
+    if not tensors or not finite:
+        return None
+    text = _TEXT.format(
+        tensors=tensors,
+        finite=finite,
+        torch=torch or "torch",
+        listed=rounds.listed(text_of(place, tensor)),
+        set=found[1].format(flag=text_of(place, found[0]), finite=finite, torch=torch or "torch"),
+        factor=text_of(place, factor),
+    )
+    return Edit((loop,), {"checks": len(checks), "text": text}, () if torch else ("torch",))
 
 
-def _flag(block: Sequence[ast.stmt]) -> ast.expr | None:
-    """The tensor that a block sets to 1, and does nothing else but leave the loop."""
+_TEXT = """\
+{tensors} = {listed}
+if {tensors}:
+    {finite} = {torch}.stack([{torch}.isfinite(t).all() for t in {tensors}]).all()
+    {set}
+    {torch}._foreach_mul_({tensors}, {factor}.reshape(()))
+"""
+
+
+def _flag(block: Sequence[ast.stmt]) -> tuple[ast.expr, str] | None:
+    """The tensor that a block sets to 1, doing nothing else but leave the loop, and how it is set.
+
+    The text has places for the "flag", for "finite" and for "torch".
+    """
     match block:
         case [statement] | [statement, ast.Break()]:
             return _set_to_one(statement)
     return None
 
 
-def _set_to_one(statement: ast.stmt) -> ast.expr | None:
-    """``f.data = torch.tensor([1.0])``, ``f.fill_(1.0)``, ``f[0] = 1.0``: the ``f``."""
+def _set_to_one(statement: ast.stmt) -> tuple[ast.expr, str] | None:
+    """``f.data = torch.tensor([1.0])``, ``f.fill_(1.0)``, ``f[0] = 1.0``."""
+    chosen = "{{flag}}{0} = {{torch}}.where({{finite}}, {{flag}}{0}, 1.0)"
     match statement:
         case ast.Assign(
             targets=[ast.Attribute(value=found, attr="data")],
             value=ast.Call(func=ast.Attribute(attr="tensor"), args=[given], keywords=[]),
         ):
             inner = given.elts[0] if isinstance(given, ast.List) and len(given.elts) == 1 else given
-            return found if _is_one(inner) else None
+            return (found, chosen.format(".data")) if _is_one(inner) else None
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=found, attr="fill_"), args=[given])):
-            return found if _is_one(given) else None
+            text = "{flag}.masked_fill_({finite}.logical_not(), 1.0)"
+            return (found, text) if _is_one(given) else None
         case ast.Assign(
             targets=[ast.Subscript(value=found, slice=ast.Constant(value=0))], value=given
         ):
-            return found if _is_one(given) else None
+            return (found, chosen.format("[0]")) if _is_one(given) else None
     return None
 
 
