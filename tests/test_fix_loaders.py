@@ -14,26 +14,22 @@ class Images(Dataset):
 def train(model: nn.Module):
     model.cuda()
 """
+NAMED = Choice(suggested=frozenset(("TPF505",)))
 CASES = {
     "pinned": (
-        UNSAFE,
+        SHOWN,
         "DataLoader(Images(), num_workers=4, pin_memory=False)  # fast",
         "DataLoader(Images(), num_workers=4, pin_memory=True)  # fast",
     ),
     "one option a line": (
-        UNSAFE,
-        "DataLoader(\n        Images(),  # all\n        num_workers=4,\n    )",
-        "DataLoader(\n        Images(),  # all\n        num_workers=4,\n        pin_memory=True,\n    )",
+        NAMED,
+        "DataLoader(\n        Images(),  # all\n    )",
+        "DataLoader(\n        Images(),  # all\n        num_workers=2,\n        pin_memory=True,\n    )",
     ),
-    "workers only where they are asked for": (UNSAFE, "DataLoader(Images(), pin_memory=True)", ""),
-    "shown": (
-        SHOWN,
-        "DataLoader(Images(), pin_memory=True)",
-        "DataLoader(Images(), pin_memory=True, num_workers=2)",
-    ),
+    "not unless it is named": (UNSAFE, "DataLoader(Images(), pin_memory=True)", ""),
     "none are wanted": (
         SHOWN,
-        "DataLoader(Images(), num_workers=0, pin_memory=True)",
+        "DataLoader(Images(), num_workers=0)",
         "DataLoader(Images(), num_workers=2, pin_memory=True)",
     ),
     "options from elsewhere": (SHOWN, "DataLoader(Images(), **options)", ""),

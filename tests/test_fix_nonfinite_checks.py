@@ -29,7 +29,7 @@ FIXED = {
             if tensors:
                 finite = torch.stack([torch.isfinite(t).all() for t in tensors]).all()
                 found.data = torch.where(finite, found.data, 1.0)
-                torch._foreach_mul_(tensors, scale.reshape(()))
+                torch._foreach_mul_(tensors, scale.detach().reshape(()))
         """,
     ),
     "flags of some, told once": (

@@ -65,7 +65,7 @@ _TEXT = """\
 if {tensors}:
     {finite} = {torch}.stack([{torch}.isfinite(t).all() for t in {tensors}]).all()
     {set}
-    {torch}._foreach_mul_({tensors}, {factor}.reshape(()))
+    {torch}._foreach_mul_({tensors}, {factor}.detach().reshape(()))
 """
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.engine.options import option_set, rewrite
+from flake8_torchperf.fixes.engine.options import options_set, rewrite
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit
@@ -31,5 +31,5 @@ def plan(place: Place) -> Edit | None:
         case [ast.Assign(targets=[ast.Name()], value=ast.Call() as call)]:
             known = place.around.qualified(call.func)
             if known in ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"):
-                return option_set(call, "persistent_workers", "True")
+                return options_set(call, {"persistent_workers": "True"})
     return None
