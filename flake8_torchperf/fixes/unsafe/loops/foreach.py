@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.engine.code import argument_text, fresh_name, invariant, text_of
-from flake8_torchperf.fixes.engine.gather import Rounds, is_list, rounds_of, stays
+from flake8_torchperf.fixes.pieces.code import argument_text, fresh_name, invariant, text_of
+from flake8_torchperf.fixes.pieces.gather import Rounds, is_list, rounds_of, stays
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -192,6 +192,6 @@ def _call(place: Place, step: _Step, rounds: Rounds, torch: str, values: str) ->
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
     """Put the list and the calls in the place of the loop."""
-    from flake8_torchperf.fixes.engine import statements
+    from flake8_torchperf.fixes.pieces import statements
 
     return statements.replaced(nodes, edit)

@@ -9,9 +9,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.engine.code import argument_text, invariant, names_in, text_of
-from flake8_torchperf.fixes.engine.gather import Rounds, rounds_of
-from flake8_torchperf.fixes.engine.siblings import around_in_block
+from flake8_torchperf.fixes.pieces.code import argument_text, invariant, names_in, text_of
+from flake8_torchperf.fixes.pieces.gather import Rounds, rounds_of
+from flake8_torchperf.fixes.pieces.siblings import around_in_block
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -158,7 +158,7 @@ def rewrite(
     """Put the call in the place of the first statement; the loop and the root go."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine import statements
+    from flake8_torchperf.fixes.pieces import statements
 
     before, loop, after = nodes
     new = statements.parsed(edit.facts["text"])

@@ -6,9 +6,9 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.engine.code import exits, fresh_name, names_in
-from flake8_torchperf.fixes.engine.flags import flag_text, tensor_read
-from flake8_torchperf.fixes.engine.gather import Rounds, rounds_of
+from flake8_torchperf.fixes.pieces.code import exits, fresh_name, names_in
+from flake8_torchperf.fixes.pieces.flags import flag_text, tensor_read
+from flake8_torchperf.fixes.pieces.gather import Rounds, rounds_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,8 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     """Put the list before the test, which stands behind what was the loop."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine import build, statements
+    from flake8_torchperf.fixes.engine import build
+    from flake8_torchperf.fixes.pieces import statements
 
     (loop,) = nodes
     assert isinstance(loop, cst.For)
@@ -102,7 +103,7 @@ def _innermost(body: Sequence[cst.CSTNode]) -> cst.If:
     """The test in a loop's body: behind those that skip rounds, and in those that choose them."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine import statements
+    from flake8_torchperf.fixes.pieces import statements
 
     last = body[-1]
     assert isinstance(last, cst.If)

@@ -7,7 +7,7 @@ import copy
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.engine.code import used_outside
+from flake8_torchperf.fixes.pieces.code import used_outside
 from flake8_torchperf.knowledge.table import load
 
 if TYPE_CHECKING:
@@ -126,6 +126,6 @@ class _Whole(ast.NodeTransformer):
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
     """Put one assignment in the place of the loop."""
-    from flake8_torchperf.fixes.engine import statements
+    from flake8_torchperf.fixes.pieces import statements
 
     return statements.replaced(nodes, edit)

@@ -10,7 +10,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.engine.code import (
+from flake8_torchperf.fixes.pieces.code import (
     bound_by,
     exits,
     invariant,
@@ -199,7 +199,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     """Put the body in the place of the loop, with the tensor's name for the row's."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine import statements
+    from flake8_torchperf.fixes.pieces import statements
 
     (loop,) = nodes
     assert isinstance(loop, cst.For)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.provenance import Strength
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.engine.code import fresh_name, names_in
+from flake8_torchperf.fixes.pieces.code import fresh_name, names_in
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +93,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     """Clamp the factor, and multiply without asking."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine import statements
+    from flake8_torchperf.fixes.pieces import statements
 
     (branch,) = nodes
     assert isinstance(branch, cst.If)

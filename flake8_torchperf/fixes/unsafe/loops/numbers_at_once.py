@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.engine.code import names_in, used_outside
+from flake8_torchperf.fixes.pieces.code import names_in, used_outside
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
