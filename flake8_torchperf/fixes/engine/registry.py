@@ -1,13 +1,17 @@
 """Finds the module of a fix by its safety and name, as rule pages write them.
 
-``device-argument`` among the safe fixes is ``fixes/safe/device_argument.py``.
+``device-argument`` among the safe fixes is ``fixes/safe/device_argument.py``. Unsafe fixes of whole
+loops lie in a room of their own, ``fixes/unsafe/loops``.
 """
 
 from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Protocol, cast
+
+from flake8_torchperf.findings.rule import UNSAFE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,4 +43,7 @@ class Fix(Protocol):
 @cache
 def load(safety: str, name: str) -> Fix:
     """The module of a fix. Raises ModuleNotFoundError where a page names one that is not there."""
-    return cast("Fix", import_module(f"{_ROOM}.{safety}.{name.replace('-', '_')}"))
+    module = f"{_ROOM}.{safety}.{name.replace('-', '_')}"
+    if safety == UNSAFE and find_spec(module) is None:
+        module = f"{_ROOM}.{safety}.loops.{name.replace('-', '_')}"
+    return cast("Fix", import_module(module))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -40,13 +41,30 @@ class Choice:
         return frozenset((SAFE, *more))
 
     def edit(self, finding: Finding) -> Edit | None:
-        """The safest of the finding's edits that was asked for."""
+        """The safest of the finding's edits that was asked for.
+
+        One that rewrites all around what another one changes goes first: a loop, and not a
+        condition in it.
+        """
+        chosen: Edit | None = None
         for edit in finding.edits:
-            if edit.safety == SAFE or (edit.safety == UNSAFE and self.unsafe):
-                return edit
-            if edit.safety == SUGGESTED and (self.shown or finding.code in self.suggested):
-                return edit
-        return None
+            if self._asks_for(edit, finding) and (chosen is None or _holds(edit, chosen)):
+                chosen = edit
+        return chosen
+
+    def _asks_for(self, edit: Edit, finding: Finding) -> bool:
+        if edit.safety == SUGGESTED:
+            return self.shown or finding.code in self.suggested
+        return edit.safety == SAFE or (edit.safety == UNSAFE and self.unsafe)
+
+
+def _holds(edit: Edit, other: Edit) -> bool:
+    """Does every node of another edit stand within a node of this one, none being all of it?"""
+    return all(any(_within(inner, node) for node in edit.nodes) for inner in other.nodes)
+
+
+def _within(inner: ast.AST, node: ast.AST) -> bool:
+    return inner is not node and any(below is inner for below in ast.walk(node))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""What several fixes share: questions about code, and statements written with libcst."""

@@ -1,0 +1,147 @@
+"""What fixes ask about pieces of code: their text, the names in them, and what a loop changes.
+
+Imported while linting, so it must import neither libcst nor torch.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.syntax.source_text import between
+from flake8_torchperf.syntax.traversal import FUNCTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+# Expressions that need no brackets wherever they are put.
+_CLOSED = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.List, ast.ListComp)
+
+
+def text_of(place: Place, node: ast.expr) -> str:
+    """The source text of an expression, in brackets where it needs them in any place."""
+    end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
+    text = between(place.around.module.lines, (node.lineno, node.col_offset), end)
+    if isinstance(node, (ast.Tuple, ast.GeneratorExp)):
+        return text  # brackets of their own
+    plain = isinstance(node, _CLOSED) and "\n" not in text
+    return text if plain else f"({text})"
+
+
+def argument_text(place: Place, node: ast.expr) -> str:
+    """The source text of an expression, to be put where an argument stands."""
+    text = text_of(place, node)
+    simple = isinstance(node, (*_CLOSED, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp))
+    return text[1:-1] if simple and text.startswith("(") and "\n" not in text else text
+
+
+def names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """All names that stand in pieces of code, read or bound."""
+    return frozenset(
+        inner.id for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.Name)
+    )
+
+
+def bound_by(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """The names that pieces of code bind or delete."""
+    return frozenset(
+        inner.id
+        for node in nodes
+        for inner in ast.walk(node)
+        if isinstance(inner, ast.Name) and not isinstance(inner.ctx, ast.Load)
+    )
+
+
+def fresh_name(place: Place, node: ast.AST, wanted: Sequence[str]) -> str:
+    """The first of several names that the code around a node does not use; "" if it uses all."""
+    whole = place.around.function(node) or place.around.tree
+    taken = {*names_in([whole]), *(a.arg for a in ast.walk(whole) if isinstance(a, ast.arg))}
+    for name in wanted:
+        if name not in taken and name not in place.around.module.imports:
+            return name
+    return ""
+
+
+def used_outside(place: Place, name: str, loop: ast.For) -> bool:
+    """May a name that a loop binds be read behind the loop, with the value of the last round?"""
+    whole = place.around.function(loop) or place.around.tree
+    within = {id(node) for node in ast.walk(loop)}
+    repeated = _is_repeated(place, loop)
+    for node in ast.walk(whole):
+        if not isinstance(node, ast.Name) or node.id != name or id(node) in within:
+            continue
+        if not isinstance(node.ctx, ast.Load) or (node.lineno < loop.lineno and not repeated):
+            continue
+        if not _bound_around(place, node, name):
+            return True
+    return False
+
+
+def _is_repeated(place: Place, loop: ast.stmt) -> bool:
+    """Does a loop stand in another one, or where its names belong to no function?"""
+    here: ast.AST | None = place.around.parent(loop)
+    while here is not None and not isinstance(here, FUNCTIONS):
+        if isinstance(here, (ast.For, ast.AsyncFor, ast.While, ast.ClassDef)):
+            return True
+        here = place.around.parent(here)
+    return False
+
+
+def _bound_around(place: Place, use: ast.Name, name: str) -> bool:
+    """Does a loop, comprehension or function around a use give the name its value?"""
+    inner: ast.AST = use
+    here = place.around.parent(use)
+    while here is not None:
+        match here:
+            case ast.For(target=target, iter=iterated):
+                if name in names_in([target]) and inner is not iterated:
+                    return True
+            case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
+                if any(name in names_in([one.target]) for one in here.generators):
+                    return inner is not here.generators[0] or _in_target_or_test(place, use, here)
+            case ast.Lambda(args=arguments) | ast.FunctionDef(args=arguments):
+                if any(a.arg == name for a in ast.walk(arguments) if isinstance(a, ast.arg)):
+                    return True
+        inner, here = here, place.around.parent(here)
+    return False
+
+
+def _in_target_or_test(place: Place, use: ast.AST, node: ast.expr) -> bool:
+    """Does a use stand in the first clause of a comprehension, but not in what it goes through?"""
+    here: ast.AST | None = use
+    while here is not None and here is not node:
+        parent = place.around.parent(here)
+        if isinstance(parent, ast.comprehension) and parent.iter is here:
+            return False
+        here = parent
+    return True
+
+
+def invariant(node: ast.expr, bound: frozenset[str]) -> bool:
+    """Has an expression the same value wherever it stands, if only ``bound`` is bound meanwhile?
+
+    Names, constants, attributes, their arithmetic, and numbers read from them.
+    """
+    match node:
+        case ast.Constant():
+            return True
+        case ast.Name(id=name):
+            return name not in bound
+        case ast.Attribute(value=inner) | ast.UnaryOp(operand=inner):
+            return invariant(inner, bound)
+        case ast.Subscript(value=inner, slice=ast.Constant() | ast.Name() as index):
+            return invariant(inner, bound) and invariant(index, bound)
+        case ast.BinOp(left=left, right=right):
+            return invariant(left, bound) and invariant(right, bound)
+        case ast.Call(func=ast.Attribute(value=inner, attr="item"), args=[], keywords=[]):
+            return invariant(inner, bound)
+        case ast.Call(func=ast.Name(id="float" | "int"), args=[inner], keywords=[]):
+            return invariant(inner, bound)
+    return False
+
+
+def exits(block: Sequence[ast.stmt]) -> bool:
+    """Does a block always leave the function or raise?"""
+    return bool(block) and isinstance(block[-1], (ast.Raise, ast.Return))

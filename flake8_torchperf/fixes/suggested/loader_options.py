@@ -1,0 +1,35 @@
+"""``DataLoader(data)`` -> ``DataLoader(data, num_workers=2, pin_memory=True)``: batches ahead.
+
+How many workers a program needs is for a person to say; two are where to begin.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.fixes.pieces.options import options_set, rewrite
+
+if TYPE_CHECKING:
+    from flake8_torchperf.findings.model import Edit
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+__all__ = ["plan", "rewrite"]
+
+# `num_workers` is the sixth parameter of `DataLoader`.
+_POSITION = 5
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to a loader without workers, or without pinned memory."""
+    call, traits = place.site.node, place.site.traits
+    if not isinstance(call, ast.Call):
+        return None
+    options: dict[str, str] = {}
+    if "no-workers" in traits:
+        if len(call.args) > _POSITION:
+            return None
+        options["num_workers"] = "2"
+    if "no-pin" in traits:
+        options["pin_memory"] = "True"
+    return options_set(call, options) if options else None

@@ -1,0 +1,1 @@
+"""Unsafe fixes that put one operation in the place of a loop."""

@@ -1,0 +1,197 @@
+"""``for p in ps: p.mul_(c)`` -> ``torch._foreach_mul_(ps, c)``, if there is anything in ``ps``."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.pieces.code import argument_text, fresh_name, invariant, text_of
+from flake8_torchperf.fixes.pieces.gather import Rounds, is_list, rounds_of, stays
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How a foreach operation takes its operands.
+
+    ``lists`` are those that may be one tensor for each, ``numbers`` those that may be one for all;
+    ``options`` are keywords with one number for all. Every operand has to be given.
+    """
+
+    lists: tuple[bool, ...] = ()
+    numbers: tuple[bool, ...] = ()
+    options: frozenset[str] = frozenset()
+
+
+_BOTH = _Kind((True,), (True,))
+_SUM = _Kind((True,), (True,), frozenset(("alpha",)))
+_THREE = _Kind((True, True), (False, False), frozenset(("value",)))
+# torch/_foreach operations of torch 2.13 (native_functions.yaml) with the meaning of the method.
+_KINDS = {
+    "mul_": _BOTH,
+    "div_": _BOTH,
+    "add_": _SUM,
+    "sub_": _SUM,
+    "pow_": _BOTH,
+    "clamp_min_": _BOTH,
+    "clamp_max_": _BOTH,
+    "copy_": _Kind((True,), (False,)),
+    "lerp_": _Kind((True, True), (False, True)),
+    "addcmul_": _THREE,
+    "addcdiv_": _THREE,
+    **dict.fromkeys(("zero_", "neg_", "abs_", "sqrt_", "exp_", "reciprocal_", "sign_"), _Kind()),
+}
+_AUGMENTED: dict[type[ast.operator], str] = {
+    ast.Mult: "mul_",
+    ast.Div: "div_",
+    ast.Add: "add_",
+    ast.Sub: "sub_",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One operation in place: its name, the tensor that it changes, and its operands."""
+
+    name: str
+    tensor: ast.expr
+    args: tuple[ast.expr, ...] = ()
+    options: tuple[tuple[str, ast.expr], ...] = ()
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to a loop that does nothing but operations in place that have a foreach form."""
+    if not place.site.loops:
+        return None
+    loop = place.site.loops[-1].node
+    rounds = rounds_of(place, loop)
+    if not isinstance(loop, ast.For) or rounds is None or not rounds.body:
+        return None
+    steps: list[_Step] = []
+    for statement in rounds.body:
+        found = _steps(statement)
+        if not found:
+            return None
+        steps += found
+    tensor = ast.dump(_read(steps[0].tensor))
+    if any(ast.dump(_read(step.tensor)) != tensor for step in steps):
+        return None
+    if not stays(place, loop.iter) and any(
+        _varies(arg, rounds) for step in steps for arg in step.args
+    ):
+        return None
+    torch = place.around.name_of("torch")
+    values, listed = _changed(place, loop, steps[0].tensor, rounds)
+    calls = [_call(place, step, rounds, torch or "torch", values) for step in steps]
+    if not values or not all(calls):
+        return None
+    text = f"{listed}if {values}:\n" + "".join(f"    {call}\n" for call in calls)
+    return Edit((loop,), {"texts": (text,)}, () if torch else ("torch",))
+
+
+def _steps(statement: ast.stmt) -> list[_Step]:
+    """The operations of ``p.mul_(a).add_(b)`` or ``p *= a``, the first one first."""
+    match statement:
+        case ast.AugAssign(target=target, op=op, value=value) if type(op) in _AUGMENTED:
+            return [_Step(_AUGMENTED[type(op)], target, (value,))]
+        case ast.Expr(value=ast.Call() as call):
+            return _chained(call)
+    return []
+
+
+def _chained(call: ast.Call) -> list[_Step]:
+    if not isinstance(call.func, ast.Attribute):
+        return []
+    name, owner = call.func.attr, call.func.value
+    options = tuple((one.arg or "", one.value) for one in call.keywords)
+    if name == "clamp_":
+        return [
+            _Step(f"clamp_{bound}_", owner, (value,))
+            for bound, value in options
+            if bound in ("min", "max") and not call.args
+        ]
+    if name not in _KINDS:
+        return []
+    if isinstance(owner, ast.Call) and isinstance(owner.func, ast.Attribute):
+        before = _chained(owner)
+        if before:
+            return [*before, _Step(name, before[0].tensor, tuple(call.args), options)]
+    return [_Step(name, owner, tuple(call.args), options)]
+
+
+def _read(tensor: ast.expr) -> ast.expr:
+    """The same expression, read."""
+    match tensor:
+        case ast.Name(id=name):
+            return ast.Name(name, ast.Load())
+        case ast.Attribute(value=inner, attr=name):
+            return ast.Attribute(inner, name, ast.Load())
+    return tensor
+
+
+def _varies(node: ast.expr, rounds: Rounds) -> bool:
+    return not invariant(node, rounds.bound)
+
+
+def _changed(place: Place, loop: ast.For, tensor: ast.expr, rounds: Rounds) -> tuple[str, str]:
+    """The name of the list of tensors that are changed, and the statement that makes it.
+
+    "" for the name where the tensor is not one of the loop's, or no name is free.
+    """
+    if not _varies(tensor, rounds) or not _simple(tensor):
+        return "", ""
+    text = text_of(place, tensor)
+    if text == rounds.target and not rounds.conditions and is_list(place, loop.iter):
+        return rounds.iterable, ""
+    wanted = ("grads", "gradients") if ".grad" in text else ("tensors", "params", "values")
+    name = fresh_name(place, loop, wanted)
+    return name, f"{name} = {rounds.listed(text)}\n"
+
+
+def _simple(tensor: ast.expr) -> bool:
+    """A name, or what it holds: no call, which could make another tensor each time."""
+    match tensor:
+        case ast.Name():
+            return True
+        case ast.Attribute(value=inner):
+            return _simple(inner)
+        case ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[], keywords=[]):
+            return _simple(inner)
+    return False
+
+
+def _call(place: Place, step: _Step, rounds: Rounds, torch: str, values: str) -> str:
+    """The call for one operation; "" where an operand is of a form that it does not take."""
+    kind = _KINDS[step.name]
+    if len(step.args) != len(kind.lists) or not {name for name, _ in step.options} <= kind.options:
+        return ""
+    given = [values]
+    for number, arg in enumerate(step.args):
+        if invariant(arg, rounds.bound):
+            if not kind.numbers[number]:
+                return ""
+            given.append(argument_text(place, arg))
+        elif not kind.lists[number] or not _simple(arg):
+            return ""
+        else:
+            given.append(rounds.listed(text_of(place, arg)))
+    for name, value in step.options:
+        if not invariant(value, rounds.bound):
+            return ""
+        given.append(f"{name}={argument_text(place, value)}")
+    return f"{torch}._foreach_{step.name}({', '.join(given)})"
+
+
+def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
+    """Put the list and the calls in the place of the loop."""
+    from flake8_torchperf.fixes.pieces import statements
+
+    return statements.replaced(nodes, edit)

@@ -1,0 +1,113 @@
+"""``for t in ts: if isinf(t).any(): return True`` -> all flags in a list, and one read of them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.pieces.code import exits, fresh_name, names_in
+from flake8_torchperf.fixes.pieces.flags import flag_text, tensor_read
+from flake8_torchperf.fixes.pieces.gather import Rounds, rounds_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to a loop that only tests, and leaves or sets constants where the test is true."""
+    if not place.site.loops:
+        return None
+    loop = place.site.loops[-1].node
+    rounds = rounds_of(place, loop)
+    if loop is None or rounds is None or len(rounds.body) != 1:
+        return None
+    test = rounds.body[0]
+    if not isinstance(test, ast.If) or test.orelse or not _ends(test.body, rounds):
+        return None
+    if place.around.statement(place.site.node) is not test:
+        return None
+    flag = flag_text(place, test.test)
+    if isinstance(tensor_read(test.test), ast.BoolOp):
+        flag = flag[1:-1]  # it stands alone in the list
+    name = fresh_name(place, loop, ("flags", "nonfinite", "found_flags"))
+    torch = place.around.name_of("torch")
+    if not flag or not name:
+        return None
+    facts = {
+        "list": f"{name} = {rounds.listed(flag)}",
+        "test": f"{name} and {torch or 'torch'}.stack({name}).any().item()",
+    }
+    return Edit((loop,), facts, () if torch else ("torch",))
+
+
+def _ends(block: Sequence[ast.stmt], rounds: Rounds) -> bool:
+    """Is a block run at most once, or the same however often, and does it not ask which round?"""
+    if names_in(block) & rounds.bound - _set_by(block):
+        return False
+    if exits(block):
+        return not _leaves(block)
+    if isinstance(block[-1], ast.Break):
+        return not _leaves(block[:-1]) and len(block) > 1
+    return all(map(_is_constant, block))
+
+
+def _set_by(block: Sequence[ast.stmt]) -> frozenset[str]:
+    """The names that a block gives constants."""
+    return frozenset(
+        one.targets[0].id
+        for one in block
+        if _is_constant(one)
+        and isinstance(one, ast.Assign)
+        and isinstance(one.targets[0], ast.Name)
+    )
+
+
+def _is_constant(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Assign(targets=[ast.Name()], value=ast.Constant()):
+            return True
+    return False
+
+
+def _leaves(block: Sequence[ast.stmt]) -> bool:
+    return any(
+        isinstance(inner, (ast.Break, ast.Continue)) for one in block for inner in ast.walk(one)
+    )
+
+
+def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
+    """Put the list before the test, which stands behind what was the loop."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine import build
+    from flake8_torchperf.fixes.pieces import statements
+
+    (loop,) = nodes
+    assert isinstance(loop, cst.For)
+    test = _innermost(statements.statements_of(loop.body))
+    test = test.with_changes(
+        test=build.expression(edit.facts["test"]),
+        body=statements.without_break(test.body),
+        leading_lines=[],
+    )
+    new = [*statements.parsed(edit.facts["list"]), test]
+    return [statements.with_comments_of(loop, new)]
+
+
+def _innermost(body: Sequence[cst.CSTNode]) -> cst.If:
+    """The test in a loop's body: behind those that skip rounds, and in those that choose them."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.pieces import statements
+
+    last = body[-1]
+    assert isinstance(last, cst.If)
+    inner = statements.statements_of(last.body)
+    if len(inner) == 1 and isinstance(inner[0], cst.If):
+        return _innermost(inner)
+    return last

@@ -1,0 +1,222 @@
+"""``t = torch.cat([t, piece])`` in a loop -> a list that grows, and one ``torch.cat`` behind it."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.pieces.code import argument_text, bound_by, fresh_name, invariant
+from flake8_torchperf.fixes.pieces.code import names_in as names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+_JOINING = ("torch.cat", "torch.concat", "torch.concatenate")
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to a loop that only adds to the tensor, sets it anew, or asks if it is there yet."""
+    call = place.site.node
+    grown = place.around.statement(call)
+    loop = _loop(place)
+    if not isinstance(grown, ast.Assign) or grown.value is not call or loop is None:
+        return None
+    match grown.targets:
+        case [ast.Name(id=name)]:
+            pass
+        case _:
+            return None
+    uses = _Uses(place, name, loop)
+    if not uses.are_known():
+        return None
+    list_name = fresh_name(place, loop, (f"{name}_pieces", f"{name}_parts", "pieces"))
+    start = _start(place, name, loop, uses)
+    if not list_name or start is None:
+        return None
+    assert isinstance(call, ast.Call)
+    given = f", {uses.dim}" if uses.dim else ""
+    joined = f"{ast.unparse(call.func)}({list_name}{given})"
+    before, otherwise = start
+    facts = {
+        "tensor": name,
+        "list": list_name,
+        "before": f"{list_name} = {before}",
+        "after": f"{name} = {joined}{otherwise.format(list_name)}",
+    }
+    return Edit((loop,), facts)
+
+
+def _loop(place: Place) -> ast.For | ast.While | None:
+    loop = place.site.loops[-1].node if place.site.loops else None
+    return loop if isinstance(loop, (ast.For, ast.While)) and not loop.orelse else None
+
+
+def _start(place: Place, name: str, loop: ast.stmt, uses: _Uses) -> tuple[str, str] | None:
+    """What the list holds before the loop, and what the tensor is if nothing was put in it.
+
+    None where that can't be told.
+    """
+    if not uses.begins_inside:
+        return f"[{name}]", ""
+    function = place.around.function(loop)
+    within = {id(node) for node in ast.walk(loop)}
+    whole = function or place.around.tree
+    before = [
+        node
+        for node in ast.walk(whole)
+        if isinstance(node, ast.Name)
+        and node.id == name
+        and not isinstance(node.ctx, ast.Load)
+        and id(node) not in within
+        and node.lineno < loop.lineno
+    ]
+    if function is not None and any(
+        one.arg == name for one in ast.walk(function.args) if isinstance(one, ast.arg)
+    ):
+        return None
+    if not before:
+        return None if uses.asked else ("[]", "")
+    if all(_is_none(place, node) for node in before):
+        return "[]", " if {} else None"
+    return None
+
+
+def _is_none(place: Place, target: ast.Name) -> bool:
+    match place.around.parent(target):
+        case ast.Assign(targets=[_], value=ast.Constant(value=None)):
+            return True
+    return False
+
+
+class _Uses:
+    """What a loop does with a tensor that it makes longer.
+
+    ``dim`` is the source text of the dimension's argument; ``begins_inside`` says that the loop
+    gives the tensor its first value, ``asked`` that it asks whether there is one.
+    """
+
+    def __init__(self, place: Place, name: str, loop: ast.For | ast.While) -> None:
+        self._place = place
+        self._name = name
+        self._loop = loop
+        self._bound = bound_by([loop])
+        self._known: set[int] = set()
+        self._dims: set[str] = set()
+        self._changed = _changed_in(loop)
+        self.begins_inside = False
+        self.asked = False
+
+    @property
+    def dim(self) -> str:
+        """The argument for the dimension, as every ``cat`` of the loop gives it."""
+        (one,) = self._dims
+        return one
+
+    def are_known(self) -> bool:
+        """Are all of them additions, new starts and questions, with one dimension for all?"""
+        good = True
+        for node in ast.walk(self._loop):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name) as target], value=value):
+                    if name == self._name:
+                        self._known.add(id(target))
+                        good = good and self._assigned(value)
+                case ast.Compare(
+                    left=ast.Name(id=name) as asked,
+                    ops=[ast.Is() | ast.IsNot()],
+                    comparators=[ast.Constant(value=None)],
+                ) if name == self._name:
+                    self._known.add(id(asked))
+                    self.asked = self.begins_inside = True
+        return good and len(self._dims) == 1 and self._mentions_no_more()
+
+    def _mentions_no_more(self) -> bool:
+        return all(
+            id(node) in self._known
+            for node in ast.walk(self._loop)
+            if isinstance(node, ast.Name) and node.id == self._name
+        )
+
+    def _assigned(self, value: ast.expr) -> bool:
+        match value:
+            case ast.Call(args=[ast.List(elts=pieces) | ast.Tuple(elts=pieces), *more]) if (
+                self._name in names(pieces)
+            ):
+                return self._added(value, pieces, more)
+        self.begins_inside = True
+        return self._stays(value)
+
+    def _added(self, call: ast.Call, pieces: Sequence[ast.expr], more: Sequence[ast.expr]) -> bool:
+        """``cat([t, *pieces], dim)`` or ``cat([piece, t], dim)``."""
+        own = [piece for piece in pieces if isinstance(piece, ast.Name) and piece.id == self._name]
+        options = [one for one in call.keywords if one.arg in ("dim", "axis")]
+        if (
+            len(own) != 1
+            or len(more) + len(call.keywords) > 1
+            or len(options) != len(call.keywords)
+        ):
+            return False
+        if pieces[0] is not own[0] and (len(pieces) != 2 or pieces[1] is not own[0]):
+            return False
+        given = [*more, *(one.value for one in options)]
+        self._known.add(id(own[0]))
+        self._dims.add(f"dim={argument_text(self._place, given[0])}" if given else "")
+        constant = all(invariant(one, self._bound) for one in given)
+        known = self._place.around.qualified(call.func) in _JOINING
+        return constant and known and all(self._stays(one) for one in pieces if one is not own[0])
+
+    def _stays(self, piece: ast.expr) -> bool:
+        """Is a piece made in the round that adds it, and left as it is after that?"""
+        if isinstance(piece, ast.Starred) or invariant(piece, self._bound):
+            return False
+        return not names([piece]) & self._changed
+
+
+def _changed_in(loop: ast.stmt) -> frozenset[str]:
+    """The names of tensors that a loop may change in place."""
+    changed: list[ast.AST] = []
+    for node in ast.walk(loop):
+        match node:
+            case ast.AugAssign(target=target) | ast.Assign(targets=[ast.Subscript() as target]):
+                changed.append(target)
+            case ast.Call(func=ast.Attribute(value=owner, attr=name)) if name.endswith(
+                "_"
+            ) and not name.endswith("__"):
+                changed.append(owner)
+            case ast.Call(keywords=keywords):
+                changed += [one.value for one in keywords if one.arg == "out"]
+    return frozenset(_roots(changed))
+
+
+def _roots(nodes: Iterable[ast.AST]) -> list[str]:
+    found = []
+    for node in nodes:
+        here = node
+        while isinstance(here, (ast.Attribute, ast.Subscript)):
+            here = here.value
+        if isinstance(here, ast.Name):
+            found.append(here.id)
+    return found
+
+
+def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
+    """Make the list before the loop, add to it in the loop, and join it behind."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.pieces import statements
+    from flake8_torchperf.fixes.pieces.growing import into_list
+
+    (loop,) = nodes
+    assert isinstance(loop, (cst.For, cst.While))
+    facts = edit.facts
+    new = [
+        *statements.parsed(facts["before"]),
+        into_list(loop, facts["tensor"], facts["list"]).with_changes(leading_lines=[]),
+        *statements.parsed(facts["after"]),
+    ]
+    return [statements.with_comments_of(loop, new)]

@@ -1,0 +1,166 @@
+"""A norm over many tensors, added up in a loop -> ``torch.nn.utils.get_total_norm``.
+
+``total = 0``, ``total += p.norm(n).item() ** n`` for each, and ``total = total ** (1 / n)``.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.pieces.code import argument_text, invariant, names_in, text_of
+from flake8_torchperf.fixes.pieces.gather import Rounds, rounds_of
+from flake8_torchperf.fixes.pieces.siblings import around_in_block
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+_TWO = ast.Constant(2)
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to the loop, with the statement right before it and the one right behind it."""
+    if not place.site.loops:
+        return None
+    loop = place.site.loops[-1].node
+    rounds = rounds_of(place, loop)
+    if rounds is None or not isinstance(loop, ast.For):
+        return None
+    before, after = around_in_block(place, loop)
+    summed = _summed(place, rounds)
+    if summed is None or before is None or after is None:
+        return None
+    total, tensor, order = summed
+    if not _is_zero(before, total) or not _is_root(place, after, total, order):
+        return None
+    if not invariant(order, rounds.bound) or total in names_in([order, loop.iter, tensor]):
+        return None
+    torch = place.around.name_of("torch")
+    grads = rounds.listed(text_of(place, tensor))
+    given = "" if _number(order) == 2 else f", {argument_text(place, order)}"
+    text = f"{total} = {torch or 'torch'}.nn.utils.get_total_norm({grads}{given})"
+    return Edit((before, loop, after), {"text": text}, () if torch else ("torch",))
+
+
+def _summed(place: Place, rounds: Rounds) -> tuple[str, ast.expr, ast.expr] | None:
+    """The total, the tensor whose norm is added to it, and the order of the norm."""
+    norm: ast.expr | None = None
+    match rounds.body:
+        case [
+            ast.Assign(targets=[ast.Name(id=name)], value=norm),
+            ast.AugAssign(target=ast.Name(id=total), op=ast.Add(), value=added),
+        ]:
+            if total == name or _used_behind(place, name, rounds):
+                return None
+        case [ast.AugAssign(target=ast.Name(id=total), op=ast.Add(), value=added)]:
+            name = ""
+        case _:
+            return None
+    if not isinstance(added, ast.BinOp) or not isinstance(added.op, ast.Pow):
+        return None
+    base = _without_read(added.left)
+    if norm is None:
+        norm = base
+    elif not (isinstance(base, ast.Name) and base.id == name):
+        return None
+    found = _norm(place, _without_read(norm))
+    if found is None or not _alike(found[1], added.right):
+        return None
+    return total, found[0], found[1]
+
+
+def _used_behind(place: Place, name: str, rounds: Rounds) -> bool:
+    whole = place.around.function(rounds.body[0]) or place.around.tree
+    uses = [n for n in ast.walk(whole) if isinstance(n, ast.Name) and n.id == name]
+    return len(uses) != 2  # bound and read in the loop, and nowhere else
+
+
+def _without_read(node: ast.expr) -> ast.expr:
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr="item" | "detach"), args=[]):
+            return _without_read(inner)
+        case ast.Call(func=ast.Name(id="float"), args=[inner], keywords=[]):
+            return _without_read(inner)
+    return node
+
+
+def _norm(place: Place, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
+    """The tensor and the order of ``t.norm(n)``, ``torch.norm(t, n)`` and their kin."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return None
+    given = {one.arg: one.value for one in node.keywords}
+    if not set(given) <= {"p", "ord"} or len(given) > 1:
+        return None
+    args = [*node.args, *given.values()]
+    known = place.around.qualified(node.func)
+    if known in ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm"):
+        tensor, *args = args
+    elif node.func.attr == "norm" and not known:
+        tensor = node.func.value
+    else:
+        return None
+    return (tensor, args[0] if args else _TWO) if len(args) <= 1 else None
+
+
+def _is_zero(before: ast.stmt, total: str) -> bool:
+    match before:
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Constant(value=value)):
+            return name == total and type(value) in (int, float) and value == 0
+    return False
+
+
+def _is_root(place: Place, after: ast.stmt, total: str, order: ast.expr) -> bool:
+    """``total = total ** (1.0 / n)``, or a square root where n is 2."""
+    match after:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == total:
+            pass
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Pow(), value=power) if name == total:
+            value = ast.BinOp(ast.Name(total, ast.Load()), ast.Pow(), power)
+        case _:
+            return False
+    match value:
+        case ast.BinOp(left=ast.Name(id=base), op=ast.Pow(), right=power):
+            return base == total and _inverts(power, order)
+        case ast.Call(args=[ast.Name(id=base)], keywords=[]):
+            known = place.around.qualified(value.func) in ("math.sqrt", "torch.sqrt", "numpy.sqrt")
+            return base == total and known and _number(order) == 2
+    return False
+
+
+def _inverts(power: ast.expr, order: ast.expr) -> bool:
+    match power:
+        case ast.BinOp(left=ast.Constant(value=1), op=ast.Div(), right=right):
+            return _alike(right, order)
+        case ast.Constant(value=0.5):
+            return _number(order) == 2
+    return False
+
+
+def _alike(a: ast.expr, b: ast.expr) -> bool:
+    return ast.dump(a) == ast.dump(b) or (_number(a) is not None and _number(a) == _number(b))
+
+
+def _number(node: ast.expr) -> float | None:
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return float(value)
+    return None
+
+
+def rewrite(
+    nodes: Sequence[cst.CSTNode], edit: Edit
+) -> Sequence[cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel]:
+    """Put the call in the place of the first statement; the loop and the root go."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.pieces import statements
+
+    before, loop, after = nodes
+    new = statements.parsed(edit.facts["text"])
+    gone = cst.RemovalSentinel.REMOVE
+    return [statements.with_comments_of(before, new, loop, after), gone, gone]

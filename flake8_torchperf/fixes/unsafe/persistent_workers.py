@@ -1,0 +1,35 @@
+"""A loader with workers that a loop over epochs starts again -> one that keeps them."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.fixes.pieces.options import options_set, rewrite
+
+if TYPE_CHECKING:
+    from flake8_torchperf.findings.model import Edit
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+__all__ = ["plan", "rewrite"]
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to a loader that is made once in the function, or in the module around it."""
+    loader = place.site.node
+    if place.site.operation != "new-workers" or not isinstance(loader, ast.Name):
+        return None
+    scope = place.around.function(loader) or place.around.tree
+    made = [
+        place.around.parent(node)
+        for node in ast.walk(scope)
+        if isinstance(node, ast.Name)
+        and node.id == loader.id
+        and not isinstance(node.ctx, ast.Load)
+    ]
+    match made:
+        case [ast.Assign(targets=[ast.Name()], value=ast.Call() as call)]:
+            known = place.around.qualified(call.func)
+            if known in ("torch.utils.data.DataLoader", "torch.utils.data.dataloader.DataLoader"):
+                return options_set(call, {"persistent_workers": "True"})
+    return None

@@ -1,0 +1,252 @@
+"""Loops over parameters become foreach operations, ``get_total_norm`` and a clamped factor."""
+
+from __future__ import annotations
+
+import pytest
+from fixing import UNSAFE, check_fix
+
+FOREACH = {
+    "gradients of some": (
+        """
+        def scale(model: nn.Module, c: float):
+            # divided once
+            for p in model.parameters():
+                if p.grad is None:
+                    continue
+                p.grad.div_(c)  # in place
+        """,
+        """
+        def scale(model: nn.Module, c: float):
+            # divided once
+            # in place
+            grads = [p.grad for p in model.parameters() if p.grad is not None]
+            if grads:
+                torch._foreach_div_(grads, c)
+        """,
+    ),
+    "two lists": (
+        """
+        @torch.no_grad()
+        def step(params: list[nn.Parameter], lr: float):
+            for p in params:
+                p.add_(p.grad, alpha=-lr)
+        """,
+        """
+        @torch.no_grad()
+        def step(params: list[nn.Parameter], lr: float):
+            if params:
+                torch._foreach_add_(params, [p.grad for p in params], alpha=-lr)
+        """,
+    ),
+    "an average that moves": (
+        """
+        class Ema(nn.Module):
+            @torch.no_grad()
+            def update(self, model: nn.Module, decay: float):
+                for i, p in enumerate(model.parameters()):
+                    p.data.mul_(decay).add_(p.grad, alpha=1 - decay)
+        """,
+        """
+        class Ema(nn.Module):
+            @torch.no_grad()
+            def update(self, model: nn.Module, decay: float):
+                tensors = [p.data for i, p in enumerate(model.parameters())]
+                if tensors:
+                    torch._foreach_mul_(tensors, decay)
+                    torch._foreach_add_(tensors, [p.grad for i, p in enumerate(model.parameters())], alpha=1 - decay)
+        """,
+    ),
+    "an augmented assignment": (
+        """
+        def scale(model: nn.Module, c: float):
+            for p in model.parameters():
+                if p.grad is not None:
+                    p.grad *= c
+        """,
+        """
+        def scale(model: nn.Module, c: float):
+            grads = [p.grad for p in model.parameters() if p.grad is not None]
+            if grads:
+                torch._foreach_mul_(grads, c)
+        """,
+    ),
+    "between two bounds": (
+        """
+        def clip(params: list[nn.Parameter], c: float):
+            for p in params:
+                p.data.clamp_(min=-c, max=c)
+        """,
+        """
+        def clip(params: list[nn.Parameter], c: float):
+            tensors = [p.data for p in params]
+            if tensors:
+                torch._foreach_clamp_min_(tensors, -c)
+                torch._foreach_clamp_max_(tensors, c)
+        """,
+    ),
+}
+FOREACH_REFUSED = {
+    "a generator is gone through once": """
+        @torch.no_grad()
+        def step(params: "Iterable[nn.Parameter]", lr: float):
+            for p in params:
+                p.add_(p.grad, alpha=-lr)
+        """,
+    "another number for each": """
+        @torch.no_grad()
+        def step(params: list[nn.Parameter], lr: list[float]):
+            for i, p in enumerate(params):
+                p.mul_(lr[i])
+        """,
+    "work that has no foreach form": """
+        @torch.no_grad()
+        def step(params: list[nn.Parameter], lr: float):
+            for p in params:
+                p.mul_(lr)
+                print(p.shape)
+        """,
+    "a parameter is read behind the loop": """
+        @torch.no_grad()
+        def step(params: list[nn.Parameter], lr: float):
+            for p in params:
+                p.mul_(lr)
+            return p
+        """,
+    "a branch for some": """
+        def add(params: list[nn.Parameter], more: list[Tensor]):
+            for p, x in zip(params, more):
+                if p.grad is None:
+                    p.grad = x
+                else:
+                    p.grad += x
+        """,
+}
+NORMS = {
+    "its square root": (
+        """
+        def norm(params: list[nn.Parameter]):
+            total = 0.0  # a number
+            for p in params:
+                if p.grad is not None:
+                    one = p.grad.detach().data.norm(2)  # of one
+                    total += one.item() ** 2
+            return_value = total
+            total = total ** 0.5
+            return total
+        """,
+        "",
+    ),
+    "of some, with comments": (
+        """
+        def norm(params: list[nn.Parameter]):
+            total = 0.0  # a number
+            for p in params:
+                if p.grad is not None:
+                    one = p.grad.detach().data.norm(2)  # of one
+                    total += one.item() ** 2
+            total = total ** 0.5
+            return total
+        """,
+        """
+        def norm(params: list[nn.Parameter]):
+            # a number
+            # of one
+            total = torch.nn.utils.get_total_norm([p.grad.detach().data for p in params if p.grad is not None])
+            return total
+        """,
+    ),
+    "another order than the root's": (
+        """
+        def norm(params: list[nn.Parameter]):
+            total = 0.0
+            for p in params:
+                one = p.grad.norm(3)
+                total += one.item() ** 3
+            total = total ** 0.5
+            return total
+        """,
+        "",
+    ),
+}
+FACTORS = {
+    "too small for one": (
+        """
+        def scale(grads: list[Tensor], limit: Tensor):
+            factor = limit / grads[0].norm()
+            if factor <= 1.0:  # TPF301
+                # all of them
+                for grad in grads:
+                    grad *= factor.to(grad.device)
+        """,
+        """
+        def scale(grads: list[Tensor], limit: Tensor):
+            factor = limit / grads[0].norm()
+            factor_clamped = torch.clamp(factor, max=1.0)
+            # all of them
+            for grad in grads:
+                grad *= factor_clamped.to(grad.device)
+        """,
+    ),
+    "larger than one": (
+        """
+        def scale(x: Tensor):
+            factor = x.norm()
+            if factor > 1:
+                x.mul_(factor)
+        """,
+        """
+        def scale(x: Tensor):
+            factor = x.norm()
+            factor_clamped = torch.clamp(factor, min=1.0)
+            x.mul_(factor_clamped)
+        """,
+    ),
+    "a bound that is not 1": (
+        """
+        def scale(x: Tensor):
+            factor = x.norm()
+            if factor > 2:
+                x.mul_(factor)
+        """,
+        "",
+    ),
+    "more than a product": (
+        """
+        def scale(x: Tensor):
+            factor = x.norm()
+            if factor > 1:
+                x.mul_(factor)
+                x.add_(1)
+        """,
+        "",
+    ),
+    "a number on one path": (
+        """
+        def scale(x: Tensor, flat: bool):
+            factor = 1.5 if flat else x.norm()
+            if factor > 1:
+                x.mul_(factor)
+        """,
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), FOREACH.values(), ids=FOREACH)
+def test_a_loop_becomes_foreach(before: str, after: str) -> None:
+    check_fix(before, after, UNSAFE, code="TPF204")
+
+
+@pytest.mark.parametrize("code", FOREACH_REFUSED.values(), ids=FOREACH_REFUSED)
+def test_a_loop_stays(code: str) -> None:
+    check_fix(code, "", UNSAFE, code="TPF204")
+
+
+@pytest.mark.parametrize(("before", "after"), NORMS.values(), ids=NORMS)
+def test_norms_become_one(before: str, after: str) -> None:
+    check_fix(before, after, UNSAFE, code="TPF204")
+
+
+@pytest.mark.parametrize(("before", "after"), FACTORS.values(), ids=FACTORS)
+def test_a_factor_is_clamped(before: str, after: str) -> None:
+    check_fix(before, after, UNSAFE, code="TPF301")
