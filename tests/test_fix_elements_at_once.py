@@ -13,11 +13,13 @@ def fill(x: Tensor, y: Tensor, w: Tensor, n: int):
 """
 FIXED = {
     "arithmetic": ("y[i] = (x[i] * 2 - 1) / x[i]", "y[: len(x)] = (x * 2 - 1) / x"),
+    "the first": ("y[i] = x[i] - x[0]", "y[: len(x)] = x - x[:1]"),
     "functions": ("y[i] = -torch.exp(x[i].abs())", "y[: len(x)] = -torch.exp(x.abs())"),
 }
 REFUSED = {
     "a tensor of another shape": "y[i] = x[i] * w[i]",
     "another tensor for all": "y[i] = x[i] * w",
+    "another one": "y[i] = x[i] - x[1]",
     "a sum": "y[i] = x[i].sum()",
     "the row before": "y[i] = x[i] - x[i - 1]",
     "onto itself": "x[i] = x[i] - x[0]",

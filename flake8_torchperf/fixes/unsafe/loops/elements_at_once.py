@@ -77,7 +77,7 @@ class _Elements:
         self._index = index
 
     def makes(self, node: ast.expr) -> bool:
-        """Is an element in it, and nothing beside it but numbers and fixed rows of the tensor?"""
+        """Is an element in it, and nothing beside it but numbers and the tensor's first one?"""
         match node:
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=at)):
                 return name == self._tensor and at == self._index
@@ -95,11 +95,11 @@ class _Elements:
         return False
 
     def _fits(self, node: ast.expr) -> bool:
-        """A number, or a row by its number: they go with all rows as with one."""
+        """A number, or the first element: they go with all elements as with one."""
         match node:
             case ast.Constant(value=int() | float()):
                 return True
-            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=int())):
+            case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=0)):
                 return name == self._tensor
         return False
 
@@ -110,7 +110,7 @@ def _is_pointwise(name: str) -> bool:
 
 
 class _Whole(ast.NodeTransformer):
-    """Puts the tensor in the place of its element."""
+    """Puts the tensor in the place of its element, and for the first one what may be empty."""
 
     def __init__(self, tensor: str, index: str) -> None:
         super().__init__()
@@ -118,10 +118,10 @@ class _Whole(ast.NodeTransformer):
         self._index = index
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """``x[i]`` -> ``x``."""
+        """``x[i]`` -> ``x``, ``x[0]`` -> ``x[:1]``."""
         if isinstance(node.slice, ast.Name) and node.slice.id == self._index:
             return node.value
-        return node
+        return ast.Subscript(node.value, ast.Slice(upper=ast.Constant(1)), node.ctx)
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
