@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import textwrap
 from collections.abc import Callable, Mapping
@@ -288,13 +289,53 @@ def test_other_assignments_stay(row: str) -> None:
     check_fix(ASSIGNED.format(row), "", code="TPF407")
 
 
-def test_positions_are_filled_along_one_dimension() -> None:
-    for before, after in (
-        ("x[ids.long()] = 0", "x.index_fill_(0, ids.long(), 0)"),
-        ("x[:, ids.long()] = 0", "x.index_fill_(1, ids.long(), 0)"),
-    ):
-        check_fix(ASSIGNED.format(before), "", code="TPF407")
-        check_fix(ASSIGNED.format(before), ASSIGNED.format(after), UNSAFE, code="TPF407")
+POSITIONS = {
+    "a vector": ("x[ids.long()] = 0", "x[ids.long()] = x.new_full((), 0)"),
+    "of one dimension": ("x[:, ids.long()] = m", "x[:, ids.long()] = x.new_full((), m)"),
+    "of two": (
+        "x[ids.long(), ids.long()] = -1.0",
+        "x[ids.long(), ids.long()] = x.new_full((), -1.0)",
+    ),
+}
+
+
+@rows(POSITIONS)
+def test_a_number_for_positions_is_made_on_the_device(row: tuple[str, str]) -> None:
+    before, after = row
+    check_fix(ASSIGNED.format(before), ASSIGNED.format(after), code="TPF407")
+
+
+def test_positions_get_the_same_bits() -> None:
+    torch = pytest.importorskip("torch")
+    numbers = [0, 1, -1, 300, 2**40, 0.5, 1e-10, 65520.0, 1e39, math.inf, math.nan, True]
+    places = [torch.tensor([0, 2]), torch.tensor([[1]], dtype=torch.int), torch.tensor([7])]
+    for dtype in (torch.half, torch.float, torch.double, torch.uint8, torch.long, torch.bool):
+        for index in ("i", "(slice(None), i)", "(i, i)"):
+            for number, i in itertools.product(numbers, places):
+                told = []
+                for code in (f"v[{index}] = number", f"v[{index}] = v.new_full((), number)"):
+                    v = torch.ones(3, 3, 3, dtype=dtype)
+                    try:
+                        exec(code, {"v": v, "number": number, "i": i})
+                        told.append(repr(v))
+                    except (RuntimeError, IndexError) as error:
+                        told.append(type(error).__name__)
+                assert told[0] == told[1], (dtype, number, index)
+
+
+UNSTATED = """
+    def step(x, ids: Tensor):
+        for _ in range(3):
+            x = x.cuda().contiguous()
+            x[:, ids.long()] = 0
+        return x
+"""
+
+
+def test_what_is_only_used_as_a_tensor_is_filled_where_somebody_asks_for_it() -> None:
+    after = UNSTATED.replace("x[:, ids.long()] = 0", "x.index_fill_(1, ids.long(), 0)")
+    check_fix(UNSTATED, "", code="TPF407")
+    check_fix(UNSTATED, after, UNSAFE, code="TPF407")
 
 
 def test_an_element_gets_the_same_bits() -> None:

@@ -1,0 +1,50 @@
+"""``x[ids] = 1.0`` -> ``x[ids] = x.new_full((), 1.0)``: the number becomes a tensor where ``x`` is.
+
+An assignment makes the same tensor, of the same dtype, but on the host.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.values import Strength, Tensor
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.safe.fill_element import assignment, is_number
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply to a number that is assigned to positions of what is stated to be a tensor."""
+    statement, operand = assignment(place), place.site.operand
+    if statement is None or place.site.operation != "positions":
+        return None
+    if not isinstance(operand, Tensor) or operand.reason.strength < Strength.STATED:
+        return None
+    target = statement.targets[0]
+    if not isinstance(target, ast.Subscript) or not repeatable(target.value):
+        return None
+    if not is_number(statement.value, place.around):
+        return None
+    return Edit((statement.value,), {"tensor": ast.unparse(target.value)})
+
+
+def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
+    """Make a tensor of the number."""
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine import build
+
+    (number,) = nodes
+    assert isinstance(number, cst.BaseExpression)
+    call = build.expression(f"{edit.facts['tensor']}.new_full((), 0)")
+    made = cst.ensure_type(call, cst.Call)
+    value = made.args[1].with_changes(value=build.bare(number))
+    return [made.with_changes(args=[made.args[0], value])]
