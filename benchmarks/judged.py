@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import subprocess
 import sys
@@ -113,7 +114,11 @@ def lint(folder: Path, paths: Iterable[str], scope: str) -> dict[str, list[Findi
     command = [sys.executable, "-m", "flake8", "--isolated", "--select=TPF", "-j1"]
     command += [f"--torchperf-scope={scope}", "--format=%(row)d %(col)d %(code)s %(path)s"]
     command += sorted(paths)
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    # A package may hold a `logging.py`, which is not meant to be Python's (3.11 and newer).
+    apart = {**os.environ, "PYTHONSAFEPATH": "1"}
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, check=False, env=apart
+    )
     # Python itself exits with 1 where flake8 is not installed, and prints no finding.
     if done.returncode != bool(done.stdout) or " TPF900 " in done.stdout:
         raise RuntimeError(f"flake8 failed in {folder}: {done.stderr.strip()}{done.stdout[:300]}")
