@@ -201,6 +201,7 @@ NOT_FILLED = {
     "larger than float32": "torch.tensor(1e39, device=x.device)",
     "rounded twice": "torch.tensor(0.1).to(x.device, torch.half)",
     "called twice": "torch.tensor([pick(), pick()], device=x.device)",
+    "made on the host": "x[:, torch.tensor([0])]",
     "a leaf, then moved": "torch.tensor(0.5, requires_grad=True).to(x.device)",
 }
 STEP = BODY.replace("n: int", "n: int, m: float")

@@ -106,8 +106,10 @@ def _is_constant(node: ast.expr) -> bool:
 
 
 def _is_plain(made: ast.Call, moved: dict[str, str]) -> bool:
-    """Is nothing passed but the data, and what `torch.full` takes as well?"""
+    """Is nothing passed but the data, a device, and what else `torch.full` takes?"""
     keywords = {one.arg for one in made.keywords}
+    if not moved and "device" not in keywords and not _is_new(made):
+        return False  # filled on the host, it would be copied all the same
     if len(made.args) != 1 or None in keywords or not _ALLOWED.issuperset(map(str, keywords)):
         return False
     return not moved.keys() & keywords and not (moved and "requires_grad" in keywords)
