@@ -25,6 +25,8 @@ UNVERIFIED: Status = "unverified"
 
 # A size this much larger than the largest that was run is what counts are extrapolated to.
 PROJECTION = 1000
+# What else waits: with other inputs the same line reads where it would select, for instance.
+_WAITS = ("host_reads", "dynamic_shapes", "copies_to_device", "transfers")
 _COUNTED = frozenset(Counts().to_dict())
 # Signals that a process brings upon itself; others come from limits and the system.
 _OWN_FAULT = ("SIGSEGV", "SIGABRT", "SIGBUS", "SIGFPE", "SIGILL")
@@ -104,43 +106,43 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
         return Verdict(UNVERIFIED, f"{alike}, but no time was left to count")
     if not any(_number(new["ran"]) for _, new in both):
         return Verdict(UNVERIFIED, "the rewritten function did not run")
-    for counter in _counters(spec.counter):
+    on_host = told["device"] != "cuda"
+    for counter in (spec.counter, *(name for name in _WAITS if name != spec.counter)):
         pairs = [
             (_number(old["size"]), _number(old[counter]), _number(new[counter]))
             for old, new in both
         ]
-        if any(old or new for _, old, new in pairs):
-            return _reduced(pairs, _number(told["sizes"]), counter, alike)
-    words = spec.counter.replace("_", " ")
-    if spec.counter == "copies_to_device" and told["device"] != "cuda":
-        # What is on the one device that there is need not be copied.
+        shrunk = _shrunk(pairs, _number(told["sizes"]), counter)
+        if shrunk:
+            return Verdict(VERIFIED, f"{shrunk}; {alike}")
+        grown = max(pairs, key=lambda pair: pair[2] - pair[1])
+        if grown[2] > grown[1]:
+            words = f"{counted(grown[1], counter)} before, {grown[2]:,} after"
+            return Verdict(WITHDRAWN, f"{alike}, but {words}")
+    if spec.counter == "copies_to_device" and on_host:
+        # What is on the one device that there is need not be copied, or not in a way that shows.
         return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
+    most = max(_number(old[spec.counter]) for old, _ in both)
+    if most:
+        same = f"{counted(most, spec.counter)} before and after"
+        return Verdict(WITHDRAWN, f"{alike}, but {same}")
+    words = spec.counter.replace("_", " ")
     return Verdict(UNVERIFIED, f"{alike}, but no {words} were counted before the fix either")
 
 
-def _counters(counter: str) -> tuple[str, ...]:
-    """Without an accelerator, code that asks which device there is moves to the host instead."""
-    return (counter, "transfers") if counter == "copies_to_device" else (counter,)
-
-
-def _reduced(
-    pairs: Sequence[tuple[int, int, int]], sizes: int, counter: str, alike: str
-) -> Verdict:
-    """By how much the counts shrink: at the largest size, or in whichever call they do most."""
+def _shrunk(pairs: Sequence[tuple[int, int, int]], sizes: int, counter: str) -> str:
+    """By how much a count shrinks: at the largest size, or in the call in which it does most."""
     grown = pairs[:sizes]
     size, old, new = grown[-1]
     if new >= old:
         _, old, new = max(pairs, key=lambda pair: pair[1] - pair[2])
-        if new >= old:
-            return Verdict(WITHDRAWN, f"{alike}, but {counted(old, counter)} before, {new:,} after")
-        return Verdict(VERIFIED, f"{counted(old, counter)} -> {new:,}; {alike}")
+        return f"{counted(old, counter)} -> {new:,}" if new < old else ""
     laws = [fit([(pair[0], pair[side]) for pair in grown]) for side in (1, 2)]
     if laws[0].exact and laws[1].exact and laws[0].per_element > 0:
         size *= PROJECTION
         old, new = laws[0].at(size), laws[1].at(size)
-        much = f"{counted(old, counter)} -> {new:,} at {size:,} elements"
-        return Verdict(VERIFIED, f"{much}; {alike}")
-    return Verdict(VERIFIED, f"{counted(old, counter)} -> {new:,}; {alike}")
+        return f"{counted(old, counter)} -> {new:,} at {size:,} elements"
+    return f"{counted(old, counter)} -> {new:,}"
 
 
 def _number(value: object) -> int:

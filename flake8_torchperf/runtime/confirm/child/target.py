@@ -72,6 +72,7 @@ class Subject:
         if not owners:
             self._static: Any = self.loaded.names.get(name)
         elif isinstance(holder, type):
+            name = _mangled(holder, name)
             self._owner = _usable(holder, name, self.loaded.names)
             self._static = inspect.getattr_static(holder, name, None)
         else:
@@ -249,6 +250,12 @@ class Subject:
             "__package__": self.job["module"].rpartition(".")[0],
             "__file__": self.job["path"],
         }
+
+
+def _mangled(owner: type, name: str) -> str:
+    """A method's name as the class holds it: Python writes ``__private`` another way there."""
+    private = name.startswith("__") and not name.endswith("__")
+    return f"_{owner.__name__.lstrip('_')}{name}" if private else name
 
 
 def _usable(owner: type, method: str, names: dict[str, Any]) -> type:
