@@ -62,7 +62,7 @@ FIX_KEYS = ("changes", "allows", "call", "inputs", "setup", "left")
 ALLOWANCES = frozenset(
     {
         "tensor-for-number", "tensor-for-list", "dtype", "other-error", "more-errors",
-        "other-gradients", "other-random-numbers", "other-if-not-finite",
+        "other-gradients", "other-random-numbers", "other-if-not-finite", "other-output",
     }
 )  # fmt: skip
 MARKER = re.compile(r"#\s*(TPF[0-9]{3}(?:\s*,\s*TPF[0-9]{3})*)\s*$")
