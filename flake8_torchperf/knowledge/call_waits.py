@@ -120,9 +120,8 @@ def _asked(text: str) -> Asked:
     """``self.validate_args@2:on?~``: a parameter, what it must be, or left out, or None."""
     name, _, asks = text.partition(":")
     own = name.startswith(_OF_OBJECT)
-    return Asked(
-        _parameter(name.removeprefix(_OF_OBJECT)), asks.rstrip("?~"), "?" in asks, "~" in asks, own
-    )
+    parameter = _parameter(name.removeprefix(_OF_OBJECT))
+    return Asked(parameter, asks.rstrip("?~"), "?" in asks, "~" in asks, own)
 
 
 def _parameter(text: str) -> Parameter:
