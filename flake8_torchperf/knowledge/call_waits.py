@@ -53,8 +53,9 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way in which a call waits: where in torch (file below torch's folder, and line), what
-    happens there, the parameters that hold tensors, and what others must be.
+    """One way in which a call waits, for these tensors and under these conditions.
+
+    ``where`` names the file below torch's folder, and the line; ``operation`` waits there.
     """
 
     where: str
@@ -92,6 +93,7 @@ class CallWaits:
 
     @cached_property
     def _options(self) -> dict[str, frozenset[Parameter]]:
+        """What the constructor of each class is asked."""
         return {
             owner: frozenset(
                 asked.parameter
