@@ -41,7 +41,8 @@ class Options:
     qualified function names; ``rules`` are existing folders with further rule pages and
     conventions, absolute.
     ``cache`` is None where nobody chose. ``assume_compiled`` counts every module's ``forward`` as
-    compiled. Every field pickles, since flake8 may lint in other processes.
+    compiled. ``baseline`` is the file that lists old findings. Every field pickles, since flake8
+    may lint in other processes.
     """
 
     scope: Level = Level.HOT
@@ -53,6 +54,7 @@ class Options:
     cache_folder: Path | None = None
     assume_compiled: bool = False
     confidence: str = "inferred"
+    baseline: Path | None = None
 
 
 def add_options(parser: OptionManager) -> None:
@@ -99,13 +101,21 @@ def add_options(parser: OptionManager) -> None:
         normalize_paths=True,
         help="folders with rule pages and a conventions.toml of your own, e.g. ./perf-rules",
     )
+    parser.add_option(
+        "--torchperf-baseline",
+        default="",
+        metavar="file",
+        parse_from_config=True,
+        normalize_paths=True,
+        help="leave out what this file lists; torchperf check --write-baseline writes it",
+    )
     _add_cache_options(parser)
     for name in _PATHS:
         _normalise_only_text(parser.config_options_dict[name])
 
 
 # The options whose values flake8 takes as relative to the configuration file.
-_PATHS = ("torchperf_rules", "torchperf_cache_dir")
+_PATHS = ("torchperf_rules", "torchperf_cache_dir", "torchperf_baseline")
 
 
 def _normalise_only_text(option: Option) -> None:
@@ -199,6 +209,7 @@ def from_namespace(namespace: argparse.Namespace) -> Options:
         rules=_folders(namespace.torchperf_rules),
         cache=_cache(namespace.torchperf_cache),
         cache_folder=_cache_folder(namespace.torchperf_cache_dir),
+        baseline=_baseline(namespace.torchperf_baseline),
         assume_compiled=_switch("--torchperf-assume-compiled", namespace.torchperf_assume_compiled),
     )
 
@@ -263,6 +274,13 @@ def _cache_folder(name: object) -> Path | None:
     if folder.exists() and not folder.is_dir():
         raise OptionError(f"{option}: {folder} is a file; name a folder")
     return folder
+
+
+def _baseline(name: object) -> Path | None:
+    option = "--torchperf-baseline"
+    if not isinstance(name, str):
+        raise OptionError(f"{option}: {name!r} is no path; write for example './baseline.json'")
+    return _path(option, name) if name else None
 
 
 def _path(option: str, name: str) -> Path:

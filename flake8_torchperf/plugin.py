@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf import __version__
 from flake8_torchperf.prefilter import concerns
+from flake8_torchperf.told import Told, tell
 
 if TYPE_CHECKING:
     import argparse
     import ast
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from flake8.options.manager import OptionManager
 
@@ -49,6 +51,8 @@ class TorchPerfPlugin:
         # Where somebody will rewrite the file: which fixes to plan, and then the findings.
         self.safeties: frozenset[str] | None = None
         self.found: list[Finding] = []
+        # What was yielded, in plain values.
+        self.told: list[Told] = []
 
     @classmethod
     def add_options(cls, parser: OptionManager) -> None:
@@ -65,7 +69,10 @@ class TorchPerfPlugin:
         from flake8_torchperf.options import OptionError, from_namespace
 
         try:
-            cls.use(from_namespace(namespace))
+            options = from_namespace(namespace)
+            if options.baseline is not None:
+                check_baseline(options.baseline)
+            cls.use(options)
         except OptionError as error:
             manager.parser.exit(2, f"{manager.parser.prog}: error: {error}\n")
 
@@ -86,10 +93,21 @@ class TorchPerfPlugin:
         """Yield line (from 1), column (from 0), message and class for every finding."""
         if not concerns(self._lines, self._filename):
             return
-        for line, column, message in self._findings():
-            yield line, column, message, type(self)
+        self.told = self._without_old(self._findings())
+        for told in self.told:
+            yield told.line, told.column, told.text, type(self)
 
-    def _findings(self) -> list[tuple[int, int, str]]:
+    def _without_old(self, found: list[Told]) -> list[Told]:
+        """The findings that no baseline knows."""
+        path = self.options().baseline
+        if path is None or not found:
+            return found
+        from flake8_torchperf.baseline import known_before, read
+
+        known = known_before(found, read(path).allowed(self._filename))[0]
+        return [told for index, told in enumerate(found) if index not in known]
+
+    def _findings(self) -> list[Told]:
         try:
             options = self.options()
             if options.cache:
@@ -105,9 +123,9 @@ class TorchPerfPlugin:
             # that names it.
             if os.environ.get("TORCHPERF_DEBUG") == "1":
                 raise
-            return [(1, 0, internal_error(error))]
+            return [Told(1, 0, internal_error(error))]
 
-    def _analyse(self) -> list[tuple[int, int, str]]:
+    def _analyse(self) -> list[Told]:
         from flake8_torchperf.linter import MARKED, lint_tree
 
         findings = lint_tree(
@@ -120,7 +138,19 @@ class TorchPerfPlugin:
         )
         if self.safeties is not None:
             self.found = findings
-        return [(f.line, f.column, f"{f.code} {f.message}") for f in findings]
+        return [tell(finding, self._tree, self._lines) for finding in findings]
+
+
+def check_baseline(path: Path) -> None:
+    """Read a baseline now: a mistake is said once, and not for every file. Raises OptionError."""
+    from flake8_torchperf.baseline import BaselineError, read
+    from flake8_torchperf.options import OptionError
+
+    read.cache_clear()
+    try:
+        read(path)
+    except BaselineError as error:
+        raise OptionError(f"--torchperf-baseline: {error}") from error
 
 
 def internal_error(error: Exception) -> str:

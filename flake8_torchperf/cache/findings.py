@@ -6,20 +6,19 @@ For ``--torchperf-cache`` under flake8 itself, where each editor's keystroke may
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cache.memory import Memory
 from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.cache.store import SWEEP_EVERY, Store
 from flake8_torchperf.digest import digest
+from flake8_torchperf.told import Told, restored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from flake8_torchperf.options import Options
-
-Finding: TypeAlias = "tuple[int, int, str]"
 
 # Below flake8's logger: `flake8 -v` shows it.
 LOG = logging.getLogger("flake8.torchperf")
@@ -29,9 +28,9 @@ def remembered(
     lines: Sequence[str],
     filename: str,
     memory: Memory,
-    analyse: Callable[[], list[Finding]],
+    analyse: Callable[[], list[Told]],
     reads: dict[str, str],
-) -> list[Finding]:
+) -> list[Told]:
     """The findings in ``lines``: recalled, or those of ``analyse``, which fills ``reads``.
 
     A cache that can't be written is no reason not to lint: the log says so.
@@ -55,16 +54,15 @@ def memory_of(options: Options) -> Memory:
     return Memory(Store(cache_folder(options.cache_folder)), conditions(options, ("findings",)))
 
 
-def _findings(memory: Memory, key: str) -> list[Finding] | None:
+def _findings(memory: Memory, key: str) -> list[Told] | None:
     """The findings under a key; an entry that holds something else is a miss."""
     rows = memory.recall(key)
     if rows is None:
         return None
-    found: list[Finding] = []
+    found: list[Told] = []
     for row in rows:
-        match row:
-            case (int(line), int(column), str(text)):
-                found.append((line, column, text))
-            case _:
-                return None
+        told = restored(row)
+        if told is None:
+            return None
+        found.append(told)
     return found

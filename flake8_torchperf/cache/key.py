@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 # Parts of the package that no finding depends on.
 _NOT_LINTING = frozenset({"runtime", "__pycache__"})
 _CONTENT = (".py", ".json", ".toml", ".md")
-# Options that say where and whether to remember, not what is found.
-_NOT_ABOUT_FINDINGS = frozenset({"cache", "cache_folder"})
+# Options that say where and whether to remember, and what is left out of it, not what is found.
+_NOT_ABOUT_FINDINGS = frozenset({"cache", "cache_folder", "baseline"})
 
 
 def conditions(options: Options, more: Iterable[str] = ()) -> str:

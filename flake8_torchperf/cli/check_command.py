@@ -18,7 +18,11 @@ SUMMARY = "find where Python makes the accelerator wait, as flake8 --select TPF 
 # An older flake8 makes its parts in another way, and is run as it is: the same findings, no sooner.
 OLDEST_BUILT_ON = (6,)
 # What the command's short options are in flake8's parser.
-_SHORT = {"--no-cache": "--no-torchperf-cache", "--cache-dir": "--torchperf-cache-dir"}
+_SHORT = {
+    "--no-cache": "--no-torchperf-cache",
+    "--cache-dir": "--torchperf-cache-dir",
+    "--baseline": "--torchperf-baseline",
+}
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -1,7 +1,7 @@
 """One file, or many at once, through flake8's machinery: names in, flake8's rows out.
 
 A row is what flake8's `FileChecker` makes of a finding: code, line, column, text, and the line in
-which a ``# noqa`` would silence it.
+which a ``# noqa`` would silence it. Behind those of ours stand the values of `Told`.
 
 Relied on, in flake8 6.0 to 7.5: the methods of `checker.FileChecker` that are overridden here.
 """
@@ -24,6 +24,7 @@ from flake8_torchperf.cache.store import in_words
 from flake8_torchperf.digest import digest
 from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
 from flake8_torchperf.prefilter import concerns
+from flake8_torchperf.told import restored
 
 if TYPE_CHECKING:
     import argparse
@@ -34,11 +35,14 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.cache.memory import Memory
     from flake8_torchperf.options import Options
+    from flake8_torchperf.told import Place, Told
 
 # A file's name, its rows, and what flake8 counted in it.
 Result: TypeAlias = "tuple[str, list[Any], dict[str, int]]"
 
 STDIN = "-"
+# The values of a row that flake8 knows.
+FLAKE8S = 5
 # flake8's own codes for a file that can't be parsed, and for one that can't be read.
 UNREADABLE = ("E999", "E902")
 # As flake8: where the system has no semaphores left, one process does it all.
@@ -105,6 +109,12 @@ class FileChecker(checker.FileChecker):
     def reads(self) -> dict[str, str]:
         """The other files that were looked for, each with the digest of what it held."""
         return (self._made and self._made.reads) or {}
+
+    @property
+    def told(self) -> dict[Place, Told]:
+        """Our findings, by line, column and text."""
+        found = self._made.told if self._made is not None else []
+        return {one.place: one for one in found}
 
     def run_check(self, plugin: LoadedPlugin, **arguments: Any) -> Any:
         """Run the check, and hold on to our plugin."""
@@ -204,11 +214,11 @@ def recall(memory: Memory, key: str) -> list[Any] | None:
     if rows is None:
         return None
     for row in rows:
-        match row:
+        match row[:FLAKE8S]:
             case (str(), int(), int(), str(), None | str()):
-                continue
-            case _:
-                return None
+                if len(row) == FLAKE8S or restored(row[FLAKE8S:]) is not None:
+                    continue
+        return None
     return list(rows)
 
 
@@ -264,8 +274,10 @@ def lint(filename: str, work: Work) -> tuple[Result, str]:
         # The file names an encoding of bytes, as hex; elsewhere this would end the whole run.
         row = ("E902", 0, 0, f"LookupError: {error}", "")
         return (filename, [row], dict.fromkeys(defaults.STATISTIC_NAMES, 0)), ""
-    result = file.run_checks()
-    rows = result[1]
+    name, found, counts = file.run_checks()
+    told = file.told
+    rows = [(*row, *told.get((row[1], row[2], f"{row[0]} {row[3]}"), ())) for row in found]
+    result = (name, rows, counts)
     if work.memory is None or before is None or content_of(filename) != before:
         return result, ""
     if any(row[0] == INTERNAL_ERROR for row in rows):

@@ -37,13 +37,15 @@ _OURS = "flake8_torchperf."
 class Face:
     """What differs between the commands that take flake8's options.
 
-    ``add`` registers a command's own options.
+    ``add`` registers a command's own options; ``settle`` may change what was parsed, before the
+    plugin gets it.
     """
 
     program: str
     description: str
     examples: str
     add: Callable[[argparse.ArgumentParser], None] = lambda parser: None
+    settle: Callable[[argparse.Namespace], None] = lambda options: None
 
 
 DESCRIPTION = """\
@@ -58,11 +60,30 @@ example:
   torchperf check src
   torchperf check --torchperf-scope=loop --format=pylint src tests
   torchperf check --stdin-display-name src/model.py - < src/model.py
+  torchperf check --write-baseline baseline.json src
+  torchperf check --baseline baseline.json src
 
 exit status: 0 where nothing is found, 1 where something is, 2 for a wrong command line."""
 
 
-CHECK = Face("torchperf check", DESCRIPTION, EXAMPLES)
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("check", "--baseline is short for --torchperf-baseline.")
+    group.add_argument(
+        "--write-baseline",
+        metavar="FILE",
+        default="",
+        help="write the findings to FILE instead of printing them, and keep in it what it says of "
+        "files that are not linted; --baseline FILE leaves them out from then on",
+    )
+
+
+def _settle(options: argparse.Namespace) -> None:
+    """A baseline that is being written is not read as one first."""
+    if options.write_baseline:
+        options.torchperf_baseline = ""
+
+
+CHECK = Face("torchperf check", DESCRIPTION, EXAMPLES, _add_options, _settle)
 
 
 def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Namespace]:
@@ -94,6 +115,7 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
         _reject(manager.parser, manager.parser.parse_known_args(rest)[1])
     _name_unknown_settings(cfg, manager, face)
     options = aggregator.aggregate_options(manager, cfg, folder, rest)
+    face.settle(options)
     plugins = _ours_alone(plugins)
     for loaded in plugins.all_plugins():
         parse_options = getattr(loaded.obj, "parse_options", None)

@@ -18,11 +18,11 @@ import os
 import stat
 import sys
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import flake8
-from flake8 import checker, defaults, exceptions
+from flake8 import exceptions
 from flake8.main import debug
 from flake8.main.application import Application
 
@@ -30,23 +30,17 @@ from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cache.memory import Memory
 from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.cache.store import Store, in_words
+from flake8_torchperf.cli.check_baseline import Findings, leave_out_old, unusable, write_baseline
 from flake8_torchperf.cli.check_files import (
     STDIN,
     UNREADABLE,
     Needs,
     Work,
-    cannot_have_findings,
-    content_of,
-    display_name,
-    key,
-    lint_all,
-    recall,
     selected,
-    why_no_text,
 )
+from flake8_torchperf.cli.check_manager import Manager, say_forgetful
 from flake8_torchperf.cli.check_options import CHECK, Face, parse
 from flake8_torchperf.cli.parser import fail
-from flake8_torchperf.digest import digest
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 if TYPE_CHECKING:
@@ -56,71 +50,6 @@ if TYPE_CHECKING:
     from flake8.plugins.finder import Plugins
 
     from flake8_torchperf.options import Options
-
-
-class Manager(checker.Manager):
-    """flake8's, linting only the files whose findings nobody remembers."""
-
-    work: Work
-
-    def start(self) -> None:
-        """Find the files, and say of which folders there are none."""
-        self.notes: list[str] = []
-        failed = _walking_aloud(super().start)
-        self.notes += [f"{one.filename}: not looked into: {one.strerror}" for one in failed]
-        unread = {str(one.filename) for one in failed}
-        for path in self.options.filenames or ["."]:
-            inside = os.path.join(path, "")
-            if path in unread or not os.path.isdir(path):
-                continue
-            if not any(name.startswith(inside) for name in self.filenames):
-                self.notes.append(f"{path}: there is no Python file in it that is not excluded")
-
-    def run(self) -> None:
-        """Recall what is known, and lint the rest, in parallel where that is more than one."""
-        try:
-            unknown = [name for name in self.filenames if not self._recall(name)]
-            results, problem = lint_all(unknown, self.work, min(self.jobs, len(unknown)))
-        except KeyboardInterrupt:
-            raise exceptions.EarlyQuit("Early quit while running checks") from None
-        self.results += results
-        memory = self.work.memory
-        if memory is not None and unknown and not problem:
-            try:
-                memory.store.sweep()
-            except OSError as error:
-                problem = in_words(error)
-        if problem:
-            _say_forgetful(problem)
-
-    def _recall(self, filename: str) -> bool:
-        """Put a file's results in place if they are known without linting."""
-        rows = self._known(filename)
-        if rows is None:
-            return False
-        counts = dict.fromkeys(defaults.STATISTIC_NAMES, 0)
-        self.results.append((display_name(filename, self.options), rows, counts))
-        return True
-
-    def _known(self, filename: str) -> list[Any] | None:
-        work = self.work
-        if work.needs.counts:
-            return None
-        data = content_of(filename)
-        if data is None:
-            return None
-        if not work.needs.syntax and cannot_have_findings(
-            data, display_name(filename, self.options)
-        ):
-            return []
-        problem = "" if filename == STDIN else why_no_text(data)
-        if problem:
-            self.notes.append(f"{filename}: taken for Latin-1, for Python can't read it: {problem}")
-        if work.memory is None:
-            return None
-        if filename != STDIN:
-            work.memory.note(os.path.abspath(filename), digest(data))
-        return recall(work.memory, key(work.memory, filename, data, self.options))
 
 
 class CheckApplication(Application):
@@ -148,7 +77,9 @@ class CheckApplication(Application):
         more = ("check", flake8.__version__, repr(needs), str(self.options.disable_noqa))
         memory = _memory(ours, more)
         # One memory is enough: the plugin's own would hide from ours what was read for a file.
-        ours = replace(ours, cache=False)
+        # Rows are remembered whole, and left out behind that.
+        self._baseline = ours.baseline
+        ours = replace(ours, cache=False, baseline=None)
         TorchPerfPlugin.use(ours)
         manager = Manager(self.guide, self.plugins.checkers, argv)
         manager.work = Work(self.plugins.checkers, self.options, ours, needs, memory)
@@ -160,6 +91,24 @@ class CheckApplication(Application):
             super().run_checks()
         except UnicodeDecodeError as error:
             raise SystemExit(fail(f"check: standard input is no {error.encoding} text")) from error
+        manager = self.file_checker_manager
+        assert isinstance(manager, Manager)
+        if self._baseline is not None:
+            manager.notes += leave_out_old(manager, self._baseline)
+
+    def exit_code(self) -> int:
+        """flake8's; a baseline that was written is no failure."""
+        assert self.options is not None
+        status = super().exit_code()
+        return 0 if self.options.write_baseline and not self.catastrophic_failure else status
+
+    def make_formatter(self) -> None:
+        """Make flake8's, or none where the findings go to a baseline."""
+        assert self.options is not None
+        if self.options.write_baseline:
+            self.formatter = Findings(self.options)
+        else:
+            super().make_formatter()
 
     def report(self) -> None:
         """Report, and tell on standard error which files could not be analysed.
@@ -169,6 +118,9 @@ class CheckApplication(Application):
         super().report()
         assert self.options is not None
         assert isinstance(self.file_checker_manager, Manager)
+        if isinstance(self.formatter, Findings) and not self.catastrophic_failure:
+            words = write_baseline(self.file_checker_manager, self.formatter.found)
+            print(f"torchperf: check: {words}", file=sys.stderr)
         silent = set(UNREADABLE).difference(selected(self.options, UNREADABLE))
         said = [
             f"{f'{name}:{line}' if line else name}: not analysed: {text}"
@@ -202,21 +154,6 @@ def read_options(
     return plugins, options
 
 
-def _walking_aloud(find_files: Callable[[], None]) -> list[OSError]:
-    """Let flake8 find its files; returns which folders it could not list.
-
-    It leaves ``os.walk`` without an ``onerror``, so that such a folder is as good as empty.
-    """
-    failed: list[OSError] = []
-    walk = os.walk
-    os.walk = partial(walk, onerror=failed.append)
-    try:
-        find_files()
-    finally:
-        os.walk = walk
-    return failed
-
-
 def _check_here() -> None:
     """Raise OSError where the current folder was removed: flake8 looks there for configuration."""
     try:
@@ -236,6 +173,10 @@ def check_places(options: argparse.Namespace) -> None:
             # flake8 reads a file several times.
             problem = "is a pipe; write torchperf check - and hand the text over on standard input"
             raise OSError(errno.ESPIPE, problem, name)
+    if getattr(options, "write_baseline", ""):
+        problem = unusable(Path(options.write_baseline))
+        if problem:
+            raise ValueError(f"--write-baseline: {problem}")
     if options.output_file:
         os.makedirs(os.path.dirname(os.path.abspath(options.output_file)), exist_ok=True)
         with open(options.output_file, "a"):
@@ -250,11 +191,6 @@ def _memory(options: Options, more: Sequence[str]) -> Memory | None:
     try:
         store.prepare()
     except OSError as error:
-        _say_forgetful(in_words(error))
+        say_forgetful(in_words(error))
         return None
     return Memory(store, conditions(options, more))
-
-
-def _say_forgetful(problem: str) -> None:
-    advice = "name another folder with --cache-dir, or --no-cache"
-    print(f"torchperf: check: findings can't be remembered: {problem}; {advice}", file=sys.stderr)

@@ -14,8 +14,9 @@ from flake8.formatting.default import Nothing
 from flake8.style_guide import StyleGuideManager
 
 from flake8_torchperf.cli.check_files import STDIN, Needs, for_each
+from flake8_torchperf.cli.check_manager import Manager
 from flake8_torchperf.cli.check_options import Face
-from flake8_torchperf.cli.check_run import Manager, check_places, read_options
+from flake8_torchperf.cli.check_run import check_places, read_options
 from flake8_torchperf.cli.fix import verification
 from flake8_torchperf.cli.fix.work import FixWork, as_read, concerned, fix_file
 from flake8_torchperf.fixes.engine.files import NotWrittenError, write
@@ -114,7 +115,7 @@ def _named_in_full(arguments: Sequence[str]) -> frozenset[str]:
 
 
 def _ours() -> Options:
-    ours = replace(TorchPerfPlugin.options(), cache=False)
+    ours = replace(TorchPerfPlugin.options(), cache=False, baseline=None)
     TorchPerfPlugin.use(ours)
     return ours
 

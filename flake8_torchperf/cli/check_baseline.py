@@ -1,0 +1,200 @@
+"""``torchperf check`` with a baseline: leaves old findings out, or writes down those of today."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from flake8.formatting.base import BaseFormatter
+
+from flake8_torchperf.baseline import (
+    MARK,
+    NEVER,
+    Baseline,
+    BaselineError,
+    Entry,
+    entries,
+    known_before,
+    parse,
+    read,
+    relative,
+    write,
+)
+from flake8_torchperf.cache.store import in_words
+from flake8_torchperf.cli.check_files import UNREADABLE, selected
+from flake8_torchperf.cli.parser import fail
+from flake8_torchperf.plugin import TorchPerfPlugin
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterable, Sequence
+
+    from flake8.violation import Violation
+
+    from flake8_torchperf.baseline import Key
+    from flake8_torchperf.cli.check_manager import Manager
+    from flake8_torchperf.told import Place, Told
+
+# Entries that can be removed are named up to this many.
+_NAMED = 10
+
+
+class Findings(BaseFormatter):
+    """A formatter that keeps what flake8 reports and prints nothing."""
+
+    def after_init(self) -> None:
+        """Begin with nothing."""
+        self.found: list[Violation] = []
+
+    def start(self) -> None:
+        """Open no report."""
+
+    def handle(self, error: Violation) -> None:
+        """Keep a finding."""
+        self.found.append(error)
+
+
+def leave_out_old(manager: Manager, path: Path) -> list[str]:
+    """Take old findings out of the results; returns what to say of entries that match no longer."""
+    baseline = read(path)
+    gone: list[str] = []
+    for index, (name, rows, counts) in enumerate(manager.results):
+        allowed = baseline.allowed(name)
+        if not allowed:
+            continue
+        told = manager.told[name]
+        ours = [(at, told[_place(row)]) for at, row in enumerate(rows) if _place(row) in told]
+        known, left = known_before([one for _, one in ours], allowed)
+        old = {at for number, (at, _) in enumerate(ours) if number in known}
+        manager.results[index] = (name, [r for at, r in enumerate(rows) if at not in old], counts)
+        if not any(_unanalysed(row[0]) for row in rows):
+            gone += _removable(name, baseline.files[baseline.name_of(name)], left)
+    gone += _of_missing_files(manager, baseline)
+    if not gone or baseline.settings != settings():
+        return []  # with other settings, other findings are to be expected
+    rest = [f"and {len(gone) - _NAMED} more"] if len(gone) > _NAMED else []
+    count = "1 entry matches nothing" if len(gone) == 1 else f"{len(gone)} entries match nothing"
+    advice = "write it anew to remove what is over"
+    return [f"{path}: {count}; {advice}: {', '.join([*sorted(gone)[:_NAMED], *rest])}"]
+
+
+def _unanalysed(code: str) -> bool:
+    return code in UNREADABLE or code == NEVER
+
+
+def _removable(name: str, listed: Iterable[Entry], left: Counter[Key]) -> list[str]:
+    return [
+        f"{entry.code} `{entry.source}` in {name} {entry.function}"
+        for entry in listed
+        if left[entry.key] > 0
+    ]
+
+
+def _of_missing_files(manager: Manager, baseline: Baseline) -> list[str]:
+    """The files with entries that are no more, below the paths that were to be linted."""
+    return [
+        f"all of {name}"
+        for name in baseline.files
+        if _below_linted(manager, baseline.folder, name) and not _exists(baseline.folder, name)
+    ]
+
+
+def _exists(folder: str, name: str) -> bool:
+    return os.path.lexists(os.path.join(folder, name))
+
+
+def _below_linted(manager: Manager, folder: str, name: str) -> bool:
+    tops = [relative(path, folder) for path in manager.options.filenames or ["."]]
+    return any(top == "." or name == top or name.startswith(f"{top}/") for top in tops)
+
+
+def settings() -> str:
+    """The options that decide what is found at all."""
+    ours = TorchPerfPlugin.options()
+    return f"scope={ours.scope.name.lower()} confidence={ours.confidence}"
+
+
+def unusable(path: Path) -> str:
+    """Why no baseline can be written there, "" where it can: other files are not overwritten."""
+    if path.is_dir():
+        return f"{path} is a folder; name a file"
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}"
+    try:
+        _written_before(path)
+    except BaselineError as error:
+        return str(error)
+    except OSError as error:
+        return in_words(error)
+    return ""
+
+
+def _written_before(path: Path) -> Baseline:
+    """The baseline that stands at a path already. Raises BaselineError for any other text."""
+    empty = Baseline(os.path.realpath(path.parent))
+    if not path.exists():
+        return empty
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise BaselineError(f"{path} is no baseline, and is left as it is") from None
+    if not text.strip():
+        return empty
+    if MARK not in text:
+        raise BaselineError(f"{path} holds something else, and is left as it is")
+    return parse(text, path)
+
+
+def write_baseline(manager: Manager, found: Sequence[Violation]) -> str:
+    """Write down what was found; returns what to say of it. Raises SystemExit where it can't be.
+
+    What the file says of files that were not linted now, or could not be analysed, and of codes
+    that were not selected, stays.
+    """
+    path = Path(manager.options.write_baseline)
+    by_file: dict[str, list[Told]] = {}
+    for one in found:
+        told = manager.told.get(one.filename, {}).get(_place_of(one))
+        if told is not None and told.code != NEVER:
+            by_file.setdefault(one.filename, []).append(told)
+    try:
+        before = _written_before(path)
+        now = {before.name_of(name): entries(told) for name, told in by_file.items()}
+        write(path, Baseline(before.folder, _merged(manager, before, now), settings()))
+    except OSError as error:
+        raise SystemExit(fail(f"check: --write-baseline: {in_words(error)}")) from error
+    count = sum(map(len, by_file.values()))
+    return f"{path}: {_number(count, 'finding')} in {_number(len(by_file), 'file')} written down"
+
+
+def _merged(
+    manager: Manager, before: Baseline, now: dict[str, tuple[Entry, ...]]
+) -> dict[str, tuple[Entry, ...]]:
+    linted = {before.name_of(name): rows for name, rows, _ in manager.results}
+    codes = {entry.code for listed in before.files.values() for entry in listed}
+    chosen = frozenset(selected(manager.options, codes))
+    merged = dict(now)
+    for name, listed in before.files.items():
+        rows = linted.get(name)
+        if rows is None:
+            gone = _below_linted(manager, before.folder, name)
+            kept = () if gone and not _exists(before.folder, name) else listed
+        elif any(_unanalysed(row[0]) for row in rows):
+            kept = listed
+        else:
+            kept = tuple(entry for entry in listed if entry.code not in chosen)
+        merged[name] = tuple(sorted({*merged.get(name, ()), *kept}))
+    return merged
+
+
+def _place(row: Sequence[Any]) -> Place:
+    return (row[1], row[2], f"{row[0]} {row[3]}")
+
+
+def _place_of(one: Violation) -> Place:
+    return (one.line_number, one.column_number - 1, f"{one.code} {one.text}")
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

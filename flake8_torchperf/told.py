@@ -1,0 +1,163 @@
+"""What is kept of a finding behind its file: a flat row, for caches and other processes."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from flake8_torchperf.digest import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from flake8_torchperf.findings.model import Finding
+
+Place: TypeAlias = "tuple[int, int, str]"
+
+MODULE = "<module>"
+# Source text longer than this is cut, and told apart by its digest.
+LONGEST_SOURCE = 160
+_DIGITS = 16
+
+# What formatters change, or Python releases write differently from an ast: spaces, line breaks,
+# parentheses, and the quotes and backslashes of strings.
+_STYLE = re.compile(r"[\s()\"'\\]+")
+
+
+class Told(NamedTuple):
+    """A finding in plain values.
+
+    Lines count from 1, columns from 0; ``end_column`` is the first one behind. ``text`` begins with
+    the code. ``cost`` says how often it is paid for ("per step"). ``function`` is the qualified
+    name of the function around it, ``source`` its text in a form that no reformatting changes.
+    ``fixable`` is 1 where a safe fix rewrites it, ``quiet`` where its statement speaks of noqa.
+    """
+
+    line: int
+    column: int
+    text: str
+    end_line: int = 0
+    end_column: int = 0
+    cost: str = ""
+    function: str = MODULE
+    source: str = ""
+    fixable: int = 0
+    quiet: int = 0
+
+    @property
+    def place(self) -> Place:
+        """What flake8 knows of it: line, column and text."""
+        return (self.line, self.column, self.text)
+
+    @property
+    def code(self) -> str:
+        """The rule's code."""
+        return self.text.partition(" ")[0]
+
+
+def tell(finding: Finding, tree: ast.Module, lines: Sequence[str]) -> Told:
+    """The row of a finding in the module that ``tree`` was made of."""
+    node = finding.site.node
+    function, last = _around(tree, getattr(node, "lineno", finding.line))
+    statement = lines[finding.line - 1 : max(finding.end_line, last)]
+    return Told(
+        finding.line,
+        finding.column,
+        f"{finding.code} {finding.message}",
+        finding.end_line,
+        finding.end_column,
+        finding.site.heat.cost.value,
+        function,
+        normal_form(node),
+        int(any(edit.safety == "safe" for edit in finding.edits)),
+        int(any("noqa" in line.lower() for line in statement)),
+    )
+
+
+def restored(row: Sequence[object]) -> Told | None:
+    """The row that was kept as plain values, or None where these are no such row."""
+    match row:
+        case [
+            int(line),
+            int(column),
+            str(text),
+            int(end),
+            int(end_column),
+            str(cost),
+            str(function),
+            str(source),
+            int(fixable),
+            int(quiet),
+        ]:
+            place = (line, column, text, end, end_column)
+            return Told(*place, cost, function, source, fixable, quiet)
+    return None
+
+
+def normal_form(node: ast.AST) -> str:
+    """The source text of an expression or a statement, the same however it is laid out.
+
+    Of a statement with a body, only what stands before the body.
+    """
+    try:
+        text = " ".join(part for one in _headed(node) for part in ast.unparse(one).split())
+    except RecursionError:
+        return f"a deep {type(node).__name__}"  # hundreds of operators in one expression
+    if len(text) <= LONGEST_SOURCE:
+        return text
+    return f"{text[:LONGEST_SOURCE]}... {digest(without_style(text).encode())[:_DIGITS]}"
+
+
+def without_style(text: str) -> str:
+    """Two texts that differ only in what a formatter changes give the same."""
+    return _STYLE.sub("", text)
+
+
+def _headed(node: ast.AST) -> Iterable[ast.AST]:
+    match node:
+        case ast.For() | ast.AsyncFor():
+            return node.target, node.iter
+        case ast.While() | ast.If():
+            return (node.test,)
+        case ast.With() | ast.AsyncWith():
+            return [item.context_expr for item in node.items]
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            return (node.args,)
+        case ast.ClassDef():
+            return node.bases
+        case ast.Try() | ast.Match() | ast.Module():
+            return ()
+        case ast.comprehension():
+            return node.target, node.iter
+    return (node,)
+
+
+def _around(tree: ast.Module, line: int) -> tuple[str, int]:
+    """The function that holds a line, as in ``Engine.step``, and where its statement ends.
+
+    The end is 0 where the innermost statement has a body.
+    """
+    names: list[str] = []
+    node: ast.AST = tree
+    below: ast.AST | None = tree
+    while below is not None:
+        node = below
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names.append(node.name)
+        below = next((one for one in _statements(node) if _holds(one, line)), None)
+    simple = isinstance(node, ast.stmt) and not hasattr(node, "body")
+    return ".".join(names) or MODULE, (getattr(node, "end_lineno", 0) or 0) if simple else 0
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements, handlers and cases right below a node."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.stmt, ast.ExceptHandler)):
+            yield child
+        elif isinstance(child, ast.match_case):
+            yield from child.body
+
+
+def _holds(node: ast.AST, line: int) -> bool:
+    return getattr(node, "lineno", 0) <= line <= getattr(node, "end_lineno", 0)
