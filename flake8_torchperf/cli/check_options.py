@@ -21,10 +21,11 @@ from flake8.options.manager import OptionManager
 from flake8.plugins import finder
 
 from flake8_torchperf.cli.parser import complain, near
+from flake8_torchperf.cli.report.formats import settle_format
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from flake8.plugins.finder import Plugin, Plugins
 
@@ -38,14 +39,14 @@ class Face:
     """What differs between the commands that take flake8's options.
 
     ``add`` registers a command's own options; ``settle`` may change what was parsed, before the
-    plugin gets it.
+    plugin gets it, and is told which formats flake8 has.
     """
 
     program: str
     description: str
     examples: str
     add: Callable[[argparse.ArgumentParser], None] = lambda parser: None
-    settle: Callable[[argparse.Namespace], None] = lambda options: None
+    settle: Callable[[argparse.Namespace, Collection[str]], None] = lambda options, formats: None
 
 
 DESCRIPTION = """\
@@ -58,7 +59,8 @@ shows the folder and clears it."""
 EXAMPLES = """\
 example:
   torchperf check src
-  torchperf check --torchperf-scope=loop --format=pylint src tests
+  torchperf check --torchperf-scope=loop --format=grouped src tests
+  torchperf check --format=sarif --output-file=torchperf.sarif src
   torchperf check --stdin-display-name src/model.py - < src/model.py
   torchperf check --write-baseline baseline.json src
   torchperf check --baseline baseline.json src
@@ -77,8 +79,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _settle(options: argparse.Namespace) -> None:
-    """A baseline that is being written is not read as one first."""
+def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
+    """Know our formats, and don't read a baseline that is to be written."""
+    settle_format(options, formats)
     if options.write_baseline:
         options.torchperf_baseline = ""
 
@@ -115,7 +118,7 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
         _reject(manager.parser, manager.parser.parse_known_args(rest)[1])
     _name_unknown_settings(cfg, manager, face)
     options = aggregator.aggregate_options(manager, cfg, folder, rest)
-    face.settle(options)
+    face.settle(options, plugins.reporters)
     plugins = _ours_alone(plugins)
     for loaded in plugins.all_plugins():
         parse_options = getattr(loaded.obj, "parse_options", None)

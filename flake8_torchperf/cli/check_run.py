@@ -41,6 +41,7 @@ from flake8_torchperf.cli.check_files import (
 from flake8_torchperf.cli.check_manager import Manager, say_forgetful
 from flake8_torchperf.cli.check_options import CHECK, Face, parse
 from flake8_torchperf.cli.parser import fail
+from flake8_torchperf.cli.report.formats import report_for
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 if TYPE_CHECKING:
@@ -49,11 +50,14 @@ if TYPE_CHECKING:
 
     from flake8.plugins.finder import Plugins
 
+    from flake8_torchperf.cli.report.reported import Gathered
     from flake8_torchperf.options import Options
 
 
 class CheckApplication(Application):
     """flake8's, with our checker alone and a memory."""
+
+    _report: Gathered | None = None
 
     def initialize(self, argv: Sequence[str]) -> None:
         """Parse the command line and the configuration, and make the parts."""
@@ -103,21 +107,27 @@ class CheckApplication(Application):
         return 0 if self.options.write_baseline and not self.catastrophic_failure else status
 
     def make_formatter(self) -> None:
-        """Make flake8's, or none where the findings go to a baseline."""
+        """Make ours, flake8's, or none where the findings go to a baseline."""
         assert self.options is not None
         if self.options.write_baseline:
             self.formatter = Findings(self.options)
-        else:
+            return
+        self._report = report_for(self.options)
+        if self._report is None:
             super().make_formatter()
+        else:
+            self.formatter = self._report
 
     def report(self) -> None:
         """Report, and tell on standard error which files could not be analysed.
 
         ``--select TPF`` would pass over them: E902 and E999 are not among its codes.
         """
-        super().report()
         assert self.options is not None
         assert isinstance(self.file_checker_manager, Manager)
+        if self._report is not None:
+            self._report.told = self.file_checker_manager.told
+        super().report()
         if isinstance(self.formatter, Findings) and not self.catastrophic_failure:
             words = write_baseline(self.file_checker_manager, self.formatter.found)
             print(f"torchperf: check: {words}", file=sys.stderr)

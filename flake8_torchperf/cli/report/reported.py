@@ -1,0 +1,138 @@
+"""A finding as reports need it, and the formatter that gathers them for one text at the end."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from flake8.formatting.base import BaseFormatter
+
+from flake8_torchperf.digest import digest_of
+from flake8_torchperf.findings.catalogue import load_catalogue
+from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
+from flake8_torchperf.told import Told, without_style
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from flake8.statistics import Statistics
+    from flake8.violation import Violation
+
+    from flake8_torchperf.findings.rule import Rule
+    from flake8_torchperf.told import Place
+
+# Three levels for how often a finding is paid for, the worst first.
+WORST, MIDDLE, LEAST = "error", "warning", "note"
+_LEVELS = {"per element": WORST, "per step": MIDDLE, "per call": LEAST}
+
+
+@dataclass(frozen=True)
+class Reported:
+    """One finding that flake8 reports.
+
+    Lines and columns count from 1; ``end_column`` is the first one behind, or the column itself
+    where nobody knows the end. ``path`` has slashes. ``again`` counts those before it in the same
+    function that look alike.
+    """
+
+    code: str
+    message: str
+    path: str
+    line: int
+    column: int
+    told: Told
+    again: int = 0
+
+    @property
+    def end_line(self) -> int:
+        """The last line."""
+        return max(self.told.end_line, self.line)
+
+    @property
+    def end_column(self) -> int:
+        """The column behind the last character."""
+        return self.told.end_column + 1 if self.told.end_line else self.column
+
+    @property
+    def level(self) -> str:
+        """How much it costs, as one of the three levels; a file not analysed is the worst."""
+        if self.code == INTERNAL_ERROR or not self.code.startswith("TPF"):
+            return WORST
+        return _LEVELS.get(self.told.cost, MIDDLE)
+
+    @property
+    def fingerprint(self) -> str:
+        """The same for the same finding after edits elsewhere and after reformatting."""
+        told = self.told
+        source = without_style(told.source) or self.message
+        return digest_of([self.code, self.path, told.function, source, str(self.again)])
+
+
+class Gathered(BaseFormatter):
+    """Gathers the findings, and writes the text that a format makes of them at the end."""
+
+    # Our findings in each file, set before the report begins.
+    told: Mapping[str, Mapping[Place, Told]]
+
+    def after_init(self) -> None:
+        """Begin with nothing."""
+        self.told = {}
+        self.found: list[Reported] = []
+        self.files: list[str] = []
+        self._alike: Counter[tuple[str, ...]] = Counter()
+
+    def beginning(self, filename: str) -> None:
+        """Note a file, which may have no findings."""
+        self.files.append(as_path(filename))
+
+    def handle(self, error: Violation) -> None:
+        """Keep a finding for the end."""
+        place = (error.line_number, error.column_number - 1, f"{error.code} {error.text}")
+        told = self.told.get(error.filename, {}).get(place) or Told(*place)
+        path = as_path(error.filename)
+        one = Reported(error.code, error.text, path, max(place[0], 1), place[1] + 1, told)
+        key = (path, error.code, told.function, without_style(told.source))
+        self.found.append(replace(one, again=self._alike[key]))
+        self._alike[key] += 1
+
+    def show_statistics(self, statistics: Statistics) -> None:
+        """Print none: `check_format` has refused to mix them with a report for machines."""
+
+    def stop(self) -> None:
+        """Write the report."""
+        text = self.text(self.found)
+        if text:
+            self._write(text)
+        super().stop()
+
+    def text(self, found: Sequence[Reported]) -> str:
+        """The whole report, without the line break at its end."""
+        raise NotImplementedError
+
+
+def as_path(filename: str) -> str:
+    """A file's name as servers know it: with slashes, from where the command runs."""
+    name = os.path.normpath(filename)
+    if os.path.isabs(name):
+        inside = os.path.relpath(name) if _same_drive(name) else name
+        name = name if inside.startswith("..") else inside
+    # A name that is no UTF-8 would end the report.
+    return name.replace(os.sep, "/").encode("utf-8", "backslashreplace").decode()
+
+
+def _same_drive(path: str) -> bool:
+    return os.path.splitdrive(path)[0] == os.path.splitdrive(os.getcwd())[0]
+
+
+def rules() -> dict[str, Rule]:
+    """The rules of this run, by code."""
+    catalogue = load_catalogue(TorchPerfPlugin.options().rules)
+    return {rule.code: rule for rule in catalogue.rules}
+
+
+def name_of(code: str, known: Mapping[str, Rule]) -> str:
+    """A code with its rule's name, where it has one."""
+    rule = known.get(code)
+    return f"{code} {rule.name}" if rule is not None else code

@@ -1,0 +1,72 @@
+"""What safe fixes would write, for reports that offer it: findings in, replaced lines out.
+
+Imports libcst, but only where a finding has a safe fix.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.findings.rule import SAFE
+from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source
+from flake8_torchperf.linter import lint
+from flake8_torchperf.plugin import TorchPerfPlugin
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flake8_torchperf.cli.report.reported import Reported
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """``text`` for the lines from ``line`` to before ``end_line``; ``name`` is the fix's."""
+
+    line: int
+    end_line: int
+    text: str
+    name: str
+
+
+def replacements(found: Iterable[Reported]) -> dict[Reported, Replacement]:
+    """The change of each finding that has a safe fix, each as if it were the only one."""
+    by_file: dict[str, list[Reported]] = {}
+    for one in found:
+        if one.told.fixable:
+            by_file.setdefault(one.path, []).append(one)
+    made: dict[Reported, Replacement] = {}
+    for path, ones in by_file.items():
+        made.update(_in_file(path, ones))
+    return made
+
+
+def _in_file(path: str, ones: Iterable[Reported]) -> dict[Reported, Replacement]:
+    from flake8_torchperf.fixes.engine.apply import apply_edits
+
+    try:
+        text = read_source(path).text
+    except NotWrittenError:
+        return {}  # standard input, or no longer there: the finding stands without its fix
+    planned = {(f.line, f.column, f.code): f for f in lint(text, path, TorchPerfPlugin.options())}
+    made: dict[Reported, Replacement] = {}
+    for one in ones:
+        finding = planned.get((one.told.line, one.told.column, one.code))
+        edits = [] if finding is None else [e for e in finding.edits if e.safety == SAFE]
+        applied = apply_edits(text, edits[:1])
+        if applied.edits:
+            made[one] = _changed(text, applied.text, applied.edits[0].name)
+    return made
+
+
+def _changed(before: str, after: str, name: str) -> Replacement:
+    """The one run of lines in which two texts differ."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    start = 0
+    while start < min(len(old), len(new)) and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < min(len(old), len(new)) - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    text = "".join(new[start : len(new) - end])
+    return Replacement(start + 1, len(old) - end + 1, text, name)
