@@ -155,7 +155,7 @@ def write_baseline(manager: Manager, found: Sequence[Violation]) -> str:
     path = Path(manager.options.write_baseline)
     by_file: dict[str, list[Told]] = {}
     for one in found:
-        told = manager.told.get(one.filename, {}).get(_place_of(one))
+        told = manager.told_of(one)
         if told is not None and told.code != NEVER:
             by_file.setdefault(one.filename, []).append(told)
     try:
@@ -190,10 +190,6 @@ def _merged(
 
 def _place(row: Sequence[Any]) -> Place:
     return (row[1], row[2], f"{row[0]} {row[3]}")
-
-
-def _place_of(one: Violation) -> Place:
-    return (one.line_number, one.column_number - 1, f"{one.code} {one.text}")
 
 
 def _number(count: int, noun: str) -> str:

@@ -28,6 +28,8 @@ from flake8_torchperf.told import restored
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from flake8.violation import Violation
+
     from flake8_torchperf.told import Place, Told
 
 
@@ -74,6 +76,11 @@ class Manager(checker.Manager):
             self.results[index] = (name, [row[:FLAKE8S] for row in rows], counts)
             found = (restored(row[FLAKE8S:]) for row in rows)
             self.told[name] = {one.place: one for one in found if one is not None}
+
+    def told_of(self, error: Violation) -> Told | None:
+        """What is known of a finding that flake8 reports; None where it is not ours."""
+        place = (error.line_number, error.column_number - 1, f"{error.code} {error.text}")
+        return self.told.get(error.filename, {}).get(place)
 
     def _recall(self, filename: str) -> bool:
         """Put a file's results in place if they are known without linting."""

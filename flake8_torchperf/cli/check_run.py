@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 import flake8
 from flake8 import exceptions
+from flake8.formatting.base import BaseFormatter
 from flake8.main import debug
 from flake8.main.application import Application
 
@@ -41,6 +42,7 @@ from flake8_torchperf.cli.check_files import (
 from flake8_torchperf.cli.check_manager import Manager, say_forgetful
 from flake8_torchperf.cli.check_options import CHECK, Face, parse
 from flake8_torchperf.cli.parser import fail
+from flake8_torchperf.cli.report import summary
 from flake8_torchperf.cli.report.formats import report_for
 from flake8_torchperf.plugin import TorchPerfPlugin
 
@@ -49,15 +51,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from flake8.plugins.finder import Plugins
+    from flake8.violation import Violation
 
     from flake8_torchperf.cli.report.reported import Gathered
     from flake8_torchperf.options import Options
+    from flake8_torchperf.told import Told
 
 
 class CheckApplication(Application):
     """flake8's, with our checker alone and a memory."""
 
     _report: Gathered | None = None
+    _handled: list[Violation] | None = None
 
     def initialize(self, argv: Sequence[str]) -> None:
         """Parse the command line and the configuration, and make the parts."""
@@ -117,6 +122,46 @@ class CheckApplication(Application):
             super().make_formatter()
         else:
             self.formatter = self._report
+        if summary.wanted(self.options):
+            self._note_what_is_handled()
+
+    def _note_what_is_handled(self) -> None:
+        """Keep the findings that are reported, for the summary."""
+        assert self.formatter is not None
+        handle = self.formatter.handle
+        self._handled = []
+
+        def noting(error: Violation) -> None:
+            handle(error)
+            assert self._handled is not None
+            self._handled.append(error)
+
+        self.formatter.handle = noting
+
+    def report_statistics(self) -> None:
+        """Show how often each rule was broken, by its name, unless a formatter knows better."""
+        assert self.options is not None
+        assert self.guide is not None
+        assert self.formatter is not None
+        if not self.options.statistics:
+            return
+        if self._report is not None:
+            self._report.behind += summary.statistics(self.guide.stats)
+        elif type(self.formatter).show_statistics is BaseFormatter.show_statistics:
+            for line in summary.statistics(self.guide.stats):
+                self.formatter._write(line)
+        else:
+            super().report_statistics()
+
+    def _summary(self) -> str:
+        """The line for a terminal, "" elsewhere."""
+        assert isinstance(self.file_checker_manager, Manager)
+        found: dict[str, list[Told]] = {}
+        for one in self._handled or ():
+            told = self.file_checker_manager.told_of(one)
+            if told is not None:
+                found.setdefault(one.filename, []).append(told)
+        return summary.summary(found)
 
     def report(self) -> None:
         """Report, and tell on standard error which files could not be analysed.
@@ -128,6 +173,8 @@ class CheckApplication(Application):
         if self._report is not None:
             self._report.told = self.file_checker_manager.told
         super().report()
+        if self._handled:
+            print(self._summary())
         if isinstance(self.formatter, Findings) and not self.catastrophic_failure:
             words = write_baseline(self.file_checker_manager, self.formatter.found)
             print(f"torchperf: check: {words}", file=sys.stderr)

@@ -26,7 +26,7 @@ _MODULES = {
 NAMES = (TEXT, *_MODULES)
 # What flake8 would print between or behind the lines of a report.
 _MIXED = ("count", "statistics", "benchmark", "show_source")
-_FOR_PEOPLE = ("grouped", "github")
+FOR_PEOPLE = ("grouped", "github")
 
 
 def settle_format(options: argparse.Namespace, installed: Iterable[str]) -> None:
@@ -39,7 +39,7 @@ def settle_format(options: argparse.Namespace, installed: Iterable[str]) -> None
         options.format = "default"
     elif name in _MODULES:
         mixed = [one for one in _MIXED if getattr(options, one)]
-        if mixed and name not in _FOR_PEOPLE:
+        if mixed and name not in FOR_PEOPLE:
             option = mixed[0].replace("_", "-")
             raise ValueError(f"--{option} cannot be mixed with --format={name}; leave one out")
     elif name not in installed and "%(" not in name:

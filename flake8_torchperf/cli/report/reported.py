@@ -17,7 +17,6 @@ from flake8_torchperf.told import Told, without_style
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from flake8.statistics import Statistics
     from flake8.violation import Violation
 
     from flake8_torchperf.findings.rule import Rule
@@ -81,6 +80,8 @@ class Gathered(BaseFormatter):
         self.told = {}
         self.found: list[Reported] = []
         self.files: list[str] = []
+        # What is written behind the report.
+        self.behind: list[str] = []
         self._alike: Counter[tuple[str, ...]] = Counter()
 
     def beginning(self, filename: str) -> None:
@@ -97,14 +98,12 @@ class Gathered(BaseFormatter):
         self.found.append(replace(one, again=self._alike[key]))
         self._alike[key] += 1
 
-    def show_statistics(self, statistics: Statistics) -> None:
-        """Print none: `check_format` has refused to mix them with a report for machines."""
-
     def stop(self) -> None:
         """Write the report."""
         text = self.text(self.found)
-        if text:
-            self._write(text)
+        for part in (text, *self.behind):
+            if part:
+                self._write(part)
         super().stop()
 
     def text(self, found: Sequence[Reported]) -> str:

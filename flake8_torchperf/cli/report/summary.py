@@ -1,0 +1,64 @@
+"""The line that sums up a run on a terminal, and the labels of ``--statistics``."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.cli.report.formats import FOR_PEOPLE, TEXT
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterable, Mapping
+
+    from flake8.statistics import Statistics
+
+    from flake8_torchperf.told import Told
+
+# The codes that are named, the most frequent first; the others are dots.
+_NAMED = 3
+_COSTS = ("per step", "per element")
+
+
+def wanted(options: argparse.Namespace) -> bool:
+    """Does a person read the output on a terminal, in a format for people?"""
+    people = options.format in ("default", TEXT, *FOR_PEOPLE) and not options.quiet
+    return people and not options.output_file and sys.stdout.isatty()
+
+
+def summary(found: Mapping[str, Iterable[Told]]) -> str:
+    """One line about the findings of each file; "" where there are none."""
+    told = [one for ones in found.values() for one in ones]
+    if not told:
+        return ""
+    codes = Counter(one.code for one in told).most_common()
+    named = [f"{count} {code}" for code, count in codes[:_NAMED]]
+    rest = ["..."] if len(codes) > _NAMED else []
+    files = sum(1 for ones in found.values() if any(True for _ in ones))
+    line = f"{number(len(told), 'finding')} in {number(files, 'file')}"
+    costs = Counter(one.cost for one in told)
+    parts = [f"{line} ({', '.join([*named, *rest])})"]
+    parts += [f"{costs[cost]} {cost}" for cost in _COSTS if costs[cost]]
+    fixable = sum(one.fixable for one in told)
+    return ", ".join(parts) + (f"; {fixable} with a safe fix" if fixable else "")
+
+
+def statistics(counted: Statistics) -> list[str]:
+    """flake8's lines, with a rule's name where flake8 shows the first of its messages."""
+    # Needs the rule pages, which a run without findings never reads.
+    from flake8_torchperf.cli.report.reported import name_of, rules
+
+    known = rules()
+    lines = []
+    for code in counted.error_codes():
+        of_code = list(counted.statistics_for(code))
+        total = sum(one.count for one in of_code)
+        label = name_of(code, known) if code in known else f"{code} {of_code[0].message}"
+        lines.append(f"{total:<5} {label}")
+    return lines
+
+
+def number(count: int, noun: str) -> str:
+    """A count with its noun."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
