@@ -55,31 +55,41 @@ class Findings(BaseFormatter):
         self.found.append(error)
 
 
-def leave_out_old(manager: Manager, path: Path) -> list[str]:
-    """Take old findings out of the results; returns what to say of entries that match no longer."""
-    baseline = read(path)
-    gone: list[str] = []
-    for index, (name, rows, counts) in enumerate(manager.results):
-        allowed = baseline.allowed(name)
+class OldFindings:
+    """Takes what a baseline lists out of the rows of one file after the other."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._baseline = read(path)
+        self._gone: list[str] = []
+
+    def leave_out(self, name: str, rows: list[Any], told: dict[Place, Told]) -> list[Any]:
+        """The rows without old findings; keeps in mind which entries match nothing."""
+        allowed = self._baseline.allowed(name)
         if not allowed:
-            continue
-        told = manager.told[name]
+            return rows
         ours = [(at, told[_place(row)]) for at, row in enumerate(rows) if _place(row) in told]
         known, left = known_before([one for _, one in ours], allowed)
         old = {at for number, (at, _) in enumerate(ours) if number in known}
-        manager.results[index] = (name, [r for at, r in enumerate(rows) if at not in old], counts)
-        if not any(_unanalysed(row[0]) for row in rows):
-            gone += _removable(name, baseline.files[baseline.name_of(name)], left)
-    gone += _of_missing_files(manager, baseline)
-    if not gone or baseline.settings != settings():
-        return []  # with other settings, other findings are to be expected
-    rest = [f"and {len(gone) - _NAMED} more"] if len(gone) > _NAMED else []
-    count = "1 entry matches nothing" if len(gone) == 1 else f"{len(gone)} entries match nothing"
-    advice = "write it anew to remove what is over"
-    return [f"{path}: {count}; {advice}: {', '.join([*sorted(gone)[:_NAMED], *rest])}"]
+        if not any(unanalysed(row[0]) for row in rows):
+            listed = self._baseline.files[self._baseline.name_of(name)]
+            self._gone += _removable(name, listed, left)
+        return [row for at, row in enumerate(rows) if at not in old]
+
+    def notes(self, manager: Manager) -> list[str]:
+        """What to say of entries that match nothing any more."""
+        gone = sorted([*self._gone, *_of_missing_files(manager, self._baseline)])
+        if not gone or self._baseline.settings != settings():
+            return []  # with other settings, other findings are to be expected
+        rest = [f"and {len(gone) - _NAMED} more"] if len(gone) > _NAMED else []
+        what = "1 entry matches" if len(gone) == 1 else f"{len(gone)} entries match"
+        advice = "write it anew to remove what is over"
+        named = ", ".join([*gone[:_NAMED], *rest])
+        return [f"{self._path}: {what} nothing; {advice}: {named}"]
 
 
-def _unanalysed(code: str) -> bool:
+def unanalysed(code: str) -> bool:
+    """Does a row of this code say that its file could not be analysed?"""
     return code in UNREADABLE or code == NEVER
 
 
@@ -180,7 +190,7 @@ def _merged(
         if rows is None:
             gone = _below_linted(manager, before.folder, name)
             kept = () if gone and not _exists(before.folder, name) else listed
-        elif any(_unanalysed(row[0]) for row in rows):
+        elif any(unanalysed(row[0]) for row in rows):
             kept = listed
         else:
             kept = tuple(entry for entry in listed if entry.code not in chosen)

@@ -28,7 +28,7 @@ from flake8_torchperf.told import restored
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from multiprocessing.pool import Pool
 
     from flake8.plugins.finder import Checkers, LoadedPlugin
@@ -222,18 +222,16 @@ def recall(memory: Memory, key: str) -> list[Any] | None:
     return list(rows)
 
 
-def lint_all(filenames: Sequence[str], work: Work, jobs: int) -> tuple[list[Result], str]:
-    """Lint files, in ``jobs`` processes where there can be that many.
-
-    With the results comes why they could not be remembered, "" where they were.
-    """
-    linted = for_each(lint, filenames, work, jobs)
-    return [result for result, _ in linted], next((why for _, why in linted if why), "")
-
-
 def for_each(
     one: Callable[[str, Context], Done], filenames: Sequence[str], work: Context, jobs: int
 ) -> list[Done]:
+    """What ``one`` makes of each file; see `as_they_come`."""
+    return list(as_they_come(one, filenames, work, jobs))
+
+
+def as_they_come(
+    one: Callable[[str, Context], Done], filenames: Sequence[str], work: Context, jobs: int
+) -> Iterator[Done]:
     """What ``one`` makes of each file, in ``jobs`` processes where there can be that many.
 
     The order is any. ``one`` stands at the top of its module, and its results pickle.
@@ -241,11 +239,13 @@ def for_each(
     pool = _pool(one, work, jobs) if jobs > 1 else None
     if pool is not None:
         with pool:
-            return list(pool.imap_unordered(_here, filenames))
+            yield from pool.imap_unordered(_here, filenames)
+        return
     running = gc.isenabled()
     gc.disable()
     try:
-        return [_and_tidy(one, filename, work) for filename in filenames]
+        for filename in filenames:
+            yield _and_tidy(one, filename, work)
     finally:
         if running:
             gc.enable()

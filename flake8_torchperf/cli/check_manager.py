@@ -5,29 +5,34 @@ from __future__ import annotations
 import os
 import sys
 from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from flake8 import checker, defaults, exceptions
+from flake8 import checker, defaults
 
 from flake8_torchperf.cache.store import in_words
 from flake8_torchperf.cli.check_files import (
     FLAKE8S,
     STDIN,
     Work,
+    as_they_come,
     cannot_have_findings,
     content_of,
     display_name,
     key,
-    lint_all,
+    lint,
     recall,
     why_no_text,
 )
+from flake8_torchperf.cli.report.progress import Bar
 from flake8_torchperf.digest import digest
 from flake8_torchperf.told import restored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
+    from flake8.plugins.finder import Checkers
+    from flake8.style_guide import StyleGuideManager
     from flake8.violation import Violation
 
     from flake8_torchperf.told import Place, Told
@@ -37,6 +42,18 @@ class Manager(checker.Manager):
     """flake8's, linting only the files whose findings nobody remembers."""
 
     work: Work
+    # Report each file as soon as those before it are done, and not all in the end.
+    at_once = False
+    interrupted = False
+    # Takes old findings out of a file's rows: the file, its rows, and what is known of ours.
+    leave_out: Callable[[str, list[Any], dict[Place, Told]], list[Any]] | None = None
+
+    def __init__(
+        self, style_guide: StyleGuideManager, plugins: Checkers, argv: Sequence[str]
+    ) -> None:
+        super().__init__(style_guide, plugins, argv)
+        self._waiting: dict[str, list[Any]] = {}
+        self._shown = (0, 0)
 
     def start(self) -> None:
         """Find the files, and say of which folders there are none."""
@@ -52,14 +69,26 @@ class Manager(checker.Manager):
                 self.notes.append(f"{path}: there is no Python file in it that is not excluded")
 
     def run(self) -> None:
-        """Recall what is known, and lint the rest, in parallel where that is more than one."""
+        """Recall what is known, and lint the rest, in parallel where that is more than one.
+
+        Ctrl-C ends it with what is there by then.
+        """
+        self.told: dict[str, dict[Place, Told]] = {}
+        self._order = sorted(display_name(name, self.options) for name in self.filenames)
+        self._bar = Bar(len(self.filenames), self.options)
         try:
-            unknown = [name for name in self.filenames if not self._recall(name)]
-            results, problem = lint_all(unknown, self.work, min(self.jobs, len(unknown)))
+            # In the order in which they are shown.
+            self._lint([name for name in sorted(self.filenames) if not self._recall(name)])
         except KeyboardInterrupt:
-            raise exceptions.EarlyQuit("Early quit while running checks") from None
-        self.results += results
-        self._part_rows()
+            self.interrupted = True
+        finally:
+            self._bar.hide()
+
+    def _lint(self, unknown: Sequence[str]) -> None:
+        problem = ""
+        for result, why in as_they_come(lint, unknown, self.work, min(self.jobs, len(unknown))):
+            problem = problem or why
+            self._arrive(*result)
         memory = self.work.memory
         if memory is not None and unknown and not problem:
             try:
@@ -67,15 +96,44 @@ class Manager(checker.Manager):
             except OSError as error:
                 problem = in_words(error)
         if problem:
+            self._bar.hide()
             say_forgetful(problem)
 
-    def _part_rows(self) -> None:
-        """Keep in the results what flake8 knows of each row, and the rest of it apart."""
-        self.told: dict[str, dict[Place, Told]] = {}
-        for index, (name, rows, counts) in enumerate(self.results):
-            self.results[index] = (name, [row[:FLAKE8S] for row in rows], counts)
-            found = (restored(row[FLAKE8S:]) for row in rows)
-            self.told[name] = {one.place: one for one in found if one is not None}
+    def _arrive(self, name: str, rows: Sequence[Any], counts: dict[str, int]) -> None:
+        """Keep of a file's rows what flake8 knows, and the rest apart; show them in their turn."""
+        found = (restored(row[FLAKE8S:]) for row in rows)
+        self.told[name] = {one.place: one for one in found if one is not None}
+        kept = [row[:FLAKE8S] for row in rows]
+        if self.leave_out is not None:
+            kept = self.leave_out(name, kept, self.told[name])
+        self.results.append((name, kept, counts))
+        self._bar.advance()
+        if self.at_once:
+            self._waiting.setdefault(name, []).append(self.results[-1])
+            while self._order and self._waiting.get(self._order[0]):
+                self._show(self._waiting[self._order.pop(0)].pop(0))
+
+    def _show(self, result: Any) -> None:
+        """Report one file now."""
+        everything, self.results = self.results, [result]
+        if result[1]:
+            self._bar.hide()
+        found, reported = super().report()
+        self._shown = (self._shown[0] + found, self._shown[1] + reported)
+        self.results = everything
+        if result[1]:
+            sys.stdout.flush()
+            self._bar.show()
+
+    def report(self) -> tuple[int, int]:
+        """Report what was not shown before; returns flake8's two counts."""
+        if not self.at_once:
+            return super().report()
+        for name in self._order:
+            for result in self._waiting.pop(name, ()):
+                self._show(result)
+        self.results.sort(key=itemgetter(0))
+        return self._shown
 
     def told_of(self, error: Violation) -> Told | None:
         """What is known of a finding that flake8 reports; None where it is not ours."""
@@ -88,7 +146,7 @@ class Manager(checker.Manager):
         if rows is None:
             return False
         counts = dict.fromkeys(defaults.STATISTIC_NAMES, 0)
-        self.results.append((display_name(filename, self.options), rows, counts))
+        self._arrive(display_name(filename, self.options), rows, counts)
         return True
 
     def _known(self, filename: str) -> list[Any] | None:

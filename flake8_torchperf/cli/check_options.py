@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import configparser
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import flake8
+from flake8 import defaults
 from flake8.main import options as flake8_options
 from flake8.options import aggregator, config
 from flake8.options.manager import OptionManager
@@ -65,7 +67,8 @@ example:
   torchperf check --write-baseline baseline.json src
   torchperf check --baseline baseline.json src
 
-exit status: 0 where nothing is found, 1 where something is, 2 for a wrong command line."""
+exit status: 0 where nothing is found, 1 where something is, 2 for a wrong command line or a file
+that cannot be read or parsed, 130 for Ctrl-C."""
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -77,11 +80,24 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help="write the findings to FILE instead of printing them, and keep in it what it says of "
         "files that are not linted; --baseline FILE leaves them out from then on",
     )
+    group.add_argument(
+        "--exit-zero-on-errors",
+        action="store_true",
+        help="let files that cannot be read or parsed not change the exit status",
+    )
+
+
+# Folders with other people's code, beside those that flake8 leaves out by default.
+INSTALLED = (".venv", "venv", "node_modules", "site-packages")
 
 
 def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
     """Know our formats, and don't read a baseline that is to be written."""
     settle_format(options, formats)
+    if tuple(options.exclude) == defaults.EXCLUDE:
+        # Who names such a folder wants it linted.
+        named = {os.path.basename(os.path.abspath(path)) for path in options.filenames}
+        options.exclude = [*options.exclude, *(name for name in INSTALLED if name not in named)]
     if options.write_baseline:
         options.torchperf_baseline = ""
 

@@ -31,7 +31,7 @@ from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cache.memory import Memory
 from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.cache.store import Store, in_words
-from flake8_torchperf.cli.check_baseline import Findings, leave_out_old, unusable, write_baseline
+from flake8_torchperf.cli.check_baseline import Findings, OldFindings, unusable, write_baseline
 from flake8_torchperf.cli.check_files import (
     STDIN,
     UNREADABLE,
@@ -41,7 +41,7 @@ from flake8_torchperf.cli.check_files import (
 )
 from flake8_torchperf.cli.check_manager import Manager, say_forgetful
 from flake8_torchperf.cli.check_options import CHECK, Face, parse
-from flake8_torchperf.cli.parser import fail
+from flake8_torchperf.cli.parser import USAGE_ERROR, fail
 from flake8_torchperf.cli.report import summary
 from flake8_torchperf.cli.report.formats import report_for
 from flake8_torchperf.plugin import TorchPerfPlugin
@@ -57,12 +57,19 @@ if TYPE_CHECKING:
     from flake8_torchperf.options import Options
     from flake8_torchperf.told import Told
 
+# What a shell reports for a program that Ctrl-C ended.
+INTERRUPTED = 130
+
 
 class CheckApplication(Application):
     """flake8's, with our checker alone and a memory."""
 
     _report: Gathered | None = None
     _handled: list[Violation] | None = None
+    _old: OldFindings | None = None
+    _interrupted = False
+    # Could some file not be read or parsed?
+    _unread = False
 
     def initialize(self, argv: Sequence[str]) -> None:
         """Parse the command line and the configuration, and make the parts."""
@@ -86,12 +93,14 @@ class CheckApplication(Application):
         more = ("check", flake8.__version__, repr(needs), str(self.options.disable_noqa))
         memory = _memory(ours, more)
         # One memory is enough: the plugin's own would hide from ours what was read for a file.
-        # Rows are remembered whole, and left out behind that.
-        self._baseline = ours.baseline
+        # Rows are remembered whole, and old findings are left out behind that.
+        self._old = OldFindings(ours.baseline) if ours.baseline is not None else None
         ours = replace(ours, cache=False, baseline=None)
         TorchPerfPlugin.use(ours)
         manager = Manager(self.guide, self.plugins.checkers, argv)
         manager.work = Work(self.plugins.checkers, self.options, ours, needs, memory)
+        manager.leave_out = self._old.leave_out if self._old is not None else None
+        manager.at_once = self._can_show_at_once()
         self.file_checker_manager = manager
 
     def run_checks(self) -> None:
@@ -102,14 +111,41 @@ class CheckApplication(Application):
             raise SystemExit(fail(f"check: standard input is no {error.encoding} text")) from error
         manager = self.file_checker_manager
         assert isinstance(manager, Manager)
-        if self._baseline is not None:
-            manager.notes += leave_out_old(manager, self._baseline)
+        if self._old is not None and not manager.interrupted:
+            manager.notes += self._old.notes(manager)
+
+    def _can_show_at_once(self) -> bool:
+        """Is it a terminal that gets the findings, through a formatter that needs no preparing?"""
+        assert self.options is not None
+        plain = type(self.formatter).start is BaseFormatter.start and self._report is None
+        return plain and not self.options.output_file and sys.stdout.isatty()
+
+    def _run(self, argv: Sequence[str]) -> None:
+        """Run; Ctrl-C ends what it ends, with one line."""
+        try:
+            super()._run(argv)  # type: ignore[misc]  # not among the types
+        except KeyboardInterrupt:
+            self._interrupted = True
+        manager = self.file_checker_manager
+        if isinstance(manager, Manager) and manager.interrupted:
+            self._interrupted = True
+        if self._interrupted:
+            print("torchperf: check: interrupted; not all files were linted", file=sys.stderr)
 
     def exit_code(self) -> int:
-        """flake8's; a baseline that was written is no failure."""
+        """flake8's, and others for Ctrl-C and for files that could not be analysed.
+
+        A baseline that was written is no failure.
+        """
         assert self.options is not None
+        if self._interrupted:
+            return INTERRUPTED
         status = super().exit_code()
-        return 0 if self.options.write_baseline and not self.catastrophic_failure else status
+        if self.catastrophic_failure or self.options.exit_zero:
+            return status
+        if self._unread and not self.options.exit_zero_on_errors:
+            return USAGE_ERROR
+        return 0 if self.options.write_baseline else status
 
     def make_formatter(self) -> None:
         """Make ours, flake8's, or none where the findings go to a baseline."""
@@ -175,9 +211,13 @@ class CheckApplication(Application):
         super().report()
         if self._handled:
             print(self._summary())
-        if isinstance(self.formatter, Findings) and not self.catastrophic_failure:
+        complete = not (self.catastrophic_failure or self.file_checker_manager.interrupted)
+        if isinstance(self.formatter, Findings) and complete:
             words = write_baseline(self.file_checker_manager, self.formatter.found)
             print(f"torchperf: check: {words}", file=sys.stderr)
+        self._unread = any(
+            row[0] in UNREADABLE for _, rows, _ in self.file_checker_manager.results for row in rows
+        )
         silent = set(UNREADABLE).difference(selected(self.options, UNREADABLE))
         said = [
             f"{f'{name}:{line}' if line else name}: not analysed: {text}"
