@@ -31,7 +31,6 @@ from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cache.memory import Memory
 from flake8_torchperf.cache.place import cache_folder
 from flake8_torchperf.cache.store import Store, in_words
-from flake8_torchperf.cli.check_baseline import Findings, OldFindings, unusable, write_baseline
 from flake8_torchperf.cli.check_files import (
     STDIN,
     UNREADABLE,
@@ -53,6 +52,7 @@ if TYPE_CHECKING:
     from flake8.plugins.finder import Plugins
     from flake8.violation import Violation
 
+    from flake8_torchperf.cli.check_baseline import Findings, OldFindings
     from flake8_torchperf.cli.report.reported import Gathered
     from flake8_torchperf.options import Options
     from flake8_torchperf.told import Told
@@ -67,6 +67,8 @@ class CheckApplication(Application):
     _report: Gathered | None = None
     _handled: list[Violation] | None = None
     _old: OldFindings | None = None
+    # What goes to a baseline, where one is written.
+    _written: Findings | None = None
     _interrupted = False
     # Could some file not be read or parsed?
     _unread = False
@@ -94,7 +96,10 @@ class CheckApplication(Application):
         memory = _memory(ours, more)
         # One memory is enough: the plugin's own would hide from ours what was read for a file.
         # Rows are remembered whole, and old findings are left out behind that.
-        self._old = OldFindings(ours.baseline) if ours.baseline is not None else None
+        if ours.baseline is not None:
+            from flake8_torchperf.cli.check_baseline import OldFindings
+
+            self._old = OldFindings(ours.baseline)
         ours = replace(ours, cache=False, baseline=None)
         TorchPerfPlugin.use(ours)
         manager = Manager(self.guide, self.plugins.checkers, argv)
@@ -151,7 +156,10 @@ class CheckApplication(Application):
         """Make ours, flake8's, or none where the findings go to a baseline."""
         assert self.options is not None
         if self.options.write_baseline:
-            self.formatter = Findings(self.options)
+            from flake8_torchperf.cli.check_baseline import Findings
+
+            self._written = Findings(self.options)
+            self.formatter = self._written
             return
         self._report = report_for(self.options)
         if self._report is None:
@@ -212,8 +220,10 @@ class CheckApplication(Application):
         if self._handled:
             print(self._summary())
         complete = not (self.catastrophic_failure or self.file_checker_manager.interrupted)
-        if isinstance(self.formatter, Findings) and complete:
-            words = write_baseline(self.file_checker_manager, self.formatter.found)
+        if self._written is not None and complete:
+            from flake8_torchperf.cli.check_baseline import write_baseline
+
+            words = write_baseline(self.file_checker_manager, self._written.found)
             print(f"torchperf: check: {words}", file=sys.stderr)
         self._unread = any(
             row[0] in UNREADABLE for _, rows, _ in self.file_checker_manager.results for row in rows
@@ -271,6 +281,8 @@ def check_places(options: argparse.Namespace) -> None:
             problem = "is a pipe; write torchperf check - and hand the text over on standard input"
             raise OSError(errno.ESPIPE, problem, name)
     if getattr(options, "write_baseline", ""):
+        from flake8_torchperf.cli.check_baseline import unusable
+
         problem = unusable(Path(options.write_baseline))
         if problem:
             raise ValueError(f"--write-baseline: {problem}")
