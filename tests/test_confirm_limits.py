@@ -377,7 +377,7 @@ def jobs(folder):
     ],
 )
 def test_what_does_not_parse_is_no_result(said):
-    answer = Sandbox(1.0, 64)._judge({"said": said, "ended": 0}, 0.1)
+    answer = Sandbox(1.0, 64)._judge({"said": said, "ended": 0}, 0.1, 1.0)
     assert answer.result is None
     assert answer.failure
 

@@ -158,7 +158,7 @@ def _as_data(page: Documentation) -> dict[str, Any]:
         "message": rule.message,
         "instead": dict(rule.instead),
         "evidence": asdict(page.evidence) if page.evidence else None,
-        "fixes": [asdict(fix) for fix in page.fixes],
+        "fixes": [{**asdict(fix), "allows": sorted(fix.allows)} for fix in page.fixes],
         "sections": dict(page.sections),
         "path": str(rule.path),
     }
