@@ -400,7 +400,7 @@ def test_distributions_of_numbers_and_of_what_lies_on_the_host() -> None:
 
         def chosen(logits: Tensor, scale: float):
             if Categorical(logits=logits).sample().sum() > 3:  # TPF108, TPF301
-                return Normal(0.0, logits).sample().sum().item()  # TPF101, TPF108
+                return Normal(0.0, logits).sample().sum().item()  # TPF101, TPF108, TPF108
             return Normal(logits.mean(), scale).mean.item()  # TPF101, TPF108
         """,
         ALL,

@@ -141,7 +141,7 @@ class Rope(nn.Module):
         return index
 
     def forward(self, x: torch.Tensor):
-        return self.table.to(x.device), self.other.to(x.device), self.last.to(x.device)  # TPF501
+        return self.table.to(x.device), self.other.to(x.device), self.last.to(x.device)  # TPF501, TPF503, TPF503
 """
 
 

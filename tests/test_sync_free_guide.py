@@ -240,7 +240,7 @@ SHAPES_AND_TRANSFERS = {
         def step(n: int):
             x = torch.randn((32, 32), device="cuda")
             idx = torch.tensor([2, 0, 1], device="cpu")
-            return x[idx]  # TPF406
+            return x[idx]  # TPF502
         """,
     "7 dynamic shapes: nonzero": """
         def step(x: Tensor):
