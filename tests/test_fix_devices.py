@@ -258,7 +258,7 @@ def made(make: Callable[[], Any]) -> str:
 
 ELEMENTS = {
     "an element": ("v[0] = 1.0", "v[0].fill_(1.0)"),
-    "by a name": ("v[n] = m", "v[n].fill_(m)"),
+    "by a name": ("k = 0.5\n            v[n] = k", "k = 0.5\n            v[n].fill_(k)"),
     "negative": ("v[-1] = -1", "v[-1].fill_(-1)"),
     "infinite": ('v[0] = float("-inf")', 'v[0].fill_(float("-inf"))'),
     "with a comment": ("v[0] = 1.0  # first", "v[0].fill_(1.0)  # first"),
@@ -266,6 +266,7 @@ ELEMENTS = {
 NO_ELEMENTS = {
     "a part": "v[:3] = 1.0",
     "what is called": "v[0] = pick(v)",
+    "a parameter, which may be one of numpy's": "v[n] = m",
     "too large for int64": f"v[0] = {2**64}",
     "several targets": "v[0] = v[1] = 1.0",
     "beside another statement": "v[0] = 1.0; print(n)",
@@ -292,7 +293,7 @@ def test_other_assignments_stay(row: str) -> None:
 
 POSITIONS = {
     "a vector": ("x[ids.long()] = 0", "x[ids.long()] = x.new_full((), 0)"),
-    "of one dimension": ("x[:, ids.long()] = m", "x[:, ids.long()] = x.new_full((), m)"),
+    "of one dimension": ("x[:, ids.long()] = 2", "x[:, ids.long()] = x.new_full((), 2)"),
     "of two": (
         "x[ids.long(), ids.long()] = -1.0",
         "x[ids.long(), ids.long()] = x.new_full((), -1.0)",

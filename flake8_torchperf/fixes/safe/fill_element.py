@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.safe.fill_on_device import CONSTANTS
+from flake8_torchperf.fixes.shared.tensors import bindings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,17 +45,30 @@ def assignment(place: Place) -> ast.Assign | None:
 
 
 def is_number(node: ast.expr, around: Surroundings) -> bool:
-    """Can what is assigned be evaluated behind the element? It is a number, says the finding."""
+    """Is what is assigned surely a number of Python's, that may be evaluated behind the element?
+
+    Of a parameter it is not known: numpy's float32 is refused by an assignment alone.
+    """
     match node:
         case ast.Constant(value=value):
-            return not isinstance(value, int) or value < _LARGEST
+            return _is_small(value)
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
             return is_number(operand, around)
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult(), right=right):
             return is_number(left, around) and is_number(right, around)
         case ast.Call(func=func, args=[ast.Constant()], keywords=[]):
             return around.qualified(func) == "builtins.float"
-    return repeatable(node)
+        case ast.Name(id=name):
+            function = around.function(node)
+            bound = [] if function is None else bindings(function, name)
+            return bool(bound) and all(
+                isinstance(one, ast.Constant) and _is_small(one.value) for one in bound
+            )
+    return around.qualified(node) in CONSTANTS
+
+
+def _is_small(value: object) -> bool:
+    return isinstance(value, float) or (isinstance(value, int) and value < _LARGEST)
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:

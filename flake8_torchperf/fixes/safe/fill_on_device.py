@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _MAKERS = {"torch.tensor": "full", "torch.as_tensor": "full"}
 _ALLOWED = frozenset(("dtype", "device", "requires_grad"))
-_CONSTANTS = {"math.inf", "math.nan", "math.pi", "math.e", "torch.inf", "torch.nan", "torch.pi",
+CONSTANTS = {"math.inf", "math.nan", "math.pi", "math.e", "torch.inf", "torch.nan", "torch.pi",
               "numpy.inf", "numpy.nan", "numpy.pi", "math.tau"}  # fmt: skip
 # `torch.full` raises for a larger number of float32, where `torch.tensor` makes it infinite.
 LARGEST = 3.4e38
@@ -45,6 +45,8 @@ def plan(place: Place) -> Edit | None:
 def filled(place: Place, allowed: Callable[[ast.Call, dict[str, str], Place], bool]) -> Edit | None:
     """The edit for data that ``allowed(call, moved, place)`` lets be filled in."""
     call = place.site.node
+    if "compiling-guard" in place.site.traits:
+        return None  # an exporter gives the number that `torch.full` makes another dtype
     if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Attribute, ast.Name)):
         return None
     made, moved = call, dict[str, str]()
@@ -155,7 +157,7 @@ def _number(node: ast.expr, place: Place) -> float | None:
             return None if inner is None else -inner
         case ast.Attribute(value=ast.Call(func=func), attr=name) if name in _SMALL:
             return 0.5 if place.around.qualified(func) == "torch.finfo" else None
-        case ast.Attribute() | ast.Name() if place.around.qualified(node) in _CONSTANTS:
+        case ast.Attribute() | ast.Name() if place.around.qualified(node) in CONSTANTS:
             return math.nan
         case ast.Call(func=ast.Name(id="float"), args=[ast.Constant(value=str(text))]):
             known = place.around.qualified(node.func) == "builtins.float"
