@@ -193,5 +193,5 @@ def test_advice_fits_what_is_written() -> None:
             return w
         """
     element, positions = findings(program(code))
-    assert element.endswith("write w[0].fill_(number) [fix]")
-    assert positions.endswith("use index_fill_, or assign a device tensor [fix]")
+    assert "write w[0].fill_(number)" in element
+    assert "use index_fill_, or assign a device tensor" in positions
