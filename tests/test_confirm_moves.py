@@ -75,6 +75,23 @@ def test_a_new_tensor_of_host_data_is_a_copy(tmp_path: Path) -> None:
     assert "1 copy to device per call" in reason
 
 
+IN_A_KERNEL = """
+import torch
+
+
+def step(x: torch.Tensor) -> torch.Tensor:
+    return torch.linalg.svd(x.outer(x)).S.sum()  # TPF404
+"""
+
+
+def test_a_wait_in_a_kernel_is_not_refuted_without_a_device(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    path.write_text(IN_A_KERNEL)
+    ((code, status, reason),) = verdicts(path).values()
+    assert (code, status) == ("TPF404", "inconclusive")
+    assert reason == "it waits in a kernel of the device: run with --device cuda"
+
+
 X = torch.arange(6.0).reshape(3, 2)
 without_device = pytest.mark.skipif(torch.accelerator.is_available(), reason="has an accelerator")
 

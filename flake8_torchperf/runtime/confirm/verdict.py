@@ -19,6 +19,8 @@ from flake8_torchperf.runtime.confirm.scaling import Law, fit
 from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE
 from flake8_torchperf.runtime.counting.evidence import Counts
 
+# The trait of operations that wait without any dispatch or read that a CPU could show.
+IN_KERNELS = "syncs"
 Status = Literal["confirmed", "refuted", "inconclusive"]
 COUNTED = frozenset(Counts().to_dict())
 ELSEWHERE = "its cost falls where what this line makes is used, which this function does not show"
@@ -174,6 +176,8 @@ def _decide(
         return "inconclusive", "the copy had arrived when it was read, this time"
     if on_host:
         return "inconclusive", "the line ran with inputs on the host alone, where nothing waits"
+    if device != "cuda" and IN_KERNELS in target.finding.site.traits:
+        return "inconclusive", "it waits in a kernel of the device: run with --device cuda"
     rounds = max(executions)
     times = "once" if rounds == 1 else f"{rounds:,} times"
     return "refuted", f"the line ran {times} in a call and made no {_words(spec.counter)}"
