@@ -140,7 +140,7 @@ def test_check_prints_what_an_older_flake8_prints(
     else:
         _, name = min(pythons().items())
         python = environment(tmp_path / "env", name, wheel, f"flake8=={release}")
-    options = ("--isolated", "-j2", "--torchperf-scope=all", "--statistics", ROOT / "fixtures")
+    options = ("--isolated", "-j2", "--torchperf-scope=all", ROOT / "fixtures")
     plain = flake8("--select=TPF", *options[1:], cwd=tmp_path, python=python)
     assert plain.output
     for turn in ("first", "second"):
