@@ -45,6 +45,7 @@ OTHER_LANGUAGES = {
     "lua": "read by Neovim; tests/test_clients.py runs the command it leads to",
     "vim": "read by Vim; tests/test_clients.py runs the command it leads to",
     "elisp": "read by Emacs; tests/test_clients.py runs the command it leads to",
+    "text": "reports, whose words tests/test_formats.py and tests/test_fix_verify.py compare",
     "": "output, compared by tests/test_readme.py",
 }
 

@@ -15,6 +15,7 @@ from linting import ALL, HOT, LOOP, check, expected, findings, program, table
 from flake8_torchperf.cache.findings import memory_of, remembered
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
+from flake8_torchperf.told import Told
 
 PRELUDE = """\
 import logging
@@ -452,9 +453,9 @@ def test_findings_of_a_page_of_the_users_own_are_told_one_by_one(tmp_path: Path)
 def test_a_row_is_remembered_as_it_was_found(tmp_path: Path):
     options = Options(cache=True, cache_folder=tmp_path / "cache")
     source = program(ONE_FINDING["statements"], PRELUDE)
-    found = [(f.line, f.column, f"{f.code} {f.message}") for f in lint(source, "model.py", HOT)]
+    found = [Told(f.line, f.column, f"{f.code} {f.message}") for f in lint(source, "model.py", HOT)]
 
-    def forget() -> list[tuple[int, int, str]]:
+    def forget() -> list[Told]:
         raise AssertionError("it is known")
 
     lines = source.splitlines(keepends=True)

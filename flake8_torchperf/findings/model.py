@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -29,6 +29,10 @@ class Edit:
     safety: str = ""
     name: str = ""
 
+    def of(self, safety: str, name: str) -> Edit:
+        """The same edit, as made by a fix of this safety and name."""
+        return replace(self, safety=safety, name=name)
+
 
 @dataclass(frozen=True, slots=True)
 class Finding:
@@ -53,3 +57,7 @@ class Finding:
     also: tuple[tuple[int, str], ...] = ()
     behind: tuple[Site, ...] = ()
     edits: tuple[Edit, ...] = ()
+
+    def offering(self, edits: tuple[Edit, ...], mark: str) -> Finding:
+        """The same finding with the edits of fixes, and what the message says of them."""
+        return replace(self, edits=edits, message=self.message + mark)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.values import Strength, tensor_of
@@ -29,7 +28,7 @@ def _with_edits(finding: Finding, around: Surroundings, safeties: frozenset[str]
     edits = tuple(_planned(finding, around, safety, name) for safety, name in chosen)
     offered = tuple(edit for edit in edits if edit is not None)
     mark = FIXABLE if any(edit.safety == SAFE for edit in offered) else ""
-    return replace(finding, edits=offered, message=finding.message + mark)
+    return finding.offering(offered, mark)
 
 
 def _planned(finding: Finding, around: Surroundings, safety: str, name: str) -> Edit | None:
@@ -39,4 +38,4 @@ def _planned(finding: Finding, around: Surroundings, safety: str, name: str) -> 
     if safety == SAFE and tensor is not None and tensor.reason.strength < Strength.INFERRED:
         return None
     edit = load(safety, name).plan(Place(finding, around))
-    return None if edit is None else replace(edit, name=name, safety=safety)
+    return None if edit is None else edit.of(safety, name)
