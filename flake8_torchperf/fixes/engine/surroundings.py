@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,15 +22,44 @@ _BUILTIN = frozenset(dir(builtins))
 _LAZY = (*FUNCTIONS, ast.Lambda)
 
 
+def _first_line(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(one.lineno for one in decorators)])
+
+
 class Surroundings:
     """The linted module, with the node around each node; made once per file that is fixed."""
 
     def __init__(self, module: ModuleMap) -> None:
         self.module = module
         self.tree = module.tree
+        # Of the module's own statements that were asked about: to walk all would take longer than
+        # to lint most files.
         self._parents: dict[int, ast.AST] = {}
+        self._starts = [_first_line(one) for one in self.tree.body]
+        self._known: set[int] = set()
         self._bound: dict[int, dict[str, str]] = {}
-        waiting: list[ast.AST] = [self.tree]
+
+    def _learn(self, node: ast.AST) -> None:
+        """Note the nodes around all that stands in the module's statements at a node's line."""
+        line = getattr(node, "lineno", None)
+        if line is None:  # a clause, or a list of arguments, which may stand anywhere
+            for number in range(len(self._starts)):
+                self._walk(number)
+            return
+        number = bisect_right(self._starts, line) - 1
+        while number >= 0:
+            self._walk(number)
+            # Where a statement begins, the one before it may end.
+            number = number - 1 if self._starts[number] == line else -1
+
+    def _walk(self, number: int) -> None:
+        if number in self._known:
+            return
+        self._known.add(number)
+        top = self.tree.body[number]
+        self._parents[id(top)] = self.tree
+        waiting: list[ast.AST] = [top]
         while waiting:
             node = waiting.pop()
             for child in ast.iter_child_nodes(node):
@@ -38,10 +68,12 @@ class Surroundings:
 
     def holds(self, node: ast.AST) -> bool:
         """Does the node stand in this module's tree?"""
-        return id(node) in self._parents
+        return self.parent(node) is not None
 
     def parent(self, node: ast.AST) -> ast.AST | None:
         """The node right around one; None around the module."""
+        if id(node) not in self._parents:
+            self._learn(node)
         return self._parents.get(id(node))
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
