@@ -311,7 +311,7 @@ def _fills(recorder: Recorder, name: str, args: tuple[Any, ...]) -> bool:
     It needs no indices (aten/src/ATen/native/TensorAdvancedIndexing.cpp, canDispatchToMaskedFill):
     the number is a tensor on the host, which here may stand for the device too.
     """
-    if name not in MASKED_WRITES or len([one for one in args[1] if one is not None]) != 1:
+    if name not in MASKED_WRITES or len([one for one in args[1] if one is not None]) != 1:  # noqa: TPF201 - a list of indices
         return False
     value, accumulates = args[2], len(args) > 3 and args[3]
     if value.numel() != 1 or accumulates:

@@ -199,7 +199,7 @@ def _data(before: Any, after: Any, at: str, rules: Rules) -> str:
         return ""
     if rules.exact:
         same = bool(
-            torch.equal(before.reshape(-1).view(torch.uint8), after.reshape(-1).view(torch.uint8))
+            torch.equal(before.reshape(-1).view(torch.uint8), after.reshape(-1).view(torch.uint8))  # noqa: TPF105 - compares results
         )
         return "" if same else f"{at}: {_apart(before, after)}"
     return _close(before, after.to(before.dtype), at, rules)
@@ -224,7 +224,7 @@ def _apart(before: Any, after: Any) -> str:
     if not count:
         return "the bits differ: the sign of a zero, or which NaN it is"
     first = int(apart.nonzero()[0])
-    values = f"{flat[first].item()!r} before, {other[first].item()!r} after"
+    values = f"{flat[first].item()!r} before, {other[first].item()!r} after"  # noqa: TPF101 - once, for the report
     return f"{count} of {flat.numel()} numbers differ, the first at {first}: {values}"
 
 
