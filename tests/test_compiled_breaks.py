@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from linting import COMPILED, COMPILING, check, table
+import pytest
+import torch
+from linting import ALL, COMPILED, COMPILING, check, table
+from torch._dynamo.testing import CompileCounter
 
 BREAKS = {
     "text": """
@@ -253,6 +256,56 @@ TRANSFORMS = {
             return vmap(f)(x)
         """,
 }
+
+MOVED = """
+    class Rotary(nn.Module):
+        def __init__(self, n: int):
+            super().__init__()
+            self.freqs = torch.arange(n)
+            self.register_buffer("angles", torch.arange(n))
+        {compiled}
+        def forward(self, x: Tensor):
+            self.freqs = self.freqs.to(x.device)  # {code}
+            self.angles = self.angles.to(x.device)
+            return x * self.freqs * self.angles
+    """
+
+
+def test_what_is_kept_where_it_is_moved_is_moved_once_and_compiled_twice() -> None:
+    check(MOVED.format(compiled="", code="of no cost by default"))
+    check(MOVED.format(compiled="", code="TPF501"), ALL)
+    check(MOVED.format(compiled="@torch.compile", code="TPF607"), prelude=COMPILING)
+
+
+class Keeping(torch.nn.Module):
+    """Holds a tensor that each call moves to where its input lies."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.freqs: torch.Tensor = torch.arange(4.0)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        self.freqs = self.freqs.to(x.device)
+        return x * self.freqs
+
+
+class Registering(Keeping):
+    """Has it registered, and moved with the module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        del self.freqs
+        self.register_buffer("freqs", torch.arange(4.0))
+
+
+@pytest.mark.parametrize(("made", "graphs"), [(Keeping, 2), (Registering, 1)])
+def test_torch_compiles_again_for_what_was_moved(made: type[Keeping], graphs: int) -> None:
+    torch._dynamo.reset()
+    counted = CompileCounter()
+    net = torch.compile(made().to("meta"), backend=counted)
+    for _ in range(4):
+        net(torch.ones(4, device="meta"))
+    assert counted.frame_count == graphs
 
 
 @table({**BREAKS, **AGAIN, **TRANSFORMS})

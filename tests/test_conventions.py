@@ -406,9 +406,12 @@ def test_confirm_ends_with_one_line(tmp_path: Path, capsys: pytest.CaptureFixtur
     pytest.importorskip("torch")
     (tmp_path / FILE).write_text(row_text(pattern="log"), encoding="utf-8")
     (tmp_path / "model.py").write_text("import torch\n", encoding="utf-8")
-    assert main(["confirm", str(tmp_path / "model.py"), "--rules", str(tmp_path)]) == 2
+    with pytest.raises(SystemExit) as ended:
+        main(["confirm", str(tmp_path / "model.py"), "--rules", str(tmp_path)])
+    assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"torchperf: --rules: {tmp_path / FILE}: {ROW}pattern 'log' is not")
+    told = f"--torchperf-rules: {tmp_path / FILE}: {ROW}pattern 'log' is not"
+    assert line.startswith(f"torchperf confirm: error: {told}")
 
 
 def test_a_row_of_a_team_silences_and_is_named(tmp_path: Path) -> None:

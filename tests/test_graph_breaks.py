@@ -17,7 +17,8 @@ import generate_graph_breaks as generator  # noqa: E402
 torch = pytest.importorskip("torch")
 
 PRELUDE = """
-import copy, datetime, gc, io, json, logging, math, os, pickle, random, sys, time, warnings
+import bisect, contextvars, copy, datetime, gc, hashlib, inspect, io, json, logging, math, os
+import pickle, random, sys, threading, time, uuid, warnings
 import numpy as np
 import torch
 
@@ -26,6 +27,7 @@ lstm, gru, rnn = torch.nn.LSTM(4, 4), torch.nn.GRU(4, 4), torch.nn.RNN(4, 4)
 logger = logging.getLogger("torchperf-probe")
 logger.addHandler(logging.NullHandler())
 logger.propagate = False
+variable = contextvars.ContextVar("variable", default=1)
 """
 PROBES = [
     pytest.param(entry["type"], probe, id=f"{entry['rule']}-{name}")

@@ -17,8 +17,8 @@ ELEMENTS = {
                 seen = torch.zeros(n, dtype=torch.bool, device=x.device)
                 seen[0] = True  # TPF407
                 grid = torch.empty(n, n, device=x.device)
-                for i in range(n):
-                    for j in range(n):
+                for i in range(n):  # TPF202
+                    for j in range(n):  # TPF202
                         grid[i, j] = math.exp(i - j)  # TPF407
                 grid[0][1] = 2.0  # TPF407
                 first = x.new_zeros(n)

@@ -1,6 +1,6 @@
 """What docstrings say of parameters, attributes and results: Google, NumPy and Sphinx style."""
 
-from linting import check, table
+from linting import ALL, check, table
 
 DOCSTRINGS = {
     "Google": '''
@@ -72,6 +72,30 @@ DOCSTRINGS = {
                 x (Tensor): not any more.
             """
             return float(x)
+        ''',
+    "in brackets": '''
+        def step(x, rows, other):
+            """Do it.
+
+            Arguments:
+                x [torch.Tensor] - data
+                rows [list] -
+                other [list of numbers] - more
+            """
+            print(float(other), float(rows))
+            return float(x)  # TPF101
+        ''',
+    "in brackets, behind a colon or a dash": '''
+        def step(x, y, z):
+            """Do it.
+
+            Arguments:
+                x: [torch.Tensor] - data
+                - y [Tensor] - data
+                z [0] the first one, [torch.Tensor] - data
+            """
+            print(float(z), y.item())  # TPF101
+            return float(x)  # TPF101
         ''',
     "a list of tensors": '''
         def step(xs):
@@ -301,3 +325,44 @@ RESULTS = {
 @table(RESULTS)
 def test_docstring_results(code: str) -> None:
     check(code)
+
+
+@table(
+    {
+        "a loader of batches": '''
+        class Trainer:
+            """Trains.
+
+            Args:
+                loader (torch.utils.data.DataLoader): the data
+                others [torch.DataLoader] - more
+            """
+
+            def __init__(self, loader, others, device):
+                self.loader, self.others, self.device = loader, others, device
+
+            def fit(self, model):
+                for x in self.loader:
+                    model(x.to(self.device)).backward()  # TPF503
+                for (x, y), z in zip(self.loader, self.others):
+                    x = x.to(self.device)  # TPF503
+                    z = z.to(self.device)  # TPF503
+                    model(x, y, z).backward()
+        ''',
+        "a loader or something else": '''
+        def fit(model, loader, loaders, device):
+            """Trains.
+
+            Args:
+                loader (DataLoader or list): the data
+                loaders (list of DataLoader): the data
+            """
+            for x in loader:
+                model(x.to(device)).backward()
+            for x in loaders:
+                model(x.to(device)).backward()
+        ''',
+    }
+)
+def test_loaders(code: str) -> None:
+    check(code, ALL, only=frozenset(("TPF503",)))

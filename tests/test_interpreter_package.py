@@ -198,7 +198,7 @@ def test_every_way_of_naming_a_module_that_speaks_of_tensors(tmp_path: Path, lin
 
 
 def test_a_module_that_comes_and_goes_between_two_files(tmp_path: Path) -> None:
-    code = "import torch\nfrom beside import total\n\ndef step(x):\n    return total(x).item()\n"
+    code = "import torch\nfrom beside import total\n\ndef step(x):\n    return int(total(x))\n"
     script, beside = tmp_path / "script.py", tmp_path / "beside.py"
     script.write_text(code)
     os.utime(tmp_path, (1e9, 1e9))  # a folder whose list of files is kept

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from linting import ALL, check, findings, program, table
 
 PLAIN = "import torch\n"
@@ -61,11 +63,15 @@ WITH_NUMPY = "import numpy as np\nimport torch\n"
         """,
     "a slice alone, a key of several parts": """
         def f(names, table):
-            return names[1:].item() + table["a", 0].item()
+            return names[1:].total() + table["a", 0].item()
         """,
-    "item alone would be its own reason": """
-        def f(values):
-            return sum(v.item() for v in values)
+    "item and tolist, where nothing else answers so": """
+        def f(values, ids):
+            return sum(v.item() for v in values), ids.tolist()  # TPF101, TPF102
+        """,
+    "numpy's word for a dimension": """
+        def f(x):
+            return x.max(axis=0).tolist()
         """,
 })  # fmt: skip
 def test_methods(code):
@@ -477,7 +483,7 @@ NESTED = """
         if pairs:
             logits, (h, c) = out
         for row in out:
-            row.item(){marker}
+            int(row){marker}
         return out[:, -1]
     """
 
@@ -487,3 +493,36 @@ def test_what_is_unpacked_into_a_nested_tuple_is_no_tensor():
     check(NESTED.format(marker=""), ALL, prelude=PLAIN, only=only)
     plain = NESTED.replace("logits, (h, c) = out", "logits, rest = out")
     check(plain.format(marker="  # TPF101"), ALL, prelude=PLAIN, only=only)
+
+
+READ = """
+    def evaluate(model, loader, criterion):
+        total = 0.0
+        {context}
+            for x, y in loader:
+                loss = criterion(model(x), y)
+                total += loss.item(){marker}
+        return {result}
+    """
+
+
+@table({
+    "a function that speaks of torch": "with torch.no_grad():",
+    "of torch in another way": "if torch.is_grad_enabled():",
+})  # fmt: skip
+def test_beside_arrays_a_read_tells_where_torch_is_spoken_of(code):
+    told = READ.format(context=code, marker="  # TPF206", result="total")
+    check(told, ALL, prelude=WITH_NUMPY)
+    of_arrays = READ.format(context=code, marker="", result="np.mean(total)")
+    check(of_arrays, ALL, prelude=WITH_NUMPY)
+    silent = READ.format(context="if model:", marker="", result="total")
+    check(silent, ALL, prelude=WITH_NUMPY)
+
+
+def test_beside_arrays_a_read_is_assumed_to_be_of_a_tensor():
+    code = READ.format(context="if model:", marker="  # TPF206", result="np.mean(total)")
+    check(code, replace(ALL, confidence="assumed"), prelude=WITH_NUMPY)
+    described = READ.format(context="with torch.no_grad():", marker="", result="total")
+    source = program(described, WITH_NUMPY)
+    (told,) = findings(source, replace(ALL, explain=True))
+    assert "`loss`: `.item(...)` is called" in told

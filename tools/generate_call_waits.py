@@ -9,7 +9,6 @@ line say for which arguments. The output is the same on every run with the same 
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 from call_waits.public import assemble  # noqa: E402
+from generated_file import main  # noqa: E402
 
 TABLE = ROOT / "flake8_torchperf" / "knowledge" / "call_waits.json"
 
@@ -39,26 +39,7 @@ def render(table: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> int:
-    """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Find which calls of torch's functions wait.")
-    parser.add_argument("--check", action="store_true", help="compare with the committed table")
-    check = parser.parse_args().check
-    text = render(assemble())
-    if not check:
-        TABLE.write_text(text, encoding="utf-8")
-        print(f"{TABLE.relative_to(ROOT)}: {len(text)} bytes")
-        return 0
-    committed = TABLE.read_text(encoding="utf-8").splitlines()
-    fresh = text.splitlines()
-    if committed == fresh:
-        return 0
-    gone, new = set(committed) - set(fresh), set(fresh) - set(committed)
-    for line in [*(f"- {x}" for x in sorted(gone)[:20]), *(f"+ {x}" for x in sorted(new)[:20])]:
-        print(line[:300])
-    print(f"{TABLE.relative_to(ROOT)} differs: run tools/generate_call_waits.py")
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(
+        main("Find which calls of torch's functions wait.", lambda: (TABLE, render(assemble())))
+    )

@@ -10,7 +10,6 @@ the calls that do.
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import importlib.util
 import json
@@ -18,12 +17,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from generated_file import ROOT, main
+
 if sys.version_info >= (3, 11):
     import tomllib
 else:
     import tomli as tomllib
 
-ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "flake8_torchperf" / "knowledge" / "graph_breaks.json"
 SEEN = ROOT / "tools" / "torch_table" / "graph_breaks.toml"
 
@@ -91,21 +91,5 @@ def render(table: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> int:
-    """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Regenerate the table of graph breaks.")
-    parser.add_argument("--check", action="store_true", help="compare with the committed table")
-    check = parser.parse_args().check
-    text = render(build())
-    if not check:
-        TABLE.write_text(text, encoding="utf-8")
-        print(f"{TABLE.relative_to(ROOT)}: {len(text)} bytes")
-        return 0
-    if text == TABLE.read_text(encoding="utf-8"):
-        return 0
-    print(f"{TABLE.relative_to(ROOT)} differs: run tools/generate_graph_breaks.py")
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("Regenerate the table of graph breaks.", lambda: (TABLE, render(build()))))

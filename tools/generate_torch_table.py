@@ -13,7 +13,6 @@ form of what it returns. The output is the same on every run with the same torch
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
+from generated_file import main  # noqa: E402
 from torch_table import releases  # noqa: E402
 from torch_table.assemble import assemble  # noqa: E402
 
@@ -55,26 +55,5 @@ def target(table: dict[str, Any]) -> tuple[Path, str]:
     return releases.path_of(table["torch"]), releases.render(found, newest["torch"])
 
 
-def main() -> int:
-    """The command line; returns the exit status."""
-    parser = argparse.ArgumentParser(description="Regenerate the table of torch.")
-    parser.add_argument("--check", action="store_true", help="compare with the committed file")
-    check = parser.parse_args().check
-    path, text = target(assemble())
-    if not check:
-        path.write_text(text, encoding="utf-8")
-        print(f"{path.relative_to(ROOT)}: {len(text)} bytes")
-        return 0
-    committed = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    fresh = text.splitlines()
-    if committed == fresh:
-        return 0
-    gone, new = set(committed) - set(fresh), set(fresh) - set(committed)
-    for line in [*(f"- {x}" for x in sorted(gone)[:20]), *(f"+ {x}" for x in sorted(new)[:20])]:
-        print(line[:300])
-    print(f"{path.relative_to(ROOT)} differs: run tools/generate_torch_table.py")
-    return 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("Regenerate the table of torch.", lambda: target(assemble())))

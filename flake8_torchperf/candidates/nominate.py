@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flake8_torchperf.knowledge import call_waits
 from flake8_torchperf.syntax.host_expressions import GOING_THROUGH, HostNames, holder, surely_host
 from flake8_torchperf.syntax.traversal import DEFINITIONS, Nodes
+from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterable
@@ -172,24 +173,42 @@ def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:
     called = {called_name(node.func) for node in nodes.of(ast.Call)}
     if steps_by_index(nodes):
         return True
-    if nodes.of_any(*LOOPS) and (nodes.of(ast.AugAssign) or not called.isdisjoint(PER_PARAMETER)):
+    if nodes.of_any(*LOOPS) and (
+        nodes.of(ast.AugAssign)
+        or not called.isdisjoint(PER_PARAMETER)
+        or any(is_weighted_sum(node.value) for node in nodes.of(ast.Assign))
+    ):
         return True
     # A tensor that lies on the host, and one that is moved: it may be the same.
     return not called.isdisjoint(HOST_MADE) and not called.isdisjoint(MOVING)
 
 
 def steps_by_index(nodes: Nodes) -> bool:
-    """``for i in range(n): ... t[i] ...``, where ``n`` may be the length of ``t``."""
+    """``for i in range(n): ... t[i] ...``, where ``n`` may be ``t``'s length, or ``t == i``."""
+    loops = [
+        *nodes.of_any(ast.For, ast.AsyncFor),
+        *(one for one in nodes.of(ast.comprehension) if _counts(one.iter)),
+    ]
     counters = {
         loop.target.id
-        for loop in nodes.of_any(ast.For, ast.AsyncFor)
+        for loop in loops
         if isinstance(loop.target, ast.Name) and isinstance(loop.iter, ast.Call)
     }
-    return bool(counters) and any(
-        isinstance(index, ast.Name) and index.id in counters
+    if not counters:
+        return False
+    used = [
+        index
         for node in nodes.of(ast.Subscript)
         for index in (node.slice.elts if isinstance(node.slice, ast.Tuple) else (node.slice,))
-    )
+    ]
+    for compared in nodes.of(ast.Compare):
+        if isinstance(compared.ops[0], (ast.Eq, ast.NotEq)):
+            used += (compared.left, compared.comparators[0])
+    return any(isinstance(node, ast.Name) and node.id in counters for node in used)
+
+
+def _counts(source: ast.expr) -> bool:
+    return isinstance(source, ast.Call) and called_name(source.func) == "range"
 
 
 def called_name(func: ast.expr) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import path_of
 from flake8_torchperf.absint.domain.values import NDArray, Reason, Scalar, Strength, Tensor, Value
+from flake8_torchperf.events.handed_losses import KEEPING, PASSES, handed
 from flake8_torchperf.events.recording import emit
 from flake8_torchperf.hotness.branch_frequency import NO_GRADIENTS, gradients_off
 from flake8_torchperf.hotness.loop_kinds import plain_names
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from flake8_torchperf.absint.engine.analysis import Context
-
-# The methods that run backward.
-PASSES = frozenset(("backward", "manual_backward"))
-# Options of backward that say: the graph is wanted once more.
-KEEPING = ("retain_graph", "create_graph")
 
 
 def added(node: ast.AugAssign | ast.Assign, target: ast.expr, value: Value, ctx: Context) -> None:
@@ -139,10 +135,9 @@ def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> 
     if not isinstance(loop, (ast.For, ast.AsyncFor, ast.While)):
         return False
     whole = ctx.node if ctx.node is not None else loop
-    if PASSES.isdisjoint(ctx.module.nodes(whole).words()):
-        return False
-    if not _backward_calls(whole):
-        return False
+    if PASSES.isdisjoint(ctx.module.nodes(whole).words()) or not _backward_calls(whole):
+        made = _made_in_each_round(added_path, kept, loop, reassigning)
+        return made and handed(added_path, loop, ctx)
     updates = _updates(loop)
     through = updates.used_up_in(whole)
     if added_path not in through or kept in through or added_path in updates.let_go:
@@ -150,6 +145,13 @@ def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> 
     if not updates.whenever_backward_runs(reassigning, whole):
         return False
     return added_path in updates.assigned and not updates.made_anew(kept, but=reassigning)
+
+
+def _made_in_each_round(path: str, kept: str, loop: ast.AST, reassigning: ast.AST) -> bool:
+    """Is a loss made in each round, and what keeps it not?"""
+    updates = _updates(loop)
+    made = any(path.startswith(one) for one in updates.assigned if one != kept)
+    return made and path not in updates.let_go and not updates.made_anew(kept, but=reassigning)
 
 
 def _records_nothing(ctx: Context) -> bool:

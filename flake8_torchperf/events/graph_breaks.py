@@ -8,15 +8,18 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
+    UNKNOWN,
     BoundMethod,
     External,
     Instance,
     NDArray,
+    Reason,
+    Strength,
     Tensor,
     Value,
     tensor_of,
 )
-from flake8_torchperf.absint.inference.parameters import parameters_of
+from flake8_torchperf.events.leaked_gradients import ends_graph
 from flake8_torchperf.events.recording import emit, names_rows
 from flake8_torchperf.hotness.branch_frequency import OWN_TRAITS
 from flake8_torchperf.knowledge.batching import ROW_BY_ROW, ROW_BY_ROW_METHODS
@@ -44,8 +47,17 @@ ADVICE = frozenset(("warn", "logger"))
 RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
 FACTORIES = frozenset((
     "torch.ones", "torch.zeros", "torch.empty", "torch.full", "torch.rand", "torch.randn",
-    "torch.tensor",
+    "torch.tensor", "torch.ones_like", "torch.zeros_like", "torch.empty_like", "torch.full_like",
+    "torch.rand_like", "torch.randn_like",
 ))  # fmt: skip
+# Libraries that the tracer does not look into (torch/_dynamo/trace_rules.py, THIRDPARTY_SKIPLIST),
+# and scipy, whose functions all end in compiled code of its own; but these were traced.
+SKIPPED = frozenset((
+    "networkx", "onnxruntime", "pandas", "scipy", "sklearn", "tabulate", "tqdm", "tree", "xarray",
+))  # fmt: skip
+TRACED = frozenset(
+    ("scipy.special.softmax", "scipy.special.log_softmax", "scipy.special.logsumexp")
+)
 COPYING = frozenset(("copy.copy", "copy.deepcopy"))
 # Methods that a batched tensor cannot answer, and those that only stop a compiled vmap
 # (torch 2.13, as run: tests/test_compiled_transforms.py).
@@ -99,9 +111,9 @@ def note_statement(node: ast.stmt, ctx: Context) -> None:
 
 def note_attribute(node: ast.Assign, target: ast.Attribute, owner: Value, ctx: Context) -> None:
     """``t.requires_grad = True`` in compiled code."""
-    tensor = tensor_of(owner)
+    tensor = tensor_of(_by_text_key(owner, target.value))
     switched_on = isinstance(node.value, ast.Constant) and node.value.value is True
-    if not ctx.compiled or tensor is None or tensor.device == "host":
+    if not ctx.compiled or tensor is None:
         return
     if target.attr == "requires_grad" and switched_on:
         emit(ctx, SiteKind.GRAPH_BREAK, "requires_grad", node, tensor, operand_node=target.value)
@@ -144,7 +156,7 @@ def _repeats(name: str, arguments: Arguments, place: int) -> bool:
 
 def _breaking(callee: Value, arguments: Arguments, ctx: Context) -> None:
     operation, operand = _operation(callee, arguments)
-    if operation == "requires_grad" and operand is not None and not _asks_input(arguments, ctx):
+    if operation == "requires_grad" and operand is not None and not ends_graph(arguments.node, ctx):
         return
     if not operation or not ctx.traits.isdisjoint(SWITCHED_OFF.get(operation, ())):
         return
@@ -162,42 +174,43 @@ def _operation(callee: Value, arguments: Arguments) -> tuple[str, Value | None]:
         case External(name=name):
             return _function(name, arguments), None
         case BoundMethod(owner=Tensor() as owner, name=name):
-            if owner.device == "host" or _turns_off(name, arguments):
+            if _turns_off(name, arguments):
                 return "", None
             return breaking_calls().get(f"Tensor.{name}", ""), owner
         case BoundMethod(owner=NDArray(), name="astype"):
             return ("numpy object" if _no_number(arguments.get(0, "dtype")) else ""), None
         case Instance(name=name, info=None) if name in RECURRENT:
             return "rnn", None
+    match arguments.node.func:
+        case ast.Attribute(value=asked, attr="requires_grad_") if callee is UNKNOWN:
+            told = tensor_of(_by_text_key(UNKNOWN, asked))
+            on = told is not None and not _turns_off("requires_grad_", arguments)
+            return ("requires_grad" if on else ""), told
     return "", None
+
+
+def _by_text_key(owner: Value, node: ast.expr) -> Value:
+    """What is asked for gradients in a dict of which nothing is known: ``batch["x"]``."""
+    match node:
+        case ast.Subscript(slice=ast.Constant(value=str())) if owner is UNKNOWN:
+            reason = Reason("asked for `.requires_grad`", node, None, Strength.INFERRED)
+            return Tensor(reason)
+    return owner
 
 
 def _function(name: str, arguments: Arguments) -> str:
     if name in COPYING:
         copied = arguments.value(0)
-        tensor = tensor_of(copied)
-        held = tensor is not None and tensor.device != "host"
-        return "copy" if held else ""
+        return "copy" if tensor_of(copied) is not None else ""
     if name in FACTORIES:
         asked = arguments.keywords.get("requires_grad")
         on = asked is not None and isinstance(asked.node, ast.Constant) and asked.node.value is True
         return "requires_grad" if on else ""
     if name.startswith("numpy.") and _no_number(arguments.keywords.get("dtype")):
         return "numpy object"
+    if name.partition(".")[0] in SKIPPED and name not in TRACED:
+        return "library"
     return breaking_calls().get(name, "")
-
-
-def _asks_input(arguments: Arguments, ctx: Context) -> bool:
-    """Is ``x.requires_grad_()`` called on what the function is given, and not on what it made?
-
-    Of what it made the tracer stops only where that leaves the function (torch 2.13, as run).
-    """
-    match arguments.node.func:
-        case ast.Attribute(value=ast.Name(id=name)) if ctx.node is not None:
-            given = {argument.arg for argument, _ in parameters_of(ctx.node.args)}
-            bound = (n for n in ast.walk(ctx.node) if isinstance(n, ast.Name) and n.id == name)
-            return name in given and all(isinstance(n.ctx, ast.Load) for n in bound)
-    return False
 
 
 def _turns_off(name: str, arguments: Arguments) -> bool:

@@ -6,6 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.arguments import Argument
+from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     Instance,
@@ -19,6 +20,7 @@ from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.events.recording import emit
 from flake8_torchperf.events.transfers import PAGEABLE, PINNED
 from flake8_torchperf.hotness.own_heat import is_beside_steps
+from flake8_torchperf.project.resolver import read_file
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.arguments import Arguments
@@ -47,7 +49,8 @@ def loader(made: Instance, arguments: Arguments, ctx: Context, data_kind: str) -
         facts.add(TRANSIENT)
     lacks = [name for name, lacking in (("no-workers", workers == 0), ("no-pin", pins is False))
              if lacking]  # fmt: skip
-    if lacks and data_kind == "dataset" and _in_a_step(ctx) and not _in_memory(arguments):
+    without = ctx.demoted is Cause.NO_DEVICE or _in_memory(arguments)
+    if lacks and data_kind == "dataset" and not without and _in_a_step(ctx):
         operation = lacks[0] if len(lacks) == 1 else "DataLoader"
         emit(ctx, SiteKind.DATA_LOADER, operation, arguments.node, traits=lacks)
     return Instance(made.name, made.info, frozenset(facts))
@@ -95,7 +98,9 @@ def _in_memory(arguments: Arguments) -> bool:
 
 def _in_a_step(ctx: Context) -> bool:
     """Is the module part of a program that computes on an accelerator?"""
-    return not _beside_steps(ctx) and uses_accelerator(ctx.module, ctx)
+    if _beside_steps(ctx):
+        return False
+    return uses_accelerator(ctx.module, ctx) or _feeds_accelerator(ctx)
 
 
 def _beside_steps(ctx: Context) -> bool:
@@ -103,6 +108,28 @@ def _beside_steps(ctx: Context) -> bool:
     return is_beside_steps(ctx.module, ctx.analysis.conventions)
 
 
+def _feeds_accelerator(ctx: Context) -> bool:
+    """Does a module that calls the function around bring data to a device?"""
+    name = ctx.function.rpartition(".")[2]
+    if ctx.node is None or name.startswith("__"):
+        return False
+    return FEEDING.kept(ctx.analysis, name, lambda: _calling_module_accelerates(name, ctx))
+
+
+def _calling_module_accelerates(name: str, ctx: Context) -> bool:
+    project = ctx.analysis.project
+    for path in project.modules_that_call(name)[:MOST_CALLING]:
+        module, _ = read_file(path)
+        if module is not None and not is_beside_steps(module, ctx.analysis.conventions):
+            imported = any(to.endswith(f".{name}") for to in module.imports.values())
+            if imported and any(_brings_to_device(node) for node in ast.walk(module.tree)):
+                return True
+    return False
+
+
+# Modules that are read to see what is done with a loader that a function makes.
+MOST_CALLING = 3
+FEEDING: Cache[str, bool] = Cache("functions whose loaders feed a device")
 ACCELERATED: Cache[int, bool] = Cache("modules that bring data to a device")
 
 

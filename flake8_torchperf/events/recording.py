@@ -54,6 +54,11 @@ FROM_DEVICE = (
     SiteKind.HOST_REDUCTION, SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH, SiteKind.FORMAT,
     SiteKind.LIST_INDEX, SiteKind.NUMBER_ASSIGNED,
 )  # fmt: skip
+# What ends a graph where an array is read so.
+OF_ARRAYS = (SiteKind.HOST_READ, SiteKind.NUMBER_USE, SiteKind.TRANSFER)
+# The trait of what ends the graph of compiled code and is free or wanted anywhere else: a tensor on
+# the host and an array are values of the graph there like any other.
+COMPILER_ONLY = "compiler-only"
 # What the host waits for, whatever stands in it.
 WAITING = (SiteKind.SYNCHRONIZE, SiteKind.TORCH_CALL, *SIZED)
 
@@ -72,6 +77,7 @@ def emit(
     """Record a site; nothing happens where the context is silent."""
     if kind in WAITING:
         ctx.budget.waits += 1
+        ctx.budget.decided += 1
     sink = ctx.sink
     if sink is None:
         return
@@ -86,6 +92,9 @@ def emit(
     why = _for_a_purpose(ctx, kind, operation, node, traits)
     if why is None:
         why = _wanted(ctx, kind, operation, node, operand, operand_node, traits)
+        reads = kind in FROM_DEVICE and "to-device" not in traits
+        if ctx.compiled and reads and (why is not None or not waits(operand)):
+            traits, why = (*traits, COMPILER_ONLY), None
     if why is not None:
         ctx = ctx.demote(why)
     sink.append(
@@ -362,6 +371,19 @@ def _wraps(ctx: Context, node: ast.Call) -> bool:
     return False
 
 
+def waits(operand: Value | None) -> bool:
+    """May a read of this wait for a device? Not of an array or a tensor on the host."""
+    tensor = None if operand is None else tensor_of(operand)
+    if tensor is None:
+        return not isinstance(operand, NDArray)
+    return tensor.device != "host"
+
+
+def tells(operand: Value, ctx: Context) -> bool:
+    """Is there something to say of a read: that it waits, or that it ends a graph?"""
+    return bool(ctx.compiled) or waits(operand)
+
+
 def emit_read(
     ctx: Context,
     kind: SiteKind,
@@ -379,15 +401,31 @@ def emit_read(
     tensor = tensor_of(operand)
     if tensor is None:
         looked_at(operand, operation, node, ctx)
+        if _array_ends_graph(operand, kind, ctx):
+            emit(ctx, kind, operation, node, operand, operand_node=operand_node, traits=traits)
         return None
     if tensor.device == "host" and not costs_without_device(ctx, kind, operation, tensor):
         if kind is not SiteKind.TENSOR_ITERATION:
             early(ctx, operation, node, tensor, operand_node)
+            if ctx.compiled and not (kind is SiteKind.NUMBER_USE and tensor.origin == "python"):
+                emit(ctx, kind, operation, node, tensor, operand_node=operand_node, traits=traits)
         return None
     if kind is not SiteKind.TENSOR_ITERATION and "non-blocking" not in traits:
         ctx.budget.waits += 1
+        ctx.budget.decided += 1
     emit(ctx, kind, operation, node, tensor, operand_node=operand_node, traits=traits)
     return tensor
+
+
+def _array_ends_graph(operand: Value, kind: SiteKind, ctx: Context) -> bool:
+    """Is an array read in compiled code, where it is a tensor of the graph?
+
+    A number that a function of numpy makes of Python's is known when tracing: only as a condition
+    is it none (torch 2.13, as run: tests/test_compiled_host.py).
+    """
+    if not ctx.compiled or not isinstance(operand, NDArray):
+        return False
+    return kind is SiteKind.BRANCH or (kind in OF_ARRAYS and not operand.of_numbers)
 
 
 def early(

@@ -13,6 +13,7 @@ from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import path_of
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
+    Device,
     NDArray,
     NoneValue,
     Scalar,
@@ -179,8 +180,13 @@ def to_device(
     ctx: Context,
 ) -> None:
     """A copy from the host to a device."""
-    if tensor.origin == EMPTY or _kept_there(arguments.node, owner, ctx):
+    if tensor.origin == EMPTY:
         return
+    if _kept_there(arguments.node, owner, ctx):
+        if ctx.compiled and ctx.self_name and _head(arguments.node.func) == ctx.self_name:
+            emit(ctx, SiteKind.RECOMPILE, "moved", arguments.node, tensor, operand_node=owner)
+            return
+        ctx = ctx.demote(Cause.FIRST_CALL)
     if isinstance(owner, ast.Subscript) and _beside_its_index(owner, arguments.node):
         return
     queued = False if owner is None else not_waiting(arguments)
@@ -190,6 +196,10 @@ def to_device(
     other = tensor_of(arguments.value(0, "other"))
     if other is not None and other.reason.strength >= Strength.INFERRED:
         traits.add("as-another")
+    where = arguments.keywords.get("device")
+    named = where.value if where is not None else arguments.value(0, "device")
+    if isinstance(named, Device) and named.sure:
+        traits.add("device-object")
     _brought(tensor, name, arguments.node, owner, ctx, traits)
 
 
@@ -314,6 +324,8 @@ def _same_in_each_round(data: ast.expr, ctx: Context) -> bool:
 def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
     """``self.alpha = self.alpha.to(x.device)``: from the second call on nothing is moved.
 
+    But compiled code is then compiled once more, for what lies elsewhere (torch 2.13, as run).
+
     The same of ``self.tables = [table.to(x.device) for table in self.tables]``.
     """
     if owner is None or ctx.node is None:
@@ -382,14 +394,6 @@ def not_waiting(arguments: Arguments) -> bool | None:
     if isinstance(found, Scalar) and isinstance(found.value, bool):
         return found.value
     return None
-
-
-def names_device(node: ast.expr) -> bool:
-    """Is an argument of which nothing is known the device, and not the dtype, of a ``to``?"""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
-            return "device" in name.lower() or name == "dev"
-    return False
 
 
 def written(node: ast.expr, env: Env) -> None:

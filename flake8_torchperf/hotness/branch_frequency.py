@@ -52,7 +52,8 @@ _GRADIENTS_OFF = {
     "torch.no_grad", "torch.inference_mode", "torch.autograd.no_grad",
     "torch.autograd.inference_mode", "torch.set_grad_enabled",
 }  # fmt: skip
-# The trait of an assertion whose text has to be made: torch.compile takes only a literal.
+# The trait of an assertion whose text has to be made, or that joins several tests: torch.compile
+# takes only one test with a literal.
 MADE_TEXT = "made-text"
 # The trait of the branch for devices that lack an operation or a dtype.
 FALLBACK = "fallback"

@@ -16,6 +16,7 @@ from flake8_torchperf.syntax.traversal import (
     put_children,
     walk,
 )
+from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -149,6 +150,7 @@ def step_loops(info: FunctionInfo) -> frozenset[int]:
         if takes_step(loop)
         or _yields(loop)
         or _reads_gradients(loop)
+        or keeps_a_part(loop)
         or any(id(n) in called for n in _direct(loop))
     )
 
@@ -190,6 +192,42 @@ def _may_go_by_elements(loop: ast.AST) -> bool:
 def _reads_gradients(loop: ast.AST) -> bool:
     """``p.grad.norm()``: what each backward pass leaves behind is gone through in each step."""
     return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in walk([loop]))
+
+
+@once
+def keeps_a_part(loop: ast.AST) -> bool:
+    """``e.mul_(d).add_(p, alpha=1 - d)``, ``e.lerp_(p, w)``: a part of what was there is kept.
+
+    So one step of many is taken: an average of weights runs along, or a momentum.
+    """
+    nodes = _direct(loop)
+    calls = _calls_of(loop)
+    if "lerp_" in calls or {"mul_", "add_"} <= calls:
+        return True
+    changed = {type(n.op) for n in nodes if isinstance(n, ast.AugAssign)}
+    if {ast.Mult, ast.Add} <= changed:
+        return True
+    head = head_of(loop)
+    layers = head is not None and not OF_LAYERS.isdisjoint(names_in(head.iter))
+    return any(_mixes(node, layers=layers) for node in nodes)
+
+
+# What has one tensor for each layer of a model is gone through by these.
+OF_LAYERS = frozenset(("parameters", "named_parameters", "state_dict", "items", "values", "keys"))
+
+
+def _mixes(node: ast.AST, *, layers: bool) -> bool:
+    """``e.data = d * e.data + (1 - d) * p.data``, ``e.copy_(d * e + (1 - d) * p)``.
+
+    Whatever it is assigned to, in a loop over the ``layers`` of a model.
+    """
+    match node:
+        case ast.Assign(targets=[target], value=value):
+            kept = layers or (isinstance(target, ast.Attribute) and target.attr == "data")
+            return kept and is_weighted_sum(value)
+        case ast.Call(func=ast.Attribute(attr="copy_"), args=[value, *_]):
+            return is_weighted_sum(value)
+    return False
 
 
 def _yields(loop: ast.AST) -> bool:
@@ -254,13 +292,82 @@ def _runs_model(loop: ast.AST, called: dict[int, ast.Call], modules: Sequence[st
     if isinstance(loop, ast.While) or any(is_name(c.func, name) for c in calls for name in modules):
         return True
     told = {name for call in calls for name in _given(call)}
-    made = {
+    return not (told & _made(loop)).isdisjoint(_bound_before(loop))
+
+
+def _made(loop: ast.AST) -> set[str]:
+    """The names that each round of a loop assigns."""
+    return {
         name
         for node in _direct(loop)
         if isinstance(node, (ast.Assign, ast.AugAssign))
         for name in bound_by(node.targets[0] if isinstance(node, ast.Assign) else node.target)
     }
-    return not (told & made).isdisjoint(_bound_before(loop))
+
+
+@once
+def goes_on(loop: ast.AST) -> bool:
+    """Does a round compute with what the last round left, other than by adding to it?
+
+    ``x = a * x + t[i]``, ``t[i] = t[i - 1] * 2``; not ``total += t[i]``, ``t[i] += 1``. A loop that
+    may end early goes on as well.
+    """
+    added: set[str] = set()
+    for node in _direct(loop):
+        match node:
+            case ast.Break():
+                return True
+            case (
+                ast.AugAssign(target=ast.Name(id=name))
+                | ast.Assign(
+                    targets=[ast.Name(id=name)], value=ast.BinOp(left=ast.Name(), op=ast.Add())
+                )
+            ):
+                added.add(name)
+    if not (_made(loop) - added).isdisjoint(_bound_before(loop)):
+        return True
+    return _reads_other_items(walk(list(getattr(loop, "body", ()))))
+
+
+def _reads_other_items(nodes: Sequence[ast.AST]) -> bool:
+    """Is something read, other than in the item, of whose items some are set?"""
+    items = [node for node in nodes if isinstance(node, ast.Subscript)]
+    stored = {ast.unparse(n): n for n in items if isinstance(n.ctx, ast.Store)}
+    if not stored:
+        return False
+    names = {_root(node) for node in stored.values()}
+    same = [node for node in items if ast.unparse(node) in stored]
+    inside = {id(inner) for inner in walk(same)}
+    return any(isinstance(n, ast.Name) and n.id in names and id(n) not in inside for n in nodes)
+
+
+def _root(node: ast.expr) -> str:
+    """The name that an item or attribute is one of, at some depth; "" where it is none's."""
+    while isinstance(node, (ast.Subscript, ast.Attribute)):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+@once
+def hands_on(loop: ast.AST) -> bool:
+    """Does each round of a loop give calls what the last round left, or keep it in an object?
+
+    ``h = cell(x, h)``, ``out.append(f(out[-1]))``, ``self.state = f(x)``. A total that is only
+    added to is given to nothing.
+    """
+    left = _made(loop) & _bound_before(loop)
+    given: set[str] = set()
+    nodes = walk(list(getattr(loop, "body", ())))
+    for node in nodes:
+        match node:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id=filled)))):
+                left.add(filled)
+            case ast.Call():
+                for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
+                    given |= plain_names(argument)
+            case ast.Attribute(ctx=ast.Store()):
+                return True
+    return not given.isdisjoint(left) or _reads_other_items(nodes)
 
 
 @once

@@ -59,7 +59,12 @@ def named_in(info: FunctionInfo, globs: tuple[str, ...]) -> bool:
 
     A glob with a dot is of the qualified name: that of the class, a dot, that of the method.
     """
-    return any(fnmatchcase(info.qualname if "." in glob else info.name, glob) for glob in globs)
+    return any(matches_glob(info.name, info.qualname, glob) for glob in globs)
+
+
+def matches_glob(name: str, qualname: str, glob: str) -> bool:
+    """Does a glob of the settings name a function?"""
+    return fnmatchcase(qualname if "." in glob else name, glob)
 
 
 def is_kernel(info: FunctionInfo) -> bool:

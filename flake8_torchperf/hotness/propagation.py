@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
+from flake8_torchperf.absint.domain.heat import Call, Cause, Heat, Level
 from flake8_torchperf.hotness.loop_kinds import step_loops
 from flake8_torchperf.hotness.own_heat import SET_UP
 from flake8_torchperf.hotness.reachability import Every, Some
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from flake8_torchperf.hotness.call_graph import Calls, CallSite
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
@@ -82,13 +82,13 @@ class CalledHeats:
         Of a loop it is not known that a round is a step: it may be one file, one layer. So it says
         nothing against a protocol or a convention, nor of what holds the loop over steps itself.
         """
-        site = self._in_steps.first(info)
-        if site is not None:
-            return called_heat(info, site, Level.STEP)
+        path = self._in_steps.path(info)
+        if path:
+            return called_heat(info, path, Level.STEP)
         if heat.cause in SET_UP or heat.cause is Cause.OUTSIDE_STEPS:
             return None
-        site = self._hot.first(info)
-        return None if site is None else called_heat(info, site, Level.COLD)
+        path = self._hot.path(info)
+        return called_heat(info, path, Level.COLD) if path else None
 
     def in_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
         """Is it a call in a step, or from a function that runs every step?
@@ -172,8 +172,22 @@ class CalledHeats:
         return False if own.cause in SET_UP else None
 
 
-def called_heat(info: FunctionInfo, site: CallSite, around: Level) -> Heat:
-    """The heat of a function that a call makes hot; ``around`` is what its loops stand in."""
+def called_heat(info: FunctionInfo, path: Sequence[CallSite], around: Level) -> Heat:
+    """The heat of a function that calls make hot; ``around`` is what its loops stand in.
+
+    ``path`` leads from its own call to the one that runs often.
+    """
+    site = path[0]
+    calls = tuple(map(_call, path))
     if site.caller is None:
-        return Heat(Level.STEP, Cause.CALLED_IN_LOOP, info.name, line=site.line, around=around)
-    return Heat(Level.STEP, Cause.CALLED, info.name, site.caller.name, site.line, around=around)
+        cause, caller = Cause.CALLED_IN_LOOP, ""
+    else:
+        cause, caller = Cause.CALLED, site.caller.name
+    return Heat(Level.STEP, cause, info.name, caller, site.line, around=around, calls=calls)
+
+
+def _call(site: CallSite) -> Call:
+    if site.caller is None:
+        return Call("", "", site.line)
+    file = site.caller.module.path
+    return Call(site.caller.qualname, "" if file is None else str(file), site.line)

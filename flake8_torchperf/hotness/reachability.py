@@ -128,6 +128,19 @@ class Some:
                 return site
         return None
 
+    def path(self, info: FunctionInfo) -> list[CallSite]:
+        """The calls from a function to one that says yes by itself; none where none does."""
+        found: list[CallSite] = []
+        site = self.first(info)
+        while site is not None:
+            found.append(site)
+            caller = site.caller
+            if caller is None or self._judge(info, site) is not None:
+                break
+            info = caller
+            site = self.first(info)
+        return found
+
     def _away(self, info: FunctionInfo) -> int | None:
         if info.key not in self._known:
             ways = _Ways(info, self._calls, self._judge, self._is_known)

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 from flake8_torchperf import digest
 from flake8_torchperf.project.file_index import FileIndex
 from flake8_torchperf.project.lazy_index import read_outline
-from flake8_torchperf.project.text_search import TextSearch, is_too_large, read_texts, stamp
+from flake8_torchperf.project.text_search import (
+    TextSearch,
+    is_too_large,
+    read_texts,
+    stamp,
+    that_match,
+)
 
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
@@ -71,22 +77,56 @@ class Project:
 
         None where those are too many to be read.
         """
-        texts = self._all_texts()
+        texts = self.texts()
         return () if texts is None else texts.that_say(word)
 
     def modules_that_call(self, word: str) -> tuple[str, ...]:
         """Those of `modules_that_say` in which a word may be called; none of too many."""
-        texts = self._all_texts()
+        texts = self.texts()
         return () if texts is None else texts.that_call(word)
 
-    def _all_texts(self) -> TextSearch | None:
+    def modules_that_promise(self) -> tuple[str, ...]:
+        """The modules of the package that may hold a function that must not wait."""
+        texts = self._texts_of_package()
+        if texts is None:
+            return ()
+        if self._reads is not None:
+            self._reads[f"{self._searched()}{digest.PROMISES}"] = texts.promises
+        return texts.that_promise
+
+    def modules_that_match(self, pattern: str) -> tuple[str, ...]:
+        """The modules of the package, even of a large one, in which a pattern is found."""
+        folder = self.top_folder
+        if not folder:
+            return ()
+        found = that_match(folder, pattern)
+        if self._reads is not None:
+            self._reads[f"{folder}{digest.WHOLE}"] = found.content
+        return found.paths
+
+    @property
+    def reads(self) -> dict[str, str] | None:
+        """The paths that were looked for, with the digest of what they held; None if not asked."""
+        return self._reads
+
+    @property
+    def top_folder(self) -> str:
+        """The folder of the package that holds all others; "" of a module that stands alone."""
+        return os.path.join(self._root, self.top, "") if self._root and self.top else ""
+
+    def texts(self) -> TextSearch | None:
+        """The text of all modules that are searched; None where there is no package."""
+        texts = self._texts_of_package()
+        if texts is not None and self._reads is not None:
+            self._reads.setdefault(self._searched(), texts.content)
+        return texts
+
+    def _texts_of_package(self) -> TextSearch | None:
         if self._texts is None:
             folder = self._searched()
             if not folder:
                 return None
             self._texts = read_texts(folder)
-            if self._reads is not None:
-                self._reads[folder] = self._texts.content
         return self._texts
 
     @property

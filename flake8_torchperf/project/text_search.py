@@ -5,10 +5,17 @@ from __future__ import annotations
 import os
 import re
 import time
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from flake8_torchperf.digest import digest, digest_of_files, modules_below, read_bytes
+from flake8_torchperf.digest import (
+    MAX_NAMED,
+    digest,
+    digest_of_files,
+    modules_below,
+    promises,
+    read_bytes,
+)
 
 # A name that more modules hold is anybody's: each of them would have to be parsed.
 MOST_MODULES = 24
@@ -38,6 +45,16 @@ class TextSearch:
         if self._content is None:
             self._content = digest_of_files(self._read, self._digest)
         return self._content
+
+    @cached_property
+    def that_promise(self) -> tuple[str, ...]:
+        """The modules that may hold a function that must not wait, in order."""
+        return tuple(path for path, data in self._data.items() if promises(data))
+
+    @cached_property
+    def promises(self) -> str:
+        """The digest of those."""
+        return digest_of_files(self.that_promise, self._digest)
 
     def _digest(self, path: str) -> str:
         data = self._read[path]
@@ -131,6 +148,11 @@ def read_texts(folder: str) -> TextSearch:
     return texts
 
 
+def forget() -> None:
+    """Look again at the package that was searched last, however soon."""
+    _LAST.clear()
+
+
 def stamp(path: str) -> tuple[int, int]:
     """What changes when a file does: its time and size; of none that can be asked, zeros."""
     try:
@@ -138,3 +160,40 @@ def stamp(path: str) -> tuple[int, int]:
     except OSError:
         return 0, 0
     return stat.st_mtime_ns, stat.st_size
+
+
+class Matching(NamedTuple):
+    """The modules of a package in which a pattern is found, and the digest of all its modules."""
+
+    folder: str
+    pattern: str
+    paths: tuple[str, ...]
+    content: str
+    asked: float
+
+
+_MATCHING: list[Matching] = []
+
+
+def that_match(folder: str, pattern: str) -> Matching:
+    """The modules below a folder in which a pattern is found.
+
+    For what a person named: packages are searched that are too large to be searched for callers.
+    """
+    last = _MATCHING[0] if _MATCHING else None
+    now = time.monotonic()
+    known = last is not None and (last.folder, last.pattern) == (folder, pattern)
+    if known and last is not None and now - last.asked < TRUSTED:
+        return last
+    sought = re.compile(pattern.encode())
+    found: list[str] = []
+    held: dict[str, str] = {}
+    for path in modules_below(folder, MAX_NAMED):
+        data = read_bytes(path)
+        held[path] = digest(data) if isinstance(data, bytes) else data
+        if isinstance(data, bytes) and sought.search(data):
+            found.append(path)
+    content = digest_of_files(held, held.__getitem__)
+    matching = Matching(folder, pattern, tuple(found), content, time.monotonic())
+    _MATCHING[:] = [matching]
+    return matching

@@ -29,6 +29,19 @@ def spelled(node: ast.expr) -> str:
     return dotted_name(node) or ast.unparse(node)
 
 
+def called_a_device(node: ast.expr) -> bool:
+    """Does its name say that it is a device: ``self.device``, ``cfg["device"]``, ``device()``?"""
+    match node:
+        case ast.Call(func=called):
+            node = called
+        case ast.Subscript(slice=ast.Constant(value=str() as key)):
+            return "device" in key.lower()
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return "device" in name.lower() or name == "dev"
+    return False
+
+
 def named_parameters(args: ast.arguments) -> list[ast.arg]:
     """The parameters that take one argument each, in order."""
     return [*args.posonlyargs, *args.args, *args.kwonlyargs]

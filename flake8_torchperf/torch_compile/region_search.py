@@ -12,7 +12,7 @@ from flake8_torchperf.torch_compile.traced_nodes import body_of, not_traced, tra
 from flake8_torchperf.torch_compile.vmap import BatchedNames
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 class Search:
@@ -81,6 +81,16 @@ class Search:
             function = any(base.rpartition(".")[2] == "Function" for base in klass.bases)
             if method is not None and klass.bases and not function:
                 self._add(method.node, Settings(), "assumed to be compiled")
+
+    def outside(self, reached: Mapping[str, Compilation]) -> None:
+        """What compiled code of other modules calls, by qualified names."""
+        for info in self._module.defined if reached else ():
+            compilation = reached.get(info.qualname)
+            if compilation is None or id(info.node) in self.found.functions:
+                continue
+            if not not_traced(info.node, self._module):
+                self.found.functions[id(info.node)] = compilation
+                self._entries.append(info.node)
 
     def _note_wrap(self, call: ast.Call, scope: Scope, given: ast.expr, settings: Settings) -> None:
         targets = self.resolver.functions(given, scope)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from flake8_torchperf.project.module_index import ModuleMap
+    from flake8_torchperf.project.text_search import TextSearch
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
 # Switches of torch._dynamo.config with which a cause breaks no graph, as words of a module's text.
@@ -37,10 +38,13 @@ _SPEAKS = re.compile(
 _WORDS = frozenset(("compile", "optimize", "vmap", "functorch"))
 
 
-def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode | None:
+def find_compiled(
+    module: ModuleMap, *, assume: bool = False, texts: TextSearch | None = None
+) -> CompiledCode | None:
     """The compiled and transformed functions of a module; None where it has none.
 
-    ``assume`` counts every ``forward`` of a class with a base as compiled.
+    ``assume`` counts every ``forward`` of a class with a base as compiled, and with it what those
+    call in the modules that ``texts`` holds.
     """
     text = "".join(module.lines)
     if not assume and not (_speaks(module.lines, text) and _names(module)):
@@ -51,6 +55,10 @@ def find_compiled(module: ModuleMap, *, assume: bool = False) -> CompiledCode | 
     search.calls()
     if assume:
         search.assume()
+        if texts is not None and module.path is not None:
+            from flake8_torchperf.torch_compile.package_reach import reached_from_outside
+
+            search.outside(reached_from_outside(texts).get(str(module.path.resolve()), {}))
     elif not search.wraps_any:
         return None
     search.callees()

@@ -70,7 +70,8 @@ class Sites:
             heats = FunctionHeats(analysis, Names(analysis.conventions, (), ()))
         result = interpret_function(info, analysis, heats)
         own = heats.own(info).cause
-        found = [f for f in report(result, self._catalogue, _ALL) if _counts(f, own)]
+        told = report(result, self._catalogue, _ALL, info.module.qualify)
+        found = [f for f in told if _counts(f, own)]
         if tensor:  # what makes a number of what it is given takes tensors; other code need not
             found = [f for f in found if f.site.kind is SiteKind.HOST_READ]
         return [Wait(f.site.node, f.line, f.site.operation) for f in found]

@@ -29,6 +29,7 @@ UNMEASURED: Mapping[str, str] = {
     "TPF504": "a read that comes too early is wrong, not slow",
     "TPF505": "starting workers takes longer than all of the example's small items",
     "TPF507": "what the kept graph costs is memory",
+    "TPF609": "recording the graph of the bad example is an error on a device",
     **dict.fromkeys(
         ("TPF601", "TPF602", "TPF603", "TPF604", "TPF605", "TPF606", "TPF607", "TPF608"),
         "what compiling costs depends on the code around it, not on the device",

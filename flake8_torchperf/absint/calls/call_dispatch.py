@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.absint.calls import closures, instances, summaries
+from flake8_torchperf.absint.calls.call_log import note_outward
 from flake8_torchperf.absint.domain import host_data
 from flake8_torchperf.absint.domain.arguments import Arguments
 from flake8_torchperf.absint.domain.provenance import Source
@@ -40,6 +41,7 @@ from flake8_torchperf.absint.domain.values import (
 from flake8_torchperf.absint.engine.dispatch import apply, evaluate
 from flake8_torchperf.absint.inference.tensor_api import (
     MODULE_METHODS,
+    READS,
     knows_arrays,
     of_a_size,
     told_by_call,
@@ -54,6 +56,7 @@ from flake8_torchperf.absint.models import (
     torch_call_waits,
     torch_classes,
     torch_functions,
+    wrappers,
 )
 from flake8_torchperf.absint.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.absint.transfer import attributes
@@ -64,9 +67,11 @@ from flake8_torchperf.events import (
     host_consumers,
     input_pipeline,
     transfers,
+    waiting_wrappers,
 )
-from flake8_torchperf.events.recording import emit, looked_at
+from flake8_torchperf.events.recording import emit
 from flake8_torchperf.hotness.branch_frequency import LATER
+from flake8_torchperf.syntax.traversal import changes_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,10 +93,16 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     _named_call(callee, node, ctx)
     if ctx.sink is not None and ctx.analysis.compiled is not None:
         graph_breaks.note_call(callee, arguments, ctx)
+    note_outward(callee, arguments, ctx)
+    if ctx.sink is not None and isinstance(callee, Function):
+        waiting_wrappers.note_helper(callee, arguments, ctx)
     told_by_use(node, arguments, env, ctx)
     opaque = isinstance(callee, OPAQUE)
     if opaque:
-        ctx.budget.opaque_calls += 1
+        if isinstance(callee, READABLE) and not _another_each_round(node.func, ctx):
+            ctx.budget.plain_calls += 1  # its body tells whether it is
+        else:
+            ctx.budget.opaque_calls += 1
         if ctx.loops and isinstance(callee, Instance):
             _note_model(callee, node, ctx)
         transfers.waited(ctx)
@@ -107,8 +118,15 @@ def call(node: ast.Call, env: Env, ctx: Context) -> Value:
     if value is UNKNOWN and isinstance(node.func, ast.Attribute):
         if owner is None:
             owner = evaluate(node.func.value, env, ctx.silent())
-        return unknown_method(node, node.func, owner, arguments, env, ctx)
+        value = unknown_method(node, node.func, owner, arguments, env, ctx)
+        if callee is UNKNOWN and value is not UNKNOWN:
+            ctx.budget.opaque_calls -= 1  # it is a tensor's method after all
     return value
+
+
+def _another_each_round(called: ast.expr, ctx: Context) -> bool:
+    """``layers[i](x)``, ``for row, layer in zip(x, layers): layer(row)``."""
+    return bool(ctx.loops) and changes_in(called, ctx.loops[-1].node)
 
 
 def _note_model(callee: Instance, node: ast.Call, ctx: Context) -> None:
@@ -156,6 +174,7 @@ def _lambdas(arguments: Arguments, ctx: Context) -> None:
 GENERATOR = Opaque("generator")
 # Callees whose work does not shrink to one tensor operation.
 OPAQUE = (Function, Closure, Instance, Returning, UnknownValue)
+READABLE = (Function, Closure, Instance)
 
 
 def told_by_use(node: ast.Call, arguments: Arguments, env: Env, ctx: Context) -> None:
@@ -252,8 +271,7 @@ def _method(callee: BoundMethod, arguments: Arguments, env: Env, ctx: Context) -
         case Opaque(what="loaded on the host"):
             return host_data.call_method(name)
         case NDArray():
-            looked_at(owner, name, arguments.node, ctx)
-            return container_methods.ndarray_method(name)
+            return container_methods.ndarray_method(owner, callee.node, name, arguments, ctx)
     return UNKNOWN
 
 
@@ -267,6 +285,8 @@ def unknown_method(
 ) -> Value:
     """A method of an owner of which nothing is known, where the method itself tells."""
     name = func.attr
+    if isinstance(owner, Instance):
+        return wrappers.prepared(owner, name, arguments, ctx)
     if owner == GENERATOR and name == "get_state":
         # A ByteTensor on the host, for any generator's device.
         return Tensor(Reason("`Generator.get_state` returns it", node), "int", "host", False)
@@ -282,7 +302,7 @@ def unknown_method(
     if name == "zero_grad" and "set_to_none" in arguments.keywords:
         input_pipeline.zero_grad(arguments, ctx)  # only torch's optimizers and modules take it
     arrays = knows_arrays(ctx.module, ctx.node)
-    told = told_by_call(node, ctx.analysis.table, arrays=arrays)
+    told = told_by_call(node, ctx.analysis.table, ctx.module, ctx.node)
     if not told and owner is COMPARED and ctx.analysis.table.method(name) is not None:
         told = "" if arrays else f"a comparison is asked for `.{name}`"
     if told:
@@ -293,9 +313,9 @@ def unknown_method(
         if path is not None and _told_here(func.value, ctx):
             env[path] = tensor
         return tensor_methods.call_method(tensor, func.value, name, arguments, ctx)
-    if name in ("to", "cpu") and _kept_in_new(node, func.value, ctx):
-        reason = Reason(f"what `.{name}` gives is kept beside it", node, None, Strength.INFERRED)
-        return tensor_methods.call_method(Tensor(reason), func.value, name, arguments, ctx)
+    why = _told_by_place(node, func, ctx)
+    if why is not None:
+        return tensor_methods.call_method(Tensor(why), func.value, name, arguments, ctx)
     cast = told_by_cast(func, ctx.analysis.table)
     if cast is not None and isinstance(func.value, ast.Call):
         return _cast_and_asked(func.value, cast, func, arguments, ctx)
@@ -304,6 +324,17 @@ def unknown_method(
     if name == "isoformat" or name in STRING_METHODS:
         return Scalar("str")
     return UNKNOWN
+
+
+def _told_by_place(node: ast.Call, func: ast.Attribute, ctx: Context) -> Reason | None:
+    """Why an owner that others may be like is a tensor: what becomes of the call, or convention."""
+    name = func.attr
+    if name in ("to", "cpu") and _kept_in_new(node, func.value, ctx):
+        return Reason(f"what `.{name}` gives is kept beside it", node, None, Strength.INFERRED)
+    if name in READS and not (node.args or node.keywords):
+        # An array has it as well: only convention says that it is none.
+        return Reason(f"`.{name}()` is called", node, None, Strength.ASSUMED)
+    return None
 
 
 def _kept_in_new(node: ast.Call, owner: ast.expr, ctx: Context) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.calls import summaries
+from flake8_torchperf.absint.calls.call_log import note
 from flake8_torchperf.absint.domain.provenance import MAX_FACTS_TOLD, Reason
 from flake8_torchperf.absint.domain.values import (
     NONE,
@@ -55,7 +56,9 @@ class _Outcome:
 
 def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Context) -> Value:
     """Call a nested function or a lambda in the environment it was defined in."""
+    note(closure, arguments.node, {}, ctx)
     if ctx.depth >= MAX_CALL_DEPTH:
+        ctx.budget.opaque_calls += 1
         return UNKNOWN
     env, given = _entry(closure, arguments, ctx)
     summaries.note_call(ctx.analysis, closure.key, given)
@@ -182,9 +185,11 @@ def _root(path: str) -> str:
 
 
 def _run(body: list[ast.stmt], env: Env, ctx: Context) -> _Outcome:
-    opaque, waits = ctx.budget.opaque_calls, ctx.budget.waits
+    opaque, waits, decided = ctx.budget.opaque_calls, ctx.budget.waits, ctx.budget.decided
     returns: list[Value] = []
     flow = run_block(body, env, ctx.but(returns=returns))
+    if ctx.budget.decided > decided:
+        ctx.budget.opaque_calls += 1
     return _Outcome(
         join_all(returns) if returns else NONE,
         flow.env or env,

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import ast
 from dataclasses import replace
-from inspect import cleandoc
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.absint.calls import summaries
-from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES
+from flake8_torchperf.absint.calls.call_log import note
+from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES, WRAPPERS
 from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     BoundMethod,
     ClassValue,
+    Closure,
     Function,
     Instance,
     Mapping_,
@@ -29,9 +30,14 @@ from flake8_torchperf.absint.domain.values import (
     union,
 )
 from flake8_torchperf.absint.engine.caches import Cache
-from flake8_torchperf.absint.engine.dispatch import evaluate
+from flake8_torchperf.absint.engine.dispatch import apply, attribute_of, evaluate
 from flake8_torchperf.absint.inference.tensor_api import foreign
-from flake8_torchperf.absint.models import torch_call_waits, torch_classes, torch_containers
+from flake8_torchperf.absint.models import (
+    torch_call_waits,
+    torch_classes,
+    torch_containers,
+    wrappers,
+)
 from flake8_torchperf.absint.stated_types.annotations import annotated, record_fields, record_kind
 from flake8_torchperf.absint.stated_types.class_hierarchy import (
     find_method,
@@ -40,6 +46,7 @@ from flake8_torchperf.absint.stated_types.class_hierarchy import (
 )
 from flake8_torchperf.absint.stated_types.docstrings import documented
 from flake8_torchperf.project.module_index import REGISTERING
+from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.arguments import Arguments
@@ -72,14 +79,24 @@ def instance_attribute(owner: Instance, name: str, ctx: Context) -> Value:
     method = find_method(owner.info, name, analysis)
     if method is not None:
         return _bound(method, owner, ctx)
+    held = owner.parts
+    if held is not None and held.items is not None and name in held.names:
+        return held.items[held.names.index(name)]
     found = class_attribute(owner.info, name, ctx)
     if found is not None:
         return found
+    if name in wrappers.INSIDE and torch_kind(owner.info, analysis) == "module":
+        return owner  # no class of modules has it: at this place the module is wrapped
     for base in lineage(owner.info, analysis):
         if isinstance(base, str):
             inherited = torch_classes.attribute_of_class(base, name, ctx)
+            if isinstance(inherited, BoundMethod):
+                return replace(inherited, owner=replace(owner, name=base))
             if inherited is not UNKNOWN:
                 return inherited
+    inside = _inside(owner)
+    if inside is not None and find_method(owner.info, "__getattr__", analysis) is not None:
+        return attribute_of(inside, name, None, ctx)
     # A mixin of modules: nothing else has methods of these names.
     return BoundMethod(Instance("torch.nn.Module"), name) if name in REGISTERING else UNKNOWN
 
@@ -102,7 +119,9 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
         key = (info.key, name, _writers_under_way(info, name, ctx))
         if key not in known:
             known[key] = UNKNOWN  # an attribute that depends on itself ends here
+            opaque = ctx.budget.opaque_calls
             known[key] = _of_lineage(info, name, key, ctx)
+            ctx.budget.opaque_calls = opaque  # what made it is not called here
     return known[key]
 
 
@@ -152,11 +171,10 @@ def _answers_as_other(value: Value, name: str, info: ClassInfo, analysis: Analys
 
 def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
     """What a class's docstring says of an attribute; None where it says nothing."""
-    raw = ast.get_docstring(info.node, clean=False) if info.node.body else None
-    if not raw or name not in raw:
+    if name not in raw_docstring(info.node):
         return None
     reason = Reason(f"docstring of `{info.name}`", source=Source.DOCSTRING)
-    found = documented(cleandoc(raw), name, reason, analysis)
+    found = documented(docstring(info.node), name, reason, analysis)
     return None if found is UNKNOWN else found
 
 
@@ -267,16 +285,70 @@ def super_instance(ctx: Context) -> Value:
     return Instance(first) if isinstance(first, str) else Instance(first.key, first)
 
 
+# What runs where an object is made.
+MAKING = ("__init__", "__post_init__")
+
+
 def construct(callee: ClassValue, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """``Class(...)``: an object of it; a named tuple keeps what it was given."""
     info = callee.info
+    if ctx.analysis.log is not None:
+        for name in MAKING:
+            method = find_method(info, name, ctx.analysis)
+            if method is not None:
+                bound = Instance(info.key, info)
+                note(Function(method.info, method.key, bound), arguments.node, {}, ctx)
     kind = record_kind(info, ctx.analysis)
     if kind:
         return _record(info, kind, arguments, ctx)
     kind = torch_kind(info, ctx.analysis)
     if kind == "parameter" or any(b in ("torch.Tensor", "torch.nn.Parameter") for b in info.bases):
         return Tensor(Reason(f"`{info.name}` is a tensor class", arguments.node))
-    return Instance(info.key, info)
+    return Instance(info.key, info, parts=_wrapped(info, arguments, ctx))
+
+
+# By the class: the attributes that hold what the constructor is given, with its place and name.
+KEPT: Cache[str, list[tuple[str, int, str]]] = Cache("what constructors keep")
+
+
+def _wrapped(info: ClassInfo, arguments: Arguments, ctx: Context) -> Sequence | None:
+    """The modules and functions that an object is given and keeps, by the attribute's name."""
+    if not any(isinstance(a.value, WRAPPABLE) for a in arguments.all()):
+        return None
+    kept = KEPT.kept(ctx.analysis, info.key, lambda: _keeps(info, ctx.analysis))
+    held: dict[str, Value] = {}
+    for attribute, position, name in kept:
+        given = arguments.value(position, name)
+        if isinstance(given, WRAPPABLE) and _is_whole(given):
+            held[attribute] = given
+    return Sequence("tuple", UNKNOWN, tuple(held.values()), tuple(held)) if held else None
+
+
+WRAPPABLE = (Function, Closure, Instance, Partial)
+
+
+def _is_whole(given: Value) -> bool:
+    """Does it hold nothing that holds something? What wraps itself in a loop comes to an end."""
+    inner = given.parts.items or () if isinstance(given, Instance) and given.parts else ()
+    return not any(isinstance(part, Instance) and part.parts is not None for part in inner)
+
+
+def _keeps(info: ClassInfo, analysis: Analysis) -> list[tuple[str, int, str]]:
+    """``self.model = model`` in ``__init__``, of the class or the nearest base that has one."""
+    init = find_method(info, "__init__", analysis)
+    if init is None:
+        wraps = any(base in WRAPPERS for base in lineage(info, analysis) if isinstance(base, str))
+        return [("module", 0, "module")] if wraps else []
+    me, *names = [a.arg for a in (*init.info.node.args.posonlyargs, *init.info.node.args.args)]
+    found: list[tuple[str, int, str]] = []
+    for statement in init.info.nodes.of(ast.Assign):
+        match statement:
+            case ast.Assign(
+                targets=[ast.Attribute(value=ast.Name(id=owner), attr=attribute)],
+                value=ast.Name(id=name),
+            ) if owner == me and name in names:
+                found.append((attribute, names.index(name), name))
+    return found
 
 
 def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> Value:
@@ -298,7 +370,10 @@ def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context
         found = analysis.table.klass(callee.name)
         if found is not None and found.kind == "module":
             torch_call_waits.note_method(callee, "forward", arguments, ctx)
+            if not torch_classes.is_layer(callee):
+                ctx.budget.opaque_calls += 1
             return torch_classes.forward(callee, arguments, ctx)
+        ctx.budget.opaque_calls += 1
         if found is not None and found.kind == "context":
             return arguments.value(0)  # `torch.enable_grad()(f)` answers as `f` does
         return torch_classes.call_torch_method(callee, "__call__", arguments, ctx)
@@ -314,7 +389,17 @@ def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context
         method = find_method(callee.info, name, analysis)
         if method is not None:
             return summaries.call_function(replace(method, bound=callee), arguments, env, ctx)
-    return UNKNOWN
+    inside = _inside(callee)
+    if inside is None:
+        ctx.budget.opaque_calls += 1
+        return UNKNOWN
+    return apply(inside, arguments, env, ctx)
+
+
+def _inside(owner: Instance) -> Value | None:
+    """The one module or function that an object was seen to be given and keeps."""
+    held = () if owner.parts is None or not owner.parts.names else owner.parts.items
+    return held[0] if held and len(held) == 1 else None
 
 
 def container_item(owner: Instance, ctx: Context) -> Value:

@@ -10,7 +10,7 @@ from flake8_torchperf.absint.domain import host_data
 from flake8_torchperf.absint.domain.from_signature import value_of_return
 from flake8_torchperf.absint.domain.host_data import MOVES, host_batch_item
 from flake8_torchperf.absint.domain.named_types import DTYPES
-from flake8_torchperf.absint.domain.provenance import Source
+from flake8_torchperf.absint.domain.provenance import Source, Strength
 from flake8_torchperf.absint.domain.values import (
     BOOL,
     LOADED_TENSOR,
@@ -88,6 +88,12 @@ def _bound(
     return BoundMethod(owner, name, node.value if node is not None else None)
 
 
+def _of_mapping(owner: Mapping_, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
+    """A method of a dict, or ``modules.layers``: what a `ModuleDict` holds under that name."""
+    held = dict(owner.items).get(name)
+    return _bound(owner, name, node, ctx) if held is None or hasattr(dict, name) else held
+
+
 def _of_array(owner: NDArray, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
     return NDARRAY_FACTS.get(name) or BoundMethod(owner, name)
 
@@ -139,7 +145,8 @@ def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx:
         case "device" if tensor.origin == EMPTY:
             return Device("unknown")  # asked only to learn which device is the default
         case "device":
-            return Device(tensor.device, stated=tensor.device != "host")
+            sure = tensor.reason.strength >= Strength.INFERRED
+            return Device(tensor.device, stated=tensor.device != "host", sure=sure)
         case "dtype":
             return DType(tensor.dtype)
         case "grad":
@@ -289,7 +296,7 @@ MEMBERS: dict[type[Any], Callable[[Any, str, ast.Attribute | None, Context], Val
     Instance: _of_instance,
     ClassValue: _of_class,
     Sequence: _of_sequence,
-    Mapping_: _bound,
+    Mapping_: _of_mapping,
     Scalar: _bound,
     NDArray: _of_array,
     Union: _of_union,

@@ -30,6 +30,7 @@ from flake8_torchperf.absint.domain.values import (
 from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.stated_types.annotations import annotated
 from flake8_torchperf.absint.stated_types.docstrings import documented_result
+from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,11 +162,11 @@ def documented(info: FunctionInfo, analysis: Analysis) -> Value | None:
 
 
 def _read_docstring(info: FunctionInfo, analysis: Analysis) -> Value | None:
-    docstring = ast.get_docstring(info.node) or ""
-    if "eturn" not in docstring and ":rtype:" not in docstring:
+    raw = raw_docstring(info.node)
+    if "eturn" not in raw and ":rtype:" not in raw:
         return None
     reason = Reason(f"docstring of `{info.qualname}`", source=Source.DOCSTRING)
-    found = documented_result(docstring, reason, analysis)
+    found = documented_result(docstring(info.node), reason, analysis)
     return None if found is UNKNOWN else found
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.calls.attribute_writes import NOTHING, asked_in, asked_of, touched
+from flake8_torchperf.absint.calls.call_log import note
 from flake8_torchperf.absint.calls.return_values import (
     documented,
     reconcile,
@@ -18,6 +19,7 @@ from flake8_torchperf.absint.calls.return_values import (
     worth_interpreting,
 )
 from flake8_torchperf.absint.domain.devices import SOMETIMES
+from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.store import bind, forget_inside
 from flake8_torchperf.absint.domain.values import (
     BESIDE_HOST,
@@ -43,6 +45,7 @@ from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.engine.dispatch import run_block
 from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.absint.stated_types.annotations import record
+from flake8_torchperf.syntax.binding_statements import binding_statements
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.arguments import Argument, Arguments
@@ -56,14 +59,24 @@ MAX_SUMMARY_LINES = 250
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What calling a function gives: its result, and the attributes of ``self`` that it writes."""
+    """What calling a function gives: its result, and the attributes of ``self`` that it writes.
+
+    ``plain`` says that its body calls nothing opaque, reads no value and asks for no size that the
+    data decides.
+    """
 
     value: Value
     writes: dict[str, Value] = field(default_factory=dict)
+    plain: bool = False
 
 
 def call_function(function: Function, arguments: Arguments, env: Env, ctx: Context) -> Value:
     """What a call of a function of the project returns; its writes are noted in ``env``."""
+    if ctx.analysis.log is not None:
+        given: Env = {}
+        skip = bool(self_name(function.info)) and function.bound is not None
+        _bind(function.info, given, arguments, skip=skip)
+        note(function, arguments.node, given, ctx)
     written = touched(function, arguments.node, ctx)
     asked = asked_of(written, ctx.asked)
     if arguments.node is ctx.unused and asked is None:
@@ -71,7 +84,9 @@ def call_function(function: Function, arguments: Arguments, env: Env, ctx: Conte
         _observe(function.info, function.bound, arguments, ctx)
         summary = Summary(NONE)
     else:
+        opaque = ctx.budget.opaque_calls
         summary = summarise(function, arguments, asked, ctx)
+        ctx.budget.opaque_calls = opaque if summary.plain else opaque + 1
     for name in written:
         _rewrite(f"{ctx.self_name}.{name}", summary.writes.get(name), env)
     collected = {} if ctx.writes is None else ctx.writes
@@ -93,14 +108,23 @@ def _rewrite(path: str, value: Value | None, env: Env) -> None:
 
 def call_bound(function: Function, ctx: Context) -> Value:
     """A property, or a method called without arguments."""
-    return summarise(function, None, None, ctx).value
+    note(function, function.info.node, {}, ctx)
+    opaque = ctx.budget.opaque_calls
+    summary = summarise(function, None, None, ctx)
+    ctx.budget.opaque_calls = opaque
+    return summary.value
 
 
 def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> dict[str, Value]:
     """The attributes that a method writes on ``self``, ``name`` among them.
 
-    It is called with what it declares.
+    It is called with what it declares. Of a long one only what makes this attribute is read.
     """
+    if _lines(info) > MAX_SUMMARY_LINES:
+        part = binding_statements(info.node.body, self_name(info), name)
+        if not part or out_of_reach(info, ctx):
+            return {}
+        return _interpret(info, part, entry(info, owner, None, ctx), NOTHING, ctx).writes
     klass = owner.info or info.owner
     asked = NOTHING if klass is None else asked_in(info, klass, name, ctx.analysis)
     return summarise(Function(info, info.key, owner), None, asked, ctx).writes
@@ -128,8 +152,7 @@ def summarise(
     stated = returns_annotation(info, ctx.analysis)
     if stated is not None and not worth_interpreting(stated, info) and asked is None:
         return Summary(stated)
-    length = (info.node.end_lineno or 0) - info.node.lineno
-    if out_of_reach(info, ctx) or length > MAX_SUMMARY_LINES:
+    if out_of_reach(info, ctx) or _lines(info) > MAX_SUMMARY_LINES:
         return Summary(UNKNOWN if stated is None else stated)
     if _is_abstract(info):
         return Summary(UNKNOWN if stated is None else stated)
@@ -139,11 +162,11 @@ def summarise(
     cached = known.get(key)
     if cached is not None:
         return cached
-    summary = _interpret(info, env, asked, ctx)
+    summary = _interpret(info, info.node.body, env, asked, ctx)
     value = reconcile(summary.value, stated)
     if stated is None and value in (UNKNOWN, NONE):
         value = documented(info, ctx.analysis) or value
-    summary = Summary(value, summary.writes)
+    summary = Summary(value, summary.writes, summary.plain)
     known[key] = summary
     return summary
 
@@ -165,7 +188,17 @@ def _is_abstract(info: FunctionInfo) -> bool:
     return any(d.rpartition(".")[2] in ("abstractmethod", "overload") for d in info.decorators)
 
 
-def _interpret(info: FunctionInfo, env: Env, asked: frozenset[str] | None, ctx: Context) -> Summary:
+def _lines(info: FunctionInfo) -> int:
+    return (info.node.end_lineno or 0) - info.node.lineno
+
+
+def _interpret(
+    info: FunctionInfo,
+    body: list[ast.stmt],
+    env: Env,
+    asked: frozenset[str] | None,
+    ctx: Context,
+) -> Summary:
     returns: list[Value] = []
     writes: dict[str, Value] = {}
     place = ctx.but(
@@ -184,7 +217,9 @@ def _interpret(info: FunctionInfo, env: Env, asked: frozenset[str] | None, ctx: 
         asked=asked,
         pending=None,
     )
-    flow = run_block(info.node.body, dict(env), place)
+    opaque, decided = ctx.budget.opaque_calls, ctx.budget.decided
+    flow = run_block(body, dict(env), place)
+    plain = ctx.budget.opaque_calls == opaque and ctx.budget.decided == decided
     me = self_name(info)
     if flow.env is not None and me:
         # What an attribute is worth when the method is done counts, not what it was on the way.
@@ -192,7 +227,9 @@ def _interpret(info: FunctionInfo, env: Env, asked: frozenset[str] | None, ctx: 
             writes[name] = flow.env.get(f"{me}.{name}", value)
     if flow.env is not None and not any(isinstance(v, Sequence) for v in returns):
         returns.append(NONE)
-    return Summary(result_of(info, returns, env), writes)
+    if plain:
+        plain = not any(isinstance(n.ctx, ast.Store) for n in info.nodes.of(ast.Attribute))
+    return Summary(result_of(info, returns, env), writes, plain)
 
 
 def self_name(info: FunctionInfo) -> str:
@@ -301,6 +338,7 @@ def fill_from_calls(env: Env, given: Env) -> None:
                 None,
                 tensor.reason,
                 min(tensor.reason.strength, Strength.INFERRED),
+                Source.CALL,
             )
             env[name] = replace(tensor, reason=reason) if isinstance(value, Tensor) else value
 

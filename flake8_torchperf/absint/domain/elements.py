@@ -31,6 +31,16 @@ from flake8_torchperf.absint.domain.values import (
 # torch.nn containers whose iteration yields modules or parameters
 PARAMETER_HOLDERS = {"torch.nn.ParameterList", "torch.nn.modules.container.ParameterList"}
 
+# Roles of what a module has one tensor of for each of its layers, or more.
+OF_MODULES = ("parameter", "gradient", "state")
+
+
+def goes_through_layers(iterated: Value) -> bool:
+    """Does a loop over this get a module's tensors one by one, alone or beside something else?"""
+    round_ = element_of(iterated) if isinstance(iterated, Sequence) else UNKNOWN
+    items = round_.items or () if isinstance(round_, Sequence) else (round_,)
+    return any(isinstance(item, Tensor) and item.role in OF_MODULES for item in items)
+
 
 def element_of(value: Value) -> Value:
     """What ``for x in value`` gives ``x``, and ``value[i]`` with an integer."""

@@ -100,6 +100,37 @@ HOST_TYPES: dict[str, Value] = {
 FRAMES = ("pandas", "polars")
 
 
+# Classes and functions that give back the module or function they are given first, wrapped: calling
+# that calls the one inside. From torch's sources, 2.13.
+WRAPPERS = frozenset((
+    "torch.nn.parallel.DistributedDataParallel", "torch.nn.DataParallel",
+    "torch.nn.parallel.distributed.DistributedDataParallel",
+    "torch.nn.parallel.data_parallel.DataParallel", "torch.nn.parallel.DataParallel",
+    "torch.distributed.fsdp.FullyShardedDataParallel", "torch.distributed.fsdp.FSDPModule",
+    "torch.distributed.fsdp.fully_sharded_data_parallel.FullyShardedDataParallel",
+    "torch.distributed.fsdp.fully_shard", "torch.distributed._composable.fsdp.fully_shard",
+    "torch.distributed._composable.replicate",
+    "torch.distributed.tensor.parallel.parallelize_module",
+    "torch.distributed.algorithms._checkpoint.checkpoint_wrapper.checkpoint_wrapper",
+    "torch.compile", "torch.compiler.compile", "torch.compiler.disable", "torch._dynamo.disable",
+    "torch._dynamo.OptimizedModule", "torch.jit.script", "torch.jit.trace", "torch.jit.freeze",
+    "torch.jit.optimize_for_inference", "torch.nn.SyncBatchNorm.convert_sync_batchnorm",
+    "torch.optim.swa_utils.AveragedModel", "torch.cuda.make_graphed_callables",
+    "torch.nn.utils.weight_norm", "torch.nn.utils.spectral_norm",
+    "torch.nn.utils.parametrizations.weight_norm", "torch.nn.utils.parametrizations.spectral_norm",
+    "torch.nn.utils.parametrizations.orthogonal",
+))  # fmt: skip
+# Objects of other libraries that wrap modules, with the methods that do: accelerate/accelerator.py,
+# lightning/fabric/fabric.py
+_OF_FABRIC = ("setup", "setup_module")
+KEEPERS = {
+    "accelerate.Accelerator": ("prepare", "prepare_model", "unwrap_model"),
+    "lightning.Fabric": _OF_FABRIC,
+    "lightning.fabric.Fabric": _OF_FABRIC,
+    "lightning_fabric.Fabric": _OF_FABRIC,
+}
+
+
 def instance_of(name: str, reason: Reason) -> Value:
     """An object of the class with this qualified name; Unknown for classes not known here."""
     host = HOST_TYPES.get(name)
@@ -120,7 +151,7 @@ def instance_of(name: str, reason: Reason) -> Value:
         return Tensor(replace(reason, strength=Strength.INFERRED))
     if last in MODULE_HOLDERS and head.startswith("torch.nn"):
         return _holder(last)
-    return Instance(name) if name.startswith("torch.") else UNKNOWN
+    return Instance(name) if name.startswith("torch.") or name in KEEPERS else UNKNOWN
 
 
 MODULE_HOLDERS = ("ParameterList", "ParameterDict", "ModuleList", "ModuleDict")

@@ -31,6 +31,7 @@ class Source(Enum):
     LOADER_BATCH = auto()  # of a torch.utils.data.DataLoader
     TOKENIZER = auto()  # what one makes of text or images, on the host
     MODULE_OUTPUT = auto()  # of a module whose class is unknown
+    CALL = auto()  # what the calls of a function that are seen give its parameter
 
 
 @record

@@ -44,6 +44,7 @@ class SiteKind(str, Enum):
     GRAPH_ACCUMULATION = "GraphAccumulation"
     TORCH_CALL = "TorchCall"
     CALL = "Call"
+    UNSEEN_CALL = "UnseenCall"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,10 @@ class Site:
     covers: tuple[ast.AST, ...] = ()
     operand_node: ast.AST | None = None
     compiled: str = ""
+
+    def heated(self, heat: Heat) -> Site:
+        """The same place with another heat."""
+        return replace(self, heat=heat)
 
     def cooled(self, why: Cause) -> Site:
         """The same place, told in scope "all" alone; what repeats it stays told."""

@@ -34,8 +34,8 @@ class Tensor:
     ``dtype`` is a class of dtypes: "bool", "int", "float", "complex" or "unknown". ``device`` is
     "host", "device" (an accelerator), "unknown", or BESIDE_HOST. ``scalar`` says whether it has no
     dimensions (None: not known). ``chain`` names the operations that made it, oldest first.
-    ``role`` is "parameter" for a module's parameter, "gradient" for a ``.grad``, "element" for an
-    element by integer index, "iterated" for what iterating a tensor yields, "inverted" for ``~x``
+    ``role`` is "parameter" of a module, "gradient" for a ``.grad``, "state" in a ``state_dict``,
+    "element" by integer index, "iterated" for what iterating a tensor yields, "inverted" for ``~x``
     where that alone tells that it is boolean, "asked" where a test told its dtype, else "".
 
     Of a tensor on the host, ``origin`` says what it was made of: "factory" (numbers alone),
@@ -84,10 +84,11 @@ class NoneValue:
 class NDArray:
     """A numpy array or numpy scalar: on the host, reads are free.
 
-    ``late`` is the tensor whose memory it shares, where that may be a copy still under way.
+    ``late`` is a copy under way whose memory it shares; ``of_numbers``: numpy made it of a number.
     """
 
     late: Tensor | None = field(default=None, compare=False)
+    of_numbers: bool = field(default=False, compare=False)
 
 
 @record
@@ -102,11 +103,13 @@ class Device:
     """A ``torch.device``: ``kind`` is "host", "device" or "unknown".
 
     ``stated`` is False for the device of a tensor that lies on the host only because nobody named
-    another: a copy to there is not known to be one.
+    another: a copy to there is not known to be one. ``sure`` is False for the ``.device`` of what
+    is only assumed to be a tensor.
     """
 
     kind: str
     stated: bool = True
+    sure: bool = field(default=True, compare=False)
 
 
 @record
@@ -135,8 +138,7 @@ class Sequence:
 class Mapping_:
     """A dict: ``items`` the values under known string keys, ``element`` what any other may be.
 
-    ``made`` says that it was made empty in sight: what is put in under computed keys is all that
-    it holds beside ``items``.
+    ``made``: made empty in sight, so what is put in under computed keys is all else it holds.
     """
 
     key: Value
@@ -493,7 +495,6 @@ def _either_item(a: Value, b: Value, *, placed: bool = False) -> Value:
 
 
 def _common_items(a: Mapping_, b: Mapping_) -> tuple[tuple[str, Value], ...]:
-    other = dict(b.items)
-    mine = dict(a.items)
+    mine, other = dict(a.items), dict(b.items)
     met = {k: join(v, other[k]) for k, v in mine.items() if k in other}
     return tuple({**mine, **{k: v for k, v in other.items() if k not in mine}, **met}.items())

@@ -13,6 +13,7 @@ from flake8_torchperf.absint.domain.heat import Cause, Heat, Level
 from flake8_torchperf.absint.domain.site import AnalysisResult, SiteKind
 from flake8_torchperf.absint.domain.values import UNKNOWN, join_all
 from flake8_torchperf.absint.driver.function_analysis import interpret_function
+from flake8_torchperf.absint.driver.package_arguments import PackageArguments
 from flake8_torchperf.absint.driver.package_callers import CONSTRUCTOR, PackageCallers
 from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.absint.stated_types.class_hierarchy import torch_kind
@@ -47,6 +48,7 @@ class CallerReview:
         self._analysis = analysis
         self._heats = heats
         self._package_callers = PackageCallers(analysis, heats)
+        self.arguments = PackageArguments(analysis, heats, self._package_callers)
         self._known: dict[CallSite, bool | None] = {}
 
     def reviewed(self, result: AnalysisResult, info: FunctionInfo) -> AnalysisResult:
@@ -87,11 +89,11 @@ class CallerReview:
             return  # of a package that is too large, too little would be seen for what it takes
         site = self._first_call(info, MAX_CALLERS_ABOVE, steps=True)
         if site is not None:
-            self._heats.warm(info, called_heat(info, site, Level.STEP))
+            self._heats.warm(info, called_heat(info, [site], Level.STEP))
         elif heat.cause not in SET_UP:
             site = self._first_call(info, MAX_CALLERS_ABOVE, steps=False)
             if site is not None:
-                self._heats.warm(info, called_heat(info, site, Level.COLD))
+                self._heats.warm(info, called_heat(info, [site], Level.COLD))
 
     def _first_call(self, info: FunctionInfo, further: int, *, steps: bool) -> CallSite | None:
         """The first call in the package from a step, or a loop, by itself or by its caller."""

@@ -13,19 +13,21 @@ from flake8_torchperf.absint.domain.values import (
     Device,
     Scalar,
     Value,
-    join_all,
+    join,
 )
 from flake8_torchperf.absint.driver.registry import fill_tables
 from flake8_torchperf.absint.engine.analysis import Analysis, Budget, Context, Pending
 from flake8_torchperf.absint.engine.dispatch import evaluate, run_block
+from flake8_torchperf.absint.inference.from_callers import take_results
 from flake8_torchperf.absint.inference.parameters import declared_parameters
+from flake8_torchperf.absint.transfer import assignment
 from flake8_torchperf.events import graph_breaks
 from flake8_torchperf.hotness.function_heat import nested_info
 from flake8_torchperf.hotness.loop_kinds import step_loops
 from flake8_torchperf.hotness.own_heat import FINAL, MODULE_HEAT, is_kernel
 from flake8_torchperf.intent.explicit_copies import asked_for
 from flake8_torchperf.syntax.positions import Snippet
-from flake8_torchperf.syntax.traversal import FUNCTIONS
+from flake8_torchperf.syntax.traversal import FUNCTIONS, once, walk
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.heat import Heat
@@ -55,8 +57,28 @@ def interpret_function(
     return result if called is own else _interpreted(info, analysis, heats, called)
 
 
+def interpret_called(
+    info: FunctionInfo,
+    bound: Value | None,
+    given: Env,
+    base: Heat,
+    analysis: Analysis,
+    heats: FunctionHeats,
+) -> AnalysisResult:
+    """Interpret a function as it is called: as the method of ``bound``, its parameters ``given``.
+
+    What is given counts where a parameter says nothing of itself.
+    """
+    return _interpreted(info, analysis, heats, base, bound, given)
+
+
 def _interpreted(
-    info: FunctionInfo, analysis: Analysis, heats: FunctionHeats, base: Heat
+    info: FunctionInfo,
+    analysis: Analysis,
+    heats: FunctionHeats,
+    base: Heat,
+    bound: Value | None = None,
+    given: Env | None = None,
 ) -> AnalysisResult:
     """The sites of a function that runs as often as ``base`` says."""
     snippet = Snippet(info.module.lines, [info.node])
@@ -79,14 +101,8 @@ def _interpreted(
         returns=[],
         pending=pending,
     )
-    env = summaries.entry(info, None, None, place)
-    private = info.name.startswith("_")
-    if private or UNKNOWN in env.values():
-        summaries.fill_from_calls(env, analysis.given(info.key))
-    else:
-        summaries.fill_with_numbers(env, analysis.given(info.key))
-    if info.key in analysis.agreed:
-        summaries.fill_as_called(env, analysis.agreed[info.key], private=private)
+    take_results(info, analysis)
+    env = _entry(info, bound, given, place)
     if base.cause in (Cause.OUTSIDE_STEPS, Cause.NOTHING):
         place = place.but(step_loops=step_loops(info))
     place = _compiled(place.but(base=base), info)
@@ -97,6 +113,26 @@ def _interpreted(
         # Blocks nested deeper than Python's own stack: nothing is known of such a function.
         sites.clear()
     return AnalysisResult(snippet, tuple(map(asked_for, sites)))
+
+
+def _entry(info: FunctionInfo, bound: Value | None, given: Env | None, place: Context) -> Env:
+    """The parameters as they are declared, as calls give them, and as ``given`` says."""
+    analysis = place.analysis
+    env = summaries.entry(info, bound, None, place)
+    for name, value in analysis.told.get(info.key, {}).items():
+        if env.get(name) is UNKNOWN:
+            env[name] = value
+    private = info.name.startswith("_")
+    if private or UNKNOWN in env.values():
+        summaries.fill_from_calls(env, analysis.given(info.key))
+    else:
+        summaries.fill_with_numbers(env, analysis.given(info.key))
+    if info.key in analysis.agreed:
+        summaries.fill_as_called(env, analysis.agreed[info.key], private=private)
+    if given:
+        summaries.fill_from_calls(env, given)
+        env.update((name, given[name]) for name in given if env.get(name) is UNKNOWN)
+    return env
 
 
 def interpret_module(module: ModuleMap, analysis: Analysis) -> AnalysisResult:
@@ -169,11 +205,17 @@ def _as_outer(heat: Heat, outer: Context, node: FunctionNode) -> bool:
 
 def _only_called(name: str, outer: Context) -> bool:
     """Does a function do nothing with the name of one nested in it but call it?"""
-    if outer.node is None:
-        return False
-    called = {id(n.func) for n in ast.walk(outer.node) if isinstance(n, ast.Call)}
-    named = [n for n in ast.walk(outer.node) if isinstance(n, ast.Name) and n.id == name]
-    return bool(named) and all(id(n) in called for n in named)
+    return outer.node is not None and name in _names_only_called(outer.node)
+
+
+@once
+def _names_only_called(function: ast.AST) -> frozenset[str]:
+    """The names with which a function does nothing but call them."""
+    nodes = walk([function])
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    handed_on = {node.id for node in names if id(node) not in called}
+    return frozenset(node.id for node in names) - handed_on
 
 
 def module_constant(analysis: Analysis, module: ModuleMap, name: str) -> Value:
@@ -188,7 +230,13 @@ def module_constant(analysis: Analysis, module: ModuleMap, name: str) -> Value:
             return stated
     place = Context(analysis, module, Budget(analysis.stack, MODULE_STEPS), None, MODULE_HEAT)
     assigned = module.constants.get(name, ())[:MAX_ASSIGNMENTS]
-    value = join_all([evaluate(node, {}, place) for node in assigned])
+    value: Value | None = None
+    for node in assigned:  # `model = DDP(model)` names what the name was worth before
+        made = evaluate(node, {} if value is None else {name: value}, place)
+        if made is UNKNOWN and value is not None and isinstance(node, ast.Call):
+            made = assignment.renamed(ast.Name(name), node, {name: value}, place)
+        value = made if value is None else join(value, made)
+    value = UNKNOWN if value is None else value
     if isinstance(value, Scalar) and value.kind == "str" and "device" in name.lower():
         # DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
         return Device("device") if not value.known else value

@@ -12,6 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.values import ClassValue, External, Function
 from flake8_torchperf.absint.stated_types.class_hierarchy import PLAIN_BASES, lineage
 from flake8_torchperf.digest import read_bytes
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 MAX_ASKED = 60
 # Modules that are read to see one call of a function, the nearest first.
 MOST_CALLING = 2
+# The same where a module is one that names the class of a method.
+MOST_NAMING = 3
 # Modules that are kept from file to file with their calls.
 KEPT_MODULES = 16
 CONSTRUCTOR = "__init__"
@@ -90,7 +93,8 @@ class PackageCallers:
     def leading(self, info: FunctionInfo) -> list[CallSite]:
         """The calls that are seen to lead to a function, there may be others.
 
-        A method is told by its name where one class of the package alone has it.
+        A method is told by its name where one class of the package alone has it, or by the calls
+        of the method that it overrides.
         """
         if info.key not in self._leading:
             found = []
@@ -102,6 +106,7 @@ class PackageCallers:
     def _seen(self, info: FunctionInfo) -> Iterator[CallSite]:
         method, name = info.owner is not None, info.name
         project = self._analysis.project
+        yield from self._by_bases(info)
         if method and len(project.modules_that_say(f"def {name}") or ()) != 1:
             return
         paths = project.modules_that_call(f".{name}" if method else name)
@@ -115,6 +120,39 @@ class PackageCallers:
             for called, site in calls.outward.get(name, ()):
                 if self._leads(called, info, module):
                     yield site
+
+    def around(self, info: FunctionInfo) -> Iterator[CallSite]:
+        """The calls in other modules that may lead to a function, where its class is named."""
+        method, name = info.owner is not None, info.name
+        if name.startswith("__"):
+            return
+        project = self._analysis.project
+        if info.owner is not None:
+            paths = project.modules_that_say(info.owner.name) or ()
+        else:
+            paths = project.modules_that_call(name)
+        here = self._linted_path()
+        near = sorted((path for path in paths if path != here), key=self._is_far)
+        for path in near[: MOST_CALLING if not method else MOST_NAMING]:
+            module, calls = self._read(path)
+            if is_test_file(module):
+                continue
+            for called, site in calls.outward.get(name, ()):
+                if self._leads(called, info, module):
+                    yield site
+
+    def _by_bases(self, info: FunctionInfo) -> Iterator[CallSite]:
+        """``self._update(...)`` in a base class that stands in another module."""
+        if info.owner is None or self._heats.called(info).cause is Cause.SET_UP_ROOT:
+            return  # what a framework calls once may be called by its base class in each step
+        for base in lineage(info.owner, self._analysis)[1:]:
+            if isinstance(base, str) or base.module is info.module or info.name not in base.methods:
+                continue
+            path = base.module.path
+            if path is not None:
+                whole, calls = self._read(str(path.resolve()))
+                if base.name in whole.classes:
+                    yield from calls.of(whole.classes[base.name].methods[info.name])
 
     def _is_far(self, path: str) -> bool:
         """Is a file in another folder than the linted one?"""

@@ -9,6 +9,7 @@ from flake8_torchperf.absint.domain.named_types import builtin_name
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     ClassValue,
+    Closure,
     External,
     Function,
     Value,
@@ -43,6 +44,22 @@ MAX_NAMES = 25
 MAX_CALL_DEPTH = 5
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class SeenCall:
+    """A call that was seen in a function, whose qualified name is ``source``.
+
+    ``target`` is a function of the project or one that is nested in such a function, whose
+    parameters get the values in ``given``; None where it is not known what is called. ``into`` is
+    the name of the function of torch's that ``target`` is handed to, "" where it is called.
+    """
+
+    source: str
+    node: ast.AST
+    target: Function | Closure | None
+    given: dict[str, Value]
+    into: str = ""
+
+
 def _holds_none(loop: ast.AST, module: ModuleMap) -> bool:
     return False
 
@@ -59,15 +76,18 @@ class Stack:
 class Budget:
     """Steps left for the function being interpreted; at zero every expression is Unknown.
 
-    ``opaque_calls`` counts calls of what is neither torch's, Python's nor a tensor's: modules,
-    functions of the project, anything unknown. ``waits`` counts, from 1, what waited for the
-    device or may have.
+    ``opaque_calls`` counts calls of what is not known to work on a batch as on one sample: anything
+    unknown, and what reads values or asks for sizes that the data decides. ``plain_calls`` counts
+    those of the other modules and functions. ``waits`` counts, from 1, what waited for the device
+    or may have, and ``decided`` the values read and the sizes asked for.
     """
 
     stack: Stack
     steps: int = STEPS_PER_FUNCTION
     opaque_calls: int = 0
+    plain_calls: int = 0
     waits: int = 1
+    decided: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -90,9 +110,13 @@ class Analysis:
     # that count give alike
     watched: str = ""
     agreed: dict[object, dict[str, Value]] = field(default_factory=dict)
+    # parameters of which a function says nothing, as calls in other modules give them
+    told: dict[object, dict[str, Value]] = field(default_factory=dict)
     conventions: Conventions = field(default_factory=load_conventions)
     # the calls of modules that were seen, by identity
     models_called: set[int] = field(default_factory=set)
+    # the calls that are seen, where somebody asks for them
+    log: list[SeenCall] | None = None
     # does a loop of a module hold the loop over steps, in itself or in what it calls?
     is_around_steps: Callable[[ast.AST, ModuleMap], bool] = _holds_none
 

@@ -30,6 +30,7 @@ from flake8_torchperf.absint.inference.usage_inference import Evidence, evidence
 from flake8_torchperf.absint.stated_types.annotations import annotated
 from flake8_torchperf.absint.stated_types.class_hierarchy import torch_kind
 from flake8_torchperf.absint.stated_types.docstrings import documented, documented_as_boolean
+from flake8_torchperf.syntax.docstrings import docstring, raw_docstring
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,7 +117,7 @@ class _Docstring:
     def __init__(self, info: FunctionInfo) -> None:
         made = info.owner if info.name == "__init__" else None
         self._nodes = (info.node,) if made is None else (info.node, made.node)
-        self._raw = "\n".join(ast.get_docstring(node, clean=False) or "" for node in self._nodes)
+        self._raw = "\n".join([raw_docstring(node) for node in self._nodes])
 
     def names(self, name: str) -> bool:
         """Does it mention a name at all?"""
@@ -125,7 +126,7 @@ class _Docstring:
     @cached_property
     def text(self) -> str:
         """The text, without the white space that the code around it asks for."""
-        return "\n".join(ast.get_docstring(node) or "" for node in self._nodes)
+        return "\n".join([docstring(node) for node in self._nodes])
 
     @cached_property
     def speaks_of_booleans(self) -> bool:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.candidates.nominate import called_name
+from flake8_torchperf.syntax.names import called_a_device
 
 if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import TorchTable
@@ -41,6 +42,9 @@ OF_ARRAYS = {
     "any", "all", "min", "max", "argmin", "argmax", "eq", "ne", "lt", "le", "gt", "ge", "pow",
     "dot", "mul", "div", "sum", "norm", "std", "var", "squeeze", "t",
 }  # fmt: skip
+# What gives arrays and tensors to Python: called without arguments, and in a module that imports a
+# library of arrays only in functions that speak of torch and not of that library.
+READS = frozenset(("item", "tolist"))
 # Methods that work along the axis they are given: `x.sum(-1)`.
 ALONG = frozenset((
     "sum", "mean", "prod", "std", "var", "argmax", "argmin", "any", "all", "cumsum",
@@ -75,8 +79,8 @@ DIMS = ("dim", "keepdim", "dims")
 SHAPES = {"shape", "ndim"}
 # Without one of these words, or a call of torch's, nothing in a function tells.
 WORDS = frozenset((
-    *TELLING, *BARE, *OF_ARRAYS, *ALONG, *CASTS, *SIZED, *BY_SIZES, *DIMS, *SHAPES, "memory_format",
-    "device",
+    *TELLING, *BARE, *OF_ARRAYS, *READS, *ALONG, *CASTS, *SIZED, *BY_SIZES, *DIMS, *SHAPES,
+    "memory_format", "device",
 ))  # fmt: skip
 
 
@@ -112,11 +116,10 @@ def of_a_size(func: ast.Attribute) -> bool:
     return func.attr == "numel" and any(word in name.lower() for word in ("shape", "size"))
 
 
-def told_by_call(call: ast.Call, table: TorchTable, *, arrays: bool) -> str:
-    """Why the owner of a called method is a tensor; "" where the call does not tell.
-
-    ``arrays`` is what `knows_arrays` says of the place.
-    """
+def told_by_call(
+    call: ast.Call, table: TorchTable, module: ModuleMap, function: FunctionNode | None
+) -> str:
+    """Why the owner of a method called in a function is a tensor; "" where that does not tell."""
     func = call.func
     if not isinstance(func, ast.Attribute):
         return ""
@@ -136,9 +139,31 @@ def told_by_call(call: ast.Call, table: TorchTable, *, arrays: bool) -> str:
         if keyword.arg == "memory_format" and name in ("clone", "contiguous"):
             return f"`.{name}({keyword.arg}=...)` is called"
     shown = name in OF_ARRAYS and bare == (name in BARE_ARRAYS)
-    if (shown or (name in ALONG and _axis_alone(call))) and not arrays:
-        return f"`.{name}(...)` is called"
-    return ""
+    read = bare and name in READS and not _as_others_ask(func.value)
+    if not (shown or read or (name in ALONG and _axis_alone(call))):
+        return ""
+    if knows_arrays(module, function) or (read and not _speaks_of_torch(module, function)):
+        return ""
+    return f"`.{name}(...)` is called"
+
+
+def _as_others_ask(node: ast.expr) -> bool:
+    """``x.max(axis=0)``, ``x.mean(dim="time")``, ``x["a", 0]``: words of other libraries."""
+    match node:
+        case ast.Call(keywords=keywords):
+            return any(
+                k.arg == "axis" or (k.arg in DIMS and not _numeric(k.value)) for k in keywords
+            )
+        case ast.Subscript(slice=ast.Tuple(elts=parts)):
+            return any(isinstance(p, ast.Constant) and isinstance(p.value, str) for p in parts)
+    return False
+
+
+def _speaks_of_torch(module: ModuleMap, function: FunctionNode | None) -> bool:
+    """Does a function name torch, or its module nothing else that answers as torch does?"""
+    if not knows_arrays(module):
+        return True
+    return function is not None and not _of_torch(module).isdisjoint(module.nodes(function).words())
 
 
 # Those of them that tell when they are called without arguments; the others only with some.
@@ -185,10 +210,37 @@ def told_by_index(node: ast.Subscript, module: ModuleMap) -> str:
 
     No container takes a slice among several indices.
     """
-    if not isinstance(node.slice, ast.Tuple) or knows_arrays(module):
-        return ""
-    sliced = any(isinstance(part, ast.Slice) for part in node.slice.elts)
-    return "several of its dimensions are indexed" if sliced else ""
+    return SLICED if sliced(node.slice) and not knows_arrays(module) else ""
+
+
+SLICED = "several of its dimensions are indexed"
+
+
+def scaled_loss(func: ast.Attribute) -> ast.expr | None:
+    """The ``loss`` of ``scaler.scale(loss).backward()``."""
+    match func:
+        case ast.Attribute(
+            value=ast.Call(func=ast.Attribute(attr="scale"), args=[loss]), attr="backward"
+        ):
+            return loss
+    return None
+
+
+def brought(node: ast.expr) -> ast.expr | None:
+    """The ``x`` of ``x.to(device)``, ``x.cuda()``, ``x.cpu()``: a tensor, a module or a batch."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=base, attr="to"), args=[where, *_]):
+            return base if called_a_device(where) else None
+        case ast.Call(func=ast.Attribute(value=base, attr="to"), keywords=[first, *_]):
+            return base if first.arg == "device" else None
+        case ast.Call(func=ast.Attribute(value=base, attr="cuda" | "cpu"), args=[]):
+            return base
+    return None
+
+
+def sliced(node: ast.expr) -> bool:
+    """``x[:, -1]``: an index that no container takes, but an array does."""
+    return isinstance(node, ast.Tuple) and any(isinstance(part, ast.Slice) for part in node.elts)
 
 
 def told_by_attribute(name: str, module: ModuleMap) -> bool:

@@ -30,6 +30,7 @@ class Use:
     ``mixed`` says that its elements have nothing in common: those of ``*args``. ``entry`` is the
     use of a dict's values, where all of them are gone through. ``given`` holds the functions it is
     passed to, with the position or the keyword. ``starred`` says that it is unpacked, ``*x``.
+    ``moved`` says that it is brought to a device, ``part`` what is done with it as with no module.
     """
 
     told: str = ""
@@ -37,6 +38,8 @@ class Use:
     foreign: bool = False
     mixed: bool = False
     starred: bool = False
+    moved: bool = False
+    part: str = ""
     hints: set[str] = field(default_factory=set)
     method: str = ""
     element: Use | None = None
@@ -65,10 +68,14 @@ def value_of(use: Use, name: str, node: ast.AST | None) -> Value:
         return UNKNOWN  # it answers as a tensor does, and is asked for what no tensor has
     inner = UNKNOWN if use.element is None else value_of(use.element, f"element of {name}", node)
     told = "" if use.starred and use.told == OF_SIZES else use.told
+    if not told and use.moved and use.part:
+        told = f"it is brought to a device, and {use.part}"
     if not told and {"device", "dtype"} <= use.hints:
         told = "`.device` and `.dtype` are asked for"
     if not told and "device" in use.hints and isinstance(inner, Tensor):
         told = "`.device` is asked for, and its elements are tensors"
+    if not told and use.moved and isinstance(inner, Tensor):
+        told = "it is brought to a device, and its elements are tensors"
     if told:
         subject = f"`{name}`" if name.isidentifier() else name
         reason = Reason(f"{subject}: {told}", node, None, Strength.INFERRED)

@@ -15,13 +15,17 @@ from flake8_torchperf.absint.domain.values import NONE, UNKNOWN, Value, union
 from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.inference.tensor_api import (
     MODULE_METHODS,
+    SHAPES,
+    SLICED,
     asked_for_type,
+    brought,
     foreign,
-    knows_arrays,
     may_tell,
     of_a_size,
     of_no_tensor,
+    scaled_loss,
     settled,
+    sliced,
     told_by_attribute,
     told_by_call,
     told_by_cast,
@@ -58,7 +62,7 @@ class Knowledge:
     table: TorchTable
     targets: dict[int, Use]
     flags: dict[str, set[str]]
-    arrays: bool
+    function: FunctionNode
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +114,7 @@ def used_as(
     uses = {name: Use() for name in names if name not in SHARED_OWNERS}
     if spec.vararg is not None:
         uses[spec.vararg.arg].mixed = True
-    known = Knowledge(module, table, {}, {}, knows_arrays(module, node))
+    known = Knowledge(module, table, {}, {}, node)
     _walk(node.body, {name: (use,) for name, use in uses.items()}, known)
     return Evidence(uses, known.targets)
 
@@ -240,6 +244,8 @@ def _bind(statement: ast.stmt, aliases: Aliases, known: Knowledge) -> None:
         case ast.AnnAssign(target=ast.Name(id=name)) | ast.AugAssign(target=ast.Name(id=name)):
             if isinstance(statement, ast.AnnAssign):
                 aliases.pop(name, None)
+            else:
+                _take_part(aliases.get(name, ()), "computed with in place")
 
 
 def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: Knowledge) -> None:
@@ -250,6 +256,11 @@ def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: K
                 return
             if not found:
                 found = (known.targets.setdefault(id(target), Use()),)
+                moved = None if value is None else brought(value)
+                if moved is not None:
+                    found[0].moved = True
+                    before = _use_of(moved, aliases)
+                    found += before if len(before) == 1 else ()  # what it is now, it was before
             aliases[name] = found
         case ((ast.Tuple(elts=parts) | ast.List(elts=parts)), (ast.Tuple(elts=values))):
             if len(parts) == len(values):
@@ -330,10 +341,13 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
                 if uses and of_no_tensor(node, known.table):
                     for use in uses:
                         use.foreign = True
-                told = told_by_call(node, known.table, arrays=known.arrays) if uses else ""
+                told = _told_by(node, known) if uses else ""
                 if told:
                     _tell(uses, told, mask=func.attr in ("any", "all"))
-                loss = _scaled_loss(func)
+                if uses and brought(node) is not None:
+                    for use in uses:
+                        use.moved = True
+                loss = scaled_loss(func)
                 if loss is not None:
                     _tell(_use_of(loss, aliases), "`.backward()` goes through it")
             _passed(func, node, aliases, known)
@@ -356,6 +370,17 @@ def _look(node: ast.AST, aliases: Aliases, known: Knowledge) -> None:
             told = told_by_index(node, known.module) if uses else ""
             if told:
                 _tell(uses, told)
+            elif uses and sliced(node.slice):
+                _take_part(uses, SLICED)
+
+
+def _take_part(uses: Uses, how: str) -> None:
+    for use in uses:
+        use.part = use.part or how
+
+
+def _told_by(node: ast.Call, known: Knowledge) -> str:
+    return told_by_call(node, known.table, known.module, known.function)
 
 
 def _look_at_attribute(node: ast.Attribute, aliases: Aliases, known: Knowledge) -> None:
@@ -372,18 +397,10 @@ def _look_at_attribute(node: ast.Attribute, aliases: Aliases, known: Knowledge) 
             _tell((use,), f"`.{attr}` is asked for")
         elif attr in HINTING:
             use.hints.add(attr)
+            if attr in SHAPES:
+                _take_part((use,), f"`.{attr}` is asked for")
         elif not use.method and attr not in OF_CONTAINERS and known.table.method(attr) is not None:
             use.method = attr
-
-
-def _scaled_loss(func: ast.Attribute) -> ast.expr | None:
-    """The ``loss`` of ``scaler.scale(loss).backward()``."""
-    match func:
-        case ast.Attribute(
-            value=ast.Call(func=ast.Attribute(attr="scale"), args=[loss]), attr="backward"
-        ):
-            return loss
-    return None
 
 
 def _made_of(node: ast.expr, aliases: Aliases, known: Knowledge) -> Uses:
@@ -437,11 +454,7 @@ NUMBERS = {"T", "n", "i", "f", "b"}
 
 def _takes_a_part(node: ast.expr) -> TypeGuard[ast.Subscript]:
     """``x[:, None]``: no container takes a slice among several indices."""
-    return (
-        isinstance(node, ast.Subscript)
-        and isinstance(node.slice, ast.Tuple)
-        and any(isinstance(part, ast.Slice) for part in node.slice.elts)
-    )
+    return isinstance(node, ast.Subscript) and sliced(node.slice)
 
 
 def _is_own(func: ast.expr) -> bool:

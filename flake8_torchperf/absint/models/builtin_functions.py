@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.combining import held_tensor
 from flake8_torchperf.absint.domain.elements import element_of, paired
 from flake8_torchperf.absint.domain.heat import Cause
+from flake8_torchperf.absint.domain.named_types import KEEPERS
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
     BOOL,
@@ -25,6 +26,7 @@ from flake8_torchperf.absint.domain.values import (
     External,
     Instance,
     Mapping_,
+    NDArray,
     NoneValue,
     Opaque,
     Reason,
@@ -39,13 +41,14 @@ from flake8_torchperf.absint.domain.values import (
     weaken,
 )
 from flake8_torchperf.absint.engine.dispatch import apply, attribute_of
-from flake8_torchperf.absint.models import builtin_reductions, containers, einops
+from flake8_torchperf.absint.models import builtin_reductions, containers, einops, wrappers
 from flake8_torchperf.absint.stated_types.annotations import annotated
-from flake8_torchperf.absint.transfer.iteration import unpack_reads
+from flake8_torchperf.absint.transfer.iteration import BESIDE_LIST, added_up, unpack_reads
 from flake8_torchperf.absint.transfer.operators import binary, formatted
 from flake8_torchperf.events.recording import emit_read, looked_at
 from flake8_torchperf.hotness.branch_frequency import HOST_ONLY
 from flake8_torchperf.intent.row_storage import listed_calls
+from flake8_torchperf.knowledge.logging_calls import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +61,6 @@ CONVERSIONS = {
     "float": "float", "int": "int", "bool": "bool", "complex": "complex", "round": "number",
     "index": "int",
 }  # fmt: skip
-LOG_CALLS = {"debug", "info", "warning", "warn", "error", "critical", "exception", "log"}
 
 
 def call_builtin(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
@@ -136,12 +138,17 @@ def _iterating(name: str) -> Callable[[Arguments, Env, Context], Value]:
     def handler(arguments: Arguments, env: Env, ctx: Context) -> Value:
         sources = arguments.positional[1:] if name in ("map", "filter") else arguments.positional
         iterated = [a for a in sources if tensor_of(a.value) is not None]
+        traits: tuple[str, ...] = ()
         if name == "zip" and not all(_sets_no_pace(a.value) for a in sources):
-            iterated = []  # a list among them sets the number of rounds, and cannot be vectorised
+            # A list among them sets the number of rounds: only of what is added up it is known
+            # that all of it has one shape.
+            added = ctx.node is not None and id(arguments.node) in added_up(ctx.node)
+            iterated = iterated if added else []
+            traits = (BESIDE_LIST,)
         for argument in iterated[:1]:  # one loop, one finding, however many it runs over
             put_away = ctx.node is not None and id(arguments.node) in listed_calls(ctx.node)
             place = ctx.demote(Cause.AT_ONCE) if name == "zip" and put_away else ctx
-            unpack_reads(argument.value, name, argument.node, place)
+            unpack_reads(argument.value, name, argument.node, place, traits)
         elements = [element_of(a.value) for a in sources]
         match name:
             case "enumerate":
@@ -299,6 +306,10 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
         case "operator" if rest in OPERATORS and len(arguments.positional) == 2:
             left, right = (a.value for a in arguments.positional)
             return binary(OPERATORS[rest], left, right, arguments.node, ctx)
+        case "triton" if rest == "cdiv" and len(arguments.positional) == 2:
+            # triton/__init__.py: (x + y - 1) // y, of tensors too
+            left, right = (a.value for a in arguments.positional)
+            return binary(ast.FloorDiv(), left, right, arguments.node, ctx)
         case "operator":
             return _number("index", arguments, ctx) if rest == "index" else UNKNOWN
         case "collections" | "itertools" | "functools":
@@ -309,6 +320,11 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
             return einops.call_einops(rest.removeprefix("einops."), arguments)
         case "torchvision" if rest.startswith("datasets."):
             return Instance(name)
+        case "accelerate" | "lightning" | "lightning_fabric" if name in KEEPERS:
+            return Instance(name)
+        case "deepspeed" if rest == "initialize":  # engine, optimizer, loader, scheduler
+            engine = wrappers.wrapped(arguments) or UNKNOWN
+            return Sequence("tuple", UNKNOWN, (engine, UNKNOWN, UNKNOWN, UNKNOWN))
         case "safetensors" if rest.endswith(".load_file"):
             where = arguments.get(1, "device")  # "cpu" where it is not named
             return Mapping_(STR, LOADED_TENSOR) if where is None else UNKNOWN
@@ -343,6 +359,7 @@ LIBRARY_RESULTS: dict[str, Value] = {
     "socket.socket": Opaque("socket"), "socket.create_connection": Opaque("socket"),
     "weakref.finalize": Opaque("finalizer"), "io.TextIOWrapper": Opaque("stream"),
     "io.BufferedReader": Opaque("stream"), "io.BufferedWriter": Opaque("stream"),
+    "contextvars.ContextVar": External("contextvars.ContextVar"),
     "decimal.Decimal": NUMBER, "fractions.Fraction": NUMBER,
     # What reads files, or makes tensors of pictures, does so on the host.
     "torchaudio.load": Sequence("tuple", LOADED, (LOADED_TENSOR, INT)),
@@ -405,13 +422,21 @@ def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
             )
             break
         looked_at(argument.value, f"np.{rest}", arguments.node, ctx)
+    given = [argument.value for argument in arguments.all()]
+    if given and "." not in rest and all(map(_is_number, given)):
+        return NDArray(of_numbers=True)
     return NDARRAY
+
+
+def _is_number(value: Value) -> bool:
+    """Is it a number of Python's, or one that numpy made of those?"""
+    return isinstance(value, Scalar) or (isinstance(value, NDArray) and value.of_numbers)
 
 
 def _logging(rest: str, arguments: Arguments, ctx: Context) -> Value:
     if rest == "getLogger":
         return External("logging.Logger")
-    if rest.rpartition(".")[2] in LOG_CALLS:
+    if rest.rpartition(".")[2] in LEVELS:
         for argument in arguments.positional:
             formatted(argument.value, "logging", argument.node, ctx)
         return NONE

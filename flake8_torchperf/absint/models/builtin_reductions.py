@@ -21,7 +21,7 @@ from flake8_torchperf.absint.domain.values import (
 )
 from flake8_torchperf.absint.engine.dispatch import apply
 from flake8_torchperf.absint.models import containers
-from flake8_torchperf.events.recording import emit, emit_read
+from flake8_torchperf.events.recording import emit, emit_read, tells
 
 if TYPE_CHECKING:
     import ast
@@ -95,7 +95,7 @@ def _reduce_one(name: str, value: Value, arguments: Arguments, env: Env, ctx: Co
     if name == "sum" and over is not None:
         # Nothing is compared: the rows are added one after the other, on the device.
         emit_read(ctx, SiteKind.TENSOR_ITERATION, name, node, over, operand_node=node)
-    elif held is not None and held.device != "host" and not _single(value):
+    elif held is not None and tells(held, ctx) and not _single(value):
         items = value.items if isinstance(value, Sequence) and value.items is not None else ()
         traits = _how_compared(items, arguments)
         if over is not None and over is held:

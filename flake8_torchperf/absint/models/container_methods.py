@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.elements import element_of
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.store import Env, path_of
 from flake8_torchperf.absint.domain.values import (
     BOOL,
@@ -17,6 +18,7 @@ from flake8_torchperf.absint.domain.values import (
     STR,
     UNKNOWN,
     Mapping_,
+    NDArray,
     Opaque,
     Scalar,
     Sequence,
@@ -27,6 +29,7 @@ from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.models import builtin_reductions, torch_classes
 from flake8_torchperf.absint.transfer import assignment, subscripts
 from flake8_torchperf.absint.transfer.operators import formatted, sought
+from flake8_torchperf.events.recording import emit_read, looked_at
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.arguments import Arguments
@@ -209,8 +212,19 @@ def _string(name: str, arguments: Arguments, ctx: Context) -> Value:
     return Scalar("bytes") if name == "encode" else STR
 
 
-def ndarray_method(name: str) -> Value:
+# What makes Python values of an array.
+ARRAY_READS = {"item": SiteKind.HOST_READ, "tolist": SiteKind.TRANSFER}
+
+
+def ndarray_method(
+    owner: NDArray, node: ast.expr | None, name: str, arguments: Arguments, ctx: Context
+) -> Value:
     """A method of a numpy array: another array or a number, on the host in any case."""
+    kind = ARRAY_READS.get(name)
+    if kind is None:
+        looked_at(owner, name, arguments.node, ctx)
+    else:
+        emit_read(ctx, kind, name, arguments.node, owner, operand_node=node)
     match name:
         case "tolist":
             return Sequence("list", Scalar("number"))

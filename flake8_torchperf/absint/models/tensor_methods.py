@@ -42,8 +42,9 @@ from flake8_torchperf.absint.models.torch_signatures import (
 )
 from flake8_torchperf.absint.models.torch_waits import parameter_operation, sites_of
 from flake8_torchperf.events import transfers
-from flake8_torchperf.events.recording import early, emit_read
+from flake8_torchperf.events.recording import early, emit_read, tells
 from flake8_torchperf.hotness.branch_frequency import HOST_ONLY
+from flake8_torchperf.syntax.names import called_a_device
 
 if TYPE_CHECKING:
     import ast
@@ -172,7 +173,7 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
                     result = replace(result, device=device)
                 elif value is UNKNOWN and (position == 0 or argument is named):
                     # A device or a dtype: neither is known any longer, unless its name tells.
-                    moved = argument is named or transfers.names_device(argument.node)
+                    moved = argument is named or called_a_device(argument.node)
                     dtype = result.dtype if moved else "unknown"
                     result = replace(result, device=_moved(tensor), dtype=dtype)
     told = not any(map(_says_nothing_of_host, arguments.all()))
@@ -213,7 +214,7 @@ def _device_given(arguments: Arguments) -> bool:
     if first is None:
         return False
     if first.value is UNKNOWN:
-        return transfers.names_device(first.node)
+        return called_a_device(first.node)
     return tensor_of(first.value) is not None or device_of(first.value) is not None
 
 
@@ -282,7 +283,7 @@ def _compare(
     tensor: Tensor, owner: ast.expr | None, name: str, arguments: Arguments, ctx: Context
 ) -> Value:
     other = tensor_of(arguments.value(0, "other"))
-    if other is None or other.device != "host":
+    if other is None or tells(other, ctx):
         emit_read(ctx, SiteKind.HOST_COMPARISON, name, arguments.node, tensor, operand_node=owner)
     return BOOL
 

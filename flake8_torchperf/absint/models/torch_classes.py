@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.arguments import Arguments, kinds
 from flake8_torchperf.absint.domain.from_signature import value_of_return
 from flake8_torchperf.absint.domain.heat import Cause
-from flake8_torchperf.absint.domain.named_types import instance_of
+from flake8_torchperf.absint.domain.named_types import WRAPPERS, instance_of
 from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
@@ -30,7 +30,7 @@ from flake8_torchperf.absint.domain.values import (
 )
 from flake8_torchperf.absint.engine.dispatch import apply
 from flake8_torchperf.absint.inference.parameters import parameters_of
-from flake8_torchperf.absint.models import torch_call_waits, torch_containers
+from flake8_torchperf.absint.models import torch_call_waits, torch_containers, wrappers
 from flake8_torchperf.absint.stated_types.class_hierarchy import kind_of_instance
 from flake8_torchperf.events import input_pipeline
 from flake8_torchperf.events.recording import emit
@@ -49,6 +49,8 @@ def attribute_of_class(torch_class: str, name: str, ctx: Context) -> Value:
         return BOOL
     if kind == "optimizer" and name == "param_groups":
         return optimizer_groups(None)
+    if kind == "module" and name in wrappers.INSIDE:
+        return Instance("torch.nn.Module")
     layer = kind == "module" and torch_class not in CONTAINERS
     returned = None if found is None else found.attribute(name)
     flag = returned is not None and not isinstance(returned, TensorReturn)  # `bias` of a GRU
@@ -117,11 +119,11 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
         value = apply(last, given, {}, ctx) if isinstance(last, Instance) else UNKNOWN
         if value is not UNKNOWN:
             return value
-    if callee.name == "torch.nn.Sequential" and len(tensors) == 1:
+    if callee.name == SEQUENTIAL and len(tensors) == 1:
         # What modules in a row make of one tensor is in practice one tensor.
         inferred = Reason("a Sequential returns it", arguments.node, None, Strength.INFERRED)
         return Tensor(inferred)
-    if callee.name == "torch.nn.Module":
+    if callee.name == "torch.nn.Module" or callee.name in WRAPPERS:
         # Any module: most give a tensor, some a tuple, a dict or an object of their own.
         source = Source.MODULE_OUTPUT
         return Tensor(Reason(OUTPUT, arguments.node, None, Strength.ASSUMED, source))
@@ -137,6 +139,18 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
     return value
 
 
+def is_layer(module: Instance) -> bool:
+    """Is it one of torch's own layers, or a row of such? They take batches as they take samples."""
+    if module.parts is not None:
+        return all(
+            isinstance(p, Instance) and is_layer(p) for p in module.parts.items or (UNKNOWN,)
+        )
+    name = module.name  # mypyc takes no starred names in `in (...)`
+    known = name in CONTAINERS or name in WRAPPERS or name == SEQUENTIAL
+    return module.info is None and not known
+
+
+SEQUENTIAL = "torch.nn.Sequential"
 # Why what a module of unknown class returns is assumed to be a tensor.
 OUTPUT = "output of a module"
 
@@ -176,17 +190,17 @@ def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Con
     positional, keywords = kinds(arguments)
     value = value_of_return(op.resolve(positional, keywords), reason, arguments.tensors())
     if isinstance(value, Instance) and value.name == owner.name:
-        return owner
+        return owner if owner.info is None else replace(owner, name=owner.info.key)
     return torch_containers.given_by(owner, value)
 
 
 def module_iteration(name: str, node: ast.AST) -> Value:
     """``parameters()``, ``named_buffers()``, ``state_dict()``: the tensors of a module."""
-    role = "parameter" if "parameters" in name else ""
+    role = "parameter" if "parameters" in name else "state" if name == "state_dict" else ""
     strength = Strength.STATED
     tensor = Tensor(
         Reason(f"`{name}()` of a module yields tensors", node, None, strength),
-        "float" if role else "unknown",
+        "float" if role == "parameter" else "unknown",
         role=role,
     )
     if name == "state_dict":

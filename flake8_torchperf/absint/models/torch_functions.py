@@ -19,7 +19,7 @@ from flake8_torchperf.absint.domain.values import (
     Value,
     tensor_of,
 )
-from flake8_torchperf.absint.models import torch_classes, torch_overrides
+from flake8_torchperf.absint.models import torch_classes, torch_overrides, wrappers
 from flake8_torchperf.absint.models.torch_signatures import (
     KIND_DTYPES,
     device_argument,
@@ -52,6 +52,9 @@ def call_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
         return special(name, arguments, ctx)
     if name.rpartition(".")[2] in LEGACY_TENSORS:
         return torch_overrides.legacy_tensor(name, arguments, ctx)
+    inside = wrappers.wrap(name, arguments)
+    if inside is not None:
+        return inside
     op = table.function(name)
     if op is None:
         return torch_classes.construct_torch(name, arguments, ctx)

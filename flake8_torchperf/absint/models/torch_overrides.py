@@ -24,11 +24,8 @@ from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     Closure,
     Device,
-    Function,
-    Instance,
     NDArray,
     Reason,
-    Returning,
     Scalar,
     Sequence,
     Strength,
@@ -52,7 +49,7 @@ from flake8_torchperf.absint.models.torch_signatures import (
 )
 from flake8_torchperf.absint.models.torch_waits import must_be_tensors
 from flake8_torchperf.events import transfers
-from flake8_torchperf.events.recording import early, emit, emit_read
+from flake8_torchperf.events.recording import early, emit, emit_read, tells
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -140,7 +137,9 @@ def _comparison(name: str, arguments: Arguments, ctx: Context) -> Value:
     # Both have to lie on one device: where one is known to be on the host, so is the other. But
     # `allclose` takes a 0-d tensor of the host beside one on a device.
     on_host = any(t.device == "host" and not (short == "allclose" and t.scalar) for t in tensors)
-    tensors = tensors if on_host else [t for t in tensors if t.device != "host"]
+    if ctx.compiled:
+        on_host = False
+    tensors = tensors if on_host else [t for t in tensors if tells(t, ctx)]
     operand = None if on_host or not tensors else tensors[0]
     first = arguments.get(0, "input")
     if operand is not None:
@@ -224,10 +223,14 @@ def _save(name: str, arguments: Arguments, ctx: Context) -> Value:
     return NONE
 
 
-def _compile(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``torch.compile(f)`` answers like ``f``."""
-    given = arguments.value(0, "model")
-    return given if isinstance(given, (Function, Closure, Instance, Returning)) else UNKNOWN
+def _run(name: str, arguments: Arguments, ctx: Context) -> Value:
+    """``checkpoint(block, x)`` gives what ``block(x)`` does."""
+    function = arguments.get(0, "function")
+    rest = arguments.positional if "function" in arguments.keywords else arguments.positional[1:]
+    if function is None or arguments.open:
+        return UNKNOWN
+    given = replace(arguments, positional=rest, keywords={})
+    return apply(function.value, given, {}, ctx)
 
 
 def _autograd_grad(name: str, arguments: Arguments, ctx: Context) -> Value:
@@ -264,9 +267,9 @@ def _gives_back(function: ast.AST) -> bool:
 
 
 def _size(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``torch.Size((n, t))`` asks each length for its ``__index__``."""
+    """``torch.Size((n, t))`` asks each length for its ``__index__``; of a tensor, each element."""
     given = arguments.value(0)
-    lengths = given.items or (given.element,) if isinstance(given, Sequence) else ()
+    lengths = given.items or (given.element,) if isinstance(given, Sequence) else (given,)
     for length in lengths:
         if tensor_of(length) is not None:
             node = arguments.positional[0].node
@@ -376,8 +379,7 @@ SPECIAL: dict[str, Callable[[str, Arguments, Context], Value]] = {
     "torch.is_tensor": _is_tensor,
     "torch.save": _save,
     "torch.load": _load,
-    "torch.compile": _compile,
-    "torch.jit.script": _compile,
+    "torch.utils.checkpoint.checkpoint": _run,
     "torch.autograd.grad": _autograd_grad,
     "torch.vmap": _vmap,
     **dict.fromkeys(RNG_STATES, _rng_state),

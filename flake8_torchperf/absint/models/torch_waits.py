@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.arguments import Argument, Arguments, kind_of, kinds
+from flake8_torchperf.absint.domain.elements import OF_MODULES, goes_through_layers
 from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import (
@@ -20,11 +21,12 @@ from flake8_torchperf.absint.domain.values import (
 )
 from flake8_torchperf.absint.models.torch_signatures import shown_tensor, slots_at, types_at
 from flake8_torchperf.candidates.nominate import PER_PARAMETER
-from flake8_torchperf.events.recording import emit, emit_read
+from flake8_torchperf.events.recording import emit, emit_read, tells
 from flake8_torchperf.hotness.branch_frequency import offers_foreach
 from flake8_torchperf.knowledge.overloads import best_fitting
 from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
 from flake8_torchperf.syntax.traversal import changes_in
+from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 
 if TYPE_CHECKING:
     import ast
@@ -75,6 +77,7 @@ def sites_of(
 ) -> None:
     """The sites that an operation makes by its flags and by the tensors given for numbers."""
     if ctx.sink is None:
+        ctx.budget.decided += bool(tensors and COSTLY & op.flags)
         return
     numbers_read(op, arguments, ctx)
     if not tensors or not COSTLY & op.flags:
@@ -83,7 +86,7 @@ def sites_of(
     if name == "linalg.matrix_norm" and not _takes_singular_values(arguments):
         flags -= {"s"}
     read = _read_instead_of_numbers(op, arguments)
-    operand = next((t for t in read or tensors if t.device != "host"), None)
+    operand = next((t for t in read or tensors if tells(t, ctx)), None)
     if operand is None:
         return
     if _beside_host(name, tensors):
@@ -151,7 +154,7 @@ def _masked_put(name: str, arguments: Arguments, ctx: Context) -> None:
     for argument in arguments.all():
         indices = argument.value
         found = indices.element if isinstance(indices, Sequence) else None
-        if isinstance(found, Tensor) and found.dtype == "bool" and found.device != "host":
+        if isinstance(found, Tensor) and found.dtype == "bool" and tells(found, ctx):
             values = [a.value for a in arguments.all() if a is not argument]
             if any(tensor_of(value) is not None for value in values):
                 emit(
@@ -201,7 +204,7 @@ def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
         held, node = _held(argument)
         if held is not None:
             slots = slots_at(op, position)
-            types = {slot.type for slot in slots} - NO_TENSOR
+            types = {"Z" if slot.name in UNTYPED else slot.type for slot in slots} - NO_TENSOR
             if types and types <= NUMBER_TYPES:
                 names = {slot.name for slot in slots}
                 operation = FILLING if names == {FILLING} else "size"
@@ -214,6 +217,8 @@ def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
                 emit_read(ctx, SiteKind.NUMBER_USE, keyword, node, held, operand_node=node)
 
 
+# Numbers of which torch's stubs give no type: of `Tensor.split`.
+UNTYPED = ("split_size",)
 # The parameter of `full` and its kin that is a number, and no size.
 FILLING = "fill_value"
 
@@ -224,7 +229,8 @@ def _held(argument: Argument) -> tuple[Tensor | None, ast.expr]:
     tensor = tensor_of(value)
     if tensor is not None or not isinstance(value, Sequence) or value.kind not in ROW_KINDS:
         return tensor, node
-    tensor = next((t for t in map(tensor_of, value.items or ()) if t is not None), None)
+    items = (value.element,) if value.items is None else value.items
+    tensor = next((t for t in map(tensor_of, items) if t is not None), None)
     return tensor, shown_tensor(value, node) or node
 
 
@@ -238,10 +244,15 @@ def parameter_operation(
     owner: ast.expr | None,
     ctx: Context,
 ) -> None:
-    """One operation on a parameter or gradient inside a loop over parameters."""
-    if name not in PER_PARAMETER or tensor.role not in ("parameter", "gradient") or not ctx.loops:
+    """One operation on, or with, a parameter or gradient inside a loop over parameters."""
+    if name not in PER_PARAMETER or not ctx.loops:
         return
     place = ctx.loops[-1]
+    given = (tensor, *arguments.tensors())
+    if not (any(t.role in OF_MODULES for t in given) or goes_through_layers(place.value)):
+        return
+    if name == "copy_" and arguments.node.args and is_weighted_sum(arguments.node.args[0]):
+        name = "lerp_"
     if place.kind != "for" and name != "norm" and name != "vector_norm":
         return
     if owner is not None and not changes_in(owner, place.node):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES
-from flake8_torchperf.absint.domain.values import ClassValue, Function, Instance
+from flake8_torchperf.absint.domain.values import ClassValue, Function, Instance, Value
 from flake8_torchperf.absint.engine.caches import Cache
 
 if TYPE_CHECKING:
@@ -79,6 +79,11 @@ def kind_of_instance(owner: Instance, analysis: Analysis) -> str:
         return "dataset"
     found = analysis.table.klass(owner.name)
     return "" if found is None else found.kind
+
+
+def is_module(value: Value, analysis: Analysis) -> bool:
+    """Is it an object of a module's class?"""
+    return isinstance(value, Instance) and kind_of_instance(value, analysis) == "module"
 
 
 def find_method(info: ClassInfo, name: str, analysis: Analysis) -> Function | None:

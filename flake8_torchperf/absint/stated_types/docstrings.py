@@ -25,10 +25,13 @@ if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Analysis
 
 # Google: "x (torch.Tensor): ..."; NumPy: "x : torch.Tensor", "x, y : Tensor"; Sphinx:
-# ":type x: torch.Tensor" and ":param torch.Tensor x: ...".
+# ":type x: torch.Tensor" and ":param torch.Tensor x: ..."; in brackets: "x [torch.Tensor] - ...".
 _NAMES = r"(?P<names>[*`]{0,4}\w+`{0,2}(?:,[ \t]*[*`]{0,4}\w+`{0,2})*)"
 PARAMETERS = (
     re.compile(rf"^[ \t]*{_NAMES}[ \t]*\((?P<type>[^\n]+?)\)[ \t]*(?::|--|-)", re.M),
+    re.compile(
+        rf"^[ \t]*(?:-[ \t]+)?{_NAMES}:?[ \t]+\[(?P<type>[^\n]+?)\][ \t]+-(?:[ \t]|$)", re.M
+    ),
     re.compile(rf"^[ \t]*{_NAMES}[ \t]*:[ \t]+(?P<type>[^\n]+)$", re.M),
     re.compile(r":type[ \t]+(?P<names>\w+)[ \t]*:[ \t]*(?P<type>[^\n]+)"),
     re.compile(r":param[ \t]+(?P<type>[^\n:]+?)[ \t]+(?P<names>\w+)[ \t]*:"),
@@ -73,6 +76,9 @@ LISTS = re.compile(
     re.I,
 )
 HOST = re.compile(r"^(?:python )?(int|float|bool|str|string|number)\b(?P<rest>.*)$")
+LOADER = re.compile(
+    r"^(?:an? |the )*(?:torch\.)?(?:utils\.data\.)?DataLoader\b(?!s|\[)(?P<rest>.*)$"
+)
 OTHER_TYPE = re.compile(
     r"\b(?:or|\|)\s*(?!None\b)|\bint\b|\bfloat\b|\bnp\b|ndarray|\blist\b|\bNumber\b"
 )
@@ -183,6 +189,9 @@ def _in_words(text: str, reason: Reason) -> Value:
         value = Sequence(kind, element)
         alone = not OTHER_TYPE.search(several["rest"]) and "Tensor" not in several["rest"]
         return value if alone else union((value, element))
+    loader = LOADER.match(text)
+    if loader and not OTHER_TYPE.search(loader["rest"]):
+        return instance_of("torch.utils.data.DataLoader", reason)
     host = HOST.match(text)
     if host and not OTHER_TYPE.search(host["rest"]) and "ensor" not in host["rest"]:
         if host[1] == "number":

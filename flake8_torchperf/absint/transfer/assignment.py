@@ -25,6 +25,7 @@ from flake8_torchperf.absint.domain.values import (
 from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.inference.parameters import step_counters
 from flake8_torchperf.absint.inference.usage_inference import evidence_of
+from flake8_torchperf.absint.stated_types.class_hierarchy import is_module
 from flake8_torchperf.absint.transfer import subscripts
 from flake8_torchperf.absint.transfer.iteration import unpack_reads
 from flake8_torchperf.events import transfers
@@ -149,12 +150,20 @@ def _unpack(target: ast.Tuple | ast.List, value: Value, env: Env, ctx: Context) 
             assign(place, rest[0], env, ctx)
 
 
+# The roles of what going through a tensor gives.
+ROWS = ("iterated", "element")
+
+
 def _may_be_tuple(tensor: Tensor) -> bool:
     """More likely the annotation or docstring leaves out that it is a tuple.
 
     So it is where only a guess makes what a call gave a tensor, and nothing was computed with it.
+    Of what a function is given, the rows are what they are in its callers.
     """
-    source, strength = tensor.reason.source, tensor.reason.strength
+    why = tensor.reason
+    if why.source is Source.CALL and why.because is not None and tensor.role in ROWS:
+        why = why.because
+    source, strength = why.source, why.strength
     if strength < Strength.STATED and not tensor.chain and source is not Source.LOADER_BATCH:
         return True
     return source in (Source.RETURN_ANNOTATION, Source.DOCSTRING)
@@ -252,3 +261,23 @@ def fill(path: str, container: Value, env: Env, ctx: Context) -> None:
     if ctx.writes is not None and head and head == ctx.self_name:
         written = ctx.writes.get(attr)
         ctx.writes[attr] = container if written is None else join(written, container)
+
+
+def renamed(target: ast.expr, call: ast.Call, env: Env, ctx: Context) -> Value:
+    """What ``model, rest = unknown(model, rest)`` leaves under the names that it is given.
+
+    What takes the name of a module that it was made of is that module, wrapped: quantised, sharded
+    or adapted.
+    """
+    if isinstance(target, (ast.Tuple, ast.List)):
+        items = tuple(renamed(part, call, env, ctx) for part in target.elts)
+        known = any(item is not UNKNOWN for item in items)
+        return Sequence("tuple", UNKNOWN, items) if known else UNKNOWN
+    path = path_of(target) if call.args or call.keywords else None
+    if path is None:
+        return UNKNOWN
+    for given in (*call.args, *(keyword.value for keyword in call.keywords)):
+        if path_of(given) == path:
+            value = evaluate(given, env, ctx.silent())
+            return value if is_module(value, ctx.analysis) else UNKNOWN
+    return UNKNOWN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.elements import element_of
@@ -10,7 +11,7 @@ from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.values import Mapping_, Sequence, Value, tensor_of
 from flake8_torchperf.absint.engine.analysis import LoopPlace
 from flake8_torchperf.absint.engine.dispatch import evaluate
-from flake8_torchperf.absint.transfer import assignment, expressions
+from flake8_torchperf.absint.transfer import assignment, expressions, index_loops
 from flake8_torchperf.absint.transfer.iteration import unpack_reads
 from flake8_torchperf.absint.transfer.narrowing import narrow
 from flake8_torchperf.intent.row_storage import moves_each, only_keeps
@@ -26,28 +27,57 @@ def comprehension(
     node: ast.ListComp | ast.SetComp | ast.GeneratorExp, env: Env, ctx: Context
 ) -> Value:
     """``[elt for target in iter if test]`` and its kin."""
-    before = ctx.budget.opaque_calls
+    before = _Before.of(ctx)
     inner, place = _enter(node, node.generators, dict(env), ctx)
     element = evaluate(node.elt, inner, place)
-    _iterated(place, len(ctx.loops), ctx, ctx.budget.opaque_calls > before)
+    _iterated(place, inner, before, ctx)
     _keep_walrus(node.generators, inner, env)
     return Sequence(KINDS[type(node)], element)
 
 
 def dict_comprehension(node: ast.DictComp, env: Env, ctx: Context) -> Value:
     """``{key: value for target in iter if test}``."""
-    before = ctx.budget.opaque_calls
+    before = _Before.of(ctx)
     inner, place = _enter(node, node.generators, dict(env), ctx)
     key = evaluate(node.key, inner, place)
     value = evaluate(node.value, inner, place)
-    _iterated(place, len(ctx.loops), ctx, ctx.budget.opaque_calls > before)
+    _iterated(place, inner, before, ctx)
     _keep_walrus(node.generators, inner, env)
     return Mapping_(key, value)
 
 
-def _iterated(inner: Context, outer: int, ctx: Context, opaque: bool) -> None:
-    """The tensors that the clauses of a comprehension iterate."""
-    for loop in inner.loops[outer:]:
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """What was counted and recorded when a comprehension began."""
+
+    opaque: int
+    decided: int
+    sites: int
+
+    @staticmethod
+    def of(ctx: Context) -> _Before:
+        """The state of the place."""
+        budget = ctx.budget
+        return _Before(budget.opaque_calls, budget.decided, len(ctx.sink or ()))
+
+
+def _iterated(inner: Context, env: Env, before: _Before, ctx: Context) -> None:
+    """The tensors that the clauses of a comprehension iterate, or index by position."""
+    opaque = ctx.budget.opaque_calls > before.opaque
+    for loop in inner.loops[len(ctx.loops) :]:
+        if ctx.sink is not None and loop.over is not None and len(ctx.sink) > before.sites:
+            apart = ctx.budget.decided > before.decided
+            apiece = opaque or (
+                bool(loop.index) and index_loops.indexes_lists(loop.node, loop.index, env, ctx)
+            )
+            kept = isinstance(loop.node, ast.ListComp) and isinstance(loop.node.elt, ast.Subscript)
+            for at in range(before.sites, len(ctx.sink)):
+                site = ctx.sink[at]
+                if apiece or apart:
+                    site = index_loops.with_body(site, loop.over, opaque=apiece, apart=apart)
+                if kept and site.node is loop.over:
+                    site = site.cooled(Cause.AT_ONCE)  # `[x[i] for i in range(n)]`: an `unbind`
+                ctx.sink[at] = site
         if loop.over is not None and not moves_each(loop.node):
             traits = ("opaque-body",) if opaque else ()
             kept = tensor_of(loop.value) is not None and only_keeps(loop.node)
@@ -69,7 +99,9 @@ def _enter(
     """Bind the targets of a comprehension's clauses; the innermost environment and place."""
     for clause in clauses:
         iterated = evaluate(clause.iter, env, ctx)
-        ctx = ctx.within(LoopPlace(node, "comprehension", clause.iter, iterated))
+        index, measured = index_loops.index_of(clause, iterated, env, ctx)
+        place = LoopPlace(node, "comprehension", clause.iter, iterated, index, measured)
+        ctx = ctx.within(place)
         assignment.assign(clause.target, element_of(iterated), env, ctx)
         for condition in clause.ifs:
             expressions.truth(condition, env, ctx, "filter")

@@ -84,6 +84,59 @@ def unpack_reads(
     emit_read(ctx, kind, operation, node, value, operand_node=node, traits=traits)
 
 
+# The trait of a tensor that is gone through together with a list.
+BESIDE_LIST = "beside-list"
+
+
+@once
+def added_up(function: ast.AST) -> frozenset[int]:
+    """The calls of zip, by identity, whose rounds only make something to be added or stacked."""
+    found: set[int] = set()
+    for inner in walk([function]):
+        match inner:
+            case ast.Call(
+                func=ast.Name(id="sum") | ast.Attribute(attr="stack"),
+                args=[
+                    ast.GeneratorExp(
+                        elt=elt, generators=[ast.comprehension(iter=ast.Call() as rows, ifs=[])]
+                    )
+                    | ast.ListComp(
+                        elt=elt, generators=[ast.comprehension(iter=ast.Call() as rows, ifs=[])]
+                    ),
+                    *_,
+                ],
+            ):
+                if _is_arithmetic(elt):
+                    found.add(id(rows))
+            case ast.For(iter=ast.Call() as rows, body=body):
+                if all(map(_adds, body)):
+                    found.add(id(rows))
+    return frozenset(found)
+
+
+def _adds(statement: ast.stmt) -> bool:
+    """``total += a * b``, ``total = total + a * b``."""
+    match statement:
+        case ast.AugAssign(target=ast.Name(), op=ast.Add(), value=value):
+            return _is_arithmetic(value)
+        case ast.Assign(
+            targets=[ast.Name(id=total)],
+            value=ast.BinOp(left=ast.Name(id=before), op=ast.Add(), right=value),
+        ):
+            return total == before and _is_arithmetic(value)
+    return False
+
+
+def _is_arithmetic(node: ast.expr) -> bool:
+    """Is it computed by operators alone, from at least two things?"""
+    if not isinstance(node, ast.BinOp):
+        return False
+    return all(
+        isinstance(side, (ast.Name, ast.Attribute, ast.Constant)) or _is_arithmetic(side)
+        for side in (node.left, node.right)
+    )
+
+
 def _row_of(value: Value) -> bool:
     """Is it a tensor of one dimension, of which a list holds as many tensors as it has numbers?"""
     return isinstance(value, Tensor) and value.rank == 1

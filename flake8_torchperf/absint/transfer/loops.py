@@ -6,14 +6,13 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
-from flake8_torchperf.absint.domain.elements import element_of
+from flake8_torchperf.absint.domain.elements import OF_MODULES, element_of, goes_through_layers
 from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.site import Site, SiteKind
 from flake8_torchperf.absint.domain.store import Env, Flow, merge, path_of
 from flake8_torchperf.absint.domain.values import (
     UNKNOWN,
     External,
-    Scalar,
     Sequence,
     Tensor,
     Value,
@@ -21,15 +20,17 @@ from flake8_torchperf.absint.domain.values import (
 )
 from flake8_torchperf.absint.engine.analysis import LoopPlace, Pending
 from flake8_torchperf.absint.engine.dispatch import evaluate, run_block
-from flake8_torchperf.absint.transfer import assignment, expressions
+from flake8_torchperf.absint.transfer import assignment, expressions, index_loops
 from flake8_torchperf.absint.transfer.iteration import unpack_reads
 from flake8_torchperf.absint.transfer.narrowing import narrow
 from flake8_torchperf.candidates.nominate import PER_PARAMETER
 from flake8_torchperf.events import input_pipeline
 from flake8_torchperf.events.recording import emit, emit_read
 from flake8_torchperf.hotness.branch_frequency import offers_foreach, sides
+from flake8_torchperf.hotness.loop_kinds import goes_on, hands_on
 from flake8_torchperf.intent.row_storage import only_keeps
 from flake8_torchperf.syntax.traversal import changes_in
+from flake8_torchperf.syntax.weighted_sums import is_weighted_sum
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,23 +55,33 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
     if isinstance(iterated, Tensor):
         iterated = _items_or_rows(iterated, node, ctx)
     input_pipeline.loader_iterated(_enumerated(node.iter, iterated, env, ctx), node.iter, ctx)
-    index, measured = _index_loop(node, iterated, env, ctx)
+    index, measured = index_loops.index_of(node, iterated, env, ctx)
     place = ctx.within(LoopPlace(node, "for", node.iter, iterated, index, measured))
 
     def body(start: Env, inner: Context) -> Flow:
         assignment.assign(node.target, element_of(iterated), start, inner)
         return run_block(node.body, start, inner)
 
-    before = ctx.budget.opaque_calls
+    budget = ctx.budget
+    before, plain, decided = budget.opaque_calls, budget.plain_calls, budget.decided
     seen: list[Site] = []
     flow = _fixed_point(body, env, place if quiet else place.but(sink=seen))
-    opaque = ctx.budget.opaque_calls > before or (index and _indexes_lists(node, index, flow, ctx))
+    opaque = (
+        budget.opaque_calls > before
+        or (budget.plain_calls > plain and not quiet and hands_on(node))
+        or bool(index and index_loops.indexes_lists(node, index, flow.env, ctx))
+    )
     traits = ("opaque-body",) if opaque else ()
     rows = ctx.sink is not None and (bool(ahead) or tensor_of(iterated) is not None)
     kept = rows and only_keeps(node)
     unpack_reads(iterated, "for", node.iter, ctx.demote(Cause.AT_ONCE) if kept else ctx, traits)
     if ctx.sink is not None:
-        ctx.sink.extend(_with_traits(site, node, traits, kept) for site in (*ahead, *seen))
+        sites = (*ahead, *seen)
+        counted = bool(index) and any(index_loops.COUNTED in site.traits for site in sites)
+        apart = counted and (budget.decided > decided or goes_on(node))
+        for site in sites:
+            told = index_loops.with_body(site, node.iter, opaque=opaque, apart=apart)
+            ctx.sink.append(_with_traits(told, node, traits, kept))
     return _finish(env, flow, node.orelse, ctx, runs_maybe_never=True)
 
 
@@ -102,45 +113,18 @@ def _enumerated(node: ast.expr, iterated: Value, env: Env, ctx: Context) -> Valu
     return iterated
 
 
-def _indexes_lists(node: ForNode, index: str, flow: Flow, ctx: Context) -> bool:
-    """Does a loop over positions take tensors out of a list there, too?
-
-    They may differ in size from one item to the next: no operation works on all at once.
-    """
-    if ctx.sink is None or flow.env is None:
-        return False
-    for inner in ctx.module.nodes(node).of(ast.Subscript):
-        if isinstance(inner.slice, ast.Name) and inner.slice.id == index:
-            value = evaluate(inner.value, flow.env, ctx.silent())
-            if isinstance(value, Sequence) and tensor_of(value.element) is not None:
-                return True
-    return False
-
-
 def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...], kept: bool) -> Site:
     """What ``enumerate(t)``, ``range(len(t))`` and ``p.mul_(c)`` say of the loop they stand in.
 
     ``kept`` says that its body only puts away what it goes through.
     """
-    own = site.node is node.iter and site.kind is SiteKind.ELEMENT_ACCESS
-    head = site.kind is SiteKind.TENSOR_ITERATION and _inside(site.node, node.iter)
+    head = site.kind is SiteKind.TENSOR_ITERATION and index_loops.is_given(site.node, node.iter)
     step = site.kind is SiteKind.PARAMETER_LOOP and site.loops[-1].node is node
     if kept and head:
         site = site.cooled(Cause.AT_ONCE)
-    if traits and (own or head or step):
+    if traits and (head or step):
         return replace(site, traits=site.traits.union(traits))
     return site
-
-
-def _inside(node: ast.AST, call: ast.expr) -> bool:
-    """Is ``node`` an argument of the call that a loop runs over?"""
-    return isinstance(call, ast.Call) and any(argument is node for argument in _arguments(call))
-
-
-def _arguments(call: ast.Call) -> list[ast.expr]:
-    """What a call is given, by position or by keyword, stars taken off."""
-    positional = (a.value if isinstance(a, ast.Starred) else a for a in call.args)
-    return [*positional, *(keyword.value for keyword in call.keywords)]
 
 
 def run_while(node: ast.While, env: Env, ctx: Context) -> Flow:
@@ -191,51 +175,6 @@ def _finish(
     return Flow(merge((done, *flow.breaks)))
 
 
-def _index_loop(node: ForNode, iterated: Value, env: Env, ctx: Context) -> tuple[str, str]:
-    """The loop variable and the tensor of ``for i in range(len(t))``; empty for other loops."""
-    target = node.target
-    if not isinstance(target, ast.Name) or not isinstance(node.iter, ast.Call):
-        return "", ""
-    if not isinstance(iterated, Sequence) or iterated.kind != "range":
-        return "", ""
-    for argument in _arguments(node.iter):
-        value = evaluate(argument, env, ctx.silent())
-        sized = sizes(argument, value, env, ctx)
-        if isinstance(sized, Scalar) and sized.size_of:
-            return target.id, sized.size_of
-    return "", ""
-
-
-def sizes(node: ast.expr, value: Value, env: Env, ctx: Context) -> Value:
-    """``value`` marked with the tensor whose length it is, where ``node`` asks a tensor for one."""
-    measured = _measured(node)
-    if measured is None:
-        return value
-    tensor = tensor_of(evaluate(measured, env, ctx.silent()))
-    path = path_of(measured)
-    if tensor is None or path is None:
-        return value
-    if isinstance(value, Scalar):
-        return replace(value, size_of=path)
-    if isinstance(value, Sequence) and isinstance(value.element, Scalar):
-        return replace(value, element=replace(value.element, size_of=path))
-    return value
-
-
-def _measured(node: ast.expr) -> ast.expr | None:
-    """The ``t`` of ``len(t)``, ``t.shape``, ``t.shape[0]``, ``t.size(0)``, ``t.numel()``."""
-    if isinstance(node, ast.Call):
-        match node.func:
-            case ast.Name(id="len") if len(node.args) == 1:
-                return node.args[0]
-            case ast.Attribute(value=inner, attr="size" | "numel" | "nelement"):
-                return inner
-        return None
-    if isinstance(node, ast.Subscript):
-        node = node.value
-    return node.value if isinstance(node, ast.Attribute) and node.attr == "shape" else None
-
-
 def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
     """``x = torch.cat([x, y])`` in a loop: everything gathered so far is copied each time."""
     if not isinstance(value, ast.Call):
@@ -281,7 +220,7 @@ OF_SHAPE = frozenset(("shape", "size", "numel", "ndim", "dim", "dtype", "device"
 
 def _pieces(call: ast.Call) -> list[ast.expr]:
     """The ``a`` and ``b`` of ``cat([a, *b])``."""
-    match _arguments(call):
+    match index_loops.arguments_of(call):
         case [ast.List(elts=pieces) | ast.Tuple(elts=pieces), *_]:
             return [p.value if isinstance(p, ast.Starred) else p for p in pieces]
     return []
@@ -341,13 +280,36 @@ def in_place(node: ast.AugAssign, left: Value, ctx: Context) -> None:
     """``p.grad *= c`` in a loop over parameters."""
     tensor = tensor_of(left)
     name = AUGMENTED.get(type(node.op), "")
-    if tensor is None or tensor.role not in ("parameter", "gradient") or not ctx.loops:
+    if tensor is None or not ctx.loops:
         return
     place = ctx.loops[-1]
+    if tensor.role not in OF_MODULES and not goes_through_layers(place.value):
+        return
     if place.kind != "for" or not changes_in(node.target, place.node):
         return
     if name in PER_PARAMETER and not offers_foreach(ctx):
         emit(ctx, SiteKind.PARAMETER_LOOP, name, node, tensor, operand_node=node.target)
+
+
+def averaged(node: ast.Assign, value: Value, env: Env, ctx: Context) -> None:
+    """``e.data = d * e.data + (1 - d) * p.data`` in a loop over parameters."""
+    place = ctx.loops[-1]
+    if ctx.sink is None or place.kind != "for" or not isinstance(value, Tensor):
+        return
+    if not is_weighted_sum(node.value) or offers_foreach(ctx):
+        return
+    for factor in _factors(node.value):
+        tensor = tensor_of(evaluate(factor, env, ctx.silent()))
+        if tensor is not None and tensor.role in OF_MODULES and changes_in(factor, place.node):
+            emit(ctx, SiteKind.PARAMETER_LOOP, "lerp_", node, tensor, operand_node=factor)
+            return
+
+
+def _factors(node: ast.expr) -> list[ast.expr]:
+    """The names, attributes and items of which a weighted sum is made."""
+    if isinstance(node, ast.BinOp):
+        return [*_factors(node.left), *_factors(node.right)]
+    return [node] if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else []
 
 
 def branch(ctx: Context, operation: str, node: ast.expr, value: Value) -> None:

@@ -6,7 +6,7 @@ import ast
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES, instance_of
+from flake8_torchperf.absint.domain.named_types import TENSOR_CLASSES, WRAPPERS, instance_of
 from flake8_torchperf.absint.domain.provenance import Source
 from flake8_torchperf.absint.domain.rank import ranked
 from flake8_torchperf.absint.domain.store import Env, merge, outcome, path_of
@@ -415,6 +415,10 @@ def _narrow_to(
         return dict(env)
     reason = Reason(f"isinstance test of `{path}`", node, source=Source.TYPE_TEST)
     options = value.options if isinstance(value, Union) else (value,)
+    if isinstance(options[0], Instance) and all(
+        isinstance(c, External) and c.name in WRAPPERS for c in classes
+    ):
+        return dict(env)  # a wrapper counts for what it wraps
     verdicts = [is_one_of(option, classes) for option in options]
     if not holds:
         if value is UNKNOWN and any(_is_tensor_class(kind) for kind in classes):

@@ -43,6 +43,7 @@ from flake8_torchperf.absint.domain.values import (
 )
 from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.inference.tensor_api import knows_arrays
+from flake8_torchperf.absint.transfer import index_loops
 from flake8_torchperf.events import transfers
 from flake8_torchperf.events.recording import early, emit_read, looked_at
 
@@ -87,7 +88,7 @@ def binary(
         case (NDArray(), _) | (_, NDArray()):
             for value in (left, right):
                 looked_at(value, OPERATIONS[type(operator)], node, ctx)
-            return NDARRAY
+            return _array_of(left, right)
         case Scalar(kind="str"), _:
             return STR
         case Scalar() as a, Scalar() as b:
@@ -234,13 +235,15 @@ def _compare(
     tensors = [t for t in (tensor_of(left), tensor_of(right)) if t is not None]
     if not tensors:
         if isinstance(left, NDArray) or isinstance(right, NDArray):
-            return NDARRAY
+            return _array_of(left, right)
         sides = (left, right)
         if any(map(_may_overload, sides)) and not any(map(_never_elementwise, sides)):
             return COMPARED if all(map(_elementwise, sides)) else UNKNOWN
         return BOOL
     if any(_never_elementwise(v) for v in (left, right)) or _listed(operator, left, right):
         return BOOL
+    if ctx.loops and isinstance(operator, (ast.Eq, ast.NotEq)):
+        index_loops.compared((left_node, right_node), tensors[0], ctx)
     strongest = max(tensors, key=lambda t: t.reason.strength)
     name = COMPARISONS[type(operator)]
     chain = (*tensors[0].chain, name)[-CHAIN_LENGTH:]
@@ -294,6 +297,13 @@ def _listed(operator: ast.cmpop, left: Value, right: Value) -> bool:
     """
     lists = any(isinstance(side, Sequence) and side.kind in LISTS for side in (left, right))
     return lists and isinstance(operator, (ast.Eq, ast.NotEq))
+
+
+def _array_of(left: Value, right: Value) -> NDArray:
+    """An array, or a number where both sides are one that numpy or Python made."""
+    sides = (left, right)
+    numbers = all(isinstance(s, Scalar) or (isinstance(s, NDArray) and s.of_numbers) for s in sides)
+    return NDArray(of_numbers=True) if numbers else NDARRAY
 
 
 LISTS = ("list", "tuple")

@@ -30,6 +30,7 @@ from flake8_torchperf.absint.domain.values import (
     Reason,
     Returning,
     Scalar,
+    Sequence,
     Tensor,
     Value,
     tensor_of,
@@ -37,8 +38,16 @@ from flake8_torchperf.absint.domain.values import (
 from flake8_torchperf.absint.engine.analysis import Pending
 from flake8_torchperf.absint.engine.caches import Cache
 from flake8_torchperf.absint.engine.dispatch import evaluate, run_block
+from flake8_torchperf.absint.inference.from_callers import note_result
 from flake8_torchperf.absint.stated_types.annotations import annotated
-from flake8_torchperf.absint.transfer import assignment, expressions, loops, operators, patterns
+from flake8_torchperf.absint.transfer import (
+    assignment,
+    expressions,
+    index_loops,
+    loops,
+    operators,
+    patterns,
+)
 from flake8_torchperf.absint.transfer.narrowing import narrow, note_outcome
 from flake8_torchperf.absint.transfer.operators import binary
 from flake8_torchperf.events import accumulation, graph_breaks, host_consumers, transfers
@@ -107,13 +116,43 @@ def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
             _running_total(target, node, value, ctx)
         if ctx.loops and isinstance(node.value, ast.BinOp):
             accumulation.added(node, target, value, ctx)
+            loops.averaged(node, value, env, ctx)
     if ctx.sink is not None and ctx.analysis.compiled is not None:
         _in_compiled(node, env, ctx)
-    sized = loops.sizes(node.value, value, env, ctx)
+    little = value is UNKNOWN or (type(value) is Sequence and UNKNOWN in (value.items or ()))
+    if value is UNKNOWN and isinstance(node.value, ast.Call):
+        value = assignment.renamed(node.targets[0], node.value, env, ctx)
+    sized = index_loops.sizes(node.value, value, env, ctx)
     for target in node.targets:
         assignment.assign(target, sized, env, ctx)
+    if little:
+        _told_later(node, env, ctx)
     if isinstance(node.value, TESTS):
         note_outcome(node.targets[0], node.value, env)
+
+
+def _also_there(node: ast.Assign, source: ast.expr, env: Env) -> None:
+    """``loss = out.loss`` above ``loss.backward()``: so is what ``out`` holds a tensor."""
+    target, path = node.targets[0], path_of(source)
+    told = env.get(target.id) if isinstance(target, ast.Name) else None
+    if path is not None and isinstance(told, Tensor) and env.get(path) in (None, UNKNOWN):
+        env[path] = told
+
+
+def _told_later(node: ast.Assign, env: Env, ctx: Context) -> None:
+    """What the use of the names that something unknown is assigned to tells of where it came from.
+
+    ``loss = step(batch)`` or ``loss = out.loss`` above ``loss.backward()``.
+    """
+    target, source = node.targets[0], node.value
+    if isinstance(source, ast.Call):
+        if ctx.sink is not None:
+            callee = evaluate(source.func, env, ctx.silent())
+            note_result(target, callee, env, ctx.analysis)
+    elif isinstance(source, (ast.Attribute, ast.Subscript)) and isinstance(target, ast.Name):
+        told, path = env.get(target.id), path_of(source)
+        if isinstance(told, Tensor) and path is not None and env.get(path) in (None, UNKNOWN):
+            env[path] = told
 
 
 # Expressions that may be tests of types.
@@ -213,6 +252,7 @@ def _aug_assign(node: ast.AugAssign, env: Env, ctx: Context) -> None:
 
 def _assert(node: ast.Assert, env: Env, ctx: Context) -> None:
     made = node.msg is not None and not isinstance(node.msg, ast.Constant)
+    made = made or isinstance(node.test, ast.BoolOp)
     expressions.truth(node.test, env, ctx.mark(MADE_TEXT) if made else ctx, "assert")
     if node.msg is not None and ctx.sink is not None:
         after = narrow(node.test, env, ctx, False)

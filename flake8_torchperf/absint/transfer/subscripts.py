@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.devices import SOMETIMES
-from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.host_data import host_batch_item
 from flake8_torchperf.absint.domain.rank import of_item, ranked
 from flake8_torchperf.absint.domain.site import SiteKind
@@ -39,9 +38,9 @@ from flake8_torchperf.absint.domain.values import (
 )
 from flake8_torchperf.absint.engine.dispatch import evaluate, item_of
 from flake8_torchperf.absint.inference.tensor_api import knows_arrays, told_by_index
-from flake8_torchperf.absint.transfer import index_writes
+from flake8_torchperf.absint.transfer import index_loops, index_writes
 from flake8_torchperf.events import transfers
-from flake8_torchperf.events.recording import emit, emit_read
+from flake8_torchperf.events.recording import emit, emit_read, tells
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Context
@@ -75,7 +74,7 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
         return join_all(index_value(o, indices, node, ctx) for o in kept)
     tensor = tensor_of(base)
     if tensor is not None:
-        _element_access(node, tensor, ctx)
+        index_loops.element_access(node, tensor, ctx)
         _tensor_reads(tensor, indices, node, ctx, "read")
         return _tensor_item(tensor, indices)
     match base:
@@ -181,7 +180,7 @@ def assigned(node: ast.Subscript, base: Value, value: Value, env: Env, ctx: Cont
         tensor = _by_mask(indices, node, ctx)
     if tensor is None:
         return
-    _element_access(node, tensor, ctx)
+    index_loops.element_access(node, tensor, ctx)
     # One number on the host is filled in as masked_fill_ does, be it Python's or a tensor's.
     number = given is None or (given.scalar and given.device == "host")
     operation = "assign-scalar" if number else "assign"
@@ -200,9 +199,10 @@ def _indices(node: ast.Subscript, base: Value, env: Env, ctx: Context) -> list[I
     found: list[Index] = []
     for element in node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]:
         if isinstance(element, ast.Slice):
+            alone = element.lower is None or element.upper is None
             for bound in (element.lower, element.upper, element.step):
                 if bound is not None:
-                    _bound(bound, base, env, ctx)
+                    _bound(bound, base, alone, env, ctx)
             found.append(Index(None, UNKNOWN, is_slice=True))
             continue
         inner = element.value if isinstance(element, ast.Starred) else element
@@ -218,9 +218,11 @@ def _indices(node: ast.Subscript, base: Value, env: Env, ctx: Context) -> list[I
     return found
 
 
-def _bound(bound: ast.expr, base: Value, env: Env, ctx: Context) -> None:
+def _bound(bound: ast.expr, base: Value, alone: bool, env: Env, ctx: Context) -> None:
     """A slice bound: Python asks a tensor there for its ``__index__``."""
     value = evaluate(bound, env, ctx)
+    if ctx.loops and index_loops.varies(bound, value, alone, ctx):
+        ctx.budget.opaque_calls += 1  # the rounds work on data of different sizes
     operation = "list-slice" if isinstance(base, Sequence) else "slice"
     emit_read(ctx, SiteKind.NUMBER_USE, operation, bound, value, operand_node=bound)
 
@@ -289,8 +291,8 @@ def _called_a_mask(index: Index) -> Tensor | None:
     if not isinstance(tensor, Tensor) or tensor.dtype != "unknown":
         return None
     node = index.node
-    while isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice):
-        node = node.value  # a part of it: `x[pad_mask[1:]]`
+    while isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.Slice, ast.Name)):
+        node = node.value  # a part of it, or a row: `x[pad_mask[1:]]`, `x[i][mask[i]]`
     path = None if node is None else path_of(node)
     named = path is not None and path.rpartition(".")[2].rpartition("_")[2] == "mask"
     return replace(weaken(tensor), dtype="bool") if named else None
@@ -322,12 +324,12 @@ def _tensor_index(
         if tensor.device == "device":
             return False
     if index.dtype == "bool":
-        if tensor.device == "host" and index.device != "device":
+        if tensor.device == "host" and index.device != "device" and not ctx.compiled:
             return False
         if operation == "assign-scalar" and index.scalar and index.device != "host":
             # A 0-d mask becomes a Python bool first, as a 0-d integer becomes a number below.
             emit_read(ctx, SiteKind.NUMBER_USE, "index", place.node, index, operand_node=place.node)
-        elif operation != "assign-scalar" and index.device != "host":
+        elif operation != "assign-scalar" and tells(index, ctx):
             emit(ctx, SiteKind.MASK_INDEX, operation, node, index, operand_node=place.node)
         return False  # filling with a number is masked_fill: nothing is counted on the host
     # A 0-d integer tensor becomes a Python number (torch/csrc/autograd/
@@ -419,32 +421,3 @@ def _mapping_item(base: Mapping_, indices: list[Index]) -> Value:
             case _ if base.made and base.items:
                 return base.any_value()
     return base.element
-
-
-def _element_access(node: ast.Subscript, tensor: Tensor, ctx: Context) -> None:
-    """``t[i]`` inside ``for i in range(len(t))``: one dispatch, and one view, per element."""
-    if not any(place.index for place in ctx.loops):
-        return
-    if tensor.device == "host" and ctx.demoted is not Cause.NO_DEVICE:
-        return
-    path = path_of(node.value)
-    first = node.slice.elts[:1] if isinstance(node.slice, ast.Tuple) else [node.slice]
-    for place in ctx.loops:
-        if not place.index or place.measures != path or place.over is None:
-            continue
-        if any(_mentions(index, place.index) for index in first):
-            outside = ctx.but(loops=ctx.loops[: ctx.loops.index(place) + 1])
-            emit(
-                outside,
-                SiteKind.ELEMENT_ACCESS,
-                "index-loop",
-                place.over,
-                tensor,
-                operand_node=node.value,
-            )
-
-
-def _mentions(node: ast.expr, name: str) -> bool:
-    if isinstance(node, ast.Tuple):
-        return any(_mentions(e, name) for e in node.elts)
-    return isinstance(node, ast.Name) and node.id == name

@@ -1,0 +1,38 @@
+"""Which calls tell a person or a tracker what happened: the one table of what logs.
+
+A method counts by its name unless its owner is known to be something else; a function by its full
+name. Sources: Python's logging; torch.utils.tensorboard.SummaryWriter; tqdm; lightning's
+LightningModule.log; the trackers' own documentation, named beside them.
+"""
+
+from __future__ import annotations
+
+# Python's logging, absl's, loguru's.
+LEVELS = frozenset((
+    "debug", "info", "warning", "warn", "error", "critical", "exception", "log",
+))  # fmt: skip
+METHODS = LEVELS | {
+    # SummaryWriter
+    "add_histogram", "add_scalar", "add_scalars", "add_text",
+    # lightning, accelerate, mlflow, comet, wandb
+    "log_dict", "log_metric", "log_metrics", "log_scalar",
+    # tqdm
+    "set_description", "set_postfix", "set_postfix_str",
+    # baselines and stable-baselines3, clearml
+    "logkv", "logkv_mean", "record_mean", "report_scalar",
+}  # fmt: skip
+FUNCTIONS = frozenset((
+    "print", "builtins.print", "pprint.pprint", "rich.print", "tqdm.write", "tqdm.tqdm.write",
+    "tqdm.auto.tqdm.write", "wandb.log", "mlflow.log_metric", "mlflow.log_metrics",
+))  # fmt: skip
+# Libraries with a ``log`` that computes a logarithm.
+NUMERIC = frozenset((
+    "cmath", "jax", "math", "numpy", "scipy", "sympy", "tensorflow", "torch",
+))  # fmt: skip
+
+
+def logs(qualified: str, method: str) -> bool:
+    """Does a call log? ``method`` is its name behind an owner, "" for a function by itself."""
+    if qualified in FUNCTIONS:
+        return True
+    return method in METHODS and qualified.partition(".")[0] not in NUMERIC

@@ -1,0 +1,95 @@
+"""The statements of a long function that decide what one attribute is, the others left out."""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from flake8_torchperf.syntax.names import is_name
+from flake8_torchperf.syntax.traversal import DEFINITIONS, walk
+
+# Beyond this many simple statements too much is left to be read for one attribute.
+MAX_STATEMENTS = 60
+# Attributes and names that those that are asked for depend on, one behind the other.
+MAX_STEPS = 8
+BLOCKS = ("body", "orelse", "finalbody")
+
+
+def binding_statements(body: list[ast.stmt], me: str, attribute: str) -> list[ast.stmt]:
+    """What binds ``self.attribute``, and the names and attributes that this is made of.
+
+    The blocks around these statements are kept, as copies that hold nothing else. Empty where
+    there are too many of them.
+    """
+    simple = [s for s in walk(body) if isinstance(s, ast.stmt) and not _blocks(s)]
+    bound = {id(s): _bound(s, me) for s in simple}
+    kept: set[int] = set()
+    wanted = new = {f"{me}.{attribute}"}
+    for _ in range(MAX_STEPS):
+        found = [s for s in simple if id(s) not in kept and not bound[id(s)].isdisjoint(new)]
+        kept.update(map(id, found))
+        used = {name for s in found for name in _used(s, me)}
+        new = used - wanted
+        wanted = wanted | used
+        if not new:
+            break
+    return _pruned(body, kept) if len(kept) <= MAX_STATEMENTS else []
+
+
+def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+    if isinstance(statement, DEFINITIONS):
+        return []
+    found = [getattr(statement, name, []) for name in BLOCKS]
+    found += [handler.body for handler in getattr(statement, "handlers", [])]
+    found += [case.body for case in getattr(statement, "cases", [])]
+    return [block for block in found if block]
+
+
+def _bound(statement: ast.stmt, me: str) -> set[str]:
+    """The names, and the attributes of the object, that a simple statement binds."""
+    if isinstance(statement, DEFINITIONS):
+        return {statement.name}
+    found: set[str] = set()
+    for node in walk([statement]):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()):
+                found.add(name)
+            case ast.Attribute(value=owner, attr=name, ctx=ast.Store()) if is_name(owner, me):
+                found.add(f"{me}.{name}")
+            case ast.Subscript(value=ast.Attribute(value=owner, attr=name), ctx=ast.Store()):
+                found.add(f"{me}.{name}" if is_name(owner, me) else "")
+            case ast.Call(args=[ast.Constant(value=str(name)), *_]):
+                found.add(f"{me}.{name}")  # self.register_buffer("name", ...)
+            case ast.Call(args=[_, ast.Constant(value=str(name)), *_], func=ast.Name(id="setattr")):
+                found.add(f"{me}.{name}")
+    return found
+
+
+def _used(statement: ast.stmt, me: str) -> set[str]:
+    """The names, and the attributes of the object, that a simple statement reads."""
+    found: set[str] = set()
+    for node in walk([statement]):
+        match node:
+            case ast.Name(id=name, ctx=ast.Load()) if name != me:
+                found.add(name)
+            case ast.Attribute(value=owner, attr=name, ctx=ast.Load()) if is_name(owner, me):
+                found.add(f"{me}.{name}")
+    return found
+
+
+def _pruned(body: list[ast.stmt], kept: set[int]) -> list[ast.stmt]:
+    """A block with the statements that are kept, and the blocks that hold such."""
+    found: list[ast.stmt] = []
+    for statement in body:
+        if id(statement) in kept:
+            found.append(statement)
+        elif isinstance(statement, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.Try)):
+            inner = {name: _pruned(getattr(statement, name, []), kept) for name in BLOCKS}
+            if any(inner.values()):
+                part = copy.copy(statement)
+                for name, block in inner.items():
+                    if block or hasattr(part, name):
+                        setattr(part, name, block)
+                part.body = part.body or [ast.copy_location(ast.Pass(), statement)]
+                found.append(part)
+    return found

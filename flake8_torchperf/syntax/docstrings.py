@@ -1,0 +1,29 @@
+"""The docstring of a class or function: what it is asked for again and again is kept."""
+
+from __future__ import annotations
+
+import ast
+from inspect import cleandoc
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.syntax.traversal import once
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    Documented: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+
+
+def raw_docstring(node: Documented) -> str:
+    """The text as it stands in the code; "" where there is none."""
+    first = node.body[0] if node.body else None
+    if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+        text = first.value.value
+        return text if isinstance(text, str) else ""
+    return ""
+
+
+@once
+def docstring(node: Documented) -> str:
+    """The text without the white space that the code around it asks for."""
+    return cleandoc(raw_docstring(node))

@@ -1,0 +1,125 @@
+"""Which statement a line belongs to: what ran and what was found are compared by statement.
+
+A module's source enters. One statement is a simple statement with all its lines, or the header of
+a compound one: the unit in which a line counter, a linter and a reader mean the same thing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+Span = tuple[int, int]
+"""First and last line, counted from 1, both included."""
+
+_PARTS = (ast.stmt, ast.ExceptHandler, ast.match_case)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One statement.
+
+    ``function`` is the name of the innermost function around it, or ""; ``place`` the qualified
+    name of what it stands in, classes included ("Engine.step"), or "".
+    """
+
+    span: Span
+    node: ast.AST
+    function: str
+    place: str = ""
+
+
+class Statements:
+    """The statements of a module by line; of text that does not parse, none, and no ``tree``."""
+
+    def __init__(self, source: str | ast.Module) -> None:
+        self._all: list[Statement] = []
+        self._by_line: dict[int, Statement] = {}
+        self._conditional: dict[int, list[tuple[Span, Span]]] = {}
+        self.tree: ast.Module | None = None
+        try:
+            self.tree = ast.parse(source) if isinstance(source, str) else source
+        except (SyntaxError, ValueError):
+            # Generated or templated text: each of its lines stands for itself.
+            return
+        self._enter(self.tree, "", "")
+        self._note_conditional(self.tree)
+
+    def span(self, line: int) -> Span:
+        """The lines of the innermost statement that holds this line; between statements, itself."""
+        found = self._by_line.get(line)
+        return found.span if found else (line, line)
+
+    def at(self, line: int) -> Statement | None:
+        """The innermost statement that holds this line."""
+        return self._by_line.get(line)
+
+    def conditional(self, line: int, column: int) -> bool:
+        """Whether running the statement need not evaluate what stands at this 0-based column."""
+        here = (line, column)
+        return any(first <= here < last for first, last in self._conditional.get(line, ()))
+
+    def __iter__(self) -> Iterator[Statement]:
+        """All statements, in the order of the text."""
+        return iter(self._all)
+
+    def _enter(self, parent: ast.AST, function: str, place: str) -> None:
+        for node in ast.iter_child_nodes(parent):
+            if not isinstance(node, _PARTS):
+                continue
+            inside, below = function, place
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                for decorator in node.decorator_list:
+                    span = (decorator.lineno, _end(decorator))
+                    self._put(Statement(span, decorator, function, place))
+                below = f"{place}.{node.name}" if place else node.name
+                if not isinstance(node, ast.ClassDef):
+                    inside = node.name
+            self._put(Statement(_header(node), node, function, place))
+            self._enter(node, inside, below)
+
+    def _put(self, statement: Statement) -> None:
+        self._all.append(statement)
+        for line in range(statement.span[0], statement.span[1] + 1):
+            self._by_line[line] = statement
+
+    def _note_conditional(self, tree: ast.Module) -> None:
+        for node in ast.walk(tree):
+            for part in _conditional_parts(node):
+                first = (part.lineno, part.col_offset)
+                last = (_end(part), part.end_col_offset or 0)
+                for line in range(first[0], last[0] + 1):
+                    self._conditional.setdefault(line, []).append((first, last))
+
+
+def _header(node: ast.AST) -> Span:
+    """A simple statement's lines, or those of a compound one up to its body."""
+    first = node.pattern.lineno if isinstance(node, ast.match_case) else _line(node)
+    own = [child for child in ast.iter_child_nodes(node) if not isinstance(child, _PARTS)]
+    if len(own) == sum(1 for _ in ast.iter_child_nodes(node)) and not hasattr(node, "body"):
+        return first, _end(node)
+    decorators = getattr(node, "decorator_list", [])
+    heads = [child for child in own if child not in decorators]
+    return first, max([first, *(_end(one) for head in heads for one in ast.walk(head))])
+
+
+def _line(node: ast.AST) -> int:
+    return int(getattr(node, "lineno", 0))
+
+
+def _end(node: ast.AST) -> int:
+    return int(getattr(node, "end_lineno", None) or 0)
+
+
+def _conditional_parts(node: ast.AST) -> list[ast.expr]:
+    match node:
+        case ast.IfExp():
+            return [node.body, node.orelse]
+        case ast.BoolOp():
+            return node.values[1:]
+        case ast.Lambda():
+            return [node.body]
+        case ast.Assert() if node.msg is not None:
+            return [node.msg]
+    return []

@@ -1,0 +1,188 @@
+"""Parameters of which a function says nothing: what calls in other modules give them."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from linting import ALL, HOT, expected
+
+from flake8_torchperf.linter import lint
+
+METERS = """
+    import torch
+
+    class AverageMeter:
+        def __init__(self):
+            self.reset()
+
+        def reset(self):
+            self.sum = 0
+
+        def update(self, val, n=1):
+            self.sum += float(val) * n{}
+
+
+    class Other:
+        def update(self, val):
+            self.sum = val
+    """
+TRAIN = """
+    from torch import nn
+    from .meters import AverageMeter, Other
+
+    class Trainer:
+        def __init__(self, model: nn.Module, loader, opt):
+            self.model = model
+            self.loader = loader
+            self.opt = opt
+            self.meter = AverageMeter()
+            self.other = Other()
+
+        def train(self):
+            for batch in self.loader:
+                loss = self.model(batch)
+                loss.backward()
+                self.opt.step()
+                {}
+    """
+WAITS = "  # TPF101"
+CALLS = {
+    "self.meter.update(loss)": WAITS,
+    "self.meter.update(loss.detach(), 2)": WAITS,
+    "self.meter.update(val=loss)": WAITS,
+    "AverageMeter().update(loss)": WAITS,
+    "self.meter.update(3.0)": "",
+    "self.meter.update(loss.shape[0])": "",
+    "self.meter.update(loss.cpu())": "",
+    "self.other.update(loss)": "",
+    "self.meter.update(batch)": "",
+    "self.meter.update(n=loss)": "",
+}
+
+
+def written(folder: Path, texts: dict[str, str]) -> dict[str, str]:
+    """The texts of a package, each written to its file."""
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    found = {name: textwrap.dedent(text) for name, text in texts.items()}
+    for name, text in found.items():
+        (folder / name).write_text(text)
+    return found
+
+
+@pytest.mark.parametrize(("call", "told"), list(CALLS.items()))
+def test_meters(call: str, told: str, tmp_path: Path) -> None:
+    folder = tmp_path / "package"
+    texts = written(folder, {"meters.py": METERS.format(told), "train.py": TRAIN.format(call)})
+    text = texts["meters.py"]
+    found = lint(text, str(folder / "meters.py"), HOT)
+    assert [(f.line, f.code) for f in found] == expected(text)
+
+
+FUNCTIONS = """
+    import torch
+
+    def log_value(name, value):
+        print(name, float(value))  # TPF101
+
+    def never_called(value):
+        print(float(value))
+
+    def given_numbers(value):
+        print(float(value))
+
+    def at_the_end(value):
+        print(float(value))
+    """
+CALLING = """
+    import torch
+    from . import helpers
+    from .helpers import log_value, given_numbers
+
+    def train(model: torch.nn.Module, loader, opt):
+        for batch in loader:
+            loss = model(batch)
+            loss.backward()
+            opt.step()
+            log_value("loss", loss)
+            given_numbers(3.5)
+        helpers.at_the_end(loss)
+    """
+
+
+def test_functions(tmp_path: Path) -> None:
+    folder = tmp_path / "package"
+    texts = written(folder, {"helpers.py": FUNCTIONS, "train.py": CALLING})
+    text = texts["helpers.py"]
+    found = lint(text, str(folder / "helpers.py"), HOT)
+    assert [(f.line, f.code) for f in found] == expected(text)
+    assert "called by `train` at line 11" in found[0].message
+
+
+HELPERS = """
+    import torch
+
+    def item(x):
+        return x.item()
+
+    def number(x):
+        \"\"\"A number of a tensor.\"\"\"
+        return float(x)
+
+    def to_number(x):
+        if isinstance(x, torch.Tensor):
+            return x.detach().cpu().item()
+        return x
+
+    def synchronise():
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+
+    def shape(x):
+        return x.size(0)
+
+    def logged(x):
+        print(x.shape)
+        return x.item()
+
+    def on_device(x):
+        return x.sum()
+    """
+STEPS = """
+    import torch
+    from . import helpers
+    from .helpers import number, to_number, synchronise, shape, logged, on_device
+
+    def train(model: torch.nn.Module, loader, opt):
+        for batch in loader:
+            loss = model(batch)
+            loss.backward()
+            opt.step()
+            helpers.item(loss)  # TPF101
+            number(x=loss)  # TPF101
+            to_number(loss)  # TPF101
+            synchronise()  # TPF106
+            number(3.5)
+            shape(loss)
+            logged(loss)
+            on_device(loss)
+        number(loss)
+        synchronise()
+    """
+
+
+def test_a_helper_that_only_waits_is_told_where_it_is_called(tmp_path: Path) -> None:
+    folder = tmp_path / "package"
+    texts = written(folder, {"helpers.py": HELPERS, "train.py": STEPS})
+    text = texts["train.py"]
+    path = str(folder / "train.py")
+    found = lint(text, path, HOT)
+    told = [(f.line, f.code) for f in found] + [place for f in found for place in f.also]
+    assert sorted(told) == expected(text)
+    assert not [f for f in found if f.edits]
+    # Who asks for everything is told of the helpers themselves.
+    assert not lint(text, path, ALL)
+    inside = lint(texts["helpers.py"], str(folder / "helpers.py"), ALL)
+    assert {f.line for f in inside} >= {5, 9, 13, 18}

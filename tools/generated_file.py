@@ -1,0 +1,43 @@
+"""What the commands that generate a file have in common: write it, or compare the committed one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROOT = Path(__file__).resolve().parent.parent
+# Differing lines that are shown, of each side, and the characters of each.
+SHOWN = 20
+WIDTH = 300
+
+
+def main(description: str, generate: Callable[[], tuple[Path, str]]) -> int:
+    """The command line of a generator; returns the exit status.
+
+    ``generate`` gives the file's path and its text. `--check` writes nothing and exits with 1
+    where the committed file differs.
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--check", action="store_true", help="compare with the committed file")
+    check = parser.parse_args().check
+    path, text = generate()
+    name = path.relative_to(ROOT)
+    if not check:
+        path.write_text(text, encoding="utf-8")
+        print(f"{name}: {len(text)} bytes")
+        return 0
+    committed = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    fresh = text.splitlines()
+    if committed == fresh:
+        return 0
+    gone, new = set(committed) - set(fresh), set(fresh) - set(committed)
+    for mark, lines in (("-", gone), ("+", new)):
+        for line in sorted(lines)[:SHOWN]:
+            print(f"{mark} {line}"[:WIDTH])
+    print(f"{name} differs: run tools/{Path(sys.argv[0]).name}")
+    return 1
