@@ -1,0 +1,136 @@
+"""Functions that must not wait, at run time: `sync_free`, and which of them a frame stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
+
+import torch
+
+from flake8_torchperf.absint.driver.contract_roots import is_marked, nested_in, read_whole
+from flake8_torchperf.hotness.own_heat import matches_glob
+from flake8_torchperf.project.text_search import stamp
+from flake8_torchperf.runtime.api.budget import dispatch_budget
+from flake8_torchperf.runtime.counting.frames import Owner
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Waits that CUDA reports, and those that the program asks for, which it does not.
+WITNESSED = ("device_syncs", "synchronisations")
+# What would wait, where no device tells of waits.
+INFERRED = ("host_reads", "transfers", "synchronisations", "dynamic_shapes")
+
+
+class _NoWaits(dispatch_budget):
+    """A budget of nothing."""
+
+    def __init__(self, owner: Owner, host_as_device: bool | None) -> None:
+        super().__init__(max_dispatches=0, owner=owner, host_as_device=host_as_device)
+        # Sizes that depend on data are counted at the level at which dispatches are.
+        self.limits = dict.fromkeys(WITNESSED if torch.cuda.is_available() else INFERRED, 0)
+
+
+@overload
+def sync_free(function: Callable[P, R]) -> Callable[P, R]: ...
+
+
+@overload
+def sync_free(*, owner: Owner = None, host_as_device: bool | None = None) -> dispatch_budget: ...
+
+
+def sync_free(
+    function: Callable[..., Any] | None = None,
+    *,
+    owner: Owner = None,
+    host_as_device: bool | None = None,
+) -> Any:
+    """Allow each call of a function, or a block, no wait for the device.
+
+        @sync_free
+        def decode_step(tokens): ...
+
+        with sync_free():
+            decode_step(tokens)
+
+    With CUDA the device itself tells what waited; else what would wait is inferred from the calls:
+    host reads, copies between host and device, sizes that depend on data. owner and host_as_device
+    are `DispatchCounter`'s. Lines that carry `# noqa` or `# noqa: TPF...` may wait. Of a generator
+    or a coroutine function only the call counts, which does nothing yet.
+    Raises BudgetExceeded (an AssertionError), which names the lines, when the call has ended.
+    """
+    budget = _NoWaits(owner, host_as_device)
+    return budget if function is None else budget(function)
+
+
+class _Defined(NamedTuple):
+    """A function of a file: its names, and whether it is marked."""
+
+    name: str
+    qualname: str
+    method: bool
+    marked: bool
+
+
+class ContractFrames:
+    """Tells of a frame whether it runs on the way from a function that must not wait.
+
+    ``globs`` are those of the settings; marks are read from the files of the code that runs.
+    """
+
+    def __init__(self, globs: tuple[str, ...]) -> None:
+        self._globs = globs
+        self._known: dict[CodeType, _Defined | None] = {}
+
+    def around(self, frame: FrameType | None) -> str:
+        """The name of the nearest such function that calls lead from; "" where there is none."""
+        while frame is not None:
+            found = self._stated(frame)
+            if found:
+                return found
+            frame = frame.f_back
+        return ""
+
+    def _stated(self, frame: FrameType) -> str:
+        code = frame.f_code
+        if code not in self._known:
+            self._known[code] = _defined(code)
+        one = self._known[code]
+        if one is None:
+            return ""
+        if one.marked or self._names(one.name, one.qualname):
+            return one.qualname.replace(".<locals>", "")
+        if one.method and self._globs and code.co_argcount:
+            # A method that the glob's class has from a base.
+            own = frame.f_locals.get(code.co_varnames[0])
+            for klass in type(own).__mro__:
+                inherited = f"{klass.__qualname__}.{one.name}"
+                if self._names(one.name, inherited):
+                    return inherited
+        return ""
+
+    def _names(self, name: str, qualname: str) -> bool:
+        return any(matches_glob(name, qualname, glob) for glob in self._globs)
+
+
+def _defined(code: CodeType) -> _Defined | None:
+    path = code.co_filename
+    return _functions(path, stamp(path)).get((code.co_firstlineno, code.co_name))
+
+
+@lru_cache(maxsize=1024)
+def _functions(path: str, changed: tuple[int, int]) -> dict[tuple[int, str], _Defined]:
+    """The functions of a file by the line with which they begin, decorators included."""
+    found: dict[tuple[int, str], _Defined] = {}
+    module = read_whole(path, *changed) if Path(path).is_file() else None
+    for info in () if module is None else module.defined:
+        own = [(info.qualname, info.node), *nested_in(info.node, info.qualname)]
+        for qualname, node in own:
+            line = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            method = node is info.node and info.owner is not None
+            marked = module is not None and is_marked(node, module)
+            found[line, node.name] = _Defined(node.name, qualname, method, marked)
+    return found
