@@ -1,11 +1,12 @@
 """Waits that engineers removed from published code: how many the linter finds before the fix.
 
-    python benchmarks/fixes.py --repositories DIR [--misses]
+    python benchmarks/fixes.py --repositories DIR [--list benchmarks/fixes_blind.txt] [--misses]
 
 DIR holds clones as OWNER/NAME or OWNER+NAME (bare ones too, or one folder deeper), with history.
-For each commit of `fixes.txt` its parent's Python files are written to a temporary folder, and the
+For each commit of the list its parent's Python files are written to a temporary folder, and the
 file is linted there, in the default scope and in scope `all`. A commit is found where any of its
-lines is, a line where a finding's first line is. After the fix the lines that came in their place
+lines is, a line where a finding's first line is, or where it is one of the reads that a finding
+names as following it. After the fix the lines that came in their place
 are linted: a commit is silent there where none of them carries a finding by default. Some fixes
 leave a wait on such a line, or add another; where readers judged a finding to be true
 (`judged/*-after-fixes.jsonl`, A or B), a second figure leaves it out. Beside them stands what a
@@ -128,12 +129,26 @@ def left_by_fixes() -> set[tuple[str, str, str, int]]:
 
 def found_lines(folder: Path, path: str, scope: str) -> set[int]:
     """The lines that the linter reports in a file."""
+    return set(found_rows(folder, path, scope))
+
+
+# The end of the message of a finding that stands for several reads in a row.
+FOLLOWED = re.compile(r"more reads? (?:at|to) line (\d+)")
+
+
+def found_rows(folder: Path, path: str, scope: str) -> dict[int, int]:
+    """The lines that the linter reports, each with the last line that it names."""
     command = [sys.executable, "-m", "flake8", "--isolated", "--select=TPF", "-j1"]
-    command += [f"--torchperf-scope={scope}", "--format=%(row)d", path]
+    command += [f"--torchperf-scope={scope}", "--format=%(row)d %(text)s", path]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise RuntimeError(f"flake8 failed on {path}: {done.stderr.strip()}")
-    return set(map(int, done.stdout.split()))
+    rows: dict[int, int] = {}
+    for told in done.stdout.splitlines():
+        line = int(told.partition(" ")[0])
+        followed = FOLLOWED.search(told)
+        rows[line] = max(rows.get(line, line), int(followed[1]) if followed else line)
+    return rows
 
 
 def answers(repository: Path, fix: Fix) -> dict[str, set[int]]:
@@ -142,9 +157,12 @@ def answers(repository: Path, fix: Fix) -> dict[str, set[int]]:
         folder = Path(name)
         extract(repository, f"{fix.commit}~1", fix.path.partition("/")[0], folder)
         source = (folder / fix.path).read_text(encoding="utf-8").splitlines()
+        rows = found_rows(folder, fix.path, "hot")
+        alone = found_lines(folder, fix.path, "all")  # scope all tells each read by itself
+        named = {n for n in alone if any(first < n <= last for first, last in rows.items())}
         found = {
-            "default": found_lines(folder, fix.path, "hot"),
-            "all": found_lines(folder, fix.path, "all"),
+            "default": rows.keys() | named,
+            "all": alone,
             "name search": {n for n in fix.lines if NAMES.search(source[n - 1])},
         }
     return {way: lines & set(fix.lines) for way, lines in found.items()}
@@ -154,6 +172,7 @@ def main() -> int:
     """The command line; returns the exit status."""
     parser = argparse.ArgumentParser(description="Score the linter on waits that were removed.")
     parser.add_argument("--repositories", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--list", type=Path, default=LIST, help="default: fixes.txt")
     parser.add_argument("--misses", action="store_true", help="name the lines not found")
     arguments = parser.parse_args()
     lines: dict[str, int] = defaultdict(int)
@@ -161,7 +180,7 @@ def main() -> int:
     noisy: set[tuple[str, str]] = set()
     wrong: set[tuple[str, str]] = set()
     left = left_by_fixes()
-    for fix in read_list(LIST.read_text(encoding="utf-8")):
+    for fix in read_list(arguments.list.read_text(encoding="utf-8")):
         repository = find_repository(arguments.repositories, fix.repository)
         if repository is None:
             print(f"left out: {fix.repository} is not in {arguments.repositories}")

@@ -183,9 +183,12 @@ FILLED = {
     "like another": ("x.cuda().new_tensor(0.0)", "x.cuda().new_full((), 0.0)"),
     "a length": (
         "torch.tensor(len(x), device=x.device)",
-        "torch.full((), len(x), device=x.device)",
+        "torch.full((), len(x), device=x.device, dtype=torch.int64)",
     ),
-    "a whole number": ("torch.tensor(n, device=x.device)", "torch.full((), n, device=x.device)"),
+    "a whole number": (
+        "torch.tensor(n, device=x.device)",
+        "torch.full((), n, device=x.device, dtype=torch.int64)",
+    ),
     "made whole": (
         "torch.tensor(m, dtype=torch.long, device=x.device)",
         "torch.full((), m, dtype=torch.long, device=x.device)",
@@ -196,11 +199,10 @@ FILLED = {
     ),
 }
 NOT_FILLED = {
-    "several numbers": "torch.tensor([0.2, 0.3], device=x.device)",
+    "a bool, which a tracer cannot fill in": "torch.tensor(True, device=x.device)",
     "perhaps numpy's": "torch.tensor(m, device=x.device)",
     "larger than float32": "torch.tensor(1e39, device=x.device)",
     "rounded twice": "torch.tensor(0.1).to(x.device, torch.half)",
-    "called twice": "torch.tensor([pick(), pick()], device=x.device)",
     "made on the host": "x[:, torch.tensor([0])]",
     "a leaf, then moved": "torch.tensor(0.5, requires_grad=True).to(x.device)",
 }
@@ -233,8 +235,31 @@ def test_the_name_of_torch_is_the_files_own() -> None:
     assert outcome(before, code="TPF502").text == after
 
 
+def test_what_handles_fake_tensors_keeps_numbers_that_can_be_read() -> None:
+    head = "import torch\nfrom torch._subclasses import FakeTensor\nfrom torch import Tensor\n"
+    before = head + unmarked_step("torch.tensor(0.5, device=x.device)")
+    assert outcome(before, code="TPF502").text == before
+
+
 def unmarked_step(value: str) -> str:
     return textwrap.dedent(STEP.format(value))
+
+
+@pytest.mark.parametrize("bound", ["_ = ", ""])
+def test_a_device_that_is_only_tried_out_is_left_alone(bound: str) -> None:
+    before = textwrap.dedent(f"""
+        import torch
+
+        def usable(ids: list[int]):
+            for i in ids:
+                try:
+                    {bound}torch.tensor([0], device=i)
+                except RuntimeError:
+                    continue
+    """)
+    assert outcome(before, code="TPF502").text == before
+    kept = before.replace(f"{bound}torch.tensor", "kept = torch.tensor")
+    assert outcome(kept, code="TPF502").text == kept.replace("tensor([0]", "full((1,), 0")
 
 
 def test_filling_gives_the_same_bits() -> None:

@@ -59,9 +59,7 @@ KEPT = [
         def f(x: Tensor, y: Tensor, w: Tensor):
             m = x > 0
             n = y > 0
-            x[m] = w * y[m]
-            x[m] = y[n]
-            x[m] = y[m].cumsum(0)
+            x[m] = w * y[n]
             return x
         """,
         id="more than the elements that one mask selects",

@@ -68,7 +68,7 @@ def step(x: Tensor) -> Tensor:
 def test_a_right_fix_is_verified(sandbox: Sandbox, tmp_path: Path) -> None:
     told = verdict(sandbox, tmp_path, MADE_ON_THE_HOST, MADE_ON_THE_DEVICE)
     assert told.status == "verified", told
-    assert told.words.startswith("1 copy to device -> 0; "), told
+    assert told.words.startswith("1 copy to the device -> 0; "), told
     assert int(told.words.split("; ")[1].split()[0]) >= 15
 
 

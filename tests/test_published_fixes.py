@@ -198,7 +198,7 @@ LOSSES = {
             def train(self, loader, bar):
                 for batch in loader:
                     ratio = self.ratio_of(batch)
-                    bar.set_description(f"ratio {ratio.item()}")
+                    bar.set_description(f"ratio {ratio.item()}")  # TPF101
                     ratio = ratio / self.accumulation_steps
                     self.axis.scale(ratio).forward()
         """,

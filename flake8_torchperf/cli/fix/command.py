@@ -9,14 +9,13 @@ import sys
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.parser import fail
+from flake8_torchperf.cli.settings.options import OLDEST_BUILT_ON
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
 SUMMARY = "rewrite what a fix can, and leave everything else as it is"
-# Older releases make their parts in another way.
-OLDEST = (6,)
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -28,7 +27,7 @@ def fix(arguments: Sequence[str]) -> int:
     """Fix files and return the exit status."""
     import flake8
 
-    if flake8.__version_info__ < OLDEST:
+    if flake8.__version_info__ < OLDEST_BUILT_ON:
         return fail(f"fix needs flake8 6 or newer, and this is {flake8.__version__}")
     from flake8_torchperf.cli.fix.run import run
 

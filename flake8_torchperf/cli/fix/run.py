@@ -19,6 +19,7 @@ from flake8_torchperf.cli.check_options import Face
 from flake8_torchperf.cli.check_run import check_places, read_options
 from flake8_torchperf.cli.fix import verification
 from flake8_torchperf.cli.fix.work import FixWork, as_read, concerned, fix_file
+from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.fixes.engine.files import NotWrittenError, write
 from flake8_torchperf.fixes.engine.rounds import Choice
 from flake8_torchperf.plugin import TorchPerfPlugin
@@ -102,6 +103,10 @@ def _check(options: argparse.Namespace) -> None:
     verification.check(options)
     if STDIN in options.filenames:
         raise ValueError("- cannot be fixed; name a file")
+    for name in filter(is_notebook, options.filenames):
+        raise ValueError(
+            f"{name}: notebooks cannot be fixed; torchperf check {name} shows findings"
+        )
 
 
 def _named_in_full(arguments: Sequence[str]) -> frozenset[str]:

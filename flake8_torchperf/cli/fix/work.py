@@ -26,6 +26,8 @@ from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed
 from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin, internal_error
 
 if TYPE_CHECKING:
+    import ast
+
     from flake8.plugins.finder import LoadedPlugin
 
     from flake8_torchperf.findings.model import Finding
@@ -96,7 +98,7 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
         return Fixed(filename, problem=str(error))
     if cannot_have_findings(source.data, filename):
         return Fixed(filename)
-    linted = _Linted(filename, work)
+    linted = Linted(filename, work)
     verifier = _verifier(filename, work)
     try:
         judge = None if verifier is None else verifier.judge
@@ -132,14 +134,20 @@ def _verifier(filename: str, work: FixWork) -> Verifier | None:
     return Verifier(filename, work.ours, work.limits)
 
 
-class _Linted:
-    """Lints the texts that one file holds from round to round."""
+class Linted:
+    """Lints the texts that one file holds, from round to round or while it is typed.
+
+    ``reads`` are the other modules that were looked into, ``tree`` is the ast of the last text.
+    ``problem`` says why a text could not be analysed, and ``mistake`` where that is ours.
+    """
 
     def __init__(self, filename: str, work: FixWork) -> None:
         self._filename = filename
         self._work = work
         self.reads: set[str] = set()
+        self.tree: ast.Module | None = None
         self.problem = ""
+        self.mistake = ""
 
     def find(self, text: str) -> list[Finding]:
         """The findings that count in a text, in the order of the file."""
@@ -149,13 +157,15 @@ class _Linted:
         for code, line, _, told, _ in rows:
             if code in ("E902", "E999", INTERNAL_ERROR):
                 self.problem = f"line {line}: {told}"
-        found = checker.found
-        if len(found) != len(rows):
-            return []
+            if code == INTERNAL_ERROR:
+                self.mistake = told
+        self.tree = checker.tree
+        found = {(f.line, f.column, f"{f.code} {f.message}"): f for f in checker.found}
         guide = _guide(self._work).style_guide_for(self._filename)
         kept = []
-        for row, finding in zip(rows, found, strict=True):
-            if _counts_here(row, guide, self._filename):
+        for row in rows:
+            finding = found.pop((row[1], row[2], f"{row[0]} {row[3]}"), None)
+            if finding is not None and _counts_here(row, guide, self._filename):
                 kept.append(finding)
         return kept
 
@@ -183,6 +193,11 @@ class _TextChecker(FileChecker):
     def found(self) -> list[Finding]:
         """The findings, in the order of their rows."""
         return [] if self._made is None else self._made.found
+
+    @property
+    def tree(self) -> ast.Module | None:
+        """The ast of the text; None where it was not parsed."""
+        return None if self._made is None else self._made.tree
 
 
 def _counts_here(row: Any, guide: style_guide.StyleGuide, filename: str) -> bool:

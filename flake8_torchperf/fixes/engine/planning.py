@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.values import Strength, tensor_of
+from flake8_torchperf.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.findings.message import FIXABLE
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.registry import load
@@ -17,13 +18,15 @@ if TYPE_CHECKING:
 
 def with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]) -> list[Finding]:
     """The findings with the edits of the chosen safeties; messages tell of the safe ones."""
-    around = Surroundings(module)
+    sites = [site for one in found for site in (one.site, *one.behind)]
+    around = Surroundings(module, sites)
     return [_with_edits(finding, around, safeties) for finding in found]
 
 
 def _with_edits(finding: Finding, around: Surroundings, safeties: frozenset[str]) -> Finding:
     chosen = [(safety, name) for safety, name in finding.rule.fixes if safety in safeties]
-    if not chosen or not around.holds(finding.site.node):
+    # What a helper does cannot be rewritten where it is called.
+    if not chosen or not around.holds(finding.site.node) or IN_HELPER in finding.site.traits:
         return finding
     edits = tuple(_planned(finding, around, safety, name) for safety, name in chosen)
     offered = tuple(edit for edit in edits if edit is not None)

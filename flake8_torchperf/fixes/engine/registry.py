@@ -1,7 +1,7 @@
 """Finds the module of a fix by its safety and name, as rule pages write them.
 
 ``device-argument`` among the safe fixes is ``fixes/safe/device_argument.py``. Unsafe fixes of whole
-loops lie in a room of their own, ``fixes/unsafe/loops``.
+loops, of masks and of reads lie in rooms of their own, such as ``fixes/unsafe/loops``.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit
     from flake8_torchperf.fixes.engine.surroundings import Place
 
+_INNER = ("loops", "masks", "reads")
 _ROOM = __name__.rpartition(".engine.")[0]
 
 
@@ -43,7 +44,8 @@ class Fix(Protocol):
 @cache
 def load(safety: str, name: str) -> Fix:
     """The module of a fix. Raises ModuleNotFoundError where a page names one that is not there."""
-    module = f"{_ROOM}.{safety}.{name.replace('-', '_')}"
-    if safety == UNSAFE and find_spec(module) is None:
-        module = f"{_ROOM}.{safety}.loops.{name.replace('-', '_')}"
-    return cast("Fix", import_module(module))
+    short = name.replace("-", "_")
+    module = f"{_ROOM}.{safety}.{short}"
+    inner = (f"{_ROOM}.{safety}.{room}.{short}" for room in _INNER if safety == UNSAFE)
+    found = next((one for one in (module, *inner) if find_spec(one) is not None), module)
+    return cast("Fix", import_module(found))

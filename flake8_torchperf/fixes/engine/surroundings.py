@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-from bisect import bisect_right
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.syntax.traversal import FUNCTIONS
+from flake8_torchperf.syntax.traversal import DEFINITIONS, FUNCTIONS, Nodes, children
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.domain.site import Site
+    from collections.abc import Sequence
+
+    from flake8_torchperf.absint.domain.site import Site, SiteKind
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
 
@@ -22,49 +23,50 @@ _BUILTIN = frozenset(dir(builtins))
 _LAZY = (*FUNCTIONS, ast.Lambda)
 
 
-def _first_line(statement: ast.stmt) -> int:
-    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
-    return min([statement.lineno, *(one.lineno for one in decorators)])
+def _covers(node: ast.AST, line: int) -> bool:
+    """May something that begins in a line stand in a node? Clauses and arguments have no lines."""
+    last: int | None = getattr(node, "end_lineno", None)
+    if last is None:
+        return True
+    first: int = getattr(node, "lineno", 0)
+    if isinstance(node, DEFINITIONS) and node.decorator_list:
+        first = node.decorator_list[0].lineno
+    return first <= line <= last
 
 
 class Surroundings:
     """The linted module, with the node around each node; made once per file that is fixed."""
 
-    def __init__(self, module: ModuleMap) -> None:
+    def __init__(self, module: ModuleMap, sites: Sequence[Site] = ()) -> None:
         self.module = module
         self.tree = module.tree
-        # Of the module's own statements that were asked about: to walk all would take longer than
-        # to lint most files.
+        self._sites = sites
+        # Of the nodes on the way to those that were asked about: to walk whole functions would
+        # take longer than to lint most files.
         self._parents: dict[int, ast.AST] = {}
-        self._starts = [_first_line(one) for one in self.tree.body]
-        self._known: set[int] = set()
+        self._opened: set[int] = set()
+        self._all_known = False
         self._bound: dict[int, dict[str, str]] = {}
 
     def _learn(self, node: ast.AST) -> None:
-        """Note the nodes around all that stands in the module's statements at a node's line."""
-        line = getattr(node, "lineno", None)
-        if line is None:  # a clause, or a list of arguments, which may stand anywhere
-            for number in range(len(self._starts)):
-                self._walk(number)
-            return
-        number = bisect_right(self._starts, line) - 1
-        while number >= 0:
-            self._walk(number)
-            # Where a statement begins, the one before it may end.
-            number = number - 1 if self._starts[number] == line else -1
+        """Note the nodes around those on the way from the module to a node."""
+        line: int | None = getattr(node, "lineno", None)
+        if line is not None:
+            self._open(line)
+        if id(node) not in self._parents and not self._all_known:
+            # It has no line, or, in an f-string of an older Python, a wrong one.
+            self._open(None)
+            self._all_known = True
 
-    def _walk(self, number: int) -> None:
-        if number in self._known:
-            return
-        self._known.add(number)
-        top = self.tree.body[number]
-        self._parents[id(top)] = self.tree
-        waiting: list[ast.AST] = [top]
+    def _open(self, line: int | None) -> None:
+        waiting: list[ast.AST] = [self.tree]
         while waiting:
-            node = waiting.pop()
-            for child in ast.iter_child_nodes(node):
-                self._parents[id(child)] = node
-                waiting.append(child)
+            here = waiting.pop()
+            below = children(here)
+            if id(here) not in self._opened:
+                self._opened.add(id(here))
+                self._parents.update([(id(child), here) for child in below])
+            waiting += below if line is None else [one for one in below if _covers(one, line)]
 
     def holds(self, node: ast.AST) -> bool:
         """Does the node stand in this module's tree?"""
@@ -75,6 +77,10 @@ class Surroundings:
         if id(node) not in self._parents:
             self._learn(node)
         return self._parents.get(id(node))
+
+    def reported(self, *kinds: SiteKind) -> list[Site]:
+        """The places of these kinds that are reported in the module."""
+        return [site for site in self._sites if site.kind in kinds]
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The innermost statement that a node is, or stands in."""
@@ -156,52 +162,42 @@ class Surroundings:
         """All names that are bound anywhere in a function or class, with what one imports."""
         found = self._bound.get(id(scope))
         if found is None:
-            found = self._bound[id(scope)] = _imports(scope)
-            found.update(dict.fromkeys(_bindings(scope), ""))
+            found = self._bound[id(scope)] = _names_bound(scope)
         return found
 
 
-def _imports(scope: ast.AST) -> dict[str, str]:
-    """The names that imports in a scope bind; "" for one that may be either of two."""
+def _names_bound(scope: ast.AST) -> dict[str, str]:
+    """The names that a scope, or one within it, binds, with what one import gives it, else ""."""
+    nodes = Nodes([scope])
     found: dict[str, str] = {}
-    for node in ast.walk(scope):
-        rows: list[tuple[str, str]] = []
-        match node:
-            case ast.Import(names=aliases):
-                rows = [(a.asname or _head(a.name), a.name if a.asname else _head(a.name))
-                        for a in aliases]  # fmt: skip
-            case ast.ImportFrom(names=aliases, module=str(module), level=0):
-                rows = [(a.asname or a.name, f"{module}.{a.name}") for a in aliases]
-            case ast.ImportFrom(names=aliases):
-                rows = [(a.asname or a.name, "") for a in aliases]
-        for name, qualified in rows:
+    for statement in nodes.of_any(ast.Import, ast.ImportFrom):
+        for name, qualified in _imported(statement):
             found[name] = qualified if found.get(name, qualified) == qualified else ""
+    names = [one.id for one in nodes.of(ast.Name) if not isinstance(one.ctx, ast.Load)]
+    names += [one.arg for one in nodes.of(ast.arg)]
+    names += [one.name for one in nodes.of_any(*DEFINITIONS) if one is not scope]
+    clauses = nodes.of_any(ast.ExceptHandler, ast.MatchAs, ast.MatchStar)
+    names += [one.name for one in clauses if one.name is not None]
+    names += [one.rest for one in nodes.of(ast.MatchMapping) if one.rest is not None]
+    for declared in nodes.of_any(ast.Global, ast.Nonlocal):
+        names += declared.names
+    found.update(dict.fromkeys(names, ""))
     return found
+
+
+def _imported(statement: ast.Import | ast.ImportFrom) -> list[tuple[str, str]]:
+    """The names that an import binds, with what each stands for; "" where that is relative."""
+    if isinstance(statement, ast.Import):
+        return [
+            (one.asname, one.name) if one.asname else (_head(one.name), _head(one.name))
+            for one in statement.names
+        ]
+    module = f"{statement.module}." if statement.module and not statement.level else ""
+    return [(one.asname or one.name, module and module + one.name) for one in statement.names]
 
 
 def _head(name: str) -> str:
     return name.partition(".")[0]
-
-
-def _bindings(scope: ast.AST) -> list[str]:
-    """The names that a scope, or one within it, binds otherwise than by an import."""
-    names: list[str] = []
-    for node in ast.walk(scope):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()) | ast.arg(arg=name):
-                names.append(name)
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)):
-                names.append(name)
-            case ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
-                names.append(name)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
-                if node is not scope:
-                    names.append(name)
-            case ast.ClassDef(name=name) if node is not scope:
-                names.append(name)
-            case ast.Global(names=declared) | ast.Nonlocal(names=declared):
-                names += declared
-    return names
 
 
 @dataclass(frozen=True, slots=True)

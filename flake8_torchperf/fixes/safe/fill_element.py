@@ -47,7 +47,8 @@ def assignment(place: Place) -> ast.Assign | None:
 def is_number(node: ast.expr, around: Surroundings) -> bool:
     """Is what is assigned surely a number of Python's, that may be evaluated behind the element?
 
-    Of a parameter it is not known: numpy's float32 is refused by an assignment alone.
+    Of a parameter it is not known: numpy's float32 is refused by an assignment alone. True is left
+    alone, because `torch.jit.trace` knows no `fill_` and no `full` of a bool.
     """
     match node:
         case ast.Constant(value=value):
@@ -68,7 +69,7 @@ def is_number(node: ast.expr, around: Surroundings) -> bool:
 
 
 def _is_small(value: object) -> bool:
-    return isinstance(value, float) or (isinstance(value, int) and value < _LARGEST)
+    return isinstance(value, float) or (type(value) is int and value < _LARGEST)
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place
 
+# Who imports these handles fake tensors, or is called with them.
+_OF_FAKES = ("torch._subclasses", "torch._dynamo", "torch._inductor", "torch._functorch",
+             "torch.fx", "torch.export", "torch._export")  # fmt: skip
 _MAKERS = {"torch.tensor": "full", "torch.as_tensor": "full"}
 _ALLOWED = frozenset(("dtype", "device", "requires_grad"))
 CONSTANTS = {"math.inf", "math.nan", "math.pi", "math.e", "torch.inf", "torch.nan", "torch.pi",
@@ -38,8 +41,23 @@ _SMALL = frozenset(("eps", "tiny", "smallest_normal", "resolution"))
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a tensor of one number that is made on a device, or moved there at once."""
-    return filled(place, _is_alike)
+    """Apply to a tensor of one number that is made on a device, or moved there at once.
+
+    Not in modules that handle fake tensors: the number of a fake `torch.tensor` can be read, that
+    of a fake `torch.full` cannot. Nor where a device is only tried out: a copy works on devices
+    for which torch has no kernels.
+    """
+    fake = any(name.startswith(_OF_FAKES) for name in place.around.module.imports.values())
+    return None if fake or _tries_device(place) else filled(place, _is_alike)
+
+
+def _tries_device(place: Place) -> bool:
+    """Is the tensor thrown away where an error is caught?"""
+    statement = place.around.statement(place.site.node)
+    match statement:
+        case ast.Expr() | ast.Assign(targets=[ast.Name(id="_")]):
+            return isinstance(place.around.parent(statement), ast.Try)
+    return False
 
 
 def filled(place: Place, allowed: Callable[[ast.Call, dict[str, str], Place], bool]) -> Edit | None:
@@ -61,8 +79,24 @@ def filled(place: Place, allowed: Callable[[ast.Call, dict[str, str], Place], bo
     name = _maker(made, place)
     if size is None or not name:
         return None
-    facts = {"size": size, "name": name, "moved": moved}
+    kept = moved | _dtype_of_whole(made, moved, place)
+    facts = {"size": size, "name": name, "moves": bool(moved), "given": kept}
     return Edit((call,), facts, ("torch",) if name == "torch.full" and _unnamed(place) else ())
+
+
+def _dtype_of_whole(made: ast.Call, moved: dict[str, str], place: Place) -> dict[str, str]:
+    """The dtype of a whole number that is computed, which torch's first ONNX exporter gets wrong.
+
+    It follows sizes into `torch.full`, and takes a number whose dtype is not stated for a float.
+    """
+    leaf = _leaf(made.args[0])
+    told = "dtype" in moved or any(one.arg == "dtype" for one in made.keywords)
+    operand = place.site.operand
+    whole = is_whole(leaf) or (isinstance(operand, Tensor) and operand.dtype == "int")
+    if told or _is_new(made) or _number(leaf, place) is not None or not whole:
+        return {}
+    written = place.around.reach("torch.int64", made)
+    return {"dtype": written[0]} if written and not written[1] else {}
 
 
 def _unnamed(place: Place) -> bool:
@@ -147,6 +181,8 @@ def _is_known_whole(made: ast.Call, leaf: ast.expr, dtype: ast.expr | None, plac
 def _number(node: ast.expr, place: Place) -> float | None:
     """The number that an expression is; None where it is not written there."""
     match node:
+        case ast.Constant(value=bool()):
+            return None  # `torch.jit.trace` knows no `full` of a bool
         case ast.Constant(value=value) if isinstance(value, (int, float)):
             try:
                 return float(value)
@@ -174,7 +210,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
     (call,) = nodes
     assert isinstance(call, cst.Call)
     made: cst.BaseExpression = call
-    if edit.facts["moved"]:
+    if edit.facts["moves"]:
         assert isinstance(call.func, cst.Attribute)
         made = call.func.value
     assert isinstance(made, cst.Call)
@@ -195,7 +231,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
     filled = made.with_changes(
         func=func, args=[size, data.with_changes(value=leaf), *made.args[1:]]
     )
-    moved = [
-        build.keyword(key, build.expression(text)) for key, text in edit.facts["moved"].items()
+    given = [
+        build.keyword(key, build.expression(text)) for key, text in edit.facts["given"].items()
     ]
-    return [build.in_place_of(call, build.with_arguments(filled, moved) if moved else filled)]
+    return [build.in_place_of(call, build.with_arguments(filled, given) if given else filled)]

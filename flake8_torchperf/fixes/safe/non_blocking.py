@@ -37,17 +37,30 @@ def plan(place: Place) -> Edit | None:
 
 def planned(place: Place) -> ast.Call | None:
     """The copy from pinned memory, where the flag can be passed to it."""
-    call, operand = place.site.node, place.site.operand
+    operand = place.site.operand
     if not isinstance(operand, Tensor) or operand.memory != "pinned":
         return None
+    return queueable(place.site.node)
+
+
+def queueable(call: ast.AST) -> ast.Call | None:
+    """The call of ``to`` or ``cuda`` that a node is, where the flag can be passed to it."""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
     given = [one.arg for one in call.keywords]
     if call.func.attr not in ("to", "cuda") or None in given or "non_blocking" in given:
         return None
-    # A second argument may be the flag itself.
-    plain = len(call.args) < 2 and not any(isinstance(arg, ast.Starred) for arg in call.args)
-    return call if plain else None
+    if len(call.args) > 2 or any(isinstance(arg, ast.Starred) for arg in call.args):
+        return None
+    return call if len(call.args) < 2 or _is_dtype(call.args[1]) else None
+
+
+def _is_dtype(node: ast.expr) -> bool:
+    """Is a second argument surely no flag? ``x.dtype``, ``torch.float16``."""
+    match node:
+        case ast.Attribute(attr="dtype") | ast.Attribute(value=ast.Name(id="torch")):
+            return True
+    return False
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:

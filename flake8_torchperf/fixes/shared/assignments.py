@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -58,6 +59,39 @@ class _Unmasking(cst.CSTTransformer):
         if isinstance(index, cst.Index) and _code(index.value) == _code(self._mask):
             return updated_node.value
         return updated_node
+
+
+def with_index(node: cst.CSTNode, mask: str, name: str) -> cst.CSTNode:
+    """A statement with a name in the place of a mask, wherever this is an index."""
+    new = node.visit(_Naming(cst.parse_expression(mask), name))
+    assert isinstance(new, cst.CSTNode)
+    return new
+
+
+class _Naming(cst.CSTTransformer):
+    """``x[mask]`` -> ``x[name]`` for one mask."""
+
+    def __init__(self, mask: cst.BaseExpression, name: str) -> None:
+        super().__init__()
+        self._mask = mask
+        self._name = name
+
+    def leave_Subscript(
+        self, original_node: cst.Subscript, updated_node: cst.Subscript
+    ) -> cst.BaseExpression:
+        index = original_node.slice[0].slice
+        if len(original_node.slice) > 1 or not isinstance(index, cst.Index):
+            return updated_node
+        if _normal(index.value) != _normal(self._mask):
+            return updated_node
+        element = cst.SubscriptElement(cst.Index(cst.Name(self._name)))
+        return updated_node.with_changes(slice=[element])
+
+
+def _normal(node: cst.BaseExpression) -> str:
+    """The dump of an expression, whose brackets and white space do not matter."""
+    bare = cst.Module([]).code_for_node(node)
+    return ast.dump(ast.parse(f"({bare}\n)", mode="eval"))
 
 
 def _code(node: cst.CSTNode) -> str:

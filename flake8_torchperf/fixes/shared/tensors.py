@@ -32,6 +32,60 @@ def is_cheap(node: ast.expr, around: Surroundings) -> bool:
     return _Reading(around).cheap(node)
 
 
+def is_parameter(node: ast.expr, around: Surroundings) -> bool:
+    """Is it a name whose value a caller passes, on some path?"""
+    function = around.function(node)
+    if not isinstance(node, ast.Name) or function is None:
+        return False
+    return any(isinstance(one, ast.arg) for one in bindings(function, node.id))
+
+
+# What gives positions and counts, which are int64; and what keeps the dtype of its tensor.
+_INT64 = frozenset(("argmax", "argmin", "argsort", "nonzero", "count_nonzero"))
+_SAME_DTYPE = frozenset(("squeeze", "unsqueeze", "view", "reshape", "flatten", "t", "unbind",
+                         "contiguous", "clone", "detach", "permute", "transpose"))  # fmt: skip
+
+
+def is_int64(node: ast.expr, around: Surroundings, depth: int = 4) -> bool:
+    """Is what is known to be a tensor surely of int64? It is made of positions or counts."""
+    match node:
+        case ast.Subscript(value=inner):
+            return is_int64(inner, around, depth)
+        case ast.Call(func=ast.Attribute(value=inner, attr=name) as func, args=args):
+            of_torch = around.qualified(func).startswith("torch.")
+            if of_torch and name == "where":
+                return len(args) == 1
+            if name in _SAME_DTYPE:
+                inner = args[0] if of_torch and args else inner
+                return is_int64(inner, around, depth)
+            return name in _INT64
+        case ast.Name(id=name) if depth:
+            function = around.function(node)
+            found = [] if function is None else _values(function, name)
+            return bool(found) and all(
+                one is not None and (_stands_in(node, one) or is_int64(one, around, depth - 1))
+                for one in found
+            )
+    return False
+
+
+def _values(function: ast.AST, name: str) -> list[ast.expr | None]:
+    """What a name is assigned, and what loops that bind it go through; None for what is neither."""
+    found: list[ast.expr | None] = []
+    for one in ast.walk(function):
+        match one:
+            case ast.For(target=ast.Name(id=bound), iter=iterated) if bound == name:
+                found.append(iterated)
+    other = bindings(function, name)
+    loops = len(found)
+    found += [one if isinstance(one, ast.expr) else None for one in other if one is not None]
+    return [*found, *([None] * (other.count(None) - loops))]
+
+
+def _stands_in(node: ast.AST, value: ast.expr) -> bool:
+    return any(one is node for one in ast.walk(value))
+
+
 class _Reading:
     """One question, with the names that are being looked into."""
 

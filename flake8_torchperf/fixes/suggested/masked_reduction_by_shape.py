@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.unsafe.masked_reduction import planned, rewrite
+from flake8_torchperf.fixes.unsafe.masks.masked_reduction import planned, rewrite
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import names_in, used_outside
+from flake8_torchperf.fixes.pieces.evaluation import is_condition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,23 +84,7 @@ def _is_number(place: Place, use: ast.Name) -> bool:
         case ast.If(test=test) | ast.IfExp(test=test):
             return test is use
         case ast.Compare(left=left, comparators=[ast.Constant(value=int())]):
-            return left is use and _is_condition(place, parent)
-    return False
-
-
-def _is_condition(place: Place, node: ast.Compare) -> bool:
-    """Is nothing asked of a comparison but its truth? It is a tensor before and a bool after."""
-    here: ast.AST = node
-    parent = place.around.parent(here)
-    while isinstance(parent, ast.BoolOp) or (
-        isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
-    ):
-        here, parent = parent, place.around.parent(parent)
-    match parent:
-        case ast.If(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
-            return test is here
-        case ast.comprehension(ifs=ifs):
-            return any(one is here for one in ifs)
+            return left is use and is_condition(place, parent)
     return False
 
 

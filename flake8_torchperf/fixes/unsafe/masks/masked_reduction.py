@@ -38,7 +38,7 @@ def planned(place: Place, *, certain: bool) -> Edit | None:
         return None
     if not may_repeat(node.slice) or not repeatable(node.value):
         return None
-    found = _reduced(node, place.around)
+    found = reduced_by(node, place.around)
     where = place.around.reach("torch.where", node)
     if found is None or where is None:
         return None
@@ -51,7 +51,7 @@ def planned(place: Place, *, certain: bool) -> Edit | None:
     return Edit((call,), facts, () if counts else where[1])
 
 
-def _reduced(node: ast.Subscript, around: Surroundings) -> tuple[ast.Call, str] | None:
+def reduced_by(node: ast.Subscript, around: Surroundings) -> tuple[ast.Call, str] | None:
     """The call around a selection that reduces all of it to one value, and the reduction."""
     above = around.parent(node)
     if isinstance(above, ast.Attribute):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.pieces.evaluation import is_lazy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
-# What may not evaluate a part of it, or may more than once.
-_LAZY = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp,
-         ast.GeneratorExp)  # fmt: skip
 # How Python's own types are called that `tolist` gives for a class of dtypes.
 _KINDS = {"float": "float", "int": "int", "unknown": ""}
 
@@ -48,7 +46,7 @@ def plan(place: Place) -> Edit | None:
     inside = [read for read in reads if around.statement(read) is statement]
     if len(inside) < 2 or not isinstance(statement, _SIMPLE):
         return None
-    if not all(_is_free(read, statement, around) for read in inside):
+    if not all(_is_free(read, statement, place) for read in inside):
         return None
     name = _unused(around)
     facts = {**names, "form": "statement", "name": name, "texts": [ast.unparse(r) for r in inside]}
@@ -104,16 +102,11 @@ def _follows(line: ast.stmt, other: ast.stmt, around: Surroundings) -> bool:
     return False
 
 
-def _is_free(read: ast.AST, statement: ast.stmt, around: Surroundings) -> bool:
+def _is_free(read: ast.AST, statement: ast.stmt, place: Place) -> bool:
     """Is it evaluated in any case, and of a tensor that may be evaluated before all else?"""
     assert isinstance(read, ast.Call)
     source = read.func.value if isinstance(read.func, ast.Attribute) else read.args[0]
-    here = around.parent(read)
-    while here is not None and here is not statement:
-        if isinstance(here, _LAZY):
-            return False
-        here = around.parent(here)
-    return _is_plain(source)
+    return not is_lazy(place, read, statement) and _is_plain(source)
 
 
 def _is_plain(node: ast.expr) -> bool:

@@ -1,0 +1,46 @@
+"""Whether an expression is evaluated in any case, and what is asked of it.
+
+Imported while linting, so it must import neither libcst nor torch.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.syntax.traversal import FUNCTIONS
+
+if TYPE_CHECKING:
+    from flake8_torchperf.fixes.engine.surroundings import Place
+
+# What may not evaluate a part of it, or may more than once.
+_LAZY = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp,
+         ast.GeneratorExp, *FUNCTIONS)  # fmt: skip
+
+
+def is_lazy(place: Place, node: ast.AST, statement: ast.stmt) -> bool:
+    """May a statement leave out an expression in it, or evaluate it several times?"""
+    here = place.around.parent(node)
+    while here is not None and here is not statement:
+        if isinstance(here, _LAZY):
+            return True
+        here = place.around.parent(here)
+    return False
+
+
+def is_condition(place: Place, node: ast.expr) -> bool:
+    """Is nothing asked of an expression but its truth, be it a tensor's or a bool's?"""
+    here: ast.AST = node
+    parent = place.around.parent(here)
+    while isinstance(parent, ast.BoolOp) or (
+        isinstance(parent, ast.UnaryOp) and isinstance(parent.op, ast.Not)
+    ):
+        here, parent = parent, place.around.parent(parent)
+    match parent:
+        case ast.If(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
+            return test is here
+        case ast.While(test=test):
+            return test is here
+        case ast.comprehension(ifs=ifs):
+            return any(one is here for one in ifs)
+    return False

@@ -1,0 +1,1 @@
+"""Unsafe fixes of what is read and written through a mask."""

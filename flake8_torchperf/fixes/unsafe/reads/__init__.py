@@ -1,0 +1,1 @@
+"""Unsafe fixes of values that are read on the host."""

@@ -1,0 +1,147 @@
+"""``i = t.argmax()``, ``x[i]``, ``y[i]`` -> ``i = t.argmax().item()``: one read for all uses.
+
+Only of one whole number that every use reads, in a function that a value decides on anyway.
+`torch.jit.trace` follows a tensor into an index, and keeps a number as it was.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.absint.domain.values import Tensor
+from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.pieces.evaluation import is_condition, is_lazy
+from flake8_torchperf.fixes.pieces.siblings import block_of
+from flake8_torchperf.fixes.safe.device_argument import is_whole
+from flake8_torchperf.fixes.shared.tensors import is_int64
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import libcst as cst
+
+    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.project.module_index import FunctionNode
+
+_LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Try, ast.With)
+# What no tracer of a function records, so that the values that it saw are final.
+_DECIDED = (SiteKind.BRANCH, SiteKind.FORMAT, SiteKind.HOST_READ)
+
+
+def plan(place: Place) -> Edit | None:
+    """Apply where a name is bound once to one number, and used as one twice or more."""
+    use, operand = place.site.node, place.site.operand
+    if isinstance(use, ast.BinOp):
+        use = next((one for one in (use.left, use.right) if isinstance(one, ast.Name)), use)
+    if not isinstance(use, ast.Name) or not isinstance(operand, Tensor):
+        return None
+    function = place.around.function(use)
+    if operand.scalar is not True or operand.dtype != "int" or function is None:
+        return None
+    line = _bound_once(use.id, function, place)
+    if line is None or not _is_plain(line.value) or not is_int64(line.value, place.around):
+        return None
+    uses = [one for one in _reads(function, use.id) if not _is_in(one, line)]
+    if len(uses) < 2 or not all(_is_number(one, place) for one in uses):
+        return None
+    if not _is_read_in_any_case(line, use.id, place) or not _decides(function, place):
+        return None
+    return Edit((line.value,))
+
+
+def _bound_once(name: str, function: FunctionNode, place: Place) -> ast.Assign | None:
+    """The assignment that all uses of a name see, but for those within itself."""
+    if any(isinstance(one, (ast.Global, ast.Nonlocal)) for one in ast.walk(function)):
+        return None
+    stores = [one for one in ast.walk(function)
+              if isinstance(one, ast.Name) and one.id == name
+              and not isinstance(one.ctx, ast.Load)]  # fmt: skip
+    lines = [place.around.parent(one) for one in stores]
+    bound = [one for one in lines if isinstance(one, ast.Assign) and len(one.targets) == 1]
+    if len(bound) != 1 or any(one.arg == name for one in ast.walk(function.args)
+                              if isinstance(one, ast.arg)):  # fmt: skip
+        return None
+    (line,) = bound
+    block = block_of(place, line)
+    behind = block[block.index(line) + 1 :] if line in block else []
+    within = {id(one) for part in behind for one in ast.walk(part)}
+    if any(id(one) not in within and not _is_in(one, line) for one in _reads(function, name)):
+        return None
+    loop = place.around.parent(line)
+    # `for i in rows: i = i[0]`: what the loop binds is seen by this statement alone.
+    others = [one for one in lines if one is not line]
+    return line if all(one is loop and isinstance(one, ast.For) for one in others) else None
+
+
+def _reads(function: FunctionNode, name: str) -> Iterator[ast.Name]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Load):
+            yield node
+
+
+def _is_in(node: ast.AST, line: ast.stmt) -> bool:
+    return any(one is node for one in ast.walk(line))
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """May a method be called of it without brackets?"""
+    return isinstance(value, (ast.Call, ast.Subscript, ast.Attribute))
+
+
+def _is_number(use: ast.expr, place: Place) -> bool:
+    """Does a use read a number, and give the same for a number of Python's?"""
+    above = place.around.parent(use)
+    match above:
+        case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult(), left=left, right=right):
+            other = right if left is use else left
+            return is_whole(other) and _is_number(above, place)
+        case ast.FormattedValue(value=value, conversion=-1):
+            return value is use
+        case ast.Compare(left=left, ops=[_], comparators=[right]) if left is use or right is use:
+            other = right if left is use else left
+            return (is_whole(other) or repeatable(other)) and is_condition(place, above)
+    numbers = place.around.reported(SiteKind.NUMBER_USE)
+    return any(site.node is use for site in numbers)
+
+
+def _is_read_in_any_case(line: ast.stmt, name: str, place: Place) -> bool:
+    """Does what follows an assignment read the number, whatever path is taken?"""
+    block = block_of(place, line)
+    for statement in block[block.index(line) + 1 :]:
+        always = _evaluated(statement)
+        for node in (inner for part in always for inner in ast.walk(part)):
+            if isinstance(node, ast.Name) and node.id == name:
+                return not is_lazy(place, node, statement)
+        if any(isinstance(one, _LEAVES) for one in ast.walk(statement)):
+            return False
+    return False
+
+
+def _evaluated(statement: ast.stmt) -> list[ast.AST]:
+    """The parts of a statement that are evaluated wherever it is reached."""
+    match statement:
+        case ast.If(test=test) | ast.While(test=test):
+            return [test]
+        case ast.For(iter=iterated):
+            return [iterated]
+        case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.Expr() | ast.Return():
+            return [statement]
+    return []
+
+
+def _decides(function: FunctionNode, place: Place) -> bool:
+    """Does a value that is read decide on something in the function itself?"""
+    within = {id(one) for one in ast.walk(function)}
+    return any(id(site.node) in within for site in place.around.reported(*_DECIDED))
+
+
+def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
+    """Read the number where the name is bound."""
+    import libcst as cst
+
+    (value,) = nodes
+    assert isinstance(value, cst.BaseExpression)
+    return [cst.Call(cst.Attribute(value, cst.Name("item")))]

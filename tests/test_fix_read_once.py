@@ -1,0 +1,109 @@
+"""Numbers that are read once, and flags that are tested together."""
+
+from __future__ import annotations
+
+import pytest
+from fixing import UNSAFE, check_fix
+
+INDEXED = """
+    def step(x: Tensor, y: Tensor, names: list):
+        at = {}
+        {}
+"""
+ONCE = {
+    "a test, then an index": (
+        "x.argmax()",
+        "if at == 0:\n            return x\n        return y[at]",
+    ),
+    "text, and an index": ("torch.argmin(x)", 'return {f"{at}": x[at]}'),
+    "arithmetic with a number": (
+        "torch.where(x > 0)[0][-1]",
+        "if at > 3:\n            return x\n        return x[at + 1]",
+    ),
+}
+NEVER = {
+    "used once": ("x.argmax()", "return y[at]"),
+    "used as a tensor": ("x.argmax()", "if at == 0:\n            return x\n        return at * 2"),
+    "not read on one path": (
+        "x.argmax()",
+        "if names:\n            return x\n        if at == 0:\n            return y\n"
+        "        return y[at]",
+    ),
+    "what a tracer could follow": ("x.argmax()", "return y[at] + x[at]"),
+    "perhaps of uint8": ("x[0]", "if at == 0:\n            return x\n        return y[at]"),
+    "bound twice": (
+        "x.argmax()",
+        "if at == 0:\n            at = y.argmax()\n        return y[at] + x[at]",
+    ),
+    "shown as a tensor": ("x.argmax()", 'return {f"{at!r}": x[at]}'),
+    "a float": (
+        "x.sum()",
+        'if at == 0:\n            return x\n        return {f"{at}": 1}',
+    ),
+}
+
+
+def rows(cases: dict) -> pytest.MarkDecorator:  # type: ignore[type-arg]
+    return pytest.mark.parametrize("row", cases.values(), ids=list(cases))
+
+
+@rows(ONCE)
+def test_a_number_is_read_where_it_is_made(row: tuple[str, str]) -> None:
+    after = INDEXED.format(f"{row[0]}.item()", row[1])
+    check_fix(INDEXED.format(*row), after, UNSAFE)
+
+
+@rows(NEVER)
+def test_what_is_no_number_alone_stays_a_tensor(row: tuple[str, str]) -> None:
+    check_fix(INDEXED.format(*row), "", UNSAFE, code="TPF107")
+
+
+def test_a_loop_over_positions_reads_each_once() -> None:
+    text = """
+        def step(x: Tensor, weights: Tensor, last: int):
+            for at in (x > 0).nonzero():
+                at = {}
+                if at == last:
+                    continue
+                x = x + weights[at] * weights[at]
+            return x
+    """
+    check_fix(text.format("at[0]"), text.format("at[0].item()"), UNSAFE, code="TPF107")
+
+
+FLAGS = """
+    def step(x: Tensor, other: Tensor):
+        a, b, c, d = {}
+        {} = other.sum()
+        if {}:
+            return x
+        return x * 2
+"""
+TOGETHER = {
+    "and": ("a == 0 and b + c != 0", "(a == 0) & (b + c != 0)"),
+    "or": ("a > 0 or b < 1 or d == -1", "(a > 0) | (b < 1) | (d == -1)"),
+    "not": ("not (a == 0 and b == 0)", "not ((a == 0) & (b == 0))"),
+}
+APART = {
+    "of another tensor": "a == 0 and e == 0",
+    "a number": "a == 0 and len(x) == 0",
+    "a chain": "0 < a < 1 and b == 0",
+    "with a tensor": "a == 0 and b == c",
+}
+
+
+@rows(TOGETHER)
+def test_elements_of_one_tensor_are_tested_together(row: tuple[str, str]) -> None:
+    before, after = (FLAGS.format("x.reshape(-1)", "e", one) for one in row)
+    check_fix(before, after)
+
+
+@rows(APART)
+def test_other_flags_stay(row: str) -> None:
+    check_fix(FLAGS.format("x.reshape(-1)", "e", row), "")
+
+
+def test_names_must_be_elements() -> None:
+    flags = "a == 0 and b == 0"
+    check_fix(FLAGS.format("other.split(2)", "e", flags), "")
+    check_fix(FLAGS.format("x.reshape(-1)", "a", flags), "")

@@ -1,0 +1,106 @@
+"""One mask as the index of several tensors, and tensors in the text of errors."""
+
+from __future__ import annotations
+
+import pytest
+from fixing import UNSAFE, check_fix
+
+STEP = """
+    def step(x: Tensor, y: Tensor, ids: Tensor, net):
+        mask = ids > 0
+{}
+        return x, y
+"""
+SHARED = {
+    "one after the other": (
+        "x = x[mask]\ny = y[mask]",
+        "kept = torch.where(mask)\nx = x[kept]\ny = y[kept]",
+    ),
+    "in one statement": (
+        "x, y = x[~mask], y[~mask]",
+        "kept = torch.where(~mask)\nx, y = x[kept], y[kept]",
+    ),
+    "read and written": (
+        "x[mask] = net(y[mask])",
+        "kept = torch.where(mask)\nx[kept] = net(y[kept])",
+    ),
+    "beside another tensor": (
+        "x[mask] = net * y[mask].cumsum(0)",
+        "kept = torch.where(mask)\nx[kept] = net * y[kept].cumsum(0)",
+    ),
+    "changed in place": (
+        "x[mask] += net(y[mask])",
+        "kept = torch.where(mask)\nx[kept] += net(y[kept])",
+    ),
+    "with a comment": (
+        "# Without padding.\nx = x[mask]  # n\ny = y[mask]",
+        "# Without padding.\nkept = torch.where(mask)\nx = x[kept]  # n\ny = y[kept]",
+    ),
+}
+APART = {
+    "used once": "x = x[mask]",
+    "another mask between": "x = x[mask]\nmask = y > 0\ny = y[mask]",
+    "an attribute that a call may change": "x = net(x[net.mask])\ny = y[net.mask]",
+    "filled in": "x = x[mask]\ny[mask] = 0",
+    "not in any case": "x = x[mask]\ny = y[mask] if net else y",
+    "changed in place between": "x = net(x[mask])\nmask[0] = True\ny = net(y[mask])",
+    "what is called each time": "x = x[net(ids).bool()]\ny = y[net(ids).bool()]",
+}
+
+
+def rows(cases: dict) -> pytest.MarkDecorator:  # type: ignore[type-arg]
+    return pytest.mark.parametrize("row", cases.values(), ids=list(cases))
+
+
+def body(text: str) -> str:
+    return STEP.format("\n".join(f"        {line}" for line in text.splitlines()))
+
+
+@rows(SHARED)
+def test_positions_are_found_once(row: tuple[str, str]) -> None:
+    check_fix(body(row[0]), body(row[1]), UNSAFE)
+
+
+@rows(APART)
+def test_a_mask_that_serves_once_stays(row: str) -> None:
+    check_fix(body(row), "", UNSAFE)
+
+
+def test_positions_give_what_the_mask_gives() -> None:
+    torch = pytest.importorskip("torch")
+    for shape in ((0,), (1,), (5,), (3, 4)):
+        x = torch.randn(shape, requires_grad=True)
+        mask = torch.randn(shape) > 0
+        kept = torch.where(mask)
+        assert torch.equal(x[mask], x[kept])
+        one, other = (torch.autograd.grad(x[at].square().sum(), x)[0] for at in (mask, kept))
+        assert torch.equal(one, other)
+
+
+ERROR = """
+    def step(x: Tensor, y: Tensor | None, n: int):
+        {}:
+            raise ValueError(f"{}")
+        return x
+"""
+SHAPES = {
+    "a tensor": ("if n > 3", "{x}", "{x.shape}"),
+    "not None": ("if n > 3 and y is not None", "got {y}, {n}", "got {y.shape}, {n}"),
+}
+VALUES = {
+    "perhaps None": ("if n > 3", "{y}"),
+    "as repr": ("if n > 3", "{x!r}"),
+    "in a format": ("if n > 3", "{x:>8}"),
+    "one number": ("if n > 3", "{x.sum()}"),
+}
+
+
+@rows(SHAPES)
+def test_errors_tell_the_shape(row: tuple[str, str, str]) -> None:
+    test, before, after = row
+    check_fix(ERROR.format(test, before), ERROR.format(test, after), UNSAFE, code="TPF104")
+
+
+@rows(VALUES)
+def test_errors_keep_other_values(row: tuple[str, str]) -> None:
+    check_fix(ERROR.format(*row), "", UNSAFE, code="TPF104")
