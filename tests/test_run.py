@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from html.parser import HTMLParser
 from pathlib import Path
 from textwrap import dedent
 from types import SimpleNamespace
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.runtime.workload import launch
@@ -24,7 +24,8 @@ from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
 from flake8_torchperf.runtime.workload.matching import judge
 from flake8_torchperf.runtime.workload.ownership import OwnerError, owner_of, owner_paths
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
-from flake8_torchperf.runtime.workload.statements import Statements
+from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.syntax.statements import Statements
 
 pytest.importorskip("torch")
 
@@ -101,7 +102,7 @@ def environment() -> dict[str, str]:
 def training(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, dict[str, Any], Path]:
     folder = tmp_path_factory.mktemp("training")
     (folder / "train.py").write_text(TRAINING)
-    options = ["--json", "run.json", "--html", "run.html"]
+    options = ["--json", "run.json"]
     done = torchperf(folder, *options, "train.py", "--epochs", "1", input="a line\n")
     assert done.returncode == 0, done.stderr
     return done, json.loads((folder / "run.json").read_text()), folder
@@ -131,7 +132,7 @@ class TestReport:
 
     def test_the_text_names_each_group_and_ends_with_the_sum(self, training):
         report = training[0].stderr
-        for title in ("confirmed:", "refuted:", "not reached:", "missed:", "Metric: aten::addmm"):
+        for title in ("confirmed:", "refuted:", "not reached:", "missed on the device:"):
             assert title in report
         assert "torchperf run: 1 confirmed, 1 refuted, 1 not reached" in report.splitlines()[-1]
 
@@ -141,12 +142,41 @@ class TestReport:
         assert "[8 host reads]" in told
         assert "ms in operations" not in told
 
+    def test_times_of_operations_are_printed_on_request(self, training, tmp_path):
+        (tmp_path / "train.py").write_text(TRAINING)
+        asked = torchperf(tmp_path, "--metrics", "train.py", input="a line\n").stderr
+        assert "Metric: aten::addmm" in asked
+        assert "Metric:" not in training[0].stderr
+
+    @pytest.mark.parametrize("words", [["broken.py"], ["-m", "no_such_module"]])
+    def test_a_program_that_never_started_has_no_report(self, tmp_path, words):
+        (tmp_path / "broken.py").write_text("def f(:\n")
+        done = torchperf(tmp_path, "--json", "run.json", *words)
+        assert done.returncode == 1
+        assert done.stderr.splitlines()[-1] == (
+            f"torchperf: {words[-1]} never started: there is no report"
+        )
+        assert not (tmp_path / "run.json").exists()
+
+    def test_lines_that_wait_on_the_host_are_told_apart_from_those_on_the_device(self, tmp_path):
+        (tmp_path / "s.py").write_text(
+            "import torch\n\n\ndef hidden(value, name):\n    return getattr(value, name)()\n\n\n"
+            "def mine(name):\n    return getattr(torch.tensor(3.0), name)()\n\n\n"
+            "hidden(torch.nn.Linear(1, 1).weight.sum(), 'item')\nmine('item')\n"
+        )
+        done = torchperf(tmp_path, "--json", "run.json", "s.py")
+        data = json.loads((tmp_path / "run.json").read_text())
+        assert [one["line"] for one in data["missed"]] == [5]
+        assert [one["line"] for one in data["missed_on_host"]] == [9]
+        assert "missed on the host: " in done.stderr
+        assert "1 missed, 1 missed on the host" in done.stderr.splitlines()[-1]
+
     def test_json_has_every_field(self, training):
         data = training[1]
         assert set(data) == {
             "version", "torch", "device", "level", "command", "exit_status", "ended", "seconds",
-            "totals", "notes", "confirmed", "refuted", "not_reached", "undecided", "missed",
-            "inside_calls", "files", "metrics",
+            "totals", "ranks", "data_workers", "notes", "confirmed", "refuted", "not_reached",
+            "undecided", "missed", "missed_on_host", "inside_calls", "files", "metrics",
         }  # fmt: skip
         assert data["command"] == ["train.py", "--epochs", "1"]
         assert data["totals"]["host_reads"] == 9
@@ -154,31 +184,7 @@ class TestReport:
         assert file["path"] == "train.py"
         assert file["lines"][str(line_of("loss.backward()"))]["dispatches"] > 8
         fields = {"path", "line", "column", "code", "message", "statement", "counter", "count"}
-        assert set(data["confirmed"][0]) == fields | {"seconds", "reason"}
-
-    def test_html_is_one_page_with_every_line_and_remark(self, training):
-        page = (training[2] / "run.html").read_text()
-        texts = Texts()
-        texts.feed(page)
-        shown = "".join(texts.parts)
-        for line in TRAINING.splitlines():
-            assert line in shown
-        assert "confirmed: TPF206" in shown
-        assert "missed: item 1x" in shown
-        assert not {"link", "script", "img"} & texts.tags
-
-
-class Texts(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-        self.tags: set[str] = set()
-
-    def handle_data(self, data: str) -> None:
-        self.parts.append(data)
-
-    def handle_starttag(self, tag: str, attrs: Any) -> None:
-        self.tags.add(tag)
+        assert set(data["confirmed"][0]) == fields | {"seconds", "reason", "ranks"}
 
 
 class TestPassingThrough:
@@ -292,6 +298,7 @@ class TestPytest:
             "def test_fails():\n    assert False\n"
         )
         options = ["--owner", "library.py", "--json", "run.json", "-m", "pytest", "-q"]
+        options += ["-p", "no:asyncio", "-p", "no:lsp"]  # each warns of a setting of its own
         done = torchperf(tmp_path, *options, "-W", "error", "test_library.py")
         assert done.returncode == 1
         assert "1 failed, 1 passed" in done.stdout
@@ -408,12 +415,12 @@ class TestParts:
         script.write_text(
             "from library import loss\n\n\ndef step(xs):\n    return [loss(x).item() for x in xs]\n"
         )
-        (file,) = judge(
+        (file,) = judge(Run(
             Observed(
                 torch="", device="cpu", level="full", seconds=0.0, totals={}, lines=(),
                 executed={str(script): frozenset({1, 4, 5})}, syncs=(), metrics="", ended="",
             )
-        )  # fmt: skip
+        ), Options(scope=Level.COLD))  # fmt: skip
         assert [(one.finding.code, one.verdict) for one in file.judged] == [("TPF101", "refuted")]
 
     def test_a_read_behind_another_is_judged_and_not_missed(self, tmp_path):
@@ -427,7 +434,7 @@ class TestParts:
             ((6, "TPF101"),)
         ]
         path = str(script)
-        (file,) = judge(
+        (file,) = judge(Run(
             Observed(
                 torch="", device="cpu", level="full", seconds=0.0, totals={},
                 lines=[{"path": path, "line": n, "counts": {"host_reads": 1}} for n in (5, 6)],
@@ -435,7 +442,7 @@ class TestParts:
                 syncs=[SyncRow(path, n, "sync", "item", "item", 1, 1) for n in (5, 6)],
                 metrics="", ended="",
             )
-        )  # fmt: skip
+        ), Options(scope=Level.COLD))  # fmt: skip
         assert [(one.finding.line, one.verdict) for one in file.judged] == [
             (5, "confirmed"), (6, "confirmed"),
         ]  # fmt: skip

@@ -20,12 +20,17 @@ sys.path[:0] = [str(ROOT / "tools")]
 
 from torch_table.forms import holders  # noqa: E402
 
+from flake8_torchperf.absint.domain.heat import Level  # noqa: E402
 from flake8_torchperf.cli.run_report import as_text  # noqa: E402
+from flake8_torchperf.options import Options  # noqa: E402
 from flake8_torchperf.runtime.workload.device_reports import NO_WAIT, UNHEARD  # noqa: E402
 from flake8_torchperf.runtime.workload.matching import FileReport, judge  # noqa: E402
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
+from flake8_torchperf.runtime.workload.ranks.merge import Run  # noqa: E402
 from flake8_torchperf.runtime.workload.summary import as_data  # noqa: E402
 from flake8_torchperf.runtime.workload.sync_recorder import Witness  # noqa: E402
+
+EVERYTHING = Options(scope=Level.COLD)
 
 STEP = """\
 import torch
@@ -81,7 +86,7 @@ def step(tmp_path: Path) -> Path:
 
 
 def report(path: Path, device: str = "cuda", totals: dict[str, int] = TOTALS) -> FileReport:
-    (found,) = judge(observed(path, device, totals))
+    (found,) = judge(Run(observed(path, device, totals)), EVERYTHING)
     return found
 
 
@@ -113,20 +118,20 @@ def test_where_no_report_was_heard_the_counters_decide_and_a_note_says_so(step: 
     silent = {**TOTALS, "device_syncs": 0}
     file = report(step, totals=silent)
     assert all(one.inferred for one in file.missed)
-    data = as_data([], 0, observed(step, "cuda", silent), [file])
+    data = as_data([], 0, Run(observed(step, "cuda", silent)), [file])
     assert data["notes"] == [UNHEARD]
-    assert as_data([], 0, observed(step, "cuda", TOTALS), [report(step)])["notes"] == []
+    assert as_data([], 0, Run(observed(step, "cuda", TOTALS)), [report(step)])["notes"] == []
 
 
 def test_the_report_says_whose_word_it_is(step: Path) -> None:
-    text = as_text(as_data([], 0, observed(step, "cuda", TOTALS), [report(step)]), metrics=False)
+    text = as_text(as_data([], 0, Run(observed(step, "cuda", TOTALS)), [report(step)]))
     assert "5: __setitem__ 3x (reported by the device): x[ids] = 1.0" in text
     row = SyncRow(str(step), line_of("x[ids]"), "copy", "assign-from-host", "__setitem__", 3, 8)
     seen = observed(step, "cpu", TOTALS)
-    (file,) = judge(Observed(**{**vars(seen), "syncs": (row,)}))
-    data = as_data([], 0, seen, [file])
+    (file,) = judge(Run(Observed(**{**vars(seen), "syncs": (row,)})), EVERYTHING)
+    data = as_data([], 0, Run(seen), [file])
     assert [one["inferred"] for one in data["missed"]] == [True]
-    assert "5: assign-from-host 3x (inferred): x[ids] = 1.0" in as_text(data, metrics=False)
+    assert "5: assign-from-host 3x (inferred): x[ids] = 1.0" in as_text(data)
 
 
 MEASURED = json.loads((ROOT / "tests" / "data" / "forms-h100.json").read_bytes())["forms"]

@@ -42,7 +42,7 @@ def run(
     report = folder / "report.json"
     done = subprocess.run(
         [
-            sys.executable, "-m", "flake8_torchperf.cli.main", "run", "--no-metrics",
+            sys.executable, "-m", "flake8_torchperf.cli.main", "run",
             "--json", str(report), *options, "work.py",
         ],
         cwd=folder, env={**os.environ, "PYTHONPATH": str(ROOT)}, text=True, timeout=120,

@@ -12,6 +12,7 @@ torch = pytest.importorskip("torch")
 from flake8_torchperf.runtime import BudgetExceeded, dispatch_budget  # noqa: E402
 from flake8_torchperf.runtime.api import pytest_plugin  # noqa: E402
 from flake8_torchperf.runtime.api.noqa import allowed_lines  # noqa: E402
+from flake8_torchperf.runtime.counting.evidence import Counts, counted  # noqa: E402
 
 pytest_plugins = ["pytester"]
 
@@ -59,7 +60,7 @@ def test_the_error_lists_the_lines_that_spent():
 
 
 def test_transfers():
-    with pytest.raises(BudgetExceeded, match="1 transfers, 0 allowed"), budget(max_transfers=0):
+    with pytest.raises(BudgetExceeded, match="1 transfer, 0 allowed"), budget(max_transfers=0):
         X.cpu()
 
 
@@ -138,7 +139,7 @@ def test_noqa_lines_may_spend(tmp_path):
     functions = runpy.run_path(str(path))
     with budget(max_host_reads=0, max_dispatches=0):
         functions["allowed"](X)
-    with pytest.raises(BudgetExceeded, match="1 host reads"), budget(max_host_reads=0):
+    with pytest.raises(BudgetExceeded, match="1 host read, 0 allowed:"), budget(max_host_reads=0):
         functions["others"](X)
 
 
@@ -205,8 +206,61 @@ def test_marker(pytester):
         """,
     )
     result.assert_outcomes(passed=3, failed=2)
-    result.stdout.fnmatch_lines(["*1 host reads, 0 allowed:", "*test_marker.py:9: 1 in test_over"])
+    result.stdout.fnmatch_lines(["*1 host read, 0 allowed:", "*test_marker.py:9: 1 in test_over"])
     result.stdout.fnmatch_lines(["*KeyError: 'mine'"])
+    result.stdout.fnmatch_lines(["FAILED test_marker.py::test_over - 1 host read, 0 allowed"])
+
+
+def test_our_frames(pytester):
+    result = run(
+        pytester,
+        """
+        import pytest, torch
+        from flake8_torchperf.runtime import dispatch_budget
+
+        budget = dispatch_budget(max_host_reads=0, ops={"ones": 0}, host_as_device=True)
+
+        def test_block():
+            with budget:
+                torch.ones(3).sum().item()
+
+        @budget
+        def read():
+            torch.ones(3).sum().item()
+
+        def test_decorated():
+            read()
+
+        @pytest.mark.torchperf(max_transfers=-1)
+        def test_negative():
+            pass
+        """,
+    )
+    result.assert_outcomes(failed=3)
+    counts = "1 host read, 0 allowed; 1 dis*"
+    result.stdout.fnmatch_lines(["*> *with budget:", "*> *read()", f"*::test_block - {counts}"])
+    shown = result.stdout.str()
+    assert "def __exit__" not in shown
+    assert "def check" not in shown
+    assert "budget.py" not in shown
+    assert "pytest_plugin.py" not in shown
+
+
+def test_more_lines_than_are_shown():
+    one = "X.sum().item()\n"
+    names = {"X": X}
+    with pytest.raises(BudgetExceeded) as raised, budget(max_host_reads=0):
+        exec(compile(one * 21, "twenty_one.py", "exec"), names)
+    assert str(raised.value).splitlines()[-1] == "  and 1 more line"
+    with pytest.raises(BudgetExceeded, match="and 2 more lines"), budget(max_host_reads=0):
+        exec(compile(one * 22, "twenty_two.py", "exec"), names)
+
+
+def test_counts_in_words():
+    assert counted(1, "copies_to_device") == "1 copy to the device"
+    assert counted(2_000, "copies_to_device") == "2,000 copies to the device"
+    names = {counted(1, name) for name in Counts().to_dict()}
+    assert {"1 dispatch", "1 host read", "1 factory", "1 synchronisation"} <= names
 
 
 def test_the_plugin_loads_where_pluggy_knows_no_new_style_wrappers():

@@ -19,6 +19,7 @@ from flake8_torchperf.runtime.counting.evidence import Counts
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
 from flake8_torchperf.runtime.workload.matching import judge as judge_run
 from flake8_torchperf.runtime.workload.plan import Observed
+from flake8_torchperf.runtime.workload.ranks.merge import Run
 
 USED = """\
 import torch
@@ -135,7 +136,7 @@ def test_a_run_judges_it_where_it_is_used(tmp_path: Path) -> None:
         executed={str(path): frozenset({8, 9, 12, 13, 14, 18, 19, 20})}, syncs=(), metrics="",
         ended="",
     )  # fmt: skip
-    (file,) = judge_run(run)
+    (file,) = judge_run(Run(run), Options(scope=Level.COLD))
     verdicts = {one.finding.line: (one.verdict, one.count) for one in file.judged}
     assert verdicts[9] == ("confirmed", 8)
     assert verdicts[19] == ("undecided", 0)

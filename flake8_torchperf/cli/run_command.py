@@ -8,17 +8,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from flake8_torchperf.cli.main import add_parser, save, unwritable
-from flake8_torchperf.cli.parser import fail
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.cli.main import save, unwritable
+from flake8_torchperf.cli.parser import add_parser, fail
+from flake8_torchperf.cli.settings.options import add_settings, settings
+from flake8_torchperf.options import Options
 
 if TYPE_CHECKING:
     from flake8_torchperf.runtime.workload.launch import Outcome
+    from flake8_torchperf.runtime.workload.matching import FileReport
+    from flake8_torchperf.runtime.workload.ranks.merge import Run
 
 NO_TORCH = "counting dispatches needs torch: pip install flake8-torchperf[confirm]"
 
@@ -29,7 +36,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         commands,
         "run",
         "run a script, module or test suite and tell which findings it confirms",
-        "torchperf run train.py --epochs 1\n  torchperf run --owner mypackage -m pytest tests",
+        "torchperf run train.py --epochs 1\n  torchperf run --owner mypackage -m pytest tests\n"
+        "  torchperf run -m torch.distributed.run --nproc_per_node 2 train.py",
     )
     parser.add_argument(
         "--owner",
@@ -41,11 +49,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="whose lines count: a file, a folder or an installed package; may be repeated "
         "(default: files below the current directory and the script's, installed ones left out)",
     )
-    parser.add_argument("--json", metavar="FILE", help="write the report as JSON")
-    parser.add_argument("--html", metavar="FILE", help="write the annotated source as one page")
-    parser.add_argument(
-        "--output", metavar="FILE", help="write the report there instead of to stderr"
-    )
+    _add_outputs(parser)
     parser.add_argument(
         "--level",
         choices=("full", "reads"),
@@ -53,8 +57,14 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         help="reads: count host reads and transfers only, at a fraction of the cost",
     )
     parser.add_argument(
-        "--no-metrics", action="store_true", help="leave out the times of each operation"
+        "--metrics", action="store_true", help="print the times of each operation as well"
     )
+    parser.add_argument(
+        "--contracts",
+        action="store_true",
+        help="fail with the lines that waited on the way from functions that must not wait",
+    )
+    add_settings(parser)
     parser.add_argument(
         "-m", dest="module", nargs=argparse.REMAINDER, help="a module and its arguments"
     )
@@ -64,50 +74,144 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     parser.set_defaults(run=run)
 
 
+def _add_outputs(parser: argparse.ArgumentParser) -> None:
+    """The options that name files."""
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="write the report as JSON; {rank} in a name makes a file for each rank",
+    )
+    parser.add_argument("--html", metavar="FILE", help="write the annotated source as one page")
+    parser.add_argument("--output", metavar="FILE", help="write the report there, not to stderr")
+    parser.add_argument(
+        "--save-profile",
+        metavar="FILE",
+        help="write how often each statement ran and waited, for torchperf check to rank findings "
+        "by; {rank} in the name becomes the process's rank",
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the workload, report, and leave with the workload's own exit status.
 
     Where the workload died of a signal, so does this process. What cannot be started is a usage
     error (2): no torch, no such script, an option that cannot be used.
     """
-    command = arguments.module or arguments.script
+    command = arguments.module or _found(arguments.script)
     problem = _problem(arguments, command)
     if problem:
         return fail(problem)
-    # Only now: what is below imports the linter.
+    # Before the workload, which may run for hours. A run shows what heat only guesses, so it is
+    # held against the findings of every scope, unless somebody chose one.
+    options = settings(arguments, "run", Options(scope=Level.COLD))
+    # Only now: what is below imports torch.
     from flake8_torchperf.runtime.workload.launch import leave_like, run_workload
+    from flake8_torchperf.runtime.workload.ranks.team import TeamError
 
-    outcome = run_workload(
-        command[0],
-        command[1:],
-        is_module=bool(arguments.module),
-        owners=arguments.owners,
-        level=arguments.level,
-    )
-    if outcome.observed is None:
+    try:
+        outcome = run_workload(
+            command[0],
+            command[1:],
+            is_module=bool(arguments.module),
+            owners=arguments.owners,
+            level=arguments.level,
+            profile=bool(arguments.save_profile),
+            contracts=options.sync_free if arguments.contracts else None,
+        )
+    except TeamError as error:
+        return fail(f"run: {error}")
+    if outcome.run is None:  # The last rank on this machine reports for all of them.
+        return leave_like(outcome.returncode)
+    if outcome.run.merged is None:
         fail(_no_results(outcome))
         return leave_like(outcome.returncode)
-    from flake8_torchperf.cli.run_page import page
-    from flake8_torchperf.cli.run_report import as_text, print_report
-    from flake8_torchperf.runtime.workload.matching import judge
-    from flake8_torchperf.runtime.workload.summary import as_data
+    status = _report(arguments, command, outcome.returncode, outcome.run, options)
+    return leave_like(outcome.returncode) or status
 
-    files = judge(outcome.observed)
-    data = as_data(_command_line(arguments, command), outcome.returncode, outcome.observed, files)
-    metrics = not arguments.no_metrics
-    texts: dict[str, Callable[[], str]] = {
-        "json": lambda: json.dumps(data, indent=1) + "\n",
-        "html": lambda: page(data, files),
-        "output": lambda: as_text(data, metrics=metrics),
-    }
+
+def _report(
+    arguments: argparse.Namespace,
+    command: Sequence[str],
+    returncode: int,
+    run: Run,
+    options: Options,
+) -> int:
+    """Write and print what is asked for; returns the exit status for what cannot be written."""
+    from flake8_torchperf.cli.run_report import print_report
+
+    def report(run: Run) -> _Report:
+        from flake8_torchperf.runtime.workload.matching import judge
+        from flake8_torchperf.runtime.workload.summary import as_data, broken_contracts
+
+        files = judge(run, options)
+        data = as_data(_command_line(arguments, command), returncode, run, files)
+        if arguments.contracts and run.merged is not None:
+            data["broken_contracts"] = broken_contracts(run.merged)
+        return data, files
+
+    merged = report(run)
     # The workload may have run for hours: what cannot be written costs none of the other reports.
-    saved = [
-        save(f"run: --{option}", Path(name), text()) if (name := getattr(arguments, option)) else 0
-        for option, text in texts.items()
-    ]
-    if not arguments.output or saved[-1]:
-        print_report(data, sys.stderr, metrics=metrics)
-    return leave_like(outcome.returncode) or max(saved)
+    saved = {
+        option: max(
+            save(
+                f"run: --{option}",
+                path,
+                _text(option, merged if one is run else report(one), arguments.metrics),
+            )
+            for path, one in _files(name, run)
+        )
+        for option in _FILES
+        if (name := getattr(arguments, option))
+    }
+    if arguments.save_profile:
+        of_ranks = _files(arguments.save_profile, run)
+        saved["save_profile"] = max(_save_profile(path, one) for path, one in of_ranks)
+    if saved.get("output", 1):
+        print_report(merged[0], sys.stderr, metrics=arguments.metrics)
+    broken = bool(merged[0].get("broken_contracts"))
+    return max(saved.values(), default=0) or int(broken)
+
+
+_FILES = ("json", "html", "output")
+_RANK = "{rank}"
+_Report = tuple[dict[str, Any], "Sequence[FileReport]"]
+
+
+def _files(name: str, run: Run) -> Iterator[tuple[Path, Run]]:
+    """The files that an option names, each with the run that it is to tell of."""
+    if _RANK not in name:
+        yield Path(name), run
+        return
+    for rank, alone in run.by_rank().items():
+        yield Path(name.replace(_RANK, str(rank))), alone
+
+
+def _text(option: str, report: _Report, metrics: bool) -> str:
+    from flake8_torchperf.cli.run_page import page
+    from flake8_torchperf.cli.run_report import as_text
+
+    data, files = report
+    if option == "json":
+        return json.dumps(data, indent=1) + "\n"
+    return page(data, files) if option == "html" else as_text(data, metrics=metrics)
+
+
+def _found(words: list[str]) -> list[str]:
+    """The words with the path of a command, such as `torchrun`, that the shell would find."""
+    if words and not Path(words[0]).exists() and (path := shutil.which(words[0])):
+        with open(path, "rb") as file:
+            if b"python" in file.read(200):  # As pip writes it, with the interpreter's path.
+                return [path, *words[1:]]
+    return words
+
+
+def _save_profile(path: Path, run: Run) -> int:
+    from flake8_torchperf.cli.profile.files import save_profile
+    from flake8_torchperf.profile import merge
+    from flake8_torchperf.runtime.workload.profiling import profile_of
+
+    profile = merge(profile_of(one, os.getcwd()) for one in run.processes)
+    return save_profile("run: --save-profile", path, profile)
 
 
 def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
@@ -124,10 +228,15 @@ def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
         return NO_TORCH
     if arguments.html and find_spec("jinja2") is None:
         return "run: --html needs jinja2: pip install flake8-torchperf[confirm]"
-    for option in ("json", "html", "output"):
-        name = getattr(arguments, option)
+    for option in _FILES:
+        name = (getattr(arguments, option) or "").replace(_RANK, "0")
         if name and (problem := unwritable(Path(name))):
             return f"run: --{option}: {problem}"
+    if arguments.save_profile:
+        from flake8_torchperf.cli.profile.files import unsuitable
+
+        if problem := unsuitable(Path(arguments.save_profile.replace(_RANK, "0"))):
+            return f"run: --save-profile: {problem}"
     return _owner_problem(arguments.owners)
 
 
@@ -147,9 +256,12 @@ def _command_line(arguments: argparse.Namespace, command: Sequence[str]) -> list
 
 
 def _no_results(outcome: Outcome) -> str:
-    if outcome.problem:
-        return f"the workload spoilt its report, nothing can be said of it: {outcome.problem}"
+    run = outcome.run
+    if run is not None and run.problem:
+        return f"the workload spoilt its report, nothing can be said of it: {run.problem}"
+    if run is not None and run.not_started:
+        return f"{run.not_started} never started: there is no report"
     if outcome.returncode < 0:
         number = -outcome.returncode
         return f"the workload was killed by signal {number}: nothing it did could be reported"
-    return "the workload left without a report (os._exit, or it never started)"
+    return "the workload left without a report (os._exit)"

@@ -1,51 +1,203 @@
-"""The report of ``torchperf run`` as one HTML page that opens offline: annotated source by file."""
+"""The report of ``torchperf run`` as one HTML page that opens offline.
+
+First the statements that cost most, in a table that sorts, then the source of the functions that
+hold them or a finding. File reports enter, text leaves; the template escapes everything.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from urllib.parse import quote
 
-from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.counting.evidence import Counts, counted, human_time, total
 from flake8_torchperf.runtime.html_page import render
-from flake8_torchperf.runtime.workload.matching import FileReport
-from flake8_torchperf.runtime.workload.summary import shown_path
+from flake8_torchperf.runtime.workload.device_reports import waits
+from flake8_torchperf.runtime.workload.matching import FileReport, Missed
+from flake8_torchperf.runtime.workload.summary import missed_group, shown_path
+from flake8_torchperf.syntax.statements import Span, Statements
+
+SHOWN = 25
+"""How many of the most expensive statements the table holds."""
+# Of code at module level, the lines around a statement that are shown with it.
+_CONTEXT = 2
+_FUNCTION = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+Row: TypeAlias = "dict[str, Any]"
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """What one statement spent, with the lines that say so."""
+
+    file: FileReport
+    span: Span
+    counts: Counts
 
 
 def page(data: Mapping[str, Any], files: Sequence[FileReport]) -> str:
-    """The page's text. Everything from the workload is escaped by the template."""
-    shown = [_file(one) for one in files if _says_something(one)]
-    return render("run.html", run=data, files=shown)
+    """The page's text."""
+    views = {one.path: Statements("\n".join(one.source)) for one in files}
+    costs = [cost for one in files for cost in _costs(one, views[one.path])]
+    dearest = sorted(costs, key=_order, reverse=True)[:SHOWN]
+    shown = [_file(one, views[one.path], dearest) for one in files]
+    return render(
+        "run.html",
+        run=data,
+        dearest=[_row(one) for one in dearest],
+        statements=len(costs),
+        timed=any(one.counts.seconds for one in dearest),
+        waited=any(waits(one.counts) for one in dearest),
+        dispatched=any(one.counts.dispatches for one in dearest),
+        ranked=any(one.file.shares for one in dearest),
+        files=[one for one in shown if one["parts"] or one["note"]],
+    )
 
 
-def _says_something(file: FileReport) -> bool:
-    return bool(file.judged or file.missed or file.counts)
+def _order(cost: _Cost) -> tuple[float, int, int]:
+    return cost.counts.seconds, waits(cost.counts) + cost.counts.host_reads, cost.counts.dispatches
 
 
-def _file(file: FileReport) -> dict[str, Any]:
-    remarks: dict[int, list[dict[str, str]]] = {}
+def _costs(file: FileReport, statements: Statements) -> Iterator[_Cost]:
+    spans = sorted({statements.span(line) for line in file.counts})
+    for first, last in spans:
+        lines = (file.counts[n] for n in range(first, last + 1) if n in file.counts)
+        yield _Cost(file, (first, last), total(lines))
+
+
+def _row(cost: _Cost) -> Row:
+    file, (first, last), counts = cost.file, cost.span, cost.counts
+    path = shown_path(file.path)
+    shares = file.shares.get(cost.span)
+    kinds = [one.verdict for one in file.judged if one.span == cost.span]
+    kinds += [_kind(one) for one in file.missed if one.span == cost.span]
+    return {
+        "place": f"{path}:{first}",
+        "link": _link(f"{path}:{first}"),
+        "text": " ".join(line.strip() for line in file.source[first - 1 : last]),
+        "kinds": list(dict.fromkeys(kinds)),
+        "seconds": counts.seconds,
+        "time": human_time(counts.seconds) if counts.seconds else "",
+        "waits": waits(counts),
+        "host_reads": counts.host_reads,
+        "dispatches": counts.dispatches,
+        "slowest": shares.slowest if shares else "",
+        "spread": shares.spread if shares else 0.0,
+        "spread_time": human_time(shares.spread) if shares else "",
+    }
+
+
+def _link(anchor: str) -> str:
+    # What is no UTF-8 is escaped when the page is saved, in the anchor as in its link.
+    return "#" + quote(anchor, errors="backslashreplace")
+
+
+def _file(file: FileReport, statements: Statements, dearest: Iterable[_Cost]) -> Row:
+    remarks = _remarks(file)
+    spans = [one.span for one in file.judged] + [one.span for one in file.missed]
+    spans += [one.span for one in dearest if one.file is file]
+    lines = {*remarks, *(line for first, last in spans for line in range(first, last + 1))}
+    path = shown_path(file.path)
+    parts = [
+        {
+            "name": name,
+            "lines": [_line(file, path, n, remarks.get(n, [])) for n in range(first, last + 1)],
+        }
+        for name, (first, last) in _parts(statements, lines, len(file.source))
+    ]
+    return {"path": path, "note": file.note, "parts": parts}
+
+
+def _parts(statements: Statements, lines: Iterable[int], end: int) -> list[tuple[str, Span]]:
+    """The functions that hold these lines, and the surroundings of those that none holds."""
+    functions: set[tuple[Span, str]] = set()
+    loose: list[Span] = []
+    for line in sorted(lines):
+        span, name = _function(statements.tree, line)
+        if name:
+            functions.add((span, name))
+            continue
+        first, last = max(1, line - _CONTEXT), min(end, line + _CONTEXT)
+        if loose and first <= loose[-1][1] + 1:
+            first = loose.pop()[0]
+        loose.append((first, last))
+    # A function stands within another's lines where both hold such a line: once is enough.
+    inner = {
+        one
+        for one in functions
+        for other in functions
+        if one != other and other[0][0] <= one[0][0] and one[0][1] <= other[0][1]
+    }
+    parts = [(span, name) for span, name in functions - inner]
+    return [(name, span) for span, name in sorted([*parts, *((one, "") for one in loose)])]
+
+
+def _function(tree: ast.Module | None, line: int) -> tuple[Span, str]:
+    """The outermost function around a line, with the classes that hold it: "Net.forward"."""
+    names: list[str] = []
+    body: Sequence[ast.stmt] = tree.body if tree else ()
+    while True:
+        around = next((one for one in body if _first(one) <= line <= (one.end_lineno or 0)), None)
+        if isinstance(around, ast.ClassDef):
+            names.append(around.name)
+            body = around.body
+        elif isinstance(around, _FUNCTION):
+            span = (_first(around), around.end_lineno or around.lineno)
+            return span, ".".join([*names, around.name])
+        else:
+            return (line, line), ""
+
+
+def _first(statement: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(statement, "decorator_list", [])
+    return min([statement.lineno, *(one.lineno for one in decorators)])
+
+
+def _line(file: FileReport, path: str, number: int, remarks: list[Row]) -> Row:
+    counts = file.counts.get(number, Counts())
+    return {
+        "number": number,
+        "anchor": f"{path}:{number}",
+        "ran": number in file.executed,
+        "counts": counts,
+        "time": human_time(counts.seconds) if counts.seconds else "",
+        "text": file.source[number - 1],
+        "remarks": remarks,
+    }
+
+
+def _remarks(file: FileReport) -> dict[int, list[Row]]:
+    remarks: dict[int, list[Row]] = {}
+    path = shown_path(file.path)
     for judged in file.judged:
-        text = f"{judged.finding.code} {judged.finding.message}"
+        finding = judged.finding
+        text = f"{finding.code} {finding.message}"
         if judged.verdict == "confirmed":
-            text += f" [{judged.count} {judged.counter.replace('_', ' ')}]"
+            text += f" [{counted(judged.count, judged.counter)}]"
         elif judged.reason:
             text += f" [{judged.reason}]"
-        remark = {"kind": judged.verdict, "text": text}
-        remarks.setdefault(judged.finding.line, []).append(remark)
+        anchor = f"{path}:{finding.line}:{finding.column + 1}:{finding.code}"
+        remarks.setdefault(finding.line, []).append(_remark(judged.verdict, text, anchor))
     for missed in file.missed:
         space = " " if missed.inferred else "_"  # a device reports operations: __setitem__
         kinds = ", ".join(f"{kind.replace('_', space)} {n}x" for kind, n in missed.kinds.items())
-        made = ", tensor made on the host" if missed.on_host else ""
-        how = f" (inferred{made})" if missed.inferred else " (reported by the device)"
-        kind = "inside a call" if missed.inside else "missed"
-        remarks.setdefault(missed.span[0], []).append({"kind": kind, "text": kinds + how})
-    lines = [
-        {
-            "number": number,
-            "ran": number in file.executed,
-            "counts": file.counts.get(number, Counts()),
-            "text": text,
-            "remarks": remarks.get(number, []),
-        }
-        for number, text in enumerate(file.source, start=1)
-    ]
-    return {"path": shown_path(file.path), "note": file.note, "lines": lines}
+        how = "(inferred)" if missed.inferred else "(reported by the device)"
+        kind, line = _kind(missed), missed.span[0]
+        anchor = f"{path}:{line}:{kind.replace(' ', '-')}"
+        remarks.setdefault(line, []).append(_remark(kind, f"{kinds} {how}", anchor))
+    return remarks
+
+
+def _remark(kind: str, text: str, anchor: str) -> Row:
+    return {
+        "kind": kind, "style": kind.split()[0], "text": text, "anchor": anchor,
+        "link": _link(anchor),
+    }  # fmt: skip
+
+
+def _kind(missed: Missed) -> str:
+    return {"inside_calls": "inside a call"}.get(
+        group := missed_group(missed), group.replace("_", " ")
+    )

@@ -11,18 +11,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any, TextIO
 
+from flake8_torchperf.runtime.counting.evidence import counted, human_time
+
 Row = Mapping[str, Any]
+_READS = ("host_reads", "transfers")
 _TITLES = (
     ("not_reached", "not reached: findings in lines that did not run", "dim"),
     ("undecided", "undecided: findings this run cannot judge", "dim"),
     ("refuted", "refuted: findings in lines that ran and never did it", "yellow"),
     ("inside_calls", "inside calls: a library that these lines call synchronised", "dim"),
-    ("missed", "missed: lines that synchronised and carry no finding", "magenta"),
+    (
+        "missed_on_host",
+        "missed on the host: lines that read or copied tensors made on the host, without a finding",
+        "dim",
+    ),
+    ("missed", "missed on the device: lines that synchronised and carry no finding", "magenta"),
     ("confirmed", "confirmed: findings that this run bears out", "red"),
 )
 
 
-def print_report(data: Row, out: TextIO, *, metrics: bool = True) -> None:
+def print_report(data: Row, out: TextIO, *, metrics: bool = False) -> None:
     """Print operations first and what matters most last, where a terminal still shows it."""
     write = _writer(out)
     if metrics:
@@ -34,12 +42,14 @@ def print_report(data: Row, out: TextIO, *, metrics: bool = True) -> None:
             write(f"\n{title} ({len(rows)})", f"bold {style}")
             for line in _lines(key, rows):
                 write(line, style)
-    for note in data["notes"]:
-        write(f"note: {note}", "yellow")
+    for row in data.get("broken_contracts", ()):
+        write(_broken(row), "bold red")
+    for line in [*_processes(data), *(f"note: {note}" for note in data["notes"])]:
+        write(line, "yellow")
     write(f"\n{_summary(data)}", "bold")
 
 
-def as_text(data: Row, *, metrics: bool = True) -> str:
+def as_text(data: Row, *, metrics: bool = False) -> str:
     """What `print_report` prints, plain."""
     out = io.StringIO()
     print_report(data, out, metrics=metrics)
@@ -57,25 +67,63 @@ def _writer(out: TextIO) -> Any:
 
 
 def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
-    if key in ("missed", "inside_calls"):
-        # Tensors made on the host last: where the program itself uses an accelerator, they stay.
-        ordered = sorted(rows, key=lambda row: (row["made_on_host"], -sum(row["kinds"].values())))
-        for row in ordered:
+    if key in ("missed", "missed_on_host", "inside_calls"):
+        for row in sorted(rows, key=lambda row: -sum(row["kinds"].values())):
             words = _words if row["inferred"] else str  # a device reports operations: __setitem__
             kinds = ", ".join(f"{words(kind)} {times}x" for kind, times in row["kinds"].items())
-            made = ", tensor made on the host" if row["made_on_host"] else ""
-            how = f" (inferred{made})" if row["inferred"] else " (reported by the device)"
-            yield f"  {row['path']}:{row['line']}: {kinds}{how}: {_short(row['source'])}"
+            how = "inferred" if row["inferred"] else "reported by the device"
+            place = f"{row['path']}:{row['line']}"
+            yield f"  {place}: {kinds} ({how}{_spread(row)}): {_short(row['source'])}"
         return
     for row in sorted(rows, key=lambda row: -row["count"]):
         place = f"  {row['path']}:{row['line']}:{row['column']}: {row['code']} {row['message']}"
         if key == "confirmed":
             # Where only reads are counted, nothing is timed.
-            spent = f", {row['seconds'] * 1000:.3g} ms in operations" if row["seconds"] else ""
-            place += f" [{row['count']} {_words(row['counter'])}{spent}]"
+            spent = f", {human_time(row['seconds'])} in operations" if row["seconds"] else ""
+            place += f" [{counted(row['count'], row['counter'])}{spent}{_spread(row)}]"
         elif row["reason"]:
             place += f" [{row['reason']}]"
         yield place
+
+
+def _broken(row: Row) -> str:
+    how = "inferred" if row["inferred"] else "reported by the device"
+    return (
+        f"broken contract: {row['path']}:{row['line']}: {row['operation']} waited {row['times']}x "
+        f"({how}) on the way from {row['contract']}: {_short(row['source'])}"
+    )
+
+
+def _spread(row: Row) -> str:
+    """Which rank spent most at a statement, and how much less the fastest spent."""
+    ranks = row["ranks"]
+    if not ranks or len(ranks["counts"]) < 2:
+        return ""
+    name = str(ranks["slowest"])
+    if any(ranks["seconds"].values()):
+        most, spread = ranks["seconds"][name], ranks["spread"]["seconds"]
+        return f"; slowest rank {name}: {human_time(most)}, spread {human_time(spread)}"
+    return f"; most on rank {name}: {ranks['counts'][name]}, spread {ranks['spread']['count']}"
+
+
+def _processes(data: Row) -> Iterator[str]:
+    """A line on the ranks, and one on the workers of DataLoaders, where there are any."""
+    ranks, workers = data["ranks"], data["data_workers"]
+    if len(ranks) > 1:
+        slowest = max(ranks, key=lambda one: one["seconds"])
+        spread = slowest["seconds"] - min(one["seconds"] for one in ranks)
+        yield (
+            f"ranks: {len(ranks)}, counted together; rank {slowest['rank']} ran longest, "
+            f"{human_time(slowest['seconds'])}, spread {human_time(spread)}"
+        )
+    if workers:
+        reads, waits = (
+            sum(one["totals"][name] for one in workers) for name in ("host_reads", "device_syncs")
+        )
+        yield (
+            f"data workers: {len(workers)} processes of DataLoaders, counted apart: "
+            f"{reads} host reads, {waits} waits for a device"
+        )
 
 
 def _words(name: str) -> str:
@@ -87,15 +135,16 @@ def _short(text: str, limit: int = 80) -> str:
 
 
 def _summary(data: Row) -> str:
-    counted = ", ".join(
+    verdicts = ", ".join(
         f"{len(data[key])} {_words(key)}"
         for key in ("confirmed", "refuted", "not_reached", "undecided", "missed")
     )
+    if data["missed_on_host"]:
+        verdicts += f", {len(data['missed_on_host'])} missed on the host"
     totals = data["totals"]
-    spent = f"{totals['host_reads']} host reads, {totals['transfers']} transfers"
-    if data["level"] == "full":
-        spent = f"{totals['dispatches']} dispatches, {spent}"
+    shown = ("dispatches", "host_reads", "transfers") if data["level"] == "full" else _READS
+    spent = ", ".join(counted(totals[name], name) for name in shown)
     return (
-        f"torchperf run: {counted}; {spent} in {data['seconds']:.2f} s on {data['device']} "
+        f"torchperf run: {verdicts}; {spent} in {data['seconds']:.2f} s on {data['device']} "
         f"with torch {data['torch']}, Python {sys.version_info[0]}.{sys.version_info[1]}"
     )

@@ -15,16 +15,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flake8_torchperf.runtime.api.budget import BudgetExceeded, dispatch_budget
+    from flake8_torchperf.runtime.api.contracts import sync_free
     from flake8_torchperf.runtime.api.text_report import metrics_report
     from flake8_torchperf.runtime.counting.counter import DispatchCounter
 
-__all__ = ["BudgetExceeded", "DispatchCounter", "dispatch_budget", "metrics_report"]
+__all__ = [
+    "BudgetExceeded",
+    "DispatchCounter",
+    "dispatch_budget",
+    "metrics_report",
+    "sync_free",
+]
 
 _HOMES = {
     "BudgetExceeded": "api.budget",
     "DispatchCounter": "counting.counter",
     "dispatch_budget": "api.budget",
     "metrics_report": "api.text_report",
+    "sync_free": "api.contracts",
 }
 
 

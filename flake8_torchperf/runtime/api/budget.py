@@ -13,32 +13,42 @@ from typing import Any, ParamSpec, TypeVar
 
 from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
-from flake8_torchperf.runtime.counting.evidence import Evidence, LineEvidence
+from flake8_torchperf.runtime.counting.evidence import Evidence, LineEvidence, counted
 from flake8_torchperf.runtime.counting.frames import Owner
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 _SHOWN = 20
-_WORDS = {"dispatches": "dispatches", "host_reads": "host reads", "transfers": "transfers"}
 
 
 @dataclass(frozen=True)
 class Overspent:
-    """One limit that was passed: what it limits, what it allows, what was spent and by whom."""
+    """One limit that was passed: of what, what it allows, what was spent and by whom.
 
-    name: str
+    ``counter`` is a field of `Counts`, ``op`` the one operation that is limited, "" for all.
+    """
+
+    counter: str
+    op: str
     limit: int
     spent: int
     lines: tuple[tuple[LineEvidence, int], ...]
 
+    @property
+    def headline(self) -> str:
+        """What was spent and what is allowed: "2 host reads, 1 allowed"."""
+        of = f" of {self.op}" if self.op else ""
+        return f"{counted(self.spent, self.counter)}{of}, {self.limit:,} allowed"
+
     def __str__(self) -> str:
-        shown = [f"{self.spent} {self.name}, {self.limit} allowed:"]
+        shown = [f"{self.headline}:"]
         for line, times in self.lines[:_SHOWN]:
             place = f"{line.path}:{line.line}" if line.line else line.path
             shown.append(f"  {place}: {times} in {line.function or 'no function of yours'}")
         if len(self.lines) > _SHOWN:
-            shown.append(f"  and {len(self.lines) - _SHOWN} more lines")
+            more = len(self.lines) - _SHOWN
+            shown.append(f"  and {more} more line{'s' * (more > 1)}")
         return "\n".join(shown)
 
 
@@ -49,6 +59,15 @@ class BudgetExceeded(AssertionError):
         super().__init__("\n".join(str(one) for one in overspent))
         self.overspent = overspent
         self.evidence = evidence
+
+    @property
+    def headline(self) -> str:
+        """All counts in one line."""
+        return "; ".join(one.headline for one in self.overspent)
+
+
+# Where a person imports it from; the name in front of every message.
+BudgetExceeded.__module__ = "flake8_torchperf.runtime"
 
 
 class dispatch_budget:
@@ -82,6 +101,7 @@ class dispatch_budget:
         owner: Owner = None,
         host_as_device: bool | None = None,
     ) -> None:
+        __tracebackhide__ = True
         limits = {
             "dispatches": max_dispatches,
             "host_reads": max_host_reads,
@@ -115,6 +135,7 @@ class dispatch_budget:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        __tracebackhide__ = True
         counter = self._counters.pop()
         counter.__exit__(kind, error, traceback)
         self.evidence = counter.evidence
@@ -126,6 +147,7 @@ class dispatch_budget:
 
         @functools.wraps(function)
         def limited(*args: P.args, **kwargs: P.kwargs) -> R:
+            __tracebackhide__ = True
             with self:
                 return function(*args, **kwargs)
 
@@ -133,12 +155,13 @@ class dispatch_budget:
 
     def check(self, evidence: Evidence) -> None:
         """Raise BudgetExceeded if this evidence is over a limit."""
+        __tracebackhide__ = True  # pytest shows the test, not us
         spenders = [one for one in evidence.lines if one.line not in allowed_lines(one.path)]
         found = [
-            _overspent(_WORDS[name], limit, spenders, functools.partial(_counter, name))
+            _overspent(name, "", limit, spenders, functools.partial(_counter, name))
             for name, limit in self.limits.items()
         ] + [
-            _overspent(f"dispatches of {name}", limit, spenders, functools.partial(_op, name))
+            _overspent("dispatches", name, limit, spenders, functools.partial(_op, name))
             for name, limit in self.ops.items()
         ]
         overspent = tuple(one for one in found if one is not None)
@@ -159,11 +182,15 @@ def _op(name: str, line: LineEvidence) -> int:
 
 
 def _overspent(
-    name: str, limit: int, lines: list[LineEvidence], spent_by: Callable[[LineEvidence], Any]
+    counter: str,
+    op: str,
+    limit: int,
+    lines: list[LineEvidence],
+    spent_by: Callable[[LineEvidence], Any],
 ) -> Overspent | None:
     spending = [(line, spent_by(line)) for line in lines if spent_by(line)]
     spent = sum(times for _, times in spending)
     if spent <= limit:
         return None
     spending.sort(key=lambda pair: -pair[1])
-    return Overspent(name, limit, spent, tuple(spending))
+    return Overspent(counter, op, limit, spent, tuple(spending))

@@ -5,6 +5,7 @@ Loaded into every pytest run of an environment, so torch is imported only by a t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from flake8_torchperf.runtime.counting.counter import DispatchCounter
 
+# Records profiles of test runs.
+pytest_plugins = ("flake8_torchperf.runtime.recorded_tests",)
 MARKER = (
     "torchperf(max_dispatches=None, max_host_reads=None, max_transfers=None, ops=None): "
     "fail the test if its body spends more; lines with `# noqa: TPF...` may spend"
@@ -28,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, None]:
     """Run a marked test's body under its budget; fixtures spend outside of it."""
+    __tracebackhide__ = True
     marker = pyfuncitem.get_closest_marker("torchperf")
     if marker is None:
         yield
@@ -45,6 +49,22 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, None
         if not hasattr(outcome, "force_exception"):
             raise  # pluggy before 1.1
         outcome.force_exception(error)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
+    """Put the counts of an exceeded budget into pytest's summary line.
+
+    It begins with the name of the error there, and ends where the terminal does.
+    """
+    outcome = yield
+    budget = sys.modules.get("flake8_torchperf.runtime.api.budget")
+    if budget is None or call.excinfo is None:
+        return
+    error = call.excinfo.value
+    crash = getattr(outcome.get_result().longrepr, "reprcrash", None)
+    if isinstance(error, budget.BudgetExceeded) and crash is not None:
+        crash.message = error.headline
 
 
 @pytest.fixture

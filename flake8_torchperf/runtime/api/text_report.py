@@ -8,18 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, latest
-from flake8_torchperf.runtime.counting.evidence import Counts, Evidence, OpEvidence
+from flake8_torchperf.runtime.counting.evidence import Counts, Evidence, OpEvidence, human_time
 
 PERCENTILES = (1, 5, 10, 20, 50, 80, 90, 95, 99)
-
-# (suffix, nanoseconds, digits); the last, microseconds, keeps three decimals.
-_UNITS = (
-    ("d", 86_400_000_000_000, 2),
-    ("h", 3_600_000_000_000, 2),
-    ("m", 60_000_000_000, 2),
-    ("s", 1_000_000_000, 2),
-    ("ms", 1_000_000, 3),
-)
 
 
 def metrics_report(source: DispatchCounter | Evidence | None = None) -> str:
@@ -28,8 +19,9 @@ def metrics_report(source: DispatchCounter | Evidence | None = None) -> str:
     One `Metric` of times and one `Counter` for each operation, most dispatched first, then the
     totals that are not zero. A time is what the call took on the host, by the clock: on an
     accelerator, what it took to queue the operation. `Rate` is dispatches for each second that the
-    counter was open; percentiles are over the last 1024 dispatches of an operation. The form is
-    that of torch_xla's `metrics_report` (torch_xla/csrc/runtime/metrics.cc, `CreateMetricReport`).
+    counter was open; percentiles are over the last 1024 dispatches of an operation. The layout
+    is that of torch_xla's `metrics_report` (torch_xla/csrc/runtime/metrics.cc,
+    `CreateMetricReport`); times are in SI units.
     Raises ValueError where nothing has been counted yet.
     """
     evidence = _evidence(source)
@@ -50,14 +42,14 @@ def _evidence(source: DispatchCounter | Evidence | None) -> Evidence:
 
 def _metric(op: OpEvidence, seconds: float) -> str:
     ordered = sorted(op.samples)
-    shown = "; ".join(f"{one}%={human_time(percentile(ordered, one))}" for one in PERCENTILES)
+    shown = "; ".join(f"{one}%={human_time(percentile(ordered, one) / 1e9)}" for one in PERCENTILES)
     rate = op.dispatches / seconds if seconds > 0 else 0.0
     return "\n".join(
         (
             f"Metric: {op.name}",
             f"  TotalSamples: {op.dispatches}",
-            f"  Accumulator: {human_time(round(op.seconds * 1e9))}",
-            f"  Rate: {rate:.6g} / second",
+            f"  Accumulator: {human_time(op.seconds)}",
+            f"  Rate: {rate:.6g} / s",
             f"  Percentiles: {shown}",
         )
     )
@@ -77,14 +69,3 @@ def percentile(ordered: Sequence[int], percent: int) -> int:
     if not ordered:
         return 0
     return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]
-
-
-def human_time(nanoseconds: int) -> str:
-    """A duration as `06m09s401ms746.001us`: from its largest unit down."""
-    parts: list[str] = []
-    rest = nanoseconds
-    for suffix, size, digits in _UNITS:
-        if parts or rest >= size:
-            whole, rest = divmod(rest, size)
-            parts.append(f"{whole:0{digits}d}{suffix}")
-    return "".join(parts) + f"{rest / 1000:.3f}us"

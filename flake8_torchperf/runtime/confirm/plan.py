@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.findings.documentation import evidence_of
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap, read_module
 from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.runtime.confirm.specs.from_types import candidates
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
-from flake8_torchperf.runtime.rule_pages.claims import evidence_of
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ def parse_request(text: str) -> Request:
     if not text:
         raise PlanError("'' names no file: write . for this folder")
     path = Path(text)
+    if path.suffix == ".ipynb":
+        raise PlanError(f"{text} is a notebook, whose functions cannot be run one by one")
     if path.exists():
         return Request(path)
     name, colon, number = text.rpartition(":")

@@ -17,7 +17,7 @@ from flake8_torchperf.runtime.confirm.plan import Group, Target
 from flake8_torchperf.runtime.confirm.sandbox import Answer
 from flake8_torchperf.runtime.confirm.scaling import Law, fit
 from flake8_torchperf.runtime.confirm.specs.input_specs import HOST, PLACE
-from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.counting.evidence import Counts, counted, in_words
 
 # The trait of operations that wait without any dispatch or read that a CPU could show.
 IN_KERNELS = "syncs"
@@ -69,7 +69,7 @@ def _judge(group: Group, target: Target, result: dict[str, Any], size: int, devi
     probes = [one for one in entry.get("probes", ()) if one["counted"] is True]
     ran = [one for one in probes if _number(one["executions"][target.id]) > 0]
     if not ran:
-        return Verdict("inconclusive", _no_probe(entry), inputs=inputs)
+        return Verdict("inconclusive", _no_probe(entry, result), inputs=inputs)
     laws = {name: _law(ran, name) for name in SHOWN}
     on_host = device == "cuda" and inputs.get(PLACE) == HOST
     status, words = _decide(target, ran, device, on_host)
@@ -110,7 +110,9 @@ def _not_reached(group: Group, entry: dict[str, Any], result: dict[str, Any]) ->
         return f"timed out: {error or 'a call did not come back'}"
     guessed = [str(name) for name in result["guessed"]]
     if error.startswith("inputs: "):
-        return f"inputs could not be made: {error.removeprefix('inputs: ')}"
+        why = error.removeprefix("inputs: ")
+        hint = "" if why.startswith("--inputs") else _object(result)
+        return f"inputs could not be made: {why}{hint}"
     if guessed:
         names = ", ".join(f"`{name}`" for name in guessed)
         hint = f'--inputs "{guessed[0]}=..."'
@@ -127,14 +129,20 @@ def _not_reached(group: Group, entry: dict[str, Any], result: dict[str, Any]) ->
         )
     if error:
         without = f"; made without __init__ ({result['bare']})" if result["bare"] else ""
-        return f"not reached: the call raised {error}{without}"
-    return "not reached: the call came to its end without running this line"
+        return f"not reached: the call raised {error}{without}{_object(result)}"
+    return f"not reached: the call came to its end without running this line{_object(result)}"
 
 
-def _no_probe(entry: dict[str, Any]) -> str:
+def _object(result: dict[str, Any]) -> str:
+    """How to give the object of a method, where it was made with guesses."""
+    name = str(result["object"])
+    return f'; its object was guessed, give one with --inputs "self={name}(...)"' if name else ""
+
+
+def _no_probe(entry: dict[str, Any], result: dict[str, Any]) -> str:
     errors = [str(one["error"]) for one in entry.get("probes", ()) if one.get("error")]
     if errors:
-        return f"not reached while counting: {errors[0]}"
+        return f"not reached while counting: {errors[0]}{_object(result)}"
     return "timed out: no time was left to count"
 
 
@@ -145,7 +153,7 @@ def _decide(
     if spec is None:
         return "inconclusive", "its page declares no evidence that a run could show"
     if spec.counter not in COUNTED:
-        return "inconclusive", f"{_words(spec.counter)} are not counted by line"
+        return "inconclusive", f"{in_words(spec.counter)} are not counted by line"
     if spec.needs == "cuda" and device != "cuda":
         return "inconclusive", "only a CUDA device can show it: run with --device cuda"
     if not target.regions:
@@ -171,7 +179,7 @@ def _decide(
     if len(raised) == len(probes):
         return "inconclusive", f"the line ran, but the call raised {raised[0]}"
     if spec.shows == "use":
-        return "inconclusive", f"where its cost falls no {_words(spec.counter)} were counted"
+        return "inconclusive", f"where its cost falls no {in_words(spec.counter)} were counted"
     if spec.counter == "early_reads":
         return "inconclusive", "the copy had arrived when it was read, this time"
     if on_host:
@@ -180,7 +188,7 @@ def _decide(
         return "inconclusive", "it waits in a kernel of the device: run with --device cuda"
     rounds = max(executions)
     times = "once" if rounds == 1 else f"{rounds:,} times"
-    return "refuted", f"the line ran {times} in a call and made no {_words(spec.counter)}"
+    return "refuted", f"the line ran {times} in a call and made no {in_words(spec.counter)}"
 
 
 def _stayed(target: Target, probes: Sequence[dict[str, Any]]) -> bool:
@@ -229,22 +237,8 @@ def _whole(laws: Mapping[str, Law], size: int) -> str:
     )
 
 
-def _words(counter: str) -> str:
-    return counter.replace("_", " ")
-
-
-def counted(count: int, counter: str) -> str:
-    """ "1 host read", "3 host reads"."""
-    if count == 1:
-        return f"1 {_SINGULAR.get(counter) or _words(counter)[:-1]}"
-    return f"{count:,} {_words(counter)}"
-
-
-_SINGULAR = {"dispatches": "dispatch", "copies_to_device": "copy to device"}
-
-
 def _rate(rate: Fraction, counter: str) -> str:
-    return f"{float(rate):,.2f} {_words(counter)}"
+    return f"{float(rate):,.2f} {in_words(counter)}"
 
 
 def _plain(probe: dict[str, Any]) -> dict[str, Any]:

@@ -110,6 +110,10 @@ class DispatchCounter:
         """How many waits CUDA has reported; a number alone, where `evidence` would be slow."""
         return self._recorder.device_waits
 
+    def time_waits(self) -> None:
+        """Measure how long each wait takes that CUDA reports or the program asks for."""
+        self._recorder.timed = True
+
     def _same_thread(self) -> None:
         if threading.get_ident() != self._recorder.opener:
             raise RuntimeError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import threading
 import warnings
+from time import perf_counter_ns
 from types import CodeType, FrameType
 from typing import Any, SupportsIndex
 
@@ -109,8 +110,31 @@ class SyncWatch:
             if not self.recorder.waiting:
                 self.recorder.device_waits += 1
                 self.recorder.event(frame, "device_syncs", _operation(frame))
+                if self.recorder.timed:
+                    self.recorder.waited(frame, _drained())
         if not ours or self._mode_before:
             self._shown(shown)
+
+
+def _drained() -> int:
+    """Wait now for what the stream holds, and return the nanoseconds that took.
+
+    The call that is about to wait reports it first (c10/cuda/CUDAFunctions.cpp, memcpy_and_sync),
+    so that what it would wait for can be measured by itself. A stream that is being captured must
+    not be waited for.
+    """
+    if torch.cuda.is_current_stream_capturing():
+        return 0
+    stream: Any = torch._C._CudaStreamBase  # the class below torch.cuda.Stream, which is wrapped
+    mode = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode(0)
+    began = perf_counter_ns()
+    try:
+        stream.synchronize(torch.cuda.current_stream())
+    finally:
+        took = perf_counter_ns() - began
+        torch.cuda.set_sync_debug_mode(mode)
+    return took
 
 
 def _queue() -> None:

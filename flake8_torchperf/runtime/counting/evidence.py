@@ -28,6 +28,7 @@ class Counts:
     made by operations that take no tensor or only its shape (`zeros`, `empty_like`, `new_ones`).
     `copies_to_device` is the part of `transfers` that goes there. `early_reads` are operations on a
     copy to the host that had not arrived yet; only the level "full" with CUDA can see them.
+    `waited` is how long the host waited, in seconds, where `DispatchCounter.time_waits` was called.
     """
 
     dispatches: int = 0
@@ -45,6 +46,7 @@ class Counts:
     bytes_to_host: int = 0
     bytes_to_device: int = 0
     seconds: float = 0.0
+    waited: float = 0.0
 
     def __add__(self, other: Counts) -> Counts:
         return Counts(**{name: getattr(self, name) + getattr(other, name) for name in _COUNTERS})
@@ -55,6 +57,26 @@ class Counts:
 
 
 _COUNTERS = tuple(one.name for one in fields(Counts))
+
+# Counters whose names are not what a person calls several of them, and one of them.
+_PLURAL = {"copies_to_device": "copies to the device"}
+_SINGULAR = {
+    "dispatches": "dispatch",
+    "factories": "factory",
+    "copies_to_device": "copy to the device",
+}
+
+
+def in_words(counter: str) -> str:
+    """What several events of a counter are called: "host reads"."""
+    return _PLURAL.get(counter) or counter.replace("_", " ")
+
+
+def counted(count: int, counter: str) -> str:
+    """ "1 host read", "3,000 host reads"."""
+    if count == 1:
+        return f"1 {_SINGULAR.get(counter) or in_words(counter).removesuffix('s')}"
+    return f"{count:,} {in_words(counter)}"
 
 
 @dataclass(frozen=True)
@@ -146,3 +168,12 @@ def total(counts: Iterable[Counts]) -> Counts:
     for one in counts:
         summed = summed + one
     return summed
+
+
+def human_time(seconds: float) -> str:
+    """A duration with three digits and an SI unit: `1.03 ms`, `12.5 s`, `4,200 s`."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
+        number = seconds / size
+        if float(f"{number:.3g}") >= 1:
+            return f"{number:,.0f} {unit}" if number >= 99.95 else f"{number:.3g} {unit}"
+    return "0 s"

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from time import perf_counter_ns
 from types import FrameType
 from typing import Any
 
@@ -216,7 +217,7 @@ def _note_to(
     elif out.device.type == "cpu" and names_host(device):
         _copy_to_host(recorder, frame, "to", tensor, out)
     elif out.device.type == "cpu" and device is not None and recorder.host_as_device:
-        recorder.event(frame, "transfers", "to-device to", tensor.nbytes)
+        _copy_up(recorder, frame, tensor)
 
 
 def _note_move(
@@ -295,6 +296,11 @@ def _copy_to_host(recorder: Recorder, frame: FrameType, cause: str, tensor: Any,
         recorder.keep_host_copy(out)
 
 
+def _copy_up(recorder: Recorder, frame: FrameType, tensor: Any) -> None:
+    if tensor.nbytes:  # of a tensor without elements nothing is copied
+        recorder.event(frame, "transfers", "to-device to", tensor.nbytes)
+
+
 def _copy_down(recorder: Recorder, frame: FrameType, cause: str, tensor: Any) -> None:
     recorder.event(frame, "host_reads", cause)
     if not recorder.moved_inside:
@@ -336,7 +342,7 @@ def _waiting(original: Any, path: str, available: Callable[[], bool]) -> Any:
         if recorders is None:
             return original(*args, **kwargs)
         call = functools.partial(_without_device, original, available, args, kwargs)
-        note = functools.partial(_note_wait, path)
+        note = functools.partial(_note_wait, path, perf_counter_ns())
         watching = list(recorders)
         for recorder in watching:
             recorder.waiting += 1
@@ -350,9 +356,18 @@ def _waiting(original: Any, path: str, available: Callable[[], bool]) -> Any:
 
 
 def _note_wait(
-    path: str, recorder: Recorder, frame: FrameType, none: Any, args: Any, kwargs: Any, out: Any
+    path: str,
+    began: int,
+    recorder: Recorder,
+    frame: FrameType,
+    none: Any,
+    args: Any,
+    kwargs: Any,
+    out: Any,
 ) -> None:
     recorder.event(frame, "synchronisations", path)
+    if recorder.timed:
+        recorder.waited(frame, perf_counter_ns() - began)
 
 
 def _without_device(original: Any, available: Callable[[], bool], args: Any, kwargs: Any) -> Any:

@@ -67,6 +67,8 @@ class Recorder:
         self.device_waits = (
             0  # What CUDA has reported so far; the witness compares before and after.
         )
+        self.timed = False  # Whether waits are measured, and what they took, by place.
+        self.nanoseconds_waited: dict[tuple[int, int], int] = {}
         self.transfers = 0
         self.moved_inside = False  # Whether the wrapped call just over dispatched a real transfer.
         # The number that the user's code wrote last, as the tensor that torch made of it.
@@ -77,7 +79,7 @@ class Recorder:
 
     def clear(self) -> None:
         """Forget everything counted. In place: an open mode holds these tables."""
-        for table in (self.spots, self.codes, self.elsewhere, self.events):
+        for table in (self.spots, self.codes, self.elsewhere, self.events, self.nanoseconds_waited):
             table.clear()
         self.elsewhere[_HERE] = True
         self.operations.clear()
@@ -126,6 +128,12 @@ class Recorder:
         else:
             seen[0] += 1
             seen[1] += size
+
+    def waited(self, frame: FrameType | None, nanoseconds: int) -> None:
+        """Add what the host just waited at this frame."""
+        place = self.place(frame)
+        before = self.nanoseconds_waited.get(place, 0)
+        self.nanoseconds_waited[place] = before + nanoseconds
 
     def on_device(self, tensor: torch.Tensor) -> bool:
         """Whether reading this tensor makes the host wait, or would on an accelerator."""
@@ -237,6 +245,8 @@ class _Lines:
                         self._add_cell(self._line(code, offset), cell)
         for (code, offset, counter, cause), (times, size) in self.recorder.events.items():
             self._add_event(self._line(code, offset), counter, cause, times, size)
+        for (code, offset), waited in self.recorder.nanoseconds_waited.items():
+            self.counts[self._line(code, offset)] += Counts(waited=waited / 1e9)
         return [
             LineEvidence(*key, counts, self.ops.get(key, {}), self.events.get(key, {}))
             for key, counts in self.counts.items()

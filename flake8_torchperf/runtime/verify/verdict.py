@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from flake8_torchperf.findings.documentation import evidence_of
 from flake8_torchperf.runtime.confirm.scaling import fit
-from flake8_torchperf.runtime.confirm.verdict import counted
-from flake8_torchperf.runtime.counting.evidence import Counts
-from flake8_torchperf.runtime.rule_pages.claims import evidence_of
+from flake8_torchperf.runtime.counting.evidence import Counts, counted, in_words
 
 if TYPE_CHECKING:
     from flake8_torchperf.findings.rule import Rule
@@ -126,7 +125,7 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
     if most:
         same = f"{counted(most, spec.counter)} before and after"
         return Verdict(WITHDRAWN, f"{alike}, but {same}")
-    words = spec.counter.replace("_", " ")
+    words = in_words(spec.counter)
     return Verdict(UNVERIFIED, f"{alike}, but no {words} were counted before the fix either")
 
 

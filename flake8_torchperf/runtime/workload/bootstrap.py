@@ -16,4 +16,4 @@ if __name__ == "__main__":
     from flake8_torchperf.runtime.workload.plan import load_plan
     from flake8_torchperf.runtime.workload.session import main
 
-    main(load_plan(Path(_plan)))
+    main(load_plan(Path(_plan)), Path(_plan))

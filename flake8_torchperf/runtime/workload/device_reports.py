@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from flake8_torchperf.findings.measured import WAITING
 from flake8_torchperf.runtime.counting.evidence import Counts
 from flake8_torchperf.runtime.workload.plan import Observed
 
@@ -15,14 +16,9 @@ UNHEARD = (
     "CUDA reported no wait although tensors on it were read: waits are inferred from the calls"
 )
 NO_WAIT = "the line ran, and the device did not wait"
-# Evidence that is a wait for the device, whatever else it is. A copy to the device is none: one
-# that does not wait is a copy all the same.
-_WAITING = frozenset(
-    {"host_reads", "dynamic_shapes", "transfers", "synchronisations", "device_syncs"}
-)
 # These wait, and torch's debug mode does not say so: on an H100 only the queue showed it
 # (`tools/measure_syncs.py`, outcome "queue").
-_UNREPORTED = frozenset({"aten::unique_dim", "aten::unique_dim_consecutive"})
+UNREPORTED = frozenset({"aten::unique_dim", "aten::unique_dim_consecutive"})
 
 
 def was_heard(observed: Observed) -> bool:
@@ -39,7 +35,7 @@ def was_silenced(observed: Observed) -> bool:
 
 def decides(counter: str, causes: Mapping[str, int]) -> bool:
     """Whether a finding of this evidence stands or falls with the waits that CUDA reports."""
-    return counter in _WAITING and _UNREPORTED.isdisjoint(causes)
+    return counter in WAITING and UNREPORTED.isdisjoint(causes)
 
 
 def waits(spent: Counts) -> int:

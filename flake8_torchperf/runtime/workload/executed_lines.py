@@ -1,26 +1,36 @@
 """Which lines of the owned files ran, in every thread, at a cost that falls as lines become known.
 
 Python 3.12 and later report each line once (`sys.monitoring`). Before that a trace function must
-see every call; it asks for lines only in owned functions that still have lines not seen.
+see every call; it asks for lines only in owned functions that still have lines not seen. To count
+how often each ran takes all of them, always.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+from collections import defaultdict
 from collections.abc import Callable
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TypeAlias
+
+from flake8_torchperf.runtime.counting.frames import lines_of
 
 _TOOL = "torchperf"
 _HAS_MONITORING = sys.version_info >= (3, 12)
 
+Times: TypeAlias = "tuple[tuple[int, int], ...]"
+"""Lines, each with how often it began."""
+
 
 class ExecutedLines:
-    """Records executed lines between `start` and `stop`. Knows file names, nothing of torch."""
+    """Records executed lines between `start` and `stop`, with how often each ran if it `counts`."""
 
-    def __init__(self, owns: Callable[[str], bool]) -> None:
+    def __init__(self, owns: Callable[[str], bool], *, counts: bool = False) -> None:
         self._owns = owns
+        self._counts = counts
+        # By id of the code object: how often a line began at an instruction's offset.
+        self._times: dict[int, defaultdict[int, int]] = {}
         self._seen: dict[str, set[int]] = {}
         self._codes: dict[int, CodeType] = {}  # Keeps the ids in `_tracers` from being reused.
         self._tracers: dict[int, Any] = {}
@@ -31,7 +41,36 @@ class ExecutedLines:
     @property
     def by_file(self) -> dict[str, set[int]]:
         """File name, as its code objects give it, to the lines that ran."""
-        return {name: set(lines) for name, lines in self._seen.items() if lines}
+        seen = {name: set(lines) for name, lines in self._seen.items()}
+        for name, pieces in self.times.items():
+            seen.setdefault(name, set()).update(line for piece in pieces for line, _ in piece)
+        return {name: lines for name, lines in seen.items() if lines}
+
+    @property
+    def times(self) -> dict[str, tuple[Times, ...]]:
+        """File name to its functions, each as lines and counts in the order of its instructions.
+
+        A line that spans several, as that of a call over several lines, stands there several times:
+        the first is what runs first. Code that was made twice, by an import again, is added up.
+        """
+        summed: dict[tuple[str, str, int], dict[tuple[int, int], int]] = {}
+        for key, table in self._times.items():
+            code = self._codes[key]
+            lines = lines_of(code)
+            piece = summed.setdefault((code.co_filename, code.co_name, code.co_firstlineno), {})
+            for offset, times in list(table.items()):
+                place = (offset, lines.get(offset, code.co_firstlineno))
+                piece[place] = piece.get(place, 0) + times
+        found: dict[str, tuple[Times, ...]] = {}
+        for (name, _, _), piece in summed.items():
+            began = tuple((line, count) for (_, line), count in sorted(piece.items()))
+            found[name] = (*found.get(name, ()), began)
+        return found
+
+    def forget_times(self) -> None:
+        """Count anew how often each line runs."""
+        for table in self._times.values():
+            table.clear()
 
     def start(self) -> None:
         """Begin; threads started from now on are included."""
@@ -67,13 +106,25 @@ class ExecutedLines:
         self._codes[id(code)] = code
         tracer: Any = False
         if self._owns(code.co_filename):
-            missing = {line for _, _, line in code.co_lines() if line is not None}
-            seen = self._seen.setdefault(code.co_filename, set())
-            tracer = self._tracer(id(code), missing, seen)
+            tracer = self._counter(code) if self._counts else self._until_all_ran(code)
         self._tracers[id(code)] = tracer
         return tracer
 
-    def _tracer(self, key: int, missing: set[int], seen: set[int]) -> Any:
+    def _counter(self, code: CodeType) -> Any:
+        times = self._times[id(code)] = defaultdict(int)
+
+        def line_ran(frame: FrameType, event: str, argument: Any) -> Any:
+            if event == "line":
+                times[frame.f_lasti] += 1
+            return line_ran
+
+        return line_ran
+
+    def _until_all_ran(self, code: CodeType) -> Any:
+        key = id(code)
+        missing = {line for _, _, line in code.co_lines() if line is not None}
+        seen = self._seen.setdefault(code.co_filename, set())
+
         def line_ran(frame: FrameType, event: str, argument: Any) -> Any:
             line = frame.f_lineno
             if event == "line" and line in missing:
@@ -96,19 +147,26 @@ class ExecutedLines:
         self._tool = free[-1]
         monitoring.use_tool_id(self._tool, _TOOL)
         monitoring.register_callback(self._tool, monitoring.events.PY_START, self._started)
-        monitoring.register_callback(self._tool, monitoring.events.LINE, self._line)
+        line_ran = self._count if self._counts else self._line
+        monitoring.register_callback(self._tool, monitoring.events.LINE, line_ran)
         monitoring.set_events(self._tool, monitoring.events.PY_START)
 
     def _started(self, code: CodeType, offset: int) -> Any:
         monitoring = _monitoring()
         if self._owns(code.co_filename):
             self._seen.setdefault(code.co_filename, set())
+            if self._counts:
+                self._codes[id(code)] = code
+                self._times.setdefault(id(code), defaultdict(int))
             monitoring.set_local_events(self._tool, code, monitoring.events.LINE)
         return monitoring.DISABLE
 
     def _line(self, code: CodeType, line: int) -> Any:
         self._seen[code.co_filename].add(line)
         return _monitoring().DISABLE
+
+    def _count(self, code: CodeType, line: int) -> None:
+        self._times[id(code)][sys._getframe(1).f_lasti] += 1
 
 
 def _monitoring() -> Any:

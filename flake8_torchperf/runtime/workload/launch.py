@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import flake8_torchperf
-from flake8_torchperf.runtime.workload.plan import (
-    Observed,
-    Plan,
-    UnreadableResultsError,
-    load_observed,
-)
+from flake8_torchperf.runtime.workload.ownership import is_installed_command
+from flake8_torchperf.runtime.workload.plan import Observed, Plan, this_interpreter
+from flake8_torchperf.runtime.workload.ranks.environment import given_rank
+from flake8_torchperf.runtime.workload.ranks.merge import Run, bring_together
+from flake8_torchperf.runtime.workload.ranks.recordings import new_plan, read_recordings
+from flake8_torchperf.runtime.workload.ranks.team import Team
 
 _BOOTSTRAP = Path(__file__).with_name("bootstrap.py")
 _NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGUSR1", "SIGUSR2")
@@ -33,14 +33,18 @@ _SENT_BY_PROCESS = (0, -1, -6)
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the child ended (negative: by that signal) and what it saw, None if nothing came.
+    """How the child ended (negative: by that signal) and what the processes of the run saw.
 
-    ``problem`` says what is wrong with what did come.
+    ``run`` is None where the parent of another rank, which ends later, reports for all of them.
     """
 
     returncode: int
-    observed: Observed | None
-    problem: str = ""
+    run: Run | None
+
+    @property
+    def observed(self) -> Observed | None:
+        """What all processes saw together; None if nothing came."""
+        return self.run.merged if self.run else None
 
 
 def run_workload(
@@ -50,31 +54,43 @@ def run_workload(
     is_module: bool = False,
     owners: Sequence[str] = (),
     level: str = "full",
+    profile: bool = False,
+    contracts: tuple[str, ...] | None = None,
 ) -> Outcome:
     """Run a script or module in a child process and wait for it to end."""
     defaults = [os.getcwd()]
-    if not is_module:
+    if not is_module and not is_installed_command(script):
         defaults.append(os.path.dirname(os.path.realpath(script)))
-    with tempfile.TemporaryDirectory(prefix="torchperf-") as folder:
-        results = Path(folder, "results.json")
-        plan = Plan(
-            script=script,
-            arguments=tuple(arguments),
-            is_module=is_module,
-            owners=tuple(os.path.abspath(one) if Path(one).exists() else one for one in owners),
-            defaults=tuple(defaults),
-            level=level,
-            results=str(results),
-        )
-        plan.save(Path(folder, "plan.json"))
-        home = str(Path(flake8_torchperf.__file__).parent.parent)
-        command = [sys.executable, str(_BOOTSTRAP), str(Path(folder, "plan.json")), home]
-        returncode = _wait(command)
-        try:
-            observed = load_observed(results) if results.exists() else None
-        except UnreadableResultsError as error:
-            return Outcome(returncode, None, str(error))
-    return Outcome(returncode, observed)
+    plan = Plan(
+        script=script,
+        arguments=tuple(arguments),
+        is_module=is_module,
+        owners=tuple(os.path.abspath(one) if Path(one).exists() else one for one in owners),
+        defaults=tuple(defaults),
+        level=level,
+        results="",
+        profile=profile,
+        contracts=contracts,
+        rank=given_rank(),
+        interpreter=this_interpreter(),
+    )
+    team = Team.of_this_process()
+    if team is None:
+        with tempfile.TemporaryDirectory(prefix="torchperf-") as folder:
+            returncode = _wait(_command(plan, Path(folder)))
+            return Outcome(returncode, bring_together(read_recordings(Path(folder))))
+    with team:
+        returncode = _wait(_command(plan, team.folder))
+        if not team.is_last():
+            return Outcome(returncode, None)
+        run = bring_together(read_recordings(team.folder), team.expected)
+        return Outcome(returncode, run)
+
+
+def _command(plan: Plan, folder: Path) -> list[str]:
+    """What starts the child, once its plan lies in the folder."""
+    home = str(Path(flake8_torchperf.__file__).parent.parent)
+    return [sys.executable, str(_BOOTSTRAP), str(new_plan(folder, plan)), home]
 
 
 def _wait(command: Sequence[str]) -> int:

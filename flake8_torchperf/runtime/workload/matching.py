@@ -1,6 +1,6 @@
 """Holds what the linter says of each owned file against what its lines did in this run.
 
-What the child observed enters, verdicts by finding and the synchronisations without a finding
+What the processes observed enters, verdicts by finding and the synchronisations without a finding
 leave. Compared by statement: a read on the third line of a call belongs to the call.
 """
 
@@ -8,26 +8,28 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from flake8_torchperf.absint.domain.heat import Level
-from flake8_torchperf.findings.documentation import EvidenceSpec
+from flake8_torchperf.findings.documentation import EvidenceSpec, evidence_of
 from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 from flake8_torchperf.plugin import internal_error
 from flake8_torchperf.runtime.api.noqa import allowed_lines
-from flake8_torchperf.runtime.counting.evidence import Counts, total
-from flake8_torchperf.runtime.rule_pages.claims import evidence_of
+from flake8_torchperf.runtime.counting.evidence import Counts, in_words, total
 from flake8_torchperf.runtime.rule_pages.use_spans import use_spans
 from flake8_torchperf.runtime.workload import device_reports
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
-from flake8_torchperf.runtime.workload.statements import Span, Statements
+from flake8_torchperf.runtime.workload.ranks.merge import Run
+from flake8_torchperf.runtime.workload.ranks.shares import Shares
+from flake8_torchperf.syntax.statements import Span, Statements
 
 CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED = "confirmed", "refuted", "not reached", "undecided"
 VERDICTS = (CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED)
+IN_DATA_WORKERS = "it ran in workers of a DataLoader only, where tensors are the host's as a rule"
 
 # Counted for a whole run, not for a line; `torchperf confirm` runs a snippet alone.
 _NOT_BY_LINE = frozenset({"graph_breaks"})
@@ -45,7 +47,7 @@ class Judged:
 
     ``count`` is how often the flagged statement raised ``counter``, the evidence that the rule's
     page names, or ``device_syncs`` where the device itself says that it waited; ``seconds`` the
-    time spent in the operations of that statement.
+    time spent in the operations of that statement. ``ranks`` says how both are spread.
     """
 
     finding: Finding
@@ -55,6 +57,7 @@ class Judged:
     count: int
     seconds: float
     reason: str
+    ranks: Shares | None = None
 
 
 @dataclass(frozen=True)
@@ -74,11 +77,15 @@ class Missed:
     on_host: bool = False
     inside: bool = False
     inferred: bool = True
+    ranks: Shares | None = None
 
 
 @dataclass(frozen=True)
 class FileReport:
-    """One owned file: its text, what each line did, what was found in it."""
+    """One owned file: its text, what each line did, what was found in it.
+
+    ``shares`` says how the host reads and seconds of each statement are spread over the ranks.
+    """
 
     path: str
     source: tuple[str, ...]
@@ -87,37 +94,75 @@ class FileReport:
     judged: tuple[Judged, ...]
     missed: tuple[Missed, ...]
     note: str = ""
+    shares: Mapping[Span, Shares] = field(default_factory=dict)
 
 
-def judge(observed: Observed) -> tuple[FileReport, ...]:
-    """A report for each owned file that did anything, by path.
+def judge(run: Run, options: Options) -> tuple[FileReport, ...]:
+    """A report for each owned file that did anything, by path; ``options`` as for the linter.
 
     A file that was only imported is not involved: nothing in it was called and nothing dispatched.
     """
-    executed = _by_real_path(observed.executed.items())
-    evidence: dict[str, list[Mapping[str, Any]]] = {}
-    for line in observed.lines:
-        evidence.setdefault(os.path.realpath(line["path"]), []).append(line)
-    syncs: dict[str, list[SyncRow]] = {}
-    for row in observed.syncs:
-        syncs.setdefault(os.path.realpath(row.path), []).append(row)
-    counted = _READS_ONLY if observed.level == "reads" else _EVERY
-    context = _Context(observed.device, counted, device_reports.was_heard(observed))
+    if run.merged is None:
+        return ()
+    parts = _by_path(run.merged)
+    ranks = {rank: _by_path(one) for rank, one in run.ranks.items()}
+    data_workers = _by_path(run.in_data_workers) if run.in_data_workers else {}
+    counted = _READS_ONLY if run.merged.level == "reads" else _EVERY
+    context = _Context(run.merged.device, counted, device_reports.was_heard(run.merged), options)
     reports = (
-        _file(path, executed[path], evidence.get(path, []), syncs.get(path, []), context)
-        for path in sorted(executed)
+        _file(
+            path,
+            parts.get(path, _Part()),
+            {rank: paths.get(path, _Part()) for rank, paths in ranks.items()},
+            data_workers.get(path, _Part()).executed,
+            context,
+        )
+        for path in sorted({*parts, *data_workers})
         if os.path.isfile(path)
     )
     return tuple(one for one in reports if one is not None)
 
 
+@dataclass
+class _Part:
+    """What was observed of one file."""
+
+    executed: frozenset[int] = frozenset()
+    evidence: list[Mapping[str, Any]] = field(default_factory=list)
+    syncs: list[SyncRow] = field(default_factory=list)
+
+    @property
+    def counts(self) -> dict[int, Counts]:
+        """What each line spent."""
+        counts: dict[int, Counts] = {}
+        for line in self.evidence:
+            counts[line["line"]] = counts.get(line["line"], Counts()) + Counts(**line["counts"])
+        return counts
+
+
+def _by_path(observed: Observed) -> dict[str, _Part]:
+    """The files of which a line ran, by their real path."""
+    parts: dict[str, _Part] = {}
+    for name, lines in observed.executed.items():
+        part = parts.setdefault(os.path.realpath(name), _Part())
+        part.executed |= lines
+    for line in observed.lines:
+        if (path := os.path.realpath(line["path"])) in parts:
+            parts[path].evidence.append(line)
+    for row in observed.syncs:
+        if (path := os.path.realpath(row.path)) in parts:
+            parts[path].syncs.append(row)
+    return parts
+
+
 @dataclass(frozen=True)
 class _Context:
-    """What could be counted here, and whether CUDA itself said where it waited."""
+    """What could be counted here, whether CUDA itself said where it waited, and what to find."""
 
     device: str
     counted: frozenset[str]
     heard: bool
+    options: Options
 
     def cannot_decide(self, spec: EvidenceSpec | None) -> str:
         """Why this evidence cannot be judged in this run; "" where it can."""
@@ -126,30 +171,20 @@ class _Context:
         if spec.needs == "cuda" and not self.device.startswith("cuda"):
             return "only a CUDA machine can show it"
         if spec.counter not in _EVERY or spec.counter in _NOT_BY_LINE:
-            return f"{spec.counter.replace('_', ' ')} are not counted by line: torchperf confirm"
+            return f"{in_words(spec.counter)} are not counted by line: torchperf confirm"
         if spec.counter not in self.counted:
-            return f"--level reads does not count {spec.counter.replace('_', ' ')}"
+            return f"--level reads does not count {in_words(spec.counter)}"
         return ""
-
-
-def _by_real_path(items: Iterable[tuple[str, frozenset[int]]]) -> dict[str, frozenset[int]]:
-    merged: dict[str, frozenset[int]] = {}
-    for name, lines in items:
-        path = os.path.realpath(name)
-        merged[path] = merged.get(path, frozenset()) | lines
-    return merged
 
 
 def _file(
     path: str,
-    executed: frozenset[int],
-    evidence: list[Mapping[str, Any]],
-    syncs: list[SyncRow],
+    part: _Part,
+    ranks: Mapping[int, _Part],
+    in_data_workers: frozenset[int],
     context: _Context,
 ) -> FileReport | None:
-    counts: dict[int, Counts] = {}
-    for line in evidence:
-        counts[line["line"]] = counts.get(line["line"], Counts()) + Counts(**line["counts"])
+    executed, counts = part.executed | in_data_workers, part.counts
     try:
         with open(path, encoding="utf-8") as file:
             source = file.read()
@@ -158,16 +193,67 @@ def _file(
     statements = Statements(source)
     if not counts and not any((at := statements.at(line)) and at.function for line in executed):
         return None
-    findings, note = _lint(source, path)
-    # A line that spent something ran, whatever took the trace function away.
-    ran = executed | frozenset(counts)
-    file_view = _FileView(statements, ran, counts, context, _causes(evidence))
+    # What another scope reports is not missed.
+    everything, note = _lint(source, path, replace(context.options, scope=Level.COLD))
+    findings = everything
+    if context.options.scope is not Level.COLD:
+        findings, note = _lint(source, path, context.options)
+    view = _view(statements, part, in_data_workers, context)
+    views = {rank: _view(statements, one, frozenset(), context) for rank, one in ranks.items()}
     allowed = allowed_lines(path)
-    judged = tuple(file_view.judge(one) for one in findings if one.line not in allowed)
-    found = {file_view.statements.span(one.line) for one in findings}
+    judged = tuple(_shared(view, views, one) for one in findings if one.line not in allowed)
+    found = {statements.span(one.line) for one in everything}
     lines = tuple(source.splitlines())
-    missed = _missed(file_view, found, syncs, lines, lambda line: line in allowed)
-    return FileReport(path, lines, ran, counts, judged, missed, note)
+    of_ranks = {rank: _missed(one, found, lines, allowed) for rank, one in views.items()}
+    missed = tuple(_with_ranks(one, of_ranks) for one in _missed(view, found, lines, allowed))
+    return FileReport(
+        path, lines, view.ran | in_data_workers, counts, judged, missed, note, _spent(views)
+    )
+
+
+def _view(
+    statements: Statements, part: _Part, in_data_workers: frozenset[int], context: _Context
+) -> _FileView:
+    counts = part.counts
+    # A line that spent something ran, whatever took the trace function away.
+    ran = part.executed | frozenset(counts)
+    causes = _causes(part.evidence)
+    return _FileView(statements, ran, in_data_workers, counts, context, causes, tuple(part.syncs))
+
+
+def _shared(view: _FileView, ranks: Mapping[int, _FileView], finding: Finding) -> Judged:
+    """What the whole run says of a finding, with what each rank says alone."""
+    judged = view.judge(finding)
+    if not ranks:
+        return judged
+    each = {rank: one.judge(finding) for rank, one in ranks.items()}
+    counts = {rank: one.count if one.counter == judged.counter else 0 for rank, one in each.items()}
+    return replace(judged, ranks=Shares(counts, {rank: one.seconds for rank, one in each.items()}))
+
+
+def _spent(ranks: Mapping[int, _FileView]) -> dict[Span, Shares]:
+    """By statement, what each rank spent there."""
+    spans = {view.statements.span(line) for view in ranks.values() for line in view.counts}
+    shares = {}
+    for span in sorted(spans):
+        each = {rank: view.spent(span) for rank, view in ranks.items()}
+        shares[span] = Shares(
+            {rank: spent.host_reads for rank, spent in each.items()},
+            {rank: spent.seconds for rank, spent in each.items()},
+        )
+    return shares
+
+
+def _with_ranks(missed: Missed, ranks: Mapping[int, Sequence[Missed]]) -> Missed:
+    if not ranks:
+        return missed
+    each = {
+        rank: [one for one in rows if (one.span, one.inside) == (missed.span, missed.inside)]
+        for rank, rows in ranks.items()
+    }
+    counts = {rank: sum(sum(one.kinds.values()) for one in rows) for rank, rows in each.items()}
+    seconds = {rank: sum(one.seconds for one in rows) for rank, rows in each.items()}
+    return replace(missed, ranks=Shares(counts, seconds))
 
 
 def _causes(evidence: list[Mapping[str, Any]]) -> Causes:
@@ -185,13 +271,13 @@ def _add(sums: dict[str, int], more: Mapping[str, int]) -> None:
         sums[name] = sums.get(name, 0) + times
 
 
-def _lint(source: str, path: str) -> tuple[list[Finding], str]:
-    """The findings, in cold code too, or a note why there are none; as the flake8 plugin does it.
+def _lint(source: str, path: str, options: Options) -> tuple[list[Finding], str]:
+    """The findings, or a note why there are none; as the flake8 plugin does it.
 
     A run may have taken hours: a mistake in the linter must not lose what it showed.
     """
     try:
-        return lint(source, path, Options(scope=Level.COLD)), ""
+        return lint(source, path, options), ""
     except SyntaxError as error:
         return [], f"not linted: {error}"
     except Exception as error:
@@ -204,9 +290,11 @@ def _lint(source: str, path: str) -> tuple[list[Finding], str]:
 class _FileView:
     statements: Statements
     ran: frozenset[int]
+    in_data_workers: frozenset[int]
     counts: Mapping[int, Counts]
     context: _Context
     causes: Causes
+    syncs: tuple[SyncRow, ...]
 
     def judge(self, finding: Finding) -> Judged:
         span = self.statements.span(finding.line)
@@ -216,7 +304,10 @@ class _FileView:
         counter = spec.counter if spec else ""
         count = int(getattr(spent, counter, 0)) if counter else 0
         reason = ""
-        if self.ran.isdisjoint(range(span[0], span[1] + 1)):
+        lines = range(span[0], span[1] + 1)
+        if self.ran.isdisjoint(lines) and not self.in_data_workers.isdisjoint(lines):
+            verdict, reason = UNDECIDED, IN_DATA_WORKERS
+        elif self.ran.isdisjoint(lines):
             verdict = NOT_REACHED
         elif reason := self.context.cannot_decide(spec):
             verdict = UNDECIDED
@@ -261,12 +352,11 @@ class _FileView:
 def _missed(
     view: _FileView,
     found: set[Span],
-    syncs: list[SyncRow],
     lines: tuple[str, ...],
-    is_allowed: Callable[[int], bool],
+    allowed: Container[int],
 ) -> tuple[Missed, ...]:
     reported = view.context.heard
-    made = _reported(view, syncs) if reported else _inferred(view, syncs)
+    made = _reported(view) if reported else _inferred(view)
     return tuple(
         Missed(
             one.span,
@@ -278,7 +368,7 @@ def _missed(
             inferred=not reported,
         )
         for one in sorted(made, key=lambda one: one.span)
-        if one.span not in found and not is_allowed(one.span[0])
+        if one.span not in found and one.span[0] not in allowed
     )
 
 
@@ -292,9 +382,9 @@ class _Waiting:
     inside: bool = False
 
 
-def _reported(view: _FileView, syncs: list[SyncRow]) -> Iterator[_Waiting]:
+def _reported(view: _FileView) -> Iterator[_Waiting]:
     """What the device says: the statements at which it reported a wait, or was asked for one."""
-    direct = {view.statements.span(row.line) for row in syncs if row.category == "device"}
+    direct = {view.statements.span(row.line) for row in view.syncs if row.category == "device"}
     spans = {view.statements.span(line) for line in view.causes}
     for span in spans:
         asked = view.caused([span], "synchronisations")
@@ -304,12 +394,12 @@ def _reported(view: _FileView, syncs: list[SyncRow]) -> Iterator[_Waiting]:
             yield _Waiting(span, kinds, inside=span not in direct and not asked)
 
 
-def _inferred(view: _FileView, syncs: list[SyncRow]) -> Iterator[_Waiting]:
+def _inferred(view: _FileView) -> Iterator[_Waiting]:
     """What the calls would do on a device, and what libraries counted inside of them."""
     kinds: dict[Span, dict[str, int]] = {}
     on_device: set[Span] = set()
     seen: set[Span] = set()
-    for row in syncs:
+    for row in view.syncs:
         span = view.statements.span(row.line)
         seen.add(span)
         if row.category in ("sync", "host", "copy"):

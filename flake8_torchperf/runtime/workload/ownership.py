@@ -6,6 +6,7 @@ Names of packages are looked up without importing them.
 from __future__ import annotations
 
 import os
+import sysconfig
 from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,6 +43,12 @@ def owner_paths(name: str) -> list[Path]:
         if found:
             return [one.resolve() for one in found]
     raise OwnerError(f"--owner: {name} is no file, folder or installed package")
+
+
+def is_installed_command(script: str) -> bool:
+    """Whether an installed package put a script where the shell finds it: `torchrun`."""
+    folder = os.path.dirname(os.path.realpath(script))
+    return folder == os.path.realpath(sysconfig.get_path("scripts"))
 
 
 def owner_of(named: Sequence[str], defaults: Sequence[str]) -> Callable[[str], bool]:

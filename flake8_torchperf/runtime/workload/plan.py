@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
+
+from flake8_torchperf.runtime.workload.executed_lines import Times
+
+FORK_SERVER = "from multiprocessing.forkserver import main"
+"""How the code begins with which multiprocessing starts a fork server."""
 
 
 @dataclass(frozen=True)
@@ -14,7 +20,11 @@ class Plan:
     """One run. ``script`` is a path, or with ``is_module`` a module's name.
 
     ``arguments`` are the workload's own; ``owners`` is what `--owner` named, ``defaults`` the
-    folders that count where nothing is named; ``results`` is the file to write.
+    folders that count where nothing is named; ``results`` is the file to write. ``profile`` asks
+    for what a profile is made of: how often each line ran, and how long the host waited.
+    ``contracts`` are the globs of functions that must not wait; None where nobody asks. With
+    ``is_code``, ``script`` is the code itself, as after `python -c`. ``rank`` is what the launcher
+    called a worker, and ``interpreter`` the one that workers must be run by to be counted.
     """
 
     script: str
@@ -24,17 +34,45 @@ class Plan:
     defaults: tuple[str, ...]
     level: str
     results: str
+    profile: bool = False
+    contracts: tuple[str, ...] | None = None
+    is_code: bool = False
+    rank: int | None = None
+    interpreter: str = ""
+
+    @property
+    def is_fork_server(self) -> bool:
+        """Whether the process does no work, and is forked by multiprocessing for those that do."""
+        return self.is_code and self.script.startswith(FORK_SERVER)
 
     def save(self, path: Path) -> None:
-        """Write it for the child."""
-        path.write_text(json.dumps(asdict(self)), encoding="utf-8")
+        """Write it for the child, whole or not at all."""
+        _write(path, asdict(self))
+
+
+def this_interpreter() -> str:
+    """What tells an interpreter and its installed packages from another."""
+    return f"{sys.prefix} {sys.hexversion:x}"
+
+
+_UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+class UnreadableResultsError(Exception):
+    """What lies where a plan or results should be was not written by `save`."""
 
 
 def load_plan(path: Path) -> Plan:
-    """Read what `Plan.save` wrote."""
-    data = json.loads(path.read_text(encoding="utf-8"))
-    sequences = {name: tuple(data[name]) for name in ("arguments", "owners", "defaults")}
-    return Plan(**{**data, **sequences})
+    """Read what `Plan.save` wrote. Raises UnreadableResultsError."""
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        named = ("arguments", "owners", "defaults")
+        sequences: dict[str, Any] = {name: tuple(data[name]) for name in named}
+        if data["contracts"] is not None:
+            sequences["contracts"] = tuple(data["contracts"])
+        return Plan(**{**data, **sequences})
+    except _UNREADABLE as error:
+        raise UnreadableResultsError(f"{type(error).__name__}: {error}") from error
 
 
 @dataclass(frozen=True)
@@ -45,6 +83,7 @@ class SyncRow:
     "iter", "fill" (a number assigned through a mask), "copy" (to the device) or "device": the
     device itself reported it, all others are inferred from the call. ``kind`` is for instance
     "item", "mask-index" or "assign-from-host", ``operation`` the function called.
+    ``contract`` names the function that must not wait on whose way it was, where that is asked for.
     """
 
     path: str
@@ -54,11 +93,16 @@ class SyncRow:
     operation: str
     times: int
     numel: int
+    contract: str = ""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """What the child saw. ``lines`` are `LineEvidence.to_dict()`, ``executed`` lines by file."""
+    """What a child saw. ``lines`` are `LineEvidence.to_dict()`, ``executed`` lines by file.
+
+    ``times`` are `ExecutedLines.times`, where a profile was asked for. ``rank`` is the process's
+    place in a distributed run, ``data_worker`` its place among the workers of a DataLoader.
+    """
 
     torch: str
     device: str
@@ -71,18 +115,21 @@ class Observed:
     metrics: str
     ended: str
     notes: tuple[str, ...] = field(default=())
+    times: Mapping[str, tuple[Times, ...]] = field(default_factory=dict)
+    rank: int | None = None
+    data_worker: int | None = None
 
     def save(self, path: Path) -> None:
         """Write it for the parent, whole or not at all."""
         data = asdict(self)
         data["executed"] = {name: sorted(lines) for name, lines in self.executed.items()}
-        part = path.with_suffix(".part")
-        part.write_text(json.dumps(data), encoding="utf-8")
-        part.replace(path)
+        _write(path, data)
 
 
-class UnreadableResultsError(Exception):
-    """What lies where the results should be was not written by `Observed.save`."""
+def _write(path: Path, data: Mapping[str, Any]) -> None:
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(data), encoding="utf-8")
+    part.replace(path)
 
 
 def load_observed(path: Path) -> Observed:
@@ -93,6 +140,10 @@ def load_observed(path: Path) -> Observed:
         data["executed"] = {name: frozenset(lines) for name, lines in data["executed"].items()}
         data["syncs"] = tuple(SyncRow(**row) for row in data["syncs"])
         data["notes"] = tuple(data["notes"])
+        data["times"] = {
+            name: tuple(tuple((line, count) for line, count in piece) for piece in pieces)
+            for name, pieces in data["times"].items()
+        }
         return Observed(**data)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except _UNREADABLE as error:
         raise UnreadableResultsError(f"{type(error).__name__}: {error}") from error

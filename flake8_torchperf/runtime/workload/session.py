@@ -10,29 +10,37 @@ import builtins
 import contextlib
 import importlib.machinery
 import importlib.util
+import multiprocessing.util
 import os
 import signal
 import sys
 import threading
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from flake8_torchperf.runtime.api.contracts import ContractFrames
 from flake8_torchperf.runtime.api.text_report import metrics_report
 from flake8_torchperf.runtime.counting.counter import DispatchCounter, Level
 from flake8_torchperf.runtime.workload.executed_lines import ExecutedLines
 from flake8_torchperf.runtime.workload.ownership import owner_of
 from flake8_torchperf.runtime.workload.plan import Observed, Plan
+from flake8_torchperf.runtime.workload.ranks.environment import given_rank, invite
+from flake8_torchperf.runtime.workload.ranks.merge import NOT_STARTED
+from flake8_torchperf.runtime.workload.ranks.recordings import results_beside
+from flake8_torchperf.runtime.workload.ranks.takeover import is_users_own
 from flake8_torchperf.runtime.workload.sync_recorder import Witness
+
+Program = Callable[[], None]
 
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class Session:
-    """One watched run; `finish` may be called from a signal's handler as well."""
+    """One watched process; `finish` may be called from a signal's handler as well."""
 
     def __init__(self, plan: Plan) -> None:
         owns = owner_of(plan.owners, plan.defaults)
@@ -40,35 +48,87 @@ class Session:
         level: Level = "reads" if plan.level == "reads" else "full"
         self._counter = DispatchCounter(level, owner=owns)
         waits = (lambda: self._counter.device_waits) if torch.cuda.is_available() else None
-        self._witness = Witness(owns, waits)
-        self._lines = ExecutedLines(owns)
+        frames = None if plan.contracts is None else ContractFrames(plan.contracts)
+        self._witness = Witness(owns, waits, None if frames is None else frames.around)
+        self._lines = ExecutedLines(owns, counts=plan.profile)
+        if plan.profile:
+            self._counter.time_waits()
         self._process = os.getpid()
-        self._written = False
+        self._results = Path(plan.results)
+        self._rank = given_rank()
+        self._written = plan.is_fork_server  # It is no part of the workload; its forks are.
+        multiprocessing.util.register_after_fork(self, Session._go_on_in_fork)
 
-    def run(self, workload: Callable[[], None]) -> None:
-        """Run it, then write the results, whatever it raises; what it raises goes on."""
-        ended = "returned"
+    def run(self, load: Callable[[], Program]) -> None:
+        """Load a program and run it, then write the results; whatever it raises goes on."""
+        ended = NOT_STARTED
         try:
-            with self._counter, self._witness:
-                self._counter.reset()  # What the witness spent on getting ready.
-                self._lines.start()
-                try:
-                    workload()
-                finally:
-                    self._lines.stop()
+            with self.watching():
+                program = load()
+                ended = "returned"
+                program()
         except BaseException as error:
-            ended = type(error).__name__
+            if ended == "returned" and not self._is_end_of_code(error):
+                ended = type(error).__name__
             raise
         finally:
             self.finish(ended)
 
+    def _is_end_of_code(self, error: BaseException) -> bool:
+        """Whether this is how multiprocessing leaves a process that it started and that is done."""
+        return self._plan.is_code and isinstance(error, SystemExit) and not error.code
+
+    @contextlib.contextmanager
+    def watching(self) -> Iterator[None]:
+        """Watch what this thread does."""
+        with self._counter, self._witness, self._ranks_noted():
+            self._counter.reset()  # What the witness spent on getting ready.
+            self._lines.start()
+            try:
+                yield
+            finally:
+                self._lines.stop()
+
     def finish(self, ended: str) -> None:
-        """Write what was seen. Not in a process that the workload forked, and only once."""
+        """Write what was seen. Not in a process that `os.fork` made, and only once."""
         if self._written or os.getpid() != self._process:
             return
         self._written = True
         with _uninterrupted():
-            self.observed(ended).save(Path(self._plan.results))
+            self.observed(ended).save(self._results)
+
+    def _go_on_in_fork(self) -> None:
+        """In a process that multiprocessing forked: count anew, for a recording of its own.
+
+        The lines that ran before stay noted, as `sys.monitoring` does not tell of them again.
+        """
+        self._process = os.getpid()
+        self._written = False
+        self._results = results_beside(self._results)
+        self._counter.reset()
+        self._witness.forget()
+        self._lines.forget_times()
+        multiprocessing.util.Finalize(None, self.finish, args=("returned",), exitpriority=0)
+
+    @contextlib.contextmanager
+    def _ranks_noted(self) -> Iterator[None]:
+        """Remember the process's rank beyond the end of its process group."""
+        distributed: Any = torch.distributed
+        if not distributed.is_available():
+            yield
+            return
+        destroy = distributed.destroy_process_group
+
+        def destroy_process_group(*args: Any, **kwargs: Any) -> Any:
+            self._rank = _rank_in_group(self._rank)
+            return destroy(*args, **kwargs)
+
+        distributed.destroy_process_group = destroy_process_group
+        try:
+            yield
+        finally:
+            self._rank = _rank_in_group(self._rank)
+            distributed.destroy_process_group = destroy
 
     def observed(self, ended: str) -> Observed:
         """What was seen so far."""
@@ -76,6 +136,7 @@ class Session:
         device = (
             torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
         )
+        worker = torch.utils.data.get_worker_info()
         notes = []
         if self._lines.disturbed:
             notes.append(
@@ -94,7 +155,18 @@ class Session:
             metrics=metrics_report(evidence),
             ended=ended,
             notes=tuple(notes),
+            rank=_rank_in_group(self._rank),
+            data_worker=None if worker is None else worker.id,
+            times=self._lines.times,
         )
+
+
+def _rank_in_group(otherwise: int | None) -> int | None:
+    """The rank in the default process group, where there is one."""
+    distributed: Any = torch.distributed
+    if distributed.is_available() and distributed.is_initialized():
+        return int(distributed.get_rank())
+    return given_rank() if otherwise is None else otherwise
 
 
 @contextlib.contextmanager
@@ -110,15 +182,16 @@ def _uninterrupted() -> Any:
         signal.signal(signal.SIGINT, before)
 
 
-def main(plan: Plan) -> None:
+def main(plan: Plan, path: Path) -> None:
     """Run the plan's workload in this process; leaves it the way the workload leaves."""
     _hide_from_pytest()
     session = Session(plan)
     _report_on_termination(session)
-    prepare = _module if plan.is_module else _script
+    if not plan.is_code:  # What multiprocessing starts is what its starter was.
+        invite(path, is_users_own(plan))
+    prepare = _module if plan.is_module else _code if plan.is_code else _script
     try:
-        workload = prepare(plan)
-        session.run(workload)
+        session.run(prepare(plan))
     except SystemExit:
         raise
     except BaseException as error:
@@ -156,28 +229,43 @@ def _search_first(folder: str) -> None:
         sys.path.insert(0, folder)
 
 
-def _script(plan: Plan) -> Callable[[], None]:
+def _code(plan: Plan) -> Callable[[], Program]:
+    """Code as multiprocessing hands it to `python -c`; its program is another process's."""
+    sys.argv = ["-c", *plan.arguments]
+    _search_first("")
+    module = types.ModuleType("__main__")
+    vars(module).update(__builtins__=builtins, __spec__=None, __loader__=None)
+    sys.modules["__main__"] = module
+
+    def load() -> Program:
+        code = compile(plan.script, "<string>", "exec")
+        return lambda: exec(code, vars(module))
+
+    return load
+
+
+def _script(plan: Plan) -> Callable[[], Program]:
     sys.argv = [plan.script, *plan.arguments]
     _search_first(os.path.dirname(os.path.realpath(plan.script)))
     module = types.ModuleType("__main__")
     vars(module).update(__file__=plan.script, __builtins__=builtins, __spec__=None)
     sys.modules["__main__"] = module
 
-    def run() -> None:
+    def load() -> Program:
         path = os.path.abspath(plan.script)
-        loader = importlib.machinery.SourceFileLoader("__main__", path)
-        code = loader.source_to_code(Path(path).read_bytes(), path)
-        vars(module)["__loader__"] = loader
-        exec(code, vars(module))
+        # Not the loader's own method, whose frames would stand in a SyntaxError's traceback.
+        code = compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)
+        vars(module)["__loader__"] = importlib.machinery.SourceFileLoader("__main__", path)
+        return lambda: exec(code, vars(module))
 
-    return run
+    return load
 
 
-def _module(plan: Plan) -> Callable[[], None]:
+def _module(plan: Plan) -> Callable[[], Program]:
     sys.argv = [plan.script, *plan.arguments]
     _search_first(os.getcwd())
 
-    def run() -> None:
+    def load() -> Program:
         name = plan.script
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:
@@ -197,9 +285,9 @@ def _module(plan: Plan) -> Callable[[], None]:
         )
         sys.argv[0] = str(spec.origin)
         sys.modules["__main__"] = module
-        exec(code, vars(module))
+        return lambda: exec(code, vars(module))
 
-    return run
+    return load
 
 
 def _show_as_python_would(error: BaseException) -> None:

@@ -1,16 +1,24 @@
-"""A run's report as plain data, for `--json`: file reports enter, a dictionary leaves."""
+"""A run's report as plain data, for `--json`: file reports enter, a dictionary leaves.
+
+`docs/confirm-and-run.md` describes every field.
+"""
 
 from __future__ import annotations
 
+import linecache
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from flake8_torchperf import __version__
+from flake8_torchperf.runtime.api.noqa import allowed_lines
 from flake8_torchperf.runtime.workload.device_reports import UNHEARD, was_silenced
 from flake8_torchperf.runtime.workload.matching import VERDICTS, FileReport, Judged, Missed
 from flake8_torchperf.runtime.workload.plan import Observed
+from flake8_torchperf.runtime.workload.ranks.merge import Run
+
+NOTHING_RAN = "no line of yours ran where it is counted; --owner names whose lines count"
 
 
 def shown_path(path: str) -> str:
@@ -20,9 +28,15 @@ def shown_path(path: str) -> str:
 
 
 def as_data(
-    command: Sequence[str], returncode: int, observed: Observed, files: Sequence[FileReport]
+    command: Sequence[str], returncode: int, run: Run, files: Sequence[FileReport]
 ) -> dict[str, Any]:
-    """The whole report. Lines count from 1, columns too, as flake8 prints them."""
+    """The whole report. Lines count from 1, columns too, as flake8 prints them.
+
+    Raises ValueError for a run that left no recording.
+    """
+    observed = run.merged
+    if observed is None:
+        raise ValueError("there is nothing to report of a run that left no recording")
     data: dict[str, Any] = {
         "version": __version__,
         "torch": observed.torch,
@@ -33,25 +47,84 @@ def as_data(
         "ended": observed.ended,
         "seconds": observed.seconds,
         "totals": dict(observed.totals),
+        "ranks": [{"rank": rank, **_process(one)} for rank, one in run.ranks.items()],
+        "data_workers": [
+            {"rank": one.rank, "worker": one.data_worker, **_process(one)}
+            for one in run.data_workers
+        ],
         "notes": _notes(observed, files),
     }
     for verdict in VERDICTS:
         data[verdict.replace(" ", "_")] = [
             _finding(file, one) for file in files for one in file.judged if one.verdict == verdict
         ]
-    data["missed"] = [_missed(file, one) for file in files for one in file.missed if not one.inside]
-    data["inside_calls"] = [
-        _missed(file, one) for file in files for one in file.missed if one.inside
-    ]
+    groups: dict[str, list[dict[str, Any]]] = {name: [] for name in MISSED}
+    for file in files:
+        for one in file.missed:
+            groups[missed_group(one)].append(_missed(file, one))
+    data.update(groups)
     data["files"] = [_file(file) for file in files]
     data["metrics"] = observed.metrics
     return data
 
 
+# What waits where no device tells it. What kernels check on a CPU they may leave out on a device.
+INFERRED = ("sync", "copy", "host")
+
+
+def broken_contracts(observed: Observed) -> list[dict[str, Any]]:
+    """The lines that waited on the way from a function that must not, most often first.
+
+    Where a device tells of waits, those count. Else those count that are inferred from calls, and
+    as in a budget the host stands in for the device.
+    """
+    told = observed.device.startswith("cuda")
+    found: dict[tuple[str, int, str, str], int] = {}
+    for row in observed.syncs:
+        waited = row.category == "device" if told else row.category in INFERRED
+        if waited and row.contract and row.line not in allowed_lines(row.path):
+            key = (row.contract, row.line, row.path, row.operation)
+            found[key] = found.get(key, 0) + row.times
+    return [
+        {
+            "contract": contract,
+            "path": shown_path(path),
+            "line": line,
+            "operation": operation,
+            "times": times,
+            "inferred": not told,
+            "source": linecache.getline(path, line).strip(),
+        }
+        for (contract, line, path, operation), times in sorted(
+            found.items(), key=lambda one: (-one[1], one[0])
+        )
+    ]
+
+
+MISSED = ("missed", "missed_on_host", "inside_calls")
+"""The groups of lines without a finding, by how much they matter."""
+
+
+def missed_group(missed: Missed) -> str:
+    """Which of `MISSED` a line belongs to."""
+    if missed.inside:
+        return "inside_calls"
+    return "missed_on_host" if missed.on_host else "missed"
+
+
+def _process(observed: Observed) -> dict[str, Any]:
+    return {
+        "ended": observed.ended,
+        "seconds": observed.seconds,
+        "totals": dict(observed.totals),
+    }
+
+
 def _notes(observed: Observed, files: Sequence[FileReport]) -> list[str]:
     silenced = [UNHEARD] if was_silenced(observed) else []
+    nothing = [] if any(observed.executed.values()) else [NOTHING_RAN]
     of_files = [f"{one.path}: {one.note}" for one in files if one.note]
-    return [*observed.notes, *silenced, *of_files]
+    return [*observed.notes, *silenced, *nothing, *of_files]
 
 
 def _finding(file: FileReport, judged: Judged) -> dict[str, Any]:
@@ -67,6 +140,7 @@ def _finding(file: FileReport, judged: Judged) -> dict[str, Any]:
         "count": judged.count,
         "seconds": judged.seconds,
         "reason": judged.reason,
+        "ranks": judged.ranks and judged.ranks.to_dict(),
     }
 
 
@@ -80,6 +154,7 @@ def _missed(file: FileReport, missed: Missed) -> dict[str, Any]:
         "inferred": missed.inferred,
         "seconds": missed.seconds,
         "source": missed.text,
+        "ranks": missed.ranks and missed.ranks.to_dict(),
     }
 
 
@@ -91,4 +166,7 @@ def _file(file: FileReport) -> dict[str, Any]:
             str(line): {name: value for name, value in asdict(counts).items() if value}
             for line, counts in sorted(file.counts.items())
         },
+        "ranks": [
+            {"statement": list(span), **shares.to_dict()} for span, shares in file.shares.items()
+        ],
     }

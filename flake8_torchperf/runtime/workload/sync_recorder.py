@@ -31,8 +31,8 @@ from flake8_torchperf.runtime.workload.sync_kinds import (
     waiting_kind,
 )
 
-Key = tuple[int, int, str, str, str]
-"""(id of the code object, instruction offset, category, kind, operation)"""
+Key = tuple[int, int, str, str, str, str]
+"""(id of the code object, instruction offset, category, kind, operation, contract)"""
 
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 # A call that enters torch through these is the caller's own: they only pass it on.
@@ -67,11 +67,18 @@ class Witness(TorchFunctionMode):
     """Open it around the workload, in its thread; then ask for `rows`.
 
     ``waits`` tells how many waits the device has reported so far; without a device that reports
-    any, it is left out.
+    any, it is left out. ``contract`` names the function that must not wait on whose way a frame
+    runs.
     """
 
-    def __init__(self, owns: Callable[[str], bool], waits: Callable[[], int] | None = None) -> None:
+    def __init__(
+        self,
+        owns: Callable[[str], bool],
+        waits: Callable[[], int] | None = None,
+        contract: Callable[[FrameType], str] | None = None,
+    ) -> None:
         super().__init__()
+        self._contract = contract
         self._owns = owns
         self._waits = waits
         self._owned: dict[int, bool] = {}
@@ -221,24 +228,35 @@ class Witness(TorchFunctionMode):
     def _add(
         self, frame: FrameType, category: str, kind: str, name: str, numel: int, times: int = 1
     ) -> None:
-        key = (id(frame.f_code), frame.f_lasti, category, kind, name)
+        promised = "" if self._contract is None else self._contract(frame)
+        key = (id(frame.f_code), frame.f_lasti, category, kind, name, promised)
         seen = self._seen.setdefault(key, [0, 0])
         seen[0] += times
         seen[1] = max(seen[1], numel)
+
+    def forget(self) -> None:
+        """Forget everything seen so far."""
+        self._seen.clear()
 
     @property
     def rows(self) -> tuple[SyncRow, ...]:
         """Everything seen, one row for each way at each line."""
         lines: dict[int, dict[int, int]] = {}
-        merged: dict[tuple[str, int, str, str, str], list[int]] = {}
-        for (code_id, offset, category, kind, name), (times, numel) in self._seen.items():
+        merged: dict[tuple[str, int, str, str, str, str], list[int]] = {}
+        for (code_id, offset, category, kind, name, promised), seen in self._seen.items():
             code = self._codes[code_id]
             table = lines.setdefault(code_id, lines_of(code))
             line = table.get(offset, code.co_firstlineno)
-            total = merged.setdefault((code.co_filename, line, category, kind, name), [0, 0])
-            total[0] += times
-            total[1] = max(total[1], numel)
-        return tuple(SyncRow(*key, *counts) for key, counts in sorted(merged.items()))
+            place = (code.co_filename, line, category, kind, name, promised)
+            total = merged.setdefault(place, [0, 0])
+            total[0] += seen[0]
+            total[1] = max(total[1], seen[1])
+        return tuple(
+            SyncRow(path, line, category, kind, name, times, numel, promised)
+            for (path, line, category, kind, name, promised), (times, numel) in sorted(
+                merged.items()
+            )
+        )
 
 
 names_calls(Witness.__torch_function__.__code__, "func")

@@ -118,8 +118,11 @@ def _source(builder: Builder, spec: InputSpec) -> Any:
     """The user's own expression; its torch functions follow the probe's device."""
     names = {**builder.names, "torch": torch, "math": math, "n": builder.n}
     try:
+        code = compile(spec["text"], "--inputs", "eval")
+        for name in {"np", "numpy"}.intersection(code.co_names).difference(names):
+            names[name] = importlib.import_module("numpy")
         with torch.device(builder.device):
-            return eval(spec["text"], names)
+            return eval(code, names)
     except Exception as error:
         raise SpecError(f"--inputs {spec['text']}: {type(error).__name__}: {error}") from error
 

@@ -99,6 +99,7 @@ def _judge(subject: Subject, job: dict[str, Any], seconds: float) -> dict[str, A
         "late": trials.late,
         "guessed": list(subject.guessed),
         "bare": subject.without_init,
+        "object": subject.guessed_object,
     }
 
 

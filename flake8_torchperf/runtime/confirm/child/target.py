@@ -125,6 +125,12 @@ class Subject:
             self.dimensions.append(Dimension(OWNER + dimension.name, dimension.candidates, start))
 
     @property
+    def guessed_object(self) -> str:
+        """The class whose object was made with guesses, "" where nothing about it was guessed."""
+        planned = any(dimension.name.startswith(OWNER) for dimension in self.dimensions)
+        return self._owner.__name__ if self._owner and (planned or self.without_init) else ""
+
+    @property
     def _bound(self) -> bool:
         """Whether the first parameter is the object."""
         return self._owner is not None and not isinstance(self._static, (staticmethod, classmethod))

@@ -1,0 +1,1 @@
+"""``torchperf profile``: profiles that `torchperf run --save-profile` wrote."""

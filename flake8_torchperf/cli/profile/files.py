@@ -1,0 +1,55 @@
+"""Profiles on disk, as commands write them: never over something else."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.cache.store import in_words
+from flake8_torchperf.cli.main import unwritable
+from flake8_torchperf.cli.parser import fail
+from flake8_torchperf.profile import MARK, ProfileError, parse, write
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from flake8_torchperf.profile import Profile
+
+
+def unsuitable(path: Path) -> str:
+    """Why no profile can be written there, "" where it can: other files are not overwritten."""
+    if problem := unwritable(path):
+        return problem
+    if not path.exists():
+        return ""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if text.strip() and MARK in text:
+            parse(text, path)
+        elif text.strip():
+            return f"{path} holds something else, and is left as it is"
+    except UnicodeDecodeError:
+        return f"{path} is no profile, and is left as it is"
+    except ProfileError as error:
+        return str(error)
+    except OSError as error:
+        return in_words(error)
+    return ""
+
+
+def save_profile(option: str, path: Path, profile: Profile) -> int:
+    """Write a profile and say so; returns the exit status."""
+    try:
+        write(path, profile)
+    except OSError as error:
+        return fail(f"{option}: {in_words(error)}")
+    entries = [entry for listed in profile.files.values() for entry in listed]
+    waited = sum(1 for entry in entries if entry.waits)
+    words = f"{number(len(entries), 'statement')} in {number(len(profile.files), 'file')}"
+    print(f"torchperf: {path}: {words}, {waited} of them waited", file=sys.stderr)
+    return 0
+
+
+def number(count: int, noun: str) -> str:
+    """A count with its noun: "1 file", "2,000 files"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,0 +1,70 @@
+"""What a profile makes of the sites of a function: sites in, the same with a measured heat out.
+
+A profile outweighs whatever is inferred, and nothing that the user says. Sites that a device
+refutes disappear.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.heat import SAID, Cause, Level
+from flake8_torchperf.absint.domain.site import AnalysisResult
+from flake8_torchperf.findings.documentation import evidence_of
+from flake8_torchperf.findings.match import rule_for
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flake8_torchperf.absint.domain.heat import Heat, Measured
+    from flake8_torchperf.absint.domain.site import Site
+    from flake8_torchperf.findings.catalogue import Catalogue
+    from flake8_torchperf.findings.documentation import EvidenceSpec
+
+# Evidence that is a wait for the device, whatever else it is. A copy to the device is none: one
+# that does not wait is a copy all the same.
+WAITING = frozenset(
+    {"host_reads", "dynamic_shapes", "transfers", "synchronisations", "device_syncs"}
+)
+
+
+def as_measured(
+    result: AnalysisResult, at: Callable[[int], Measured | None], catalogue: Catalogue
+) -> AnalysisResult:
+    """The sites of a function as a profile tells them; ``at`` is what it tells of a line."""
+    sites: list[Site] = []
+    for site in result.sites:
+        told = at(getattr(site.node, "lineno", 0))
+        if told is None or site.compiled or site.heat.cause in SAID:
+            sites.append(site)  # compiled code runs without its lines being seen
+            continue
+        heat = _heat(site, told, catalogue)
+        if heat is not None:
+            sites.append(site if heat is site.heat else site.heated(heat))
+    return AnalysisResult(result.snippet, tuple(sites))
+
+
+def _heat(site: Site, told: Measured, catalogue: Catalogue) -> Heat | None:
+    """The heat of a site in a statement that ran; None where it waits and the device did not."""
+    heat = site.heat
+    rule = rule_for(site.heated(heat.by(Cause.RAN_OFTEN, Level.LOOP, told)), catalogue, Level.COLD)
+    spec = None if rule is None else evidence_of(rule)
+    if spec is not None and spec.shows == "use":
+        return heat
+    if told.times <= told.runs:
+        return heat.by(Cause.RAN_ONCE, Level.COLD, told)
+    if _waits(spec, told):
+        if not told.waits:
+            return None if told.is_witnessed else heat.by(Cause.NEVER_WAITED, Level.COLD, told)
+        if told.waits <= told.runs:
+            return heat.by(Cause.RAN_ONCE, Level.COLD, told)
+    if heat.costs_nothing and not told.is_witnessed:
+        return heat
+    return heat.by(Cause.RAN_OFTEN, Level.LOOP if site.loops else Level.STEP, told)
+
+
+def _waits(spec: EvidenceSpec | None, told: Measured) -> bool:
+    """Is it a wait, and one that the run could tell?"""
+    if spec is None or spec.counter not in WAITING:
+        return False
+    return told.is_witnessed or spec.needs != "cuda"

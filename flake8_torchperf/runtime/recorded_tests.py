@@ -1,0 +1,108 @@
+"""pytest's option `--torchperf-profile-save`: records what the tests do, and writes a profile.
+
+With pytest-xdist each worker records what it runs, and the process that started them merges that.
+Loaded into every pytest run of an environment, so nothing heavy is imported without the option.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from flake8_torchperf.profile import Profile
+
+SAVE = "--torchperf-profile-save"
+HELP = (
+    "write how often each statement ran and waited while the tests did, for "
+    "torchperf check --profile"
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the option that asks for a profile."""
+    parser.getgroup("torchperf").addoption(SAVE, metavar="FILE", default="", help=HELP)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, None]:
+    """Record a profile of all tests, where one is asked for."""
+    name = session.config.getoption(SAVE)
+    if not name:
+        yield
+        return
+    with _recording(session.config, name):
+        yield
+
+
+@contextmanager
+def _recording(config: pytest.Config, name: str) -> Iterator[None]:
+    """Record while open, then write. Raises UsageError before the tests where that can't be."""
+    from flake8_torchperf.profile import merge
+
+    path = Path(config.invocation_params.dir, name.replace("{rank}", os.environ.get("RANK", "0")))
+    worker: str = getattr(config, "workerinput", {}).get("workerid", "")
+    if not worker:
+        _check(path)
+    if not worker and getattr(config.option, "dist", "no") != "no":
+        for left in _parts(path):
+            left.unlink()  # of a run that was killed
+        yield
+        _save(path, merge(map(_taken, _parts(path))))
+        return
+    from flake8_torchperf.runtime.workload.plan import Plan
+    from flake8_torchperf.runtime.workload.profiling import profile_of
+    from flake8_torchperf.runtime.workload.session import Session
+
+    folder = str(config.invocation_params.dir)
+    session = Session(Plan("pytest", (), True, (), (folder,), "reads", "", profile=True))
+    try:
+        with session.watching():
+            yield
+    finally:
+        # Ctrl-C ends the tests, not what is known of them.
+        target = path.with_name(f".{path.name}.{worker}.part") if worker else path
+        _save(target, profile_of(session.observed(""), folder))
+
+
+def _parts(path: Path) -> list[Path]:
+    """What the workers have written so far."""
+    return sorted(path.parent.glob(f".{path.name}.*.part"))
+
+
+def _check(path: Path) -> None:
+    """Object to a place where no profile can be written, or something else stands."""
+    from flake8_torchperf.profile import ProfileError, parse
+
+    if not path.parent.is_dir():
+        raise pytest.UsageError(f"{SAVE}: there is no folder {path.parent}")
+    try:
+        if path.exists() and path.read_text(encoding="utf-8").strip():
+            parse(path.read_text(encoding="utf-8"), path)
+    except (OSError, UnicodeDecodeError, ProfileError) as error:
+        problem = f"{path} holds something else, and is left as it is"
+        raise pytest.UsageError(f"{SAVE}: {problem}") from error
+
+
+def _save(path: Path, profile: Profile) -> None:
+    from flake8_torchperf.profile import write
+
+    try:
+        write(path, profile)
+    except OSError as error:
+        problem = f"{path} cannot be written: {error.strerror}"
+        raise pytest.UsageError(f"{SAVE}: {problem}") from error
+
+
+def _taken(path: Path) -> Profile:
+    """A worker's profile, which is not needed any more."""
+    from flake8_torchperf.profile import read
+
+    profile = read(path)
+    path.unlink()
+    return profile

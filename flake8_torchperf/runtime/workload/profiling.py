@@ -1,0 +1,144 @@
+"""What a watched run tells of each statement: an `Observed` in, a `Profile` out.
+
+Where CUDA reported its waits they are taken from there, with their time; elsewhere they are those
+that the calls would cost on a device, counts alone. Knows nothing of torch.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from flake8_torchperf.data_files import relative
+from flake8_torchperf.profile import SHOWN, Entry, Profile, keyed
+from flake8_torchperf.runtime.counting.evidence import Counts, total
+from flake8_torchperf.runtime.workload import device_reports
+from flake8_torchperf.runtime.workload.executed_lines import Times
+from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
+from flake8_torchperf.syntax.statements import Span, Statements
+
+# Ways in which the witness sees a call wait on a device, and kinds of calls that are none there, or
+# wait or not as their memory is pinned.
+_WAITING = frozenset({"sync", "copy", "extra"})
+_NO_WAITS = {"extra": ("internal", "copy-to-host"), "copy": ("copy-to-device",)}
+# What these wait for the debug mode does not report in all their overloads.
+_UNREPORTED = frozenset(name.removeprefix("aten::") for name in device_reports.UNREPORTED) | {
+    "unique",
+    "unique_consecutive",
+}
+
+
+def profile_of(observed: Observed, folder: str) -> Profile:
+    """The profile of one process that was started in this folder."""
+    lines: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for line in observed.lines:
+        lines[os.path.realpath(line["path"])].append(line)
+    syncs: dict[str, list[SyncRow]] = defaultdict(list)
+    for row in observed.syncs:
+        syncs[os.path.realpath(row.path)].append(row)
+    times: dict[str, list[Times]] = defaultdict(list)
+    for name, pieces in observed.times.items():
+        times[os.path.realpath(name)] += pieces
+    root = os.path.realpath(folder)
+    files: dict[str, tuple[Entry, ...]] = {}
+    for path in sorted({*times, *lines}):
+        source = _source(path)
+        if source is not None:
+            one = _File(observed, source, lines[path], syncs[path], times[path])
+            if entries := tuple(one.entries()):
+                files[relative(path, root)] = entries
+    return Profile(files, 1, (observed.device,))
+
+
+def _source(path: str) -> str | None:
+    """The text of a file; None where it has gone, or never was one (``<string>``)."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+class _File:
+    """What the lines of one file did, by statement."""
+
+    def __init__(
+        self,
+        observed: Observed,
+        source: str,
+        lines: Iterable[Mapping[str, Any]],
+        syncs: Iterable[SyncRow],
+        times: Iterable[Times],
+    ) -> None:
+        self._statements = Statements(source)
+        self._lines = source.splitlines()
+        self._heard = device_reports.was_heard(observed)
+        self._dispatches = observed.level == "full"
+        self._spent: dict[Span, list[Counts]] = defaultdict(list)
+        for line in lines:
+            span = self._statements.span(line["line"])
+            self._spent[span].append(Counts(**line["counts"]))
+        self._syncs: dict[Span, list[SyncRow]] = defaultdict(list)
+        for row in syncs:
+            self._syncs[self._statements.span(row.line)].append(row)
+        self._times: dict[Span, int] = {}
+        for piece in times:
+            self._count(piece)
+
+    def _count(self, piece: Times) -> None:
+        """Take what one function's lines tell of its statements.
+
+        A statement began as often as the first of its lines that ran. The head of a loop runs again
+        in each round: that of `for` at one place, the test of `while` at two, before and behind the
+        body. A lambda or a comprehension in a statement is a function of its own.
+        """
+        began: dict[Span, int] = {}
+        first: dict[Span, int] = {}
+        for line, times in piece:
+            statement = self._statements.at(line)
+            if statement is None:
+                continue
+            span = statement.span
+            if span not in began:
+                began[span], first[span] = times, line
+            elif isinstance(statement.node, ast.While) and line == first[span]:
+                began[span] += times
+            elif isinstance(statement.node, (ast.For, ast.AsyncFor)):
+                began[span] = max(began[span], times)
+        for span, times in began.items():
+            self._times[span] = max(self._times.get(span, 0), times)
+
+    def entries(self) -> Iterable[Entry]:
+        """An entry for each statement that ran, in the order of the text."""
+        for statement, (function, digest, nth) in keyed(self._statements):
+            span = statement.span
+            spent = total(self._spent.get(span, ()))
+            if span not in self._times and span not in self._spent:
+                continue
+            waits, seconds = self._waits(span, spent)
+            # A line that spent something ran, whatever took the trace function away.
+            times = self._times.get(span) or max(waits, 1)
+            operations = spent.dispatches if self._dispatches else None
+            text = " ".join(line.strip() for line in self._lines[span[0] - 1 : span[1]])[:SHOWN]
+            place = (span[0], function, digest, nth, text)
+            yield Entry(*place, 1, times, waits, seconds, operations)
+
+    def _waits(self, span: Span, spent: Counts) -> tuple[int, float | None]:
+        rows = self._syncs.get(span, ())
+        if self._heard:
+            reported = device_reports.waits(spent)
+            if reported or all(row.operation not in _UNREPORTED for row in rows):
+                return reported, spent.waited
+        made = sum(row.times for row in rows if _waits_on_device(row))
+        # The host stands in for the device here, and may be all that there is. What libraries do
+        # inside of a call is seen by the counter alone.
+        made = made or sum(row.times for row in rows if row.category == "host")
+        made = made or spent.host_reads + spent.dynamic_shapes
+        return made + spent.synchronisations, None
+
+
+def _waits_on_device(row: SyncRow) -> bool:
+    return row.category in _WAITING and row.kind not in _NO_WAITS.get(row.category, ())

@@ -1,0 +1,147 @@
+"""What the processes of one run saw, added up: recordings enter, a `Run` leaves.
+
+Ranks and other processes count together; what the workers of a DataLoader did is kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from flake8_torchperf.runtime.workload.plan import Observed
+from flake8_torchperf.runtime.workload.ranks.recordings import Recording
+
+NOT_STARTED = "not started"
+"""How a process ended whose program could not be found or compiled."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of one or many processes.
+
+    ``merged`` is the sum over all but the workers of DataLoaders, None where no process left
+    anything; ``ranks`` has the same by rank, empty where there is only one process. ``problem``
+    says why a recording cannot be read, ``not_started`` names a program that never got to run;
+    ``processes`` are those that ``merged`` adds up.
+    """
+
+    merged: Observed | None
+    ranks: Mapping[int, Observed] = field(default_factory=dict)
+    data_workers: tuple[Observed, ...] = ()
+    problem: str = ""
+    not_started: str = ""
+    processes: tuple[Observed, ...] = ()
+
+    @property
+    def in_data_workers(self) -> Observed | None:
+        """What the workers of DataLoaders did together."""
+        return merge(self.data_workers) if self.data_workers else None
+
+    def by_rank(self) -> Mapping[int, Run]:
+        """What each rank did, as a run of its own; a process without a rank is rank 0."""
+        if self.merged is None:
+            return {}
+        if not self.ranks:
+            return {self.merged.rank or 0: self}
+        return {
+            rank: Run(
+                one,
+                data_workers=tuple(worker for worker in self.data_workers if worker.rank == rank),
+                processes=tuple(process for process in self.processes if process.rank == rank),
+            )
+            for rank, one in self.ranks.items()
+        }
+
+
+def bring_together(recordings: Sequence[Recording], expected: Iterable[int] = ()) -> Run:
+    """The run of these processes. ``expected`` are ranks that should be among them."""
+    seen = [one.observed for one in recordings if one.observed is not None]
+    began = [one for one in seen if one.ended != NOT_STARTED]
+    data_workers = tuple(one for one in began if one.data_worker is not None)
+    counted = [one for one in began if one.data_worker is None]
+    problem = next((one.problem for one in recordings if one.problem), "")
+    if not counted or (len(counted) < len(seen) and not any(one.executed for one in counted)):
+        return Run(None, problem=problem, not_started=_not_started(recordings))
+    by_rank: dict[int, list[Observed]] = {}
+    for one in counted:
+        if one.rank is not None:
+            by_rank.setdefault(one.rank, []).append(one)
+    ranks = {rank: merge(few) for rank, few in sorted(by_rank.items())}
+    notes = (*_lost(recordings), *_missing(set(expected) - _known(recordings)))
+    merged = merge(counted)
+    merged = replace(merged, notes=(*merged.notes, *notes))
+    ranks = ranks if len(counted) > 1 else {}
+    return Run(merged, ranks, data_workers, problem, processes=tuple(counted))
+
+
+def _not_started(recordings: Iterable[Recording]) -> str:
+    for one in recordings:
+        if one.plan and one.observed and one.observed.ended == NOT_STARTED:
+            return one.plan.script
+    return ""
+
+
+def _known(recordings: Iterable[Recording]) -> set[int]:
+    planned = {one.plan.rank for one in recordings if one.plan is not None}
+    seen = {one.observed.rank for one in recordings if one.observed is not None}
+    return {one for one in planned | seen if one is not None}
+
+
+def _missing(ranks: Iterable[int]) -> list[str]:
+    return [f"rank {rank} had not started when this report was made" for rank in sorted(ranks)]
+
+
+def _lost(recordings: Iterable[Recording]) -> list[str]:
+    """A note for each worker whose recording is missing."""
+    notes = []
+    for place, one in enumerate(recordings):
+        if one.observed is None and one.plan is not None and not one.plan.is_fork_server:
+            rank = one.plan.rank
+            who = "a process that the workload started" if place else "the first process"
+            who = f"rank {rank}" if rank is not None else who
+            why = (
+                f"cannot be read: {one.problem}"
+                if one.problem
+                else "is missing: killed, or os._exit"
+            )
+            notes.append(f"the recording of {who} {why}")
+    return notes
+
+
+def merge(processes: Sequence[Observed]) -> Observed:
+    """The sum of what some processes saw; ``seconds`` are those of the slowest.
+
+    Lines and synchronisations stand one after the other: whoever reads them adds up by line. How
+    often a line ran is told by each process alone.
+    """
+    first, *others = processes
+    if not others:
+        return first
+    executed: dict[str, frozenset[int]] = {}
+    for one in processes:
+        for name, lines in one.executed.items():
+            executed[name] = executed.get(name, frozenset()) | lines
+    return replace(
+        first,
+        device=", ".join(dict.fromkeys(one.device for one in processes)),
+        seconds=max(one.seconds for one in processes),
+        totals=_sums([one.totals for one in processes]),
+        lines=tuple(line for one in processes for line in one.lines),
+        executed=executed,
+        syncs=tuple(row for one in processes for row in one.syncs),
+        metrics="\n".join(f"{_name(one)}\n{one.metrics}" for one in processes),
+        ended=", ".join(dict.fromkeys(one.ended for one in processes)),
+        notes=tuple(dict.fromkeys(note for one in processes for note in one.notes)),
+        times={},
+        rank=first.rank if all(one.rank == first.rank for one in processes) else None,
+    )
+
+
+def _name(process: Observed) -> str:
+    return "A process without a rank" if process.rank is None else f"Rank {process.rank}"
+
+
+def _sums(counts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    names = dict.fromkeys(name for one in counts for name in one)
+    return {name: sum(one.get(name, 0) for one in counts) for name in names}

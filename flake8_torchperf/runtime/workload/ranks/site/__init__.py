@@ -1,0 +1,1 @@
+"""The folder that counted processes put on PYTHONPATH for those that they start."""
