@@ -34,6 +34,14 @@ def report(values: list[torch.Tensor]) -> list[float]:
 """
 SILENT = READS_IN_A_LOOP.replace("value.item()", "value.detach()")
 LINE, COLUMN = 5, 13
+FIXABLE = """\
+import torch
+
+
+def largest(x: torch.Tensor) -> torch.Tensor:
+    return x == x.max().item()
+"""
+FIXED = FIXABLE.replace(".item()", "")
 
 pytestmark = pytest.mark.slow
 
@@ -103,6 +111,18 @@ class TestPreCommit:
         done = attempt(*COMMIT, "notes", cwd=project, env=env)
         assert done.returncode == 0, done.stdout + done.stderr
         assert re.search(r"flake8-torchperf\.+.*Skipped", done.stdout + done.stderr)
+
+    def test_safe_fixes_are_made_by_hand(self, repository: tuple[Path, dict[str, str]]) -> None:
+        project, env = repository
+        (command,) = re.findall(r"`(pre-commit run [^`]*)`", TEXT)
+        (project / "model.py").write_text(FIXABLE, encoding="utf-8")
+        call("git", "add", "model.py", cwd=project)
+        fixing = attempt(*command.split(), cwd=project, env=env)
+        said = fixing.stdout + fixing.stderr
+        assert fixing.returncode == 1, said
+        assert "files were modified by this hook" in said
+        assert (project / "model.py").read_text(encoding="utf-8") == FIXED
+        assert attempt(*command.split(), cwd=project, env=env).returncode == 0
 
 
 GIT = ("git", "-c", "user.name=Test", "-c", "user.email=test@example.org")

@@ -5,6 +5,7 @@ python benchmarks/perf check PATH       torchperf check against flake8 --select 
 python benchmarks/perf stages PATH...   CPU seconds of the linter by stage, and the dearest files
 python benchmarks/perf growth           time and memory over the size of generated programs
 python benchmarks/perf counter          what counting costs, against the same work uncounted
+python benchmarks/perf server FILE...   from a key to its diagnostics in the language server
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from perf.cold import Cold
 from perf.counter import Counter
 from perf.growth import Growth
 from perf.running import UsageError
+from perf.server import Server
 from perf.stages import Stages
 
 
@@ -42,6 +44,7 @@ KINDS: dict[str, type[Measurement]] = {
     "stages": Stages,
     "growth": Growth,
     "counter": Counter,
+    "server": Server,
 }
 
 

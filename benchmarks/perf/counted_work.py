@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from itertools import pairwise
+from pathlib import Path
 from time import perf_counter, process_time
 from typing import Any
 
@@ -13,6 +14,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from flake8_torchperf.runtime import DispatchCounter
+from flake8_torchperf.runtime.workload.plan import Plan
+from flake8_torchperf.runtime.workload.session import Session
 
 ELEMENTS = 4000
 
@@ -39,10 +42,18 @@ class BareFunction(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+def recorded(level: str) -> AbstractContextManager[Any]:
+    """What `torchperf run --save-profile` does around a workload."""
+    folder = str(Path(__file__).parent)
+    plan = Plan("work", (), False, (folder,), (), level, "", profile=True)
+    return Session(plan).watching()
+
+
 COLUMNS: dict[str, Callable[[], AbstractContextManager[Any]]] = {
     "uncounted": nullcontext,
     "full": lambda: DispatchCounter("full"),
     "reads": lambda: DispatchCounter("reads"),
+    "profile": lambda: recorded("reads"),
     "bare dispatch mode": BareDispatch,
     "bare function mode": BareFunction,
 }

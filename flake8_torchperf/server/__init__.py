@@ -1,0 +1,1 @@
+"""``torchperf server``: findings while they are typed, over the language server protocol."""

@@ -1,0 +1,252 @@
+"""One text of a folder's file in, its findings or its fixed text out, as ``torchperf check`` and
+``fix`` would have them of the saved file."""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import io
+import logging
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from flake8 import utils
+
+from flake8_torchperf.absint.domain.values import tensor_of
+from flake8_torchperf.cli.check_files import Needs
+from flake8_torchperf.cli.check_options import CHECK
+from flake8_torchperf.cli.check_run import read_options
+from flake8_torchperf.cli.fix.work import FixWork
+from flake8_torchperf.cli.fix.work import Linted as LintedFile
+from flake8_torchperf.findings.catalogue import load_catalogue
+from flake8_torchperf.findings.documentation import read_documentation
+from flake8_torchperf.findings.heat_text import duration
+from flake8_torchperf.fixes.engine.rounds import Choice, fixed
+from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
+from flake8_torchperf.project import text_search
+from flake8_torchperf.server.model import (
+    Explain,
+    Failed,
+    Fix,
+    FixAll,
+    Lint,
+    Linted,
+    Note,
+    Offer,
+    Problem,
+    Ready,
+    Text,
+)
+from flake8_torchperf.server.settings import configuration_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from flake8_torchperf.absint.domain.heat import Measured
+    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.findings.rule import Rule
+    from flake8_torchperf.server.model import Reply, Request
+
+FACE = replace(CHECK, program="torchperf server", local=False)
+# Fixes of every safety are planned: each is offered.
+CHOICE = Choice(unsafe=True, shown=True)
+# Sections of a rule's page that say what it finds and what it costs.
+TOLD = ("What it does", "Why it is slow")
+LOG = logging.getLogger(__name__)
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def read_configuration() -> tuple[FixWork | None, Ready]:
+    """What linting takes in the current folder, and what it rests on."""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            plugins, options = read_options([], "server", _accept, FACE)
+    except SystemExit:
+        return None, Ready(configuration_files(os.getcwd()), False, said.getvalue().strip())
+    ours = replace(TorchPerfPlugin.options(), cache=False)
+    TorchPerfPlugin.use(ours)
+    files = [path for path in (ours.baseline, ours.profile) if path is not None]
+    for folder in ours.rules:
+        files += [folder, *folder.glob("*.md"), *folder.glob("*.toml")]
+    watched = (*configuration_files(os.getcwd()), *map(str, files))
+    needs = Needs(False, False, False)
+    work = FixWork(plugins.checkers, options, ours, needs, None, CHOICE, None)
+    return work, Ready(watched, said=said.getvalue().strip())
+
+
+def _accept(_options: argparse.Namespace) -> None:
+    """Options of which no path is linted here."""
+
+
+class Analysis:
+    """Answers requests about the files of one folder."""
+
+    def __init__(self, work: FixWork) -> None:
+        self._work = work
+        self._exclude = [*work.options.exclude, *work.options.extend_exclude]
+
+    def answer(self, request: Request) -> Reply:
+        """The reply to a request."""
+        match request:
+            case Lint():
+                if request.moved:
+                    text_search.forget()
+                return Linted(tuple(self._problems(request.path, request.text)))
+            case Fix():
+                return self._fixed(request)
+            case FixAll():
+                linted = LintedFile(_name(request.path), self._work)
+                return Text(fixed(request.text, linted.find, Choice()).text)
+            case Explain():
+                return _explained(request.code, self._work)
+
+    def _problems(self, path: str, text: str) -> Iterator[Problem]:
+        if self._is_excluded(path):
+            return
+        linted = LintedFile(_name(path), self._work)
+        found = linted.find(text)
+        if linted.mistake:
+            place = (0, 0, 0, 0)
+            yield Problem(INTERNAL_ERROR, "file-not-analysed", linted.mistake, "", place)
+        if found and linted.tree is not None:
+            around = _Functions(linted.tree)
+            for finding in found:
+                yield _problem(finding, around)
+
+    def _is_excluded(self, path: str) -> bool:
+        """Would a check of the folder leave this file out?"""
+        parts = _name(path).split(os.sep)
+        names = (os.path.join(*parts[:end]) for end in range(1, len(parts) + 1) if parts[0])
+        return any(utils.matches_filename(name, self._exclude, "%s", LOG) for name in names)
+
+    def _fixed(self, request: Fix) -> Reply:
+        from flake8_torchperf.fixes.engine.apply import apply_edits  # imports libcst
+
+        place = (request.code, request.line + 1, request.column)
+        for finding in LintedFile(_name(request.path), self._work).find(request.text):
+            if (finding.code, finding.line, finding.column) == place:
+                edits = [edit for edit in finding.edits if edit.name == request.name]
+                applied = apply_edits(request.text, edits)
+                if applied.edits:
+                    return Text(applied.text)
+        return Failed(f"{request.code} {request.name}: the fix cannot be made in this text")
+
+
+def _name(path: str) -> str:
+    """The name under which a check of the folder lints a file."""
+    inside = os.path.relpath(path) if os.path.isabs(path) else path
+    return path if inside.startswith(os.pardir) else inside
+
+
+def _problem(finding: Finding, around: _Functions) -> Problem:
+    site = finding.site
+    function, head, whole = around.of(getattr(site.node, "lineno", finding.line))
+    notes = (*_reason(finding, whole), *_loops(finding), *_calls(finding))
+    return Problem(
+        finding.code,
+        finding.rule.name,
+        finding.message,
+        site.heat.cost.value,
+        (finding.line - 1, finding.column, finding.end_line - 1, finding.end_column),
+        finding.rule.path.as_uri(),
+        function,
+        head,
+        notes,
+        _measured(site.heat.measured),
+        tuple(
+            Offer(edit.safety, edit.name, _changes(finding.rule, edit.name))
+            for edit in finding.edits
+        ),
+    )
+
+
+def _reason(finding: Finding, whole: ast.AST) -> Iterator[Note]:
+    """Why the value is known to be a tensor, the last fact first; each where it stands."""
+    operand = finding.site.operand
+    tensor = None if operand is None else tensor_of(operand)
+    reason = None if tensor is None else tensor.reason
+    inside = {id(node) for node in ast.walk(whole)} if reason is not None else set()
+    while reason is not None:
+        here = reason.node is not None and id(reason.node) in inside
+        yield Note(reason.fact, getattr(reason.node, "lineno", 0) - 1 if here else -1)
+        reason = reason.because
+
+
+def _loops(finding: Finding) -> Iterator[Note]:
+    for loop in reversed(finding.site.loops):
+        over = f" over {loop.over}" if loop.over else ""
+        yield Note(f"repeated by the loop{over}", loop.line - 1)
+
+
+def _calls(finding: Finding) -> Iterator[Note]:
+    """The calls that lead here from a loop or a step, the nearest first."""
+    for call in finding.site.heat.calls:
+        by = f"by `{call.caller}`" if call.caller else "at module level"
+        yield Note(f"called {by}", call.line - 1, call.path and os.path.abspath(call.path))
+
+
+def _measured(told: Measured | None) -> str:
+    """What a profile says of the statement."""
+    if told is None:
+        return ""
+    runs = "" if told.runs == 1 else f" in {told.runs} processes"
+    waited = f", {told.waits:,} waits"
+    if told.seconds is not None:
+        waited += f" of {duration(told.seconds)} in all"
+    return f"ran {told.times:,} times{runs}{waited}"
+
+
+def _changes(rule: Rule, name: str) -> str:
+    """What a fix that is not safe changes."""
+    return next((fix.changes for fix in read_documentation(rule).fixes if fix.name == name), "")
+
+
+def _explained(code: str, work: FixWork) -> Reply:
+    rule = load_catalogue(work.ours.rules).rule(code)
+    if rule is None:
+        return Text("")
+    sections = read_documentation(rule).sections
+    return Text("\n\n".join(sections[name] for name in TOLD if name in sections))
+
+
+class _Functions:
+    """The functions of a module, by the lines that they hold."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+
+    def of(self, line: int) -> tuple[str, int, ast.AST]:
+        """The innermost function's name as settings spell it, its ``def``, and the outermost."""
+        names: list[str] = []
+        head, name = -1, ""
+        outermost: ast.AST = self._tree
+        below = _holder(self._tree, line)
+        while below is not None:
+            if isinstance(below, _FUNCTIONS):
+                names.append(below.name)
+                name, head = ".".join(names), below.lineno - 1
+                names.append("<locals>")
+                outermost = below if outermost is self._tree else outermost
+            elif isinstance(below, ast.ClassDef):
+                names.append(below.name)
+            below = _holder(below, line)
+        return name, head, outermost
+
+
+def _holder(node: ast.AST, line: int) -> ast.AST | None:
+    """What stands right below a node and holds a line."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
+            first, last = _lines(child)
+            if first <= line <= last:
+                return child
+    return None
+
+
+def _lines(node: ast.AST) -> tuple[int, int]:
+    if isinstance(node, ast.match_case):
+        return node.pattern.lineno, node.body[-1].end_lineno or 0
+    return getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)

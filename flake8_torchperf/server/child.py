@@ -1,0 +1,80 @@
+"""The process that lints for one folder: requests on standard input, replies on standard output.
+
+It is started in the folder and reads the configuration there once, as ``torchperf check`` does;
+what it keeps from text to text is what a run keeps from file to file. Nothing that it reads is
+imported or executed.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+import sys
+import traceback
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+if TYPE_CHECKING:
+    from flake8_torchperf.server.model import Reply, Request
+
+LENGTH = struct.Struct(">Q")
+# What starts it. The current folder is the user's: nothing may be imported from there.
+START = (
+    "import sys; sys.path[:] = [p for p in sys.path if p]; "
+    "from flake8_torchperf.server.child import main; main()"
+)
+
+
+def packed(message: Any) -> bytes:
+    """A message as it is sent, its length first."""
+    data = pickle.dumps(message)
+    return LENGTH.pack(len(data)) + data
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    requests, replies = _streams()
+    from flake8_torchperf.server.analysis import Analysis, read_configuration
+
+    work, ready = read_configuration()
+    replies.write(packed(ready))
+    if work is None:
+        return
+    analysis = Analysis(work)
+    while (request := _received(requests)) is not None:
+        replies.write(packed(_answer(analysis, request)))
+
+
+def _streams() -> tuple[BinaryIO, BinaryIO]:
+    """The two pipes; what is printed goes to standard error."""
+    requests = os.fdopen(os.dup(0), "rb")
+    replies = os.fdopen(os.dup(1), "wb", buffering=0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return requests, replies
+
+
+def _received(requests: BinaryIO) -> Request | None:
+    head = requests.read(LENGTH.size)
+    if len(head) < LENGTH.size:
+        return None
+    (length,) = LENGTH.unpack(head)
+    data = requests.read(length)
+    if len(data) < length:
+        return None
+    request: Request = pickle.loads(data)
+    return request
+
+
+def _answer(analysis: Any, request: Request) -> Reply:
+    from flake8_torchperf.server.model import Failed
+
+    try:
+        reply: Reply = analysis.answer(request)
+    except Exception as error:
+        # A mistake of ours must not end the process: the next text may do. The client is told.
+        traceback.print_exc(file=sys.stderr)
+        return Failed(f"{type(error).__name__}: {error}")
+    return reply

@@ -1,0 +1,154 @@
+"""What a person says of a place or a function, written into source text or pyproject.toml.
+
+A text enters, the changed text leaves; None, or `NotMarkedError`, where it cannot be written.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import json
+import os
+import re
+import sys
+import tokenize
+from typing import TYPE_CHECKING, Any
+
+from flake8.defaults import NOQA_INLINE_REGEXP
+
+from flake8_torchperf.server.settings import configuration_files
+from flake8_torchperf.server.text import split_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+# What a person is to replace.
+REASON = "REASON"
+SYNC_FREE = "torchperf: sync-free"
+HOT, COLD = "hot", "cold"
+PYPROJECT = "pyproject.toml"
+_TABLE = re.compile(r"^[ \t]*\[[ \t]*tool[ \t]*\.[ \t]*torchperf[ \t]*\][^\n]*\n?", re.MULTILINE)
+_NEXT_TABLE = re.compile(r"^[ \t]*\[", re.MULTILINE)
+
+
+class NotMarkedError(Exception):
+    """A mark that cannot be written; the text is one line: why, and what to do instead."""
+
+
+def with_noqa(text: str, line: int, column: int, code: str) -> str | None:
+    """The text with a ``# noqa`` for a code behind the statement that begins or goes on there."""
+    last = _last_line(text, line, column)
+    if last is None:
+        return None
+    lines = split_lines(text)
+    for number in range(line, last + 1):
+        known = NOQA_INLINE_REGEXP.search(lines[number])
+        if known is not None and known["codes"]:
+            end = known.end("codes") - len(known["codes"]) + len(known["codes"].rstrip(", \t"))
+            lines[number] = f"{lines[number][:end]},{code}{lines[number][end:]}"
+            return _same_code(text, "".join(lines))
+    return _same_code(text, _commented(lines, last, f"noqa: {code} - {REASON}"))
+
+
+def with_sync_free(text: str, head: int) -> str | None:
+    """The text with the contract on a function's ``def`` line; None where it has it."""
+    lines = split_lines(text)
+    if SYNC_FREE in lines[head]:
+        return None
+    return _same_code(text, _commented(lines, head, SYNC_FREE))
+
+
+def _commented(lines: Sequence[str], number: int, comment: str) -> str:
+    """The lines with a comment behind one of them."""
+    line = lines[number]
+    code = line.rstrip("\r\n")
+    changed = f"{code.rstrip()}  # {comment}{line[len(code) :]}"
+    return "".join((*lines[:number], changed, *lines[number + 1 :]))
+
+
+def _last_line(text: str, line: int, column: int) -> int | None:
+    """The line on which the logical line ends that holds a place."""
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.NEWLINE and token.start >= (line + 1, column):
+                return token.start[0] - 1
+    except (tokenize.TokenError, SyntaxError):
+        pass  # half-typed text, of which there are no findings either
+    return None
+
+
+def _same_code(before: str, after: str) -> str | None:
+    """The text after, if comments alone differ: a backslash or a string can end a line too."""
+    try:
+        same = ast.dump(ast.parse(before)) == ast.dump(ast.parse(after))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return after if same else None
+
+
+def settings_file(folder: str) -> str:
+    """The pyproject.toml that holds, or is to hold, the settings of a folder."""
+    for path in configuration_files(folder):
+        if os.path.basename(path) == PYPROJECT and _TABLE.search(_read(path)):
+            return path
+    return os.path.join(folder, PYPROJECT)
+
+
+def with_named(folder: str, key: str, function: str) -> tuple[str, str, str]:
+    """The settings file of a folder, its text, and that text with a function named ``key``.
+
+    Raises `NotMarkedError`.
+    """
+    for path in configuration_files(folder):
+        if os.path.basename(path) != PYPROJECT and re.search(rf"torchperf[-_]{key}\b", _read(path)):
+            raise NotMarkedError(f"{path} sets torchperf-{key}: name {function} there")
+    path = settings_file(folder)
+    before = _read(path)
+    after = _named(before, key, json.dumps(function))
+    other = COLD if key == HOT else HOT
+    known, wanted = _lists(path, before), _lists(path, after)
+    if function in known[other]:
+        raise NotMarkedError(f"{path}: {other} names {function}: remove it there")
+    if {**known, key: [function, *known[key]]} != wanted:
+        raise NotMarkedError(f"{path} cannot be changed safely: add {function} to {key}")
+    return path, before, after
+
+
+def _named(text: str, key: str, name: str) -> str:
+    """The text with a name in front of a list of the table, each made where there is none."""
+    table = _TABLE.search(text)
+    if table is None:
+        gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
+        return f"{text}{gap}[tool.torchperf]\n{key} = [{name}]\n"
+    following = _NEXT_TABLE.search(text, table.end())
+    end = following.start() if following else len(text)
+    listed = re.compile(rf"^[ \t]*{key}[ \t]*=[ \t]*\[\s*", re.MULTILINE).search(
+        text, table.end(), end
+    )
+    if listed is None:
+        gap = "" if table.group().endswith("\n") else "\n"
+        return f"{text[: table.end()]}{gap}{key} = [{name}]\n{text[table.end() :]}"
+    comma = "" if text[listed.end() :].startswith("]") else ", "
+    return f"{text[: listed.end()]}{name}{comma}{text[listed.end() :]}"
+
+
+def _lists(path: str, text: str) -> dict[str, list[Any]]:
+    """What the two lists of the table hold."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        table = tomllib.loads(text).get("tool", {}).get("torchperf", {})
+        return {key: list(table.get(key, ())) for key in (HOT, COLD)}
+    except (tomllib.TOMLDecodeError, AttributeError, TypeError) as error:
+        raise NotMarkedError(f"{path} cannot be read: {error}") from None
+
+
+def _read(path: str) -> str:
+    """What a file holds; "" where there is none, or no text."""
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            return file.read()
+    except (OSError, UnicodeDecodeError):
+        return ""

@@ -1,0 +1,125 @@
+"""What the process that lints and the one that talks to the editor tell each other: plain values.
+
+Lines and columns count from 0, columns in characters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A place that explains a finding; ``path`` is "" in its own file, ``line`` -1 for no place."""
+
+    text: str
+    line: int = -1
+    path: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A fix that can be made: its safety and name, and what it changes ("" if it is safe)."""
+
+    safety: str
+    name: str
+    changes: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One finding.
+
+    ``span`` is where the expression begins and ends: line, column, line, column. ``name`` and
+    ``page`` are those of the rule. ``function`` is the qualified name of the function around it and
+    ``head`` the line of its ``def``; "" and -1 at module level. ``notes`` hold the reason's chain,
+    then the calls. ``measured`` is what a profile tells of the statement.
+    """
+
+    code: str
+    name: str
+    message: str
+    cost: str
+    span: tuple[int, int, int, int]
+    page: str = ""
+    function: str = ""
+    head: int = -1
+    notes: tuple[Note, ...] = ()
+    measured: str = ""
+    offers: tuple[Offer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lint:
+    """Asks for the findings in a text; ``moved`` says that other files may have changed."""
+
+    path: str
+    text: str
+    moved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """Asks for the text after one fix of the finding of that code, line and column."""
+
+    path: str
+    text: str
+    code: str
+    line: int
+    column: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FixAll:
+    """Asks for the text after all safe fixes."""
+
+    path: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Explain:
+    """Asks for what a rule's page says, as Markdown."""
+
+    code: str
+
+
+Request: TypeAlias = Lint | Fix | FixAll | Explain
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The first reply: the files and folders on which the configuration rests.
+
+    ``said`` is for a person to read. Where the configuration cannot be used the process ends.
+    """
+
+    watched: tuple[str, ...]
+    usable: bool = True
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Linted:
+    """The findings in a text, in its order."""
+
+    problems: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A changed text, or what a page says."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Why there is no answer."""
+
+    problem: str
+
+
+Reply: TypeAlias = Ready | Linted | Text | Failed

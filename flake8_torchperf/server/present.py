@@ -1,0 +1,75 @@
+"""Findings as an editor shows them: diagnostics and hovers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lsprotocol import types
+
+from flake8_torchperf.plugin import INTERNAL_ERROR
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flake8_torchperf.server.model import Note, Problem
+    from flake8_torchperf.server.text import Units
+
+SOURCE = "torchperf"
+# By how often a finding is paid for. None is an error: the code does run.
+SEVERITIES = {
+    "per element": types.DiagnosticSeverity.Warning,
+    "per step": types.DiagnosticSeverity.Information,
+    "per call": types.DiagnosticSeverity.Hint,
+}
+
+
+def diagnostic(problem: Problem, uri: str, units: Units) -> types.Diagnostic:
+    """One finding, its whole expression underlined."""
+    severity = SEVERITIES.get(problem.cost, types.DiagnosticSeverity.Warning)
+    if problem.code == INTERNAL_ERROR:
+        severity = types.DiagnosticSeverity.Error
+    page = types.CodeDescription(problem.page) if problem.page else None
+    return types.Diagnostic(
+        range=units.span(problem.span),
+        message=problem.message,
+        severity=severity,
+        code=problem.code,
+        code_description=page,
+        source=SOURCE,
+        related_information=[_related(note, problem, uri, units) for note in problem.notes] or None,
+    )
+
+
+def _related(
+    note: Note, problem: Problem, uri: str, units: Units
+) -> types.DiagnosticRelatedInformation:
+    where = note.path and Path(note.path).as_uri()
+    if note.line < 0:
+        place = types.Location(uri, units.span(problem.span))
+    elif where and where != uri:
+        start = types.Position(note.line, 0)
+        place = types.Location(where, types.Range(start, start))
+    else:
+        place = types.Location(uri, units.line(note.line))
+    return types.DiagnosticRelatedInformation(place, note.text)
+
+
+def hover(problem: Problem, page: str) -> str:
+    """What is known of one finding, as Markdown; ``page`` is what its rule's page says."""
+    title = f"[{problem.code} {problem.name}]({problem.page})" if problem.page else problem.code
+    parts = [f"**{title}**: {problem.cost}", problem.message]
+    if problem.notes:
+        parts.append("\n".join(_listed(problem.notes)))
+    if problem.measured:
+        parts.append(f"Profile: {problem.measured}.")
+    if page:
+        parts += ["---", page]
+    return "\n\n".join(parts)
+
+
+def _listed(notes: Iterable[Note]) -> Iterable[str]:
+    for note in notes:
+        line = f"line {note.line + 1}" if note.line >= 0 else ""
+        where = f" ({Path(note.path).name}, {line})" if note.path else f" ({line})" if line else ""
+        yield f"- {note.text}{where}"

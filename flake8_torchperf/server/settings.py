@@ -1,0 +1,31 @@
+"""The files that configure a folder: what must be the same for a process to be of use still."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.project.text_search import stamp
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+# Where flake8 and we look for settings, in a folder and in those above it.
+NAMES = ("setup.cfg", "tox.ini", ".flake8", "pyproject.toml")
+
+
+def configuration_files(folder: str) -> tuple[str, ...]:
+    """The files in which a folder's configuration may stand, whether they exist or not."""
+    found: list[str] = []
+    home = os.path.expanduser("~")
+    while True:
+        found += (os.path.join(folder, name) for name in NAMES)
+        above = os.path.dirname(folder)
+        if above == folder or folder == home:
+            return tuple(found)
+        folder = above
+
+
+def stamps(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """What changes when one of the files does."""
+    return {path: stamp(path) for path in paths}

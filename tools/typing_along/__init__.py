@@ -1,0 +1,1 @@
+"""A person at a keyboard: an editor without a window, and what is typed into it."""
