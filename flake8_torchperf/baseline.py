@@ -11,8 +11,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeAlias
-from uuid import uuid4
 
+from flake8_torchperf.data_files import (
+    DataFileError,
+    Kind,
+    parse_document,
+    read_text,
+    relative,
+    write_whole,
+)
 from flake8_torchperf.told import without_style
 
 if TYPE_CHECKING:
@@ -32,8 +39,12 @@ MAX_BYTES = 256 * 1024 * 1024
 Key: TypeAlias = "tuple[str, str, str]"
 
 
-class BaselineError(ValueError):
+class BaselineError(DataFileError):
     """A baseline that can't be used. The text is one line: what, where, what to do."""
+
+
+_MADE_BY = "torchperf check --write-baseline"
+KIND = Kind("baseline", MARK, VERSION, MAX_BYTES, _MADE_BY, BaselineError)
 
 
 @dataclass(frozen=True, order=True)
@@ -75,16 +86,6 @@ class Baseline:
         return found
 
 
-def relative(filename: str, folder: str) -> str:
-    """A path as seen from a folder, with slashes; in full where there is no way between them."""
-    above, name = os.path.split(os.path.abspath(filename))
-    path = os.path.join(os.path.realpath(above), name)
-    try:
-        return os.path.relpath(path, folder).replace(os.sep, "/")
-    except ValueError:  # another drive
-        return path.replace(os.sep, "/")
-
-
 def key_of(told: Told) -> Key:
     """What a finding is compared by."""
     return (told.code, told.function, without_style(told.source))
@@ -123,43 +124,15 @@ def entries(found: Iterable[Told]) -> tuple[Entry, ...]:
 @lru_cache(maxsize=4)
 def read(path: Path) -> Baseline:
     """Read a baseline, once per process. Raises `BaselineError`."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise BaselineError(f"{path} is too large to be a baseline; name another file")
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise BaselineError(
-            f"there is no file {path}; write it with torchperf check --write-baseline"
-        ) from None
-    except OSError as error:
-        raise BaselineError(f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise BaselineError(f"{path} is no baseline: it is no UTF-8 text; {_ADVICE}") from None
-    return parse(text, path)
-
-
-_ADVICE = "restore it, or remove it and write it with torchperf check --write-baseline"
+    return parse(read_text(path, KIND), path)
 
 
 def parse(text: str, path: Path) -> Baseline:
     """The baseline in a text. Raises `BaselineError`."""
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        where = f"line {error.lineno}: {error.msg}"
-        raise BaselineError(f"{path} is no baseline: {where}; {_ADVICE}") from None
-    except (RecursionError, ValueError):
-        raise BaselineError(f"{path} is no baseline: it cannot be parsed; {_ADVICE}") from None
-    version = data.get(MARK) if isinstance(data, dict) else None
-    if type(version) is not int or version < 1:
-        raise BaselineError(f'{path} is no baseline: it has no "{MARK}" version; {_ADVICE}')
-    if version > VERSION:
-        raise BaselineError(
-            f"{path} has version {version}, and this flake8-torchperf reads {VERSION}; upgrade it"
-        )
+    data = parse_document(text, path, KIND)
     files, settings = data.get("files"), data.get("settings", "")
     if not isinstance(files, dict) or not isinstance(settings, str):
-        raise BaselineError(f'{path} is no baseline: "files" is missing; {_ADVICE}')
+        raise KIND.wrong(path, '"files" is missing')
     known = {name: _entries(name, listed, path) for name, listed in files.items()}
     return Baseline(os.path.realpath(path.parent), known, settings)
 
@@ -169,7 +142,7 @@ def _entries(name: str, listed: Any, path: Path) -> tuple[Entry, ...]:
         made = [_entry(one) for one in listed]
         if None not in made:
             return tuple(one for one in made if one is not None)
-    raise BaselineError(f"{path} is no baseline: the entries of {name!r} are wrong; {_ADVICE}")
+    raise KIND.wrong(path, f"the entries of {name!r} are wrong")
 
 
 def _entry(data: Any) -> Entry | None:
@@ -202,14 +175,5 @@ def as_text(baseline: Baseline) -> str:
 
 
 def write(path: Path, baseline: Baseline) -> None:
-    """Write a baseline in one step: a run that ends half-way leaves the old one. Raises OSError."""
-    half = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
-    try:
-        with open(half, "w", encoding="utf-8", newline="\n") as file:
-            file.write(as_text(baseline))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(half, path)
-    except OSError:
-        half.unlink(missing_ok=True)
-        raise
+    """Write a baseline in one step. Raises OSError."""
+    write_whole(path, as_text(baseline))

@@ -5,15 +5,15 @@ Imported at every start of flake8, so kept light.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from flake8_torchperf.absint.domain.heat import Level
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
     from flake8.options.manager import Option, OptionManager
@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 SCOPES = {"loop": Level.LOOP, "hot": Level.HOT, "all": Level.COLD}
 # How sure a reason must be, the surest first; `absint.domain.values.Strength` has the same names.
 CONFIDENCES = ("stated", "inferred", "assumed")
+# What to do about values that are read to be logged.
+LOGGING = ("report", "ignore")
 
 # The words configparser's getboolean takes, which is what flake8's own switches accept.
 _YES = frozenset({"1", "yes", "true", "on"})
 _NO = frozenset({"0", "no", "false", "off", ""})
-UNSET = "unset"
 
 
 class OptionError(ValueError):
@@ -37,17 +38,19 @@ class Options:
     """What a person chose, checked.
 
     ``scope`` is the coldest level that is still reported, ``confidence`` (one of `CONFIDENCES`) the
-    weakest reason that still supports a finding. ``hot`` and ``cold`` are globs over
+    weakest reason that still supports a finding. ``hot``, ``cold`` and ``sync_free`` are globs over
     qualified function names; ``rules`` are existing folders with further rule pages and
     conventions, absolute.
     ``cache`` is None where nobody chose. ``assume_compiled`` counts every module's ``forward`` as
-    compiled. ``baseline`` is the file that lists old findings. Every field pickles, since flake8
-    may lint in other processes.
+    compiled. ``logging`` is one of `LOGGING`. ``baseline`` is the file that lists old findings,
+    ``profile`` the one that tells what ran. Every field pickles, since flake8 may lint in other
+    processes.
     """
 
     scope: Level = Level.HOT
     hot: tuple[str, ...] = ()
     cold: tuple[str, ...] = ()
+    sync_free: tuple[str, ...] = ()
     explain: bool = False
     rules: tuple[Path, ...] = ()
     cache: bool | None = None
@@ -55,163 +58,8 @@ class Options:
     assume_compiled: bool = False
     confidence: str = "inferred"
     baseline: Path | None = None
-
-
-def add_options(parser: OptionManager) -> None:
-    """Register the options with flake8.
-
-    Checks are left to `from_namespace`: values from a configuration file become argparse defaults,
-    whose ``choices`` argparse never looks at, and flake8 reads a ``store_true`` option with
-    ``getboolean``, which ends in a traceback where the value is neither true nor false.
-    """
-    parser.add_option(
-        "--torchperf-scope",
-        default="hot",
-        metavar="{loop,hot,all}",
-        parse_from_config=True,
-        help="what to report: only inside loops; hot code, which is loops, functions that run "
-        "every step and functions that compute on the tensors they are given; or cold code "
-        "too (Default: hot)",
-    )
-    parser.add_option(
-        "--torchperf-confidence",
-        default="inferred",
-        metavar="{stated,inferred,assumed}",
-        parse_from_config=True,
-        help="why a value must be known to be a tensor: its type is stated by an annotation, a "
-        "docstring or torch itself; or inferred from how it is used too; or assumed by "
-        "convention too (Default: inferred)",
-    )
-    _add_function_options(parser)
-    parser.add_option(
-        "--torchperf-explain",
-        action="store_const",
-        const="true",
-        default="false",
-        parse_from_config=True,
-        help="append to each message why the value is known to be a tensor; in scope all also what "
-        "hides the finding by default, as far as its own file tells",
-    )
-    parser.add_option(
-        "--torchperf-rules",
-        default="",
-        metavar="folders",
-        parse_from_config=True,
-        comma_separated_list=True,
-        normalize_paths=True,
-        help="folders with rule pages and a conventions.toml of your own, e.g. ./perf-rules",
-    )
-    parser.add_option(
-        "--torchperf-baseline",
-        default="",
-        metavar="file",
-        parse_from_config=True,
-        normalize_paths=True,
-        help="leave out what this file lists; torchperf check --write-baseline writes it",
-    )
-    _add_cache_options(parser)
-    for name in _PATHS:
-        _normalise_only_text(parser.config_options_dict[name])
-
-
-# The options whose values flake8 takes as relative to the configuration file.
-_PATHS = ("torchperf_rules", "torchperf_cache_dir", "torchperf_baseline")
-
-
-def _normalise_only_text(option: Option) -> None:
-    """Let flake8 make paths of texts alone, for numbers and tables end it with a traceback.
-
-    pyproject.toml holds such; they come to `from_namespace` as they are, which objects to them.
-    """
-    normalize = option.normalize
-
-    def normalise(value: Any, *folder: str) -> Any:
-        if isinstance(value, str) or _texts(value) is not None:
-            return normalize(value, *folder)
-        return value
-
-    option.normalize = normalise  # type: ignore[method-assign]
-
-
-def _add_function_options(parser: OptionManager) -> None:
-    parser.add_option(
-        "--torchperf-hot",
-        default="",
-        metavar="globs",
-        parse_from_config=True,
-        comma_separated_list=True,
-        help="further functions that run every step, e.g. execute_model,Engine.*",
-    )
-    parser.add_option(
-        "--torchperf-cold",
-        default="",
-        metavar="globs",
-        parse_from_config=True,
-        comma_separated_list=True,
-        help="functions to treat as cold, e.g. *_debug,Trainer.report",
-    )
-    parser.add_option(
-        "--torchperf-assume-compiled",
-        action="store_const",
-        const="true",
-        default="false",
-        parse_from_config=True,
-        help="treat every module's forward as compiled, as where torch.compile is called elsewhere",
-    )
-
-
-def _add_cache_options(parser: OptionManager) -> None:
-    parser.add_option(
-        "--torchperf-cache",
-        action="store_const",
-        const="true",
-        default=UNSET,
-        parse_from_config=True,
-        help="remember findings, and look again only where something changed (Default: off; on in "
-        "torchperf check)",
-    )
-    parser.add_option(
-        "--no-torchperf-cache",
-        action="store_const",
-        const="false",
-        default=UNSET,
-        dest="torchperf_cache",
-        help="remember nothing",
-    )
-    parser.add_option(
-        "--torchperf-cache-dir",
-        default="",
-        metavar="folder",
-        parse_from_config=True,
-        normalize_paths=True,
-        help="where to remember (Default: the platform's cache folder; torchperf cache shows it)",
-    )
-
-
-def from_namespace(namespace: argparse.Namespace) -> Options:
-    """Check what flake8 parsed.
-
-    Raises `OptionError` with a single line where a value can't be used.
-    """
-    hot = _globs("--torchperf-hot", namespace.torchperf_hot)
-    cold = _globs("--torchperf-cold", namespace.torchperf_cold)
-    for pattern in hot:
-        if pattern in cold:
-            raise OptionError(
-                f"--torchperf-hot and --torchperf-cold both name {pattern!r}: keep it in one"
-            )
-    return Options(
-        scope=SCOPES[_word("--torchperf-scope", namespace.torchperf_scope, SCOPES)],
-        confidence=_word("--torchperf-confidence", namespace.torchperf_confidence, CONFIDENCES),
-        hot=hot,
-        cold=cold,
-        explain=_switch("--torchperf-explain", namespace.torchperf_explain),
-        rules=_folders(namespace.torchperf_rules),
-        cache=_cache(namespace.torchperf_cache),
-        cache_folder=_cache_folder(namespace.torchperf_cache_dir),
-        baseline=_baseline(namespace.torchperf_baseline),
-        assume_compiled=_switch("--torchperf-assume-compiled", namespace.torchperf_assume_compiled),
-    )
+    profile: Path | None = None
+    logging: str = "report"
 
 
 def _word(option: str, value: object, known: Iterable[str]) -> str:
@@ -260,12 +108,19 @@ def _switch(option: str, value: object) -> bool:
     raise OptionError(f"{option}: {value!r} is neither true nor false")
 
 
-def _cache(value: object) -> bool | None:
-    return None if value == UNSET else _switch("--torchperf-cache", value)
+def _scope(option: str, value: object) -> Level:
+    return SCOPES[_word(option, value, SCOPES)]
 
 
-def _cache_folder(name: object) -> Path | None:
-    option = "--torchperf-cache-dir"
+def _confidence(option: str, value: object) -> str:
+    return _word(option, value, CONFIDENCES)
+
+
+def _logging(option: str, value: object) -> str:
+    return _word(option, value, LOGGING)
+
+
+def _cache_folder(option: str, name: object) -> Path | None:
     if not isinstance(name, str):
         raise OptionError(f"{option}: {name!r} is no path; write for example './remembered'")
     if not name:
@@ -276,10 +131,10 @@ def _cache_folder(name: object) -> Path | None:
     return folder
 
 
-def _baseline(name: object) -> Path | None:
-    option = "--torchperf-baseline"
+def _file(option: str, name: object) -> Path | None:
     if not isinstance(name, str):
-        raise OptionError(f"{option}: {name!r} is no path; write for example './baseline.json'")
+        example = option.replace("-", " ").split()[-1]
+        raise OptionError(f"{option}: {name!r} is no path; write for example './{example}.json'")
     return _path(option, name) if name else None
 
 
@@ -295,8 +150,7 @@ def _path(option: str, name: str) -> Path:
     return path
 
 
-def _folders(value: object) -> tuple[Path, ...]:
-    option = "--torchperf-rules"
+def _folders(option: str, value: object) -> tuple[Path, ...]:
     names = _listed(option, value, '["./perf-rules"]')
     folders = tuple(_path(option, name) for name in names)
     for folder in folders:
@@ -322,3 +176,230 @@ def check_rules(option: str, folders: tuple[Path, ...]) -> None:
         load_conventions(folders)
     except (CatalogueError, ConventionError) as error:
         raise OptionError(f"{option}: {error}") from error
+
+
+class Setting(NamedTuple):
+    """An option: ``--torchperf-NAME`` in flake8, ``--NAME`` in our commands, NAME in a TOML table.
+
+    ``check(spelt, value)`` makes of a value what stands in the field of `Options`, or raises
+    `OptionError` with a line that begins with ``spelt``. A setting without ``metavar`` is a switch.
+    ``example`` is a value as TOML. ``finds`` tells those that decide what is found from those that
+    say what is kept or left out.
+    """
+
+    name: str
+    field: str
+    check: Callable[[str, object], object]
+    help: str
+    example: str = "true"
+    metavar: str = ""
+    listed: bool = False
+    path: bool = False
+    finds: bool = True
+
+    @property
+    def dest(self) -> str:
+        """Its name in flake8's namespace."""
+        return f"{PREFIX}{self.name}".replace("-", "_")
+
+
+# What the names of our options begin with in flake8, where other plugins have theirs.
+PREFIX = "torchperf-"
+SETTINGS = (
+    Setting(
+        "scope",
+        "scope",
+        _scope,
+        "what to report: only inside loops; hot code, which is loops, functions that run every "
+        "step and functions that compute on the tensors they are given; or cold code too "
+        "(Default: hot)",
+        example='"hot"',
+        metavar="{loop,hot,all}",
+    ),
+    Setting(
+        "confidence",
+        "confidence",
+        _confidence,
+        "why a value must be known to be a tensor: its type is stated by an annotation, a "
+        "docstring or torch itself; or inferred from how it is used too; or assumed by "
+        "convention too (Default: inferred)",
+        example='"inferred"',
+        metavar="{stated,inferred,assumed}",
+    ),
+    Setting(
+        "hot",
+        "hot",
+        _globs,
+        "further functions that run every step, e.g. execute_model,Engine.*",
+        example='["execute_model", "Engine.*"]',
+        metavar="globs",
+        listed=True,
+    ),
+    Setting(
+        "cold",
+        "cold",
+        _globs,
+        "functions to treat as cold, e.g. *_debug,Trainer.report",
+        example='["*_debug", "Trainer.report"]',
+        metavar="globs",
+        listed=True,
+    ),
+    Setting(
+        "sync-free",
+        "sync_free",
+        _globs,
+        "functions that must not wait, nor anything that they call, e.g. Engine.decode_*",
+        example='["Engine.decode_*", "generate_step"]',
+        metavar="globs",
+        listed=True,
+    ),
+    Setting(
+        "logging",
+        "logging",
+        _logging,
+        "whether to report values that are read only to be logged, by print, logger.info, "
+        "writer.add_scalar and the like (Default: report)",
+        example='"ignore"',
+        metavar="{report,ignore}",
+    ),
+    Setting(
+        "explain",
+        "explain",
+        _switch,
+        "append to each message why the value is known to be a tensor; in scope all also what "
+        "hides the finding by default, as far as its own file tells",
+    ),
+    Setting(
+        "assume-compiled",
+        "assume_compiled",
+        _switch,
+        "treat every module's forward as compiled, as where torch.compile is called elsewhere",
+    ),
+    Setting(
+        "rules",
+        "rules",
+        _folders,
+        "folders with rule pages and a conventions.toml of your own, e.g. ./perf-rules",
+        example='["./perf-rules"]',
+        metavar="folders",
+        listed=True,
+        path=True,
+    ),
+    Setting(
+        "baseline",
+        "baseline",
+        _file,
+        "leave out what this file lists; torchperf check --write-baseline writes it",
+        example='"./torchperf-baseline.json"',
+        metavar="file",
+        path=True,
+        finds=False,
+    ),
+    Setting(
+        "profile",
+        "profile",
+        _file,
+        "take from this file what ran and waited; torchperf run --save-profile writes it",
+        example='"./torchperf-profile.json"',
+        metavar="file",
+        path=True,
+        finds=False,
+    ),
+    Setting(
+        "cache",
+        "cache",
+        _switch,
+        "remember findings, and look again only where something changed (Default: off; on in "
+        "torchperf check)",
+        finds=False,
+    ),
+    Setting(
+        "cache-dir",
+        "cache_folder",
+        _cache_folder,
+        "where to remember (Default: the platform's cache folder; torchperf cache shows it)",
+        example='"./.torchperf"',
+        metavar="folder",
+        path=True,
+        finds=False,
+    ),
+)
+
+
+def add_options(parser: OptionManager, *, short: bool = False) -> None:
+    """Register the options with flake8; ``short`` names them ``--scope`` as well.
+
+    Without a value they are None. Checks are left to `from_namespace`: values from a configuration
+    file become argparse defaults, whose ``choices`` argparse never looks at, and flake8 reads a
+    ``store_true`` option with ``getboolean``, which ends in a traceback where the value is neither
+    true nor false.
+    """
+    for one in SETTINGS:
+        given: dict[str, Any] = {"dest": one.dest, "default": None, "parse_from_config": True}
+        if one.metavar:
+            given |= {"metavar": one.metavar, "comma_separated_list": one.listed}
+            given |= {"normalize_paths": one.path}
+        else:
+            given |= {"action": "store_const", "const": "true"}
+        parser.add_option(*spellings(one.name, short=short), **given, help=one.help)
+        if one.path:
+            _normalise_only_text(parser.config_options_dict[one.dest])
+        if not one.metavar:
+            given |= {"const": "false", "parse_from_config": False}
+            parser.add_option(
+                *spellings(one.name, short=short, no=True),
+                **given,
+                help=f"not --{PREFIX}{one.name}",
+            )
+
+
+def spellings(name: str, *, short: bool, no: bool = False) -> tuple[str, ...]:
+    """How a setting is written on a command line; ``no`` for the one that turns a switch off."""
+    not_ = "no-" if no else ""
+    long = f"--{not_}{PREFIX}{name}"
+    return (f"--{not_}{name}", long) if short else (long,)
+
+
+def _normalise_only_text(option: Option) -> None:
+    """Let flake8 make paths of texts alone, for numbers and tables end it with a traceback.
+
+    pyproject.toml holds such; they come to `from_namespace` as they are, which objects to them.
+    """
+    normalize = option.normalize
+
+    def normalise(value: Any, *folder: str) -> Any:
+        if isinstance(value, str) or _texts(value) is not None:
+            return normalize(value, *folder)
+        return value
+
+    option.normalize = normalise  # type: ignore[method-assign]
+
+
+def from_namespace(namespace: argparse.Namespace, base: Options | None = None) -> Options:
+    """Check what flake8 parsed; what is not given there is as in ``base``.
+
+    Raises `OptionError` with a single line where a value can't be used.
+    """
+    given = {one.name: getattr(namespace, one.dest, None) for one in SETTINGS}
+    given = {name: value for name, value in given.items() if value is not None}
+    return from_values(given, base or Options(), lambda name: f"--{PREFIX}{name}")
+
+
+def from_values(
+    values: Mapping[str, object], base: Options, spelt: Callable[[str], str]
+) -> Options:
+    """``base`` with these values by setting; ``spelt`` tells how a mistake names a setting.
+
+    Raises `OptionError` with a single line.
+    """
+    known = {one.name: one for one in SETTINGS}
+    changed: dict[str, Any] = {
+        known[name].field: known[name].check(spelt(name), value) for name, value in values.items()
+    }
+    options = replace(base, **changed)
+    for pattern in options.hot:
+        if pattern in options.cold:
+            raise OptionError(
+                f"{spelt('hot')} and {spelt('cold')} both name {pattern!r}: keep it in one"
+            )
+    return options

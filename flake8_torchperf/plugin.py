@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     import argparse
     import ast
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from flake8.options.manager import OptionManager
 
@@ -38,11 +37,14 @@ class TorchPerfPlugin:
     version = __version__
     # Set once per process by parse_options: flake8 makes a new instance for every file.
     _options: Options | None = None
+    # For our own commands: are options named --scope as well, and what holds where nobody chose?
+    short_names = False
+    defaults: Options | None = None
     # What is remembered, from the first file of a run on; a process may run flake8 more than once.
     _memory: Memory | None = None
 
     def __init__(self, tree: ast.Module, lines: Sequence[str], filename: str) -> None:
-        self._tree = tree
+        self.tree = tree
         self._lines = lines
         self._filename = filename
         # Path -> digest of the other files that were looked for, where somebody will remember them:
@@ -57,21 +59,23 @@ class TorchPerfPlugin:
     @classmethod
     def add_options(cls, parser: OptionManager) -> None:
         """Register the ``--torchperf-*`` options."""
+        from flake8_torchperf.configuration import KnownNames
         from flake8_torchperf.options import add_options
 
-        add_options(parser)
+        add_options(parser, short=cls.short_names)
+        parser.config_options_dict = KnownNames(parser.config_options_dict)
 
     @classmethod
     def parse_options(
         cls, manager: OptionManager, namespace: argparse.Namespace, _filenames: Sequence[str]
     ) -> None:
         """Keep the checked options; an option that can't be used ends flake8 with one line."""
-        from flake8_torchperf.options import OptionError, from_namespace
+        from flake8_torchperf.configuration import settled
+        from flake8_torchperf.options import OptionError, Options
 
         try:
-            options = from_namespace(namespace)
-            if options.baseline is not None:
-                check_baseline(options.baseline)
+            options = settled(manager, namespace, cls.defaults or Options())
+            check_files(options)
             cls.use(options)
         except OptionError as error:
             manager.parser.exit(2, f"{manager.parser.prog}: error: {error}\n")
@@ -129,7 +133,7 @@ class TorchPerfPlugin:
         from flake8_torchperf.linter import MARKED, lint_tree
 
         findings = lint_tree(
-            self._tree,
+            self.tree,
             self._lines,
             self._filename,
             self.options(),
@@ -138,19 +142,27 @@ class TorchPerfPlugin:
         )
         if self.safeties is not None:
             self.found = findings
-        return [tell(finding, self._tree, self._lines) for finding in findings]
+        return [tell(finding, self.tree, self._lines) for finding in findings]
 
 
-def check_baseline(path: Path) -> None:
-    """Read a baseline now: a mistake is said once, and not for every file. Raises OptionError."""
-    from flake8_torchperf.baseline import BaselineError, read
+def check_files(options: Options) -> None:
+    """Read baseline and profile now: a mistake is said once, not for every file. OptionError."""
+    if options.baseline is None and options.profile is None:
+        return
+    from flake8_torchperf import baseline, profile
+    from flake8_torchperf.data_files import DataFileError
     from flake8_torchperf.options import OptionError
 
-    read.cache_clear()
-    try:
-        read(path)
-    except BaselineError as error:
-        raise OptionError(f"--torchperf-baseline: {error}") from error
+    for option, module, path in (
+        ("--torchperf-baseline", baseline, options.baseline),
+        ("--torchperf-profile", profile, options.profile),
+    ):
+        module.read.cache_clear()
+        try:
+            if path is not None:
+                module.read(path)
+        except DataFileError as error:
+            raise OptionError(f"{option}: {error}") from error
 
 
 def internal_error(error: Exception) -> str:

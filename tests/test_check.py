@@ -364,22 +364,6 @@ def test_a_wrong_configuration_is_one_line(tmp_path: Path, setting: str) -> None
     assert run.errors.count("\n") == 1
 
 
-def test_a_setting_that_there_is_not(tmp_path: Path) -> None:
-    """flake8 says nothing of it, and the person believes that it holds; nothing else changes."""
-    (tmp_path / "tox.ini").write_text("[flake8]\ntorchperf-scoop = all\n", encoding="utf-8")
-    (tmp_path / "model.py").write_text(
-        "import torch\n\n\ndef step(x: torch.Tensor):\n    return x.item()\n", encoding="utf-8"
-    )
-    run = check(cwd=tmp_path, isolated=False)
-    assert (run.status, run.output.count("TPF101")) == (1, 1)
-    assert run.errors == (
-        "torchperf check: the configuration has no option torchperf-scoop; "
-        "did you mean 'torchperf-scope'?\n"
-    )
-    (tmp_path / "tox.ini").write_text("[flake8]\ntorchperf_scope = all\n", encoding="utf-8")
-    assert check(cwd=tmp_path, isolated=False).errors == ""
-
-
 def test_what_the_parser_cannot_hold_is_said_and_the_rest_linted(tmp_path: Path) -> None:
     read = "import torch\n\n\ndef step(x: torch.Tensor):\n    return x{}.item()\n"
     (tmp_path / "deep.py").write_text(read.format(".T" * 100_000), encoding="utf-8")

@@ -15,6 +15,7 @@ from flake8_torchperf import __version__
 from flake8_torchperf.cli.explain import explain
 from flake8_torchperf.cli.main import main
 from flake8_torchperf.findings.catalogue import load_catalogue
+from flake8_torchperf.findings.rule import SITE
 
 HOUSE_RULE = """\
 +++
@@ -59,6 +60,7 @@ def test_explain_shows_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert "- reported: in hot code" in text
     assert "## When to ignore it" in text
     assert "# TPF203" in text
+    assert text.endswith(f"\nPage: {SITE}rules/TPF203-nonfinite-check-per-tensor.html\n")
 
 
 @pytest.mark.parametrize(
@@ -74,6 +76,7 @@ def test_explain_several_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     pages = json.loads(capsys.readouterr().out)
     assert [page["code"] for page in pages] == ["TPF101", "TPF106"]
     assert pages[0]["instead"]["default"]
+    assert pages[0]["url"] == f"{SITE}rules/TPF101-read-of-a-tensor-value.html"
     assert pages[1]["evidence"]["needs"] == "cuda"
     assert next(iter(pages[0]["sections"])) == "What it does"
 
@@ -81,7 +84,7 @@ def test_explain_several_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("word", "error"),
     [
-        ("TPF209", "torchperf: there is no rule TPF209; did you mean 'TPF20"),
+        ("TPF210", "torchperf: there is no rule TPF210; did you mean 'TPF20"),
         (
             "nonfinite-check",
             "torchperf: there is no rule nonfinite-check; did you mean 'nonfinite-c",
@@ -127,7 +130,9 @@ def test_rules_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 def test_pages_of_a_repository(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "TPF701-house-rule.md").write_text(HOUSE_RULE, encoding="utf-8")
     assert main(["explain", "TPF701", "--rules", str(tmp_path)]) == 0
-    assert "Reports fetches." in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "Reports fetches." in text
+    assert text.endswith(f"\nPage: {(tmp_path / 'TPF701-house-rule.md').as_uri()}\n")
     assert main(["rules", "--rules", str(tmp_path)]) == 0
     assert "house-rule" in capsys.readouterr().out
 
@@ -135,10 +140,12 @@ def test_pages_of_a_repository(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_a_broken_page_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "TPF701-house-rule.md"
     path.write_text(HOUSE_RULE.replace('"hot"', '"warm"'), encoding="utf-8")
-    assert main(["rules", "--rules", str(tmp_path)]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["rules", "--rules", str(tmp_path)])
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == f"torchperf: {path}:5: unknown scope 'warm'; known are loop, hot, all\n"
+    mistake = f"{path}:5: unknown scope 'warm'; known are loop, hot, all"
+    assert err == f"torchperf rules: error: --torchperf-rules: {mistake}\n"
 
 
 def test_a_terminal_gets_rich_text() -> None:

@@ -31,7 +31,7 @@ MISTAKES = [
         ["confirm", "--formt", "json"],
         "torchperf confirm: there is no option --formt; torchperf confirm --help tells what can be used",
     ),
-    (["explain", "TPF999"], "torchperf: there is no rule TPF999; torchperf rules lists them"),
+    (["explain", "XYZ"], "torchperf: there is no rule XYZ; torchperf rules lists them"),
     (["explain", ""], "torchperf: there is no rule ''; torchperf rules lists them"),
     (
         ["explain"],

@@ -17,6 +17,7 @@ from flake8_run import flake8
 from flake8_torchperf.cli.report.formats import NAMES
 from flake8_torchperf.cli.report.github import SHOWN, annotation
 from flake8_torchperf.cli.report.reported import Reported
+from flake8_torchperf.findings.rule import SITE
 from flake8_torchperf.told import Told
 
 SOURCE = """\
@@ -119,6 +120,7 @@ def test_sarif_has_rules_levels_places_and_fixes(folder: Path, tmp_path: Path) -
     for rule in rules:
         assert rule["help"]["text"].startswith("## What it does")
         assert rule["shortDescription"]["text"].endswith(".")
+        assert rule["helpUri"].startswith(f"{SITE}rules/{rule['id']}-")
     (change,) = [
         fix["artifactChanges"][0] for one in run["results"] for fix in one.get("fixes", ())
     ]

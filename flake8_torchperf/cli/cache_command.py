@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.main import add_parser
-from flake8_torchperf.cli.parser import fail
+from flake8_torchperf.cli.parser import add_parser, fail
 
 if TYPE_CHECKING:
     import argparse
@@ -28,7 +27,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--cache-dir",
         type=Path,
         metavar="DIR",
-        help="the folder (else the one that torchperf-cache-dir in flake8's configuration names, "
+        help="the folder (else the one that torchperf-cache-dir in the configuration names, "
         "or TORCHPERF_CACHE_DIR, or the platform's)",
     )
     parser.set_defaults(run=run)
@@ -41,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     if arguments.dir is not None and not arguments.dir.is_dir():
         return fail(f"cache: there is no folder {arguments.dir}")
-    store = Store(cache_folder(arguments.dir or configured()))
+    store = Store(cache_folder(arguments.dir or configured(arguments)))
     try:
         if arguments.clear:
             print(f"{store.folder}: removed {_words(store.clear())}")
@@ -52,16 +51,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def configured() -> Path | None:
-    """The folder that flake8's configuration names for the current folder, as `check` reads it.
+def configured(arguments: argparse.Namespace) -> Path | None:
+    """The folder that the configuration names for the current folder, as `check` reads it.
 
     A configuration that can't be used ends the process with one line.
     """
-    from flake8_torchperf.cli.check_command import read_configuration
-    from flake8_torchperf.plugin import TorchPerfPlugin
+    from flake8_torchperf.cli.settings.options import settings
 
-    read_configuration()
-    return TorchPerfPlugin.options().cache_folder
+    return settings(arguments, "cache").cache_folder
 
 
 def _words(usage: Usage) -> str:

@@ -18,12 +18,12 @@ from flake8_torchperf.baseline import (
     known_before,
     parse,
     read,
-    relative,
     write,
 )
 from flake8_torchperf.cache.store import in_words
 from flake8_torchperf.cli.check_files import UNREADABLE, selected
 from flake8_torchperf.cli.parser import fail
+from flake8_torchperf.data_files import relative
 from flake8_torchperf.plugin import TorchPerfPlugin
 
 if TYPE_CHECKING:

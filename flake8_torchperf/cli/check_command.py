@@ -9,20 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.parser import USAGE_ERROR
+from flake8_torchperf.cli.settings.options import OLDEST_BUILT_ON
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
 SUMMARY = "find where Python makes the accelerator wait, as flake8 --select TPF but faster"
-# An older flake8 makes its parts in another way, and is run as it is: the same findings, no sooner.
-OLDEST_BUILT_ON = (6,)
-# What the command's short options are in flake8's parser.
-_SHORT = {
-    "--no-cache": "--no-torchperf-cache",
-    "--cache-dir": "--torchperf-cache-dir",
-    "--baseline": "--torchperf-baseline",
-}
 
 
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -41,12 +34,15 @@ def check(arguments: Sequence[str]) -> int:
         from flake8_torchperf.cli.fix.command import fix
 
         arguments = [word for word in arguments if word != "--fix"]
-        if fix(_in_full(arguments)) not in (0, 1):
+        if fix(arguments) not in (0, 1):
             return USAGE_ERROR
-    words = ["--select=TPF", *_in_full(arguments)]
+    words = ["--select=TPF", *arguments]
     if flake8.__version_info__ < OLDEST_BUILT_ON:
         from flake8.main.cli import main
 
+        from flake8_torchperf.plugin import TorchPerfPlugin
+
+        TorchPerfPlugin.short_names = True
         return main(words)
     from flake8_torchperf.cli.check_run import CheckApplication
 
@@ -55,30 +51,6 @@ def check(arguments: Sequence[str]) -> int:
     return application.exit_code()
 
 
-def read_configuration() -> None:
-    """Let the plugin take its options from flake8's configuration alone, as for a run."""
-    import flake8
-
-    if flake8.__version_info__ < OLDEST_BUILT_ON:
-        from flake8.main.application import Application
-
-        Application().initialize([])
-    else:
-        from flake8_torchperf.cli.check_run import read_options
-
-        read_options([], "cache", lambda options: None)
-
-
-def _in_full(arguments: Sequence[str]) -> list[str]:
-    options = _options(arguments)
-    return [*map(_spelt, options), *arguments[len(options) :]]
-
-
 def _options(arguments: Sequence[str]) -> Sequence[str]:
     """The words before ``--``, behind which everything is a path."""
     return arguments[: arguments.index("--")] if "--" in arguments else arguments
-
-
-def _spelt(argument: str) -> str:
-    name, equals, value = argument.partition("=")
-    return f"{_SHORT.get(name, name)}{equals}{value}"

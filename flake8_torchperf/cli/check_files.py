@@ -18,9 +18,10 @@ import tokenize
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from flake8 import checker, defaults, style_guide, utils
+from flake8 import checker, defaults, processor, style_guide, utils
 
 from flake8_torchperf.cache.store import in_words
+from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.digest import digest
 from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
 from flake8_torchperf.prefilter import concerns
@@ -115,6 +116,20 @@ class FileChecker(checker.FileChecker):
         """Our findings, by line, column and text."""
         found = self._made.told if self._made is not None else []
         return {one.place: one for one in found}
+
+    def _make_processor(self) -> Any:
+        if not is_notebook(self.filename):
+            return super()._make_processor()  # type: ignore[misc]  # not among the types
+        from flake8_torchperf.cli.notebooks.source import NotebookError, read_notebook
+
+        try:
+            book = read_notebook(self.filename)
+        except (NotebookError, OSError) as error:
+            self.report("E902", 0, 0, in_words(error) if isinstance(error, OSError) else str(error))
+            return None
+        for line, column, why in book.problems:
+            self.results.append(("E999", line, column - 1, why, None))
+        return processor.FileProcessor(self.filename, self.options, lines=list(book.lines))
 
     def run_check(self, plugin: LoadedPlugin, **arguments: Any) -> Any:
         """Run the check, and hold on to our plugin."""
@@ -267,7 +282,9 @@ def _and_tidy(one: Callable[[str, Context], Done], filename: str, work: Context)
 
 def lint(filename: str, work: Work) -> tuple[Result, str]:
     """Lint one file and remember its rows; also tells why they could not be remembered."""
-    before = None if work.memory is None else content_of(filename)
+    # Of notebooks nothing is kept: what they hold depends on nbformat too.
+    keeps = work.memory is not None and not is_notebook(filename)
+    before = content_of(filename) if keeps else None
     try:
         file = FileChecker(filename=filename, work=work)
     except LookupError as error:

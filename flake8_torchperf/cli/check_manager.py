@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from functools import partial
@@ -24,6 +25,7 @@ from flake8_torchperf.cli.check_files import (
     recall,
     why_no_text,
 )
+from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.report.progress import Bar
 from flake8_torchperf.digest import digest
 from flake8_torchperf.told import restored
@@ -45,6 +47,8 @@ class Manager(checker.Manager):
     # Report each file as soon as those before it are done, and not all in the end.
     at_once = False
     interrupted = False
+    # Report what a profile measured first, the dearest before all others.
+    by_cost = False
     # Takes old findings out of a file's rows: the file, its rows, and what is known of ours.
     leave_out: Callable[[str, list[Any], dict[Place, Told]], list[Any]] | None = None
 
@@ -127,6 +131,8 @@ class Manager(checker.Manager):
 
     def report(self) -> tuple[int, int]:
         """Report what was not shown before; returns flake8's two counts."""
+        if self.by_cost:
+            return self._report_by_cost()
         if not self.at_once:
             return super().report()
         for name in self._order:
@@ -134,6 +140,29 @@ class Manager(checker.Manager):
                 self._show(result)
         self.results.sort(key=itemgetter(0))
         return self._shown
+
+    def _report_by_cost(self) -> tuple[int, int]:
+        """Report the dearest findings first, those of which no profile tells last, as ever."""
+        rows = [
+            (self._spent(name, row), name, row)
+            for name, rows, _ in sorted(self.results, key=itemgetter(0))
+            for row in sorted(rows, key=itemgetter(0, 1))
+        ]
+        rows.sort(key=itemgetter(0), reverse=True)
+        found = reported = 0
+        for name, group in itertools.groupby(rows, key=itemgetter(1)):
+            listed = [row for _, _, row in group]
+            with self.style_guide.processing_file(name):
+                reported += self._handle_results(name, listed)  # type: ignore[attr-defined]
+            found += len(listed)
+        for _, _, counts in self.results:
+            for statistic in defaults.STATISTIC_NAMES:
+                self.statistics[statistic] += counts[statistic]
+        return found, reported
+
+    def _spent(self, name: str, row: Any) -> tuple[float, int, int]:
+        told = self.told[name].get((row[1], row[2], f"{row[0]} {row[3]}"))
+        return (0.0, 0, 0) if told is None else told.measured
 
     def told_of(self, error: Violation) -> Told | None:
         """What is known of a finding that flake8 reports; None where it is not ours."""
@@ -156,14 +185,13 @@ class Manager(checker.Manager):
         data = content_of(filename)
         if data is None:
             return None
-        if not work.needs.syntax and cannot_have_findings(
-            data, display_name(filename, self.options)
-        ):
+        plain = not (work.needs.syntax or is_notebook(filename))
+        if plain and cannot_have_findings(data, display_name(filename, self.options)):
             return []
         problem = "" if filename == STDIN else why_no_text(data)
         if problem:
             self.notes.append(f"{filename}: taken for Latin-1, for Python can't read it: {problem}")
-        if work.memory is None:
+        if work.memory is None or is_notebook(filename):
             return None
         if filename != STDIN:
             work.memory.note(os.path.abspath(filename), digest(data))

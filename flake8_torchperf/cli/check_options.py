@@ -7,9 +7,7 @@ for they decide the output and, as Flake8-pyproject does, where the configuratio
 from __future__ import annotations
 
 import argparse
-import configparser
 import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -41,7 +39,8 @@ class Face:
     """What differs between the commands that take flake8's options.
 
     ``add`` registers a command's own options; ``settle`` may change what was parsed, before the
-    plugin gets it, and is told which formats flake8 has.
+    plugin gets it, and is told which formats flake8 has. Plugins that a repository's configuration
+    names, whose code flake8 runs, are left alone unless ``local``.
     """
 
     program: str
@@ -49,6 +48,7 @@ class Face:
     examples: str
     add: Callable[[argparse.ArgumentParser], None] = lambda parser: None
     settle: Callable[[argparse.Namespace, Collection[str]], None] = lambda options, formats: None
+    local: bool = True
 
 
 DESCRIPTION = """\
@@ -56,23 +56,23 @@ Find where Python makes the accelerator wait: what `flake8 --select TPF` prints,
 options and configuration, but without the time of its other checkers, and with a memory: a file is
 linted again only when it has changed; a module that was read or looked for on its behalf; where it
 has something to report, any module of its package; or the options, the rule pages, the linter or
-Python. `--no-cache` and `--cache-dir` are short for the --torchperf ones below; `torchperf cache`
-shows the folder and clears it."""
+Python. `torchperf cache` shows the folder and clears it."""
 EXAMPLES = """\
 example:
   torchperf check src
-  torchperf check --torchperf-scope=loop --format=grouped src tests
+  torchperf check --scope=loop --format=grouped src tests
   torchperf check --format=sarif --output-file=torchperf.sarif src
   torchperf check --stdin-display-name src/model.py - < src/model.py
   torchperf check --write-baseline baseline.json src
   torchperf check --baseline baseline.json src
+  torchperf check --profile profile.json src
 
 exit status: 0 where nothing is found, 1 where something is, 2 for a wrong command line or a file
 that cannot be read or parsed, 130 for Ctrl-C."""
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("check", "--baseline is short for --torchperf-baseline.")
+    group = parser.add_argument_group("check")
     group.add_argument(
         "--write-baseline",
         metavar="FILE",
@@ -126,14 +126,17 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
         require_plugins=known.require_plugins,
     )
     found = finder.find_plugins(cfg, wanted)
+    if not face.local:
+        found = [one for one in found if one.package != "local"]
+        wanted = wanted._replace(local_plugin_paths=())
     plugins = finder.load_plugins([one for one in found if _needed(one)], wanted)
     manager = _manager(plugins, early, face)
     if manager.parser.parse_known_args(rest)[1]:
         plugins = finder.load_plugins(found, wanted)
         manager = _manager(plugins, early, face)
         _reject(manager.parser, manager.parser.parse_known_args(rest)[1])
-    _name_unknown_settings(cfg, manager, face)
     options = aggregator.aggregate_options(manager, cfg, folder, rest)
+    options.isolated = known.isolated
     face.settle(options, plugins.reporters)
     plugins = _ours_alone(plugins)
     for loaded in plugins.all_plugins():
@@ -177,7 +180,11 @@ def _manager(plugins: Plugins, early: argparse.ArgumentParser, face: Face) -> Op
             action.metavar = PATHS  # as the usage calls them
     flake8_options.register_default_options(manager)
     face.add(parser)
-    manager.register_plugins(plugins)
+    TorchPerfPlugin.short_names = True
+    try:
+        manager.register_plugins(plugins)
+    finally:
+        TorchPerfPlugin.short_names = False
     return manager
 
 
@@ -189,19 +196,6 @@ def _reject(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
             parser.error(f"write {word} next to the other paths")
         known = (option for action in parser._actions for option in action.option_strings)
         parser.error(f"there is no option {name}{near(name, known)}")
-
-
-def _name_unknown_settings(
-    cfg: configparser.RawConfigParser, manager: OptionManager, face: Face
-) -> None:
-    """Say which settings of ours there are not; like flake8, which is silent, pass over them."""
-    known = [name for name in manager.config_options_dict if "-" in name]
-    for name in cfg.options("flake8") if cfg.has_section("flake8") else ():
-        if name.startswith("torchperf") and name not in manager.config_options_dict:
-            advice = near(name, known)
-            print(
-                f"{face.program}: the configuration has no option {name}{advice}", file=sys.stderr
-            )
 
 
 def _tell(

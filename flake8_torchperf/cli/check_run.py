@@ -26,6 +26,7 @@ from flake8 import exceptions
 from flake8.formatting.base import BaseFormatter
 from flake8.main import debug
 from flake8.main.application import Application
+from flake8.violation import Violation
 
 from flake8_torchperf.cache.key import conditions
 from flake8_torchperf.cache.memory import Memory
@@ -40,6 +41,7 @@ from flake8_torchperf.cli.check_files import (
 )
 from flake8_torchperf.cli.check_manager import Manager, say_forgetful
 from flake8_torchperf.cli.check_options import CHECK, Face, parse
+from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.parser import USAGE_ERROR, fail
 from flake8_torchperf.cli.report import summary
 from flake8_torchperf.cli.report.formats import report_for
@@ -50,7 +52,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from flake8.plugins.finder import Plugins
-    from flake8.violation import Violation
 
     from flake8_torchperf.cli.check_baseline import Findings, OldFindings
     from flake8_torchperf.cli.report.reported import Gathered
@@ -105,7 +106,8 @@ class CheckApplication(Application):
         manager = Manager(self.guide, self.plugins.checkers, argv)
         manager.work = Work(self.plugins.checkers, self.options, ours, needs, memory)
         manager.leave_out = self._old.leave_out if self._old is not None else None
-        manager.at_once = self._can_show_at_once()
+        manager.by_cost = ours.profile is not None
+        manager.at_once = self._can_show_at_once() and not manager.by_cost
         self.file_checker_manager = manager
 
     def run_checks(self) -> None:
@@ -118,6 +120,11 @@ class CheckApplication(Application):
         assert isinstance(manager, Manager)
         if self._old is not None and not manager.interrupted:
             manager.notes += self._old.notes(manager)
+        path = TorchPerfPlugin.options().profile
+        if path is not None and not manager.interrupted:
+            from flake8_torchperf.cli.report.stale import notes
+
+            manager.notes += notes(path, [name for name, _, _ in manager.results])
 
     def _can_show_at_once(self) -> bool:
         """Is it a terminal that gets the findings, through a formatter that needs no preparing?"""
@@ -164,10 +171,17 @@ class CheckApplication(Application):
         self._report = report_for(self.options)
         if self._report is None:
             super().make_formatter()
+            self._name_cells()
         else:
             self.formatter = self._report
         if summary.wanted(self.options):
             self._note_what_is_handled()
+
+    def _name_cells(self) -> None:
+        """Let flake8's formatters, and those of others, show the cells of notebooks."""
+        assert self.formatter is not None
+        handle = self.formatter.handle
+        self.formatter.handle = lambda error: handle(_in_cell(error))
 
     def _note_what_is_handled(self) -> None:
         """Keep the findings that are reported, for the summary."""
@@ -230,13 +244,29 @@ class CheckApplication(Application):
         )
         silent = set(UNREADABLE).difference(selected(self.options, UNREADABLE))
         said = [
-            f"{f'{name}:{line}' if line else name}: not analysed: {text}"
+            f"{_shown(name, line)}: not analysed: {text}"
             for name, rows, _ in self.file_checker_manager.results
             for code, line, _, text, _ in rows
             if code in silent
         ]
         for words in dict.fromkeys((*self.file_checker_manager.notes, *said)):
             print(f"torchperf: check: {words}", file=sys.stderr)
+
+
+def _in_cell(error: Violation) -> Violation:
+    if not is_notebook(error.filename):
+        return error
+    from flake8_torchperf.cli.notebooks.source import in_cell
+
+    return in_cell(error)
+
+
+def _shown(name: str, line: int) -> str:
+    """A file and a line in it, as findings show them; line 0 for the whole file."""
+    if not line:
+        return name
+    shown = _in_cell(Violation("E902", name, line, 1, "", None))
+    return f"{shown.filename}:{shown.line_number}"
 
 
 def read_options(

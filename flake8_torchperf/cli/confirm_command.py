@@ -1,6 +1,6 @@
 """``torchperf confirm``: arguments in, verdicts on the screen, as JSON or as a page, a status out.
 
-The only thing that starts a run, and only when a person types it: no configuration is read.
+Only a person who types it starts a run: the configuration says what is found, never that it runs.
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.main import add_parser, save, unwritable
-from flake8_torchperf.cli.parser import fail
-from flake8_torchperf.options import SCOPES, OptionError, Options, check_rules
+from flake8_torchperf.cli.main import save, unwritable
+from flake8_torchperf.cli.parser import add_parser, fail
+from flake8_torchperf.cli.settings.options import add_settings, settings
+from flake8_torchperf.options import OptionError
 
 if TYPE_CHECKING:
     from flake8_torchperf.runtime.confirm.plan import Group, Settings
@@ -62,7 +63,8 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--inputs",
         default="",
         metavar="TEXT",
-        help='parameters by hand, over n and torch: "grads=[torch.randn(n)], eps=0.1"',
+        help="parameters by hand, over n, torch, np and the names of the file: "
+        '"grads=[torch.randn(n)], eps=0.1"; self is the object of a method: "self=Model(4)"',
     )
     parser.add_argument(
         "--harness", type=Path, metavar="FILE", help="a file defining inputs(n) -> dict"
@@ -80,20 +82,10 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--memory", type=int, default=2048, metavar="MB", help="for each snippet (default: 2048)"
     )
     parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu", help="default: cpu")
-    parser.add_argument(
-        "--scope", choices=tuple(SCOPES), default="hot", help="as --torchperf-scope (default: hot)"
-    )
-    parser.add_argument(
-        "--assume-compiled",
-        action="store_true",
-        help="trace every module's forward as torch.compile would",
-    )
-    parser.add_argument(
-        "--rules", type=Path, action="append", default=[], metavar="DIR", help="rules of your own"
-    )
     parser.add_argument("--json", action="store_true", help="the report as JSON on stdout")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
     parser.add_argument("--fail-on", choices=("confirmed",), help="exit with 1 where there is one")
+    add_settings(parser)
     parser.set_defaults(run=confirm)
 
 
@@ -129,11 +121,6 @@ def _settings(arguments: argparse.Namespace) -> Settings:
     _check_bounds(arguments)
     if arguments.html is not None and (problem := unwritable(arguments.html)):
         raise OptionError(f"--html: {problem}")
-    rules = tuple(folder.resolve() for folder in arguments.rules)
-    for folder in rules:
-        if not folder.is_dir():
-            raise OptionError(f"--rules: there is no folder {folder}")
-    check_rules("--rules", rules)
     if arguments.harness is not None:
         _check_harness(arguments.harness)
     if arguments.device == "cuda" and not _has_cuda():
@@ -143,9 +130,7 @@ def _settings(arguments: argparse.Namespace) -> Settings:
         device=arguments.device,
         given=parse_inputs(arguments.inputs),
         harness=arguments.harness,
-        options=Options(
-            scope=SCOPES[arguments.scope], rules=rules, assume_compiled=arguments.assume_compiled
-        ),
+        options=settings(arguments, "confirm"),
     )
 
 

@@ -10,11 +10,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from flake8_torchperf.cli.main import add_parser
-from flake8_torchperf.cli.parser import fail, near
+from flake8_torchperf.cli.parser import add_parser, fail, near
+from flake8_torchperf.cli.settings.options import add_settings, settings
 from flake8_torchperf.findings.catalogue import Catalogue, Rule, load_catalogue
 from flake8_torchperf.findings.documentation import Documentation, read_documentation
 from flake8_torchperf.findings.page import RESERVED
+from flake8_torchperf.knowledge.conventions import Convention, load_conventions
 
 if TYPE_CHECKING:
     import argparse
@@ -33,6 +34,20 @@ _REPORTED = {
 }
 
 
+_CONVENTION = """\
+# {row.id} (convention)
+
+- applies to: {row.applies_to}
+- pattern: `{row.pattern}`, such as `{row.example}`
+- effect: {row.effect}
+
+{row.reason}
+
+## Evidence
+
+{evidence}"""
+
+
 def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Register ``explain`` and ``rules``."""
     parser = add_parser(
@@ -41,15 +56,19 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "show the page of a rule: what it finds, why that is slow, what to write instead",
         "torchperf explain TPF203",
     )
-    parser.add_argument("code", nargs="+", help="a code (TPF203) or a rule's name")
+    parser.add_argument(
+        "code", nargs="+", help="a code (TPF203), a rule's name or a convention's id"
+    )
     _add_common(parser)
-    parser.set_defaults(run=lambda a: explain(a.code, format=a.format, rules=a.rules))
+    parser.set_defaults(
+        run=lambda a: explain(a.code, format=a.format, rules=settings(a, "explain").rules)
+    )
 
     parser = add_parser(
         commands, "rules", "list every rule", "torchperf rules --format json | jq '.[].code'"
     )
     _add_common(parser)
-    parser.set_defaults(run=lambda a: list_rules(format=a.format, rules=a.rules))
+    parser.set_defaults(run=lambda a: list_rules(format=a.format, rules=settings(a, "rules").rules))
 
 
 def explain(
@@ -61,16 +80,21 @@ def explain(
 ) -> int:
     """Show the pages of ``codes`` and return the exit status.
 
-    ``rules`` are folders with a repository's own pages. Raises `CatalogueError` for a broken one.
+    ``rules`` are folders with a repository's own pages and conventions. Raises `CatalogueError` or
+    `ConventionError` for a broken one.
     """
     out = out or sys.stdout
     catalogue = load_catalogue(tuple(rules))
-    pages: list[Documentation | None] = []
+    conventions = {row.id: row for row in load_conventions(tuple(rules)).rows}
+    pages: list[Documentation | Convention | None] = []
     for code in codes:
         rule = _find(catalogue, code)
+        if rule is None and code.lower() in conventions:
+            pages.append(conventions[code.lower()])
+            continue
         if rule is None and code.upper() != RESERVED:
             known = [rule.code for rule in catalogue.rules]
-            known += [rule.name for rule in catalogue.rules if "-" in code]
+            known += [*(rule.name for rule in catalogue.rules), *conventions] if "-" in code else []
             return fail(f"there is no rule {code or repr(code)}{_suggestion(code, known)}")
         pages.append(read_documentation(rule) if rule else None)
     if format == "json":
@@ -78,7 +102,8 @@ def explain(
         print(json.dumps(data, indent=2), file=out)
         return 0
     for page in pages:
-        _show(_markdown(page) if page else UNREADABLE["text"], out)
+        address = f"\n\nPage: {page.rule.address}" if isinstance(page, Documentation) else ""
+        _show(markdown(page) + address if page else UNREADABLE["text"], out)
     return 0
 
 
@@ -103,14 +128,7 @@ def list_rules(
 
 def _add_common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    parser.add_argument(
-        "--rules",
-        type=Path,
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="a folder with rule pages of your own; may be repeated",
-    )
+    add_settings(parser, only=("rules",))
 
 
 def _find(catalogue: Catalogue, code: str) -> Rule | None:
@@ -133,7 +151,10 @@ def _show(text: str, out: TextIO) -> None:
         print(text, file=out)
 
 
-def _markdown(page: Documentation) -> str:
+def markdown(page: Documentation | Convention) -> str:
+    """A page as people read it, here and on the documentation's site."""
+    if isinstance(page, Convention):
+        return _CONVENTION.format(row=page, evidence="\n".join(f"- {one}" for one in page.evidence))
     rule = page.rule
     facts = [f"- family: {rule.family}", f"- reported: {_REPORTED[rule.scope]}"]
     if page.evidence is not None:
@@ -148,7 +169,9 @@ def _markdown(page: Documentation) -> str:
     return "\n\n".join(parts)
 
 
-def _as_data(page: Documentation) -> dict[str, Any]:
+def _as_data(page: Documentation | Convention) -> dict[str, Any]:
+    if isinstance(page, Convention):
+        return asdict(page)
     rule = page.rule
     return {
         "code": rule.code,
@@ -161,4 +184,5 @@ def _as_data(page: Documentation) -> dict[str, Any]:
         "fixes": [{**asdict(fix), "allows": sorted(fix.allows)} for fix in page.fixes],
         "sections": dict(page.sections),
         "path": str(rule.path),
+        "url": rule.address,
     }

@@ -28,7 +28,10 @@ COMMANDS = (
     "flake8_torchperf.cli.explain",
     "flake8_torchperf.cli.confirm_command",
     "flake8_torchperf.cli.run_command",
+    "flake8_torchperf.cli.profile.command",
     "flake8_torchperf.cli.cache_command",
+    "flake8_torchperf.cli.settings.init_command",
+    "flake8_torchperf.server.command",
 )
 
 EPILOG = """\
@@ -116,22 +119,6 @@ def build_parser() -> Parser:
     for name in COMMANDS:
         import_module(name).add_command(commands)
     return parser
-
-
-def add_parser(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser],
-    name: str,
-    summary: str,
-    example: str,
-) -> argparse.ArgumentParser:
-    """A command's parser, with its example at the end of its help."""
-    return commands.add_parser(
-        name,
-        help=summary,
-        description=f"{summary[0].upper()}{summary[1:]}.",
-        epilog=f"example:\n  {example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
 
 
 def save(option: str, path: Path, text: str) -> int:

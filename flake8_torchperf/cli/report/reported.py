@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from flake8.formatting.base import BaseFormatter
 
+from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.digest import digest_of
 from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
@@ -93,7 +94,19 @@ class Gathered(BaseFormatter):
         place = (error.line_number, error.column_number - 1, f"{error.code} {error.text}")
         told = self.told.get(error.filename, {}).get(place) or Told(*place)
         path = as_path(error.filename)
-        one = Reported(error.code, error.text, path, max(place[0], 1), place[1] + 1, told)
+        line, message = error.line_number, error.text
+        if is_notebook(error.filename):
+            from flake8_torchperf.cli.notebooks.source import in_cell
+
+            shown = in_cell(error)
+            # A report names files that there are.
+            line, message = (
+                shown.line_number,
+                f"{shown.text} (in {shown.filename.rpartition(':')[2]})",
+            )
+            last = told.end_line - error.line_number + line
+            told = told._replace(end_line=last if told.end_line else 0)
+        one = Reported(error.code, message, path, max(line, 1), place[1] + 1, told)
         key = (path, error.code, told.function, without_style(told.source))
         self.found.append(replace(one, again=self._alike[key]))
         self._alike[key] += 1

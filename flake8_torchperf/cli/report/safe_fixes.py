@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source
 from flake8_torchperf.linter import lint
@@ -33,7 +34,7 @@ def replacements(found: Iterable[Reported]) -> dict[Reported, Replacement]:
     """The change of each finding that has a safe fix, each as if it were the only one."""
     by_file: dict[str, list[Reported]] = {}
     for one in found:
-        if one.told.fixable:
+        if one.told.fixable and not is_notebook(one.path):
             by_file.setdefault(one.path, []).append(one)
     made: dict[Reported, Replacement] = {}
     for path, ones in by_file.items():

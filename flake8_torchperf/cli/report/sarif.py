@@ -57,11 +57,14 @@ def _rule(code: str, rule: Rule | None) -> dict[str, Any]:
     page = read_documentation(rule)
     what = page.sections["What it does"]
     parts = [f"## {title}\n\n{body}" for title, body in page.sections.items()]
+    # The address of a repository's own page is that of a file on this machine.
+    address = {"helpUri": rule.address} if rule.own else {}
     return {
         "id": code,
         "name": rule.name,
         "shortDescription": {"text": _first_sentence(what)},
         "fullDescription": {"text": _one_line(what)},
+        **address,
         "help": {"text": "\n\n".join(parts), "markdown": "\n\n".join(parts)},
         "defaultConfiguration": {"level": _LEVELS[MIDDLE]},
         "properties": {"tags": ["performance", rule.family]},

@@ -1,0 +1,128 @@
+"""A notebook's code cells as one module: the file enters, its lines leave, each with its cell.
+
+Names are shared between cells, as when they run from top to bottom.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from bisect import bisect
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.cli.notebooks.magics import NoPythonError, python_of
+from flake8_torchperf.findings.message import FIXABLE
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from flake8.violation import Violation
+
+NO_NBFORMAT = (
+    "a notebook, which takes nbformat to read: pip install flake8-torchperf[notebooks]; "
+    "or run nbqa flake8 --select TPF"
+)
+# Lines that a message names, outside of the code that it shows.
+_LINE = re.compile(r"\bline (\d+)\b")
+
+
+class NotebookError(Exception):
+    """A notebook that can't be read. The text says why in one line, without the name."""
+
+
+@dataclass(frozen=True)
+class Notebook:
+    """The code of a notebook.
+
+    ``starts`` holds the line before the first one of each code cell. ``problems`` are the cells
+    left out: line, column and why.
+    """
+
+    lines: tuple[str, ...]
+    starts: tuple[int, ...]
+    problems: tuple[tuple[int, int, str], ...]
+
+    def place(self, line: int) -> tuple[int, int]:
+        """The cell of a line, and its line there; both count from 1, cells as nbQA counts them."""
+        cell = max(1, bisect(self.starts, line - 1))
+        return cell, line - (self.starts[cell - 1] if self.starts else 0)
+
+
+def read_notebook(path: str) -> Notebook:
+    """Read a notebook. Raises `NotebookError`, and OSError where the file can't be read."""
+    return _read(path, os.stat(path).st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _read(path: str, _written: int) -> Notebook:
+    lines: list[str] = []
+    starts: list[int] = []
+    problems: list[tuple[int, int, str]] = []
+    for cell in _code_cells(path):
+        before = len(lines)
+        starts.append(before)
+        try:
+            lines += python_of(cell)
+        except NoPythonError as error:
+            lines += ["\n"] * len(cell.splitlines())
+            problems.append((before + error.line, error.column, str(error)))
+        if lines and not lines[-1].endswith("\n"):
+            lines[-1] += "\n"
+    return Notebook(tuple(lines), tuple(starts), tuple(problems))
+
+
+def _code_cells(path: str) -> list[str]:
+    """The texts of the code cells; none where the notebook is written in another language."""
+    try:
+        import nbformat
+    except ImportError:
+        raise NotebookError(NO_NBFORMAT) from None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # cells of older notebooks have no ids
+        try:
+            book = nbformat.read(path, as_version=4)
+        except OSError:
+            raise
+        except Exception as error:
+            # Of JSON, of old versions and of missing keys, each of another kind.
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            raise NotebookError(f"no notebook: {why[:120]}") from error
+    if not _is_python(book.metadata):
+        return []
+    return [cell.source for cell in book.cells if cell.cell_type == "code"]
+
+
+def _is_python(metadata: Any) -> bool:
+    named = (
+        metadata.get("kernelspec", {}).get("language"),
+        metadata.get("language_info", {}).get("name"),
+    )
+    return all("python" in str(name).lower() for name in named if name)
+
+
+def in_cell(error: Violation) -> Violation:
+    """A finding in a notebook as a person looks for it: with its cell, and its line there."""
+    try:
+        book = read_notebook(error.filename)
+    except (OSError, NotebookError):
+        return error  # that is what the finding says
+    cell, line = book.place(error.line_number)
+    name = f"{error.filename}:cell_{cell}"
+    text = _lines_in(error.text, book, cell).removesuffix(
+        FIXABLE
+    )  # torchperf fix leaves them alone
+    return error._replace(filename=name, line_number=line, text=text)
+
+
+def _lines_in(text: str, book: Notebook, here: int) -> str:
+    """A message that names lines by their cells, what stands between backticks left alone."""
+
+    def named(match: re.Match[str]) -> str:
+        cell, line = book.place(int(match[1]))
+        return f"line {line}" if cell == here else f"line {line} of cell_{cell}"
+
+    parts = text.split("`")
+    return "`".join(_LINE.sub(named, one) if i % 2 == 0 else one for i, one in enumerate(parts))

@@ -1,0 +1,38 @@
+"""What to say of a profile whose entries match nothing in the files that were linted."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.profile import Profiled, read
+from flake8_torchperf.syntax.statements import Statements
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from flake8_torchperf.profile import Entry
+
+
+def notes(path: Path, linted: Iterable[str]) -> list[str]:
+    """One line where entries are stale, or where none of the files is known; else nothing."""
+    profile = read(path)
+    known = {name: entries for name in linted if (entries := profile.entries_of(name))}
+    if not known:
+        advice = "its paths start in the folder where the program was started; lint from there"
+        return [f"{path} tells of none of these files; {advice}"]
+    stale = sum(_stale(name, entries) for name, entries in known.items())
+    total = sum(map(len, known.values()))
+    if not stale:
+        return []
+    return [f"{path}: {stale} of {total} entries match no statement any more, and are ignored"]
+
+
+def _stale(name: str, entries: Iterable[Entry]) -> int:
+    try:
+        with open(name, "rb") as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return 0  # the file's own message says so
+    return Profiled(entries, Statements(tree)).stale

@@ -1,0 +1,71 @@
+"""The linter's settings for a command of ours: the words of its command line and all that is
+configured for the current folder enter, checked ``Options`` leave.
+
+flake8 parses them, as for ``check``: so its files, pyproject.toml and command lines mean the same
+in every command. Must not import flake8 before it is asked: parsers are built without it.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.options import PREFIX, SETTINGS, Options, spellings
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+# An older flake8 makes its parts in another way, and is run as it is: the same findings, no sooner.
+OLDEST_BUILT_ON = (6,)
+# Where a command's namespace keeps what was given, as flake8 is to be told it.
+_KEPT = "settings"
+
+
+def add_settings(parser: argparse.ArgumentParser, only: Sequence[str] = ()) -> None:
+    """Give a command the options that decide what is found, or those of them that are named."""
+    group = parser.add_argument_group("settings", "As of flake8 and torchperf check.")
+    add = partial(group.add_argument, dest=_KEPT, action="append", default=[])
+    for one in SETTINGS:
+        if not one.finds or (only and one.name not in only):
+            continue
+        names = spellings(one.name, short=True)
+        if one.metavar:
+            add(
+                *names, type=f"--{PREFIX}{one.name}={{}}".format, metavar=one.metavar, help=one.help
+            )
+            continue
+        off = spellings(one.name, short=True, no=True)
+        add(*names, action="append_const", const=names[-1], help=one.help)
+        add(*off, action="append_const", const=off[-1], help=f"not --{one.name}")
+
+
+def settings(
+    arguments: argparse.Namespace, command: str, defaults: Options | None = None
+) -> Options:
+    """What holds for the current folder and this command line.
+
+    ``defaults`` holds where nobody chose. A setting that can't be used ends the process with one
+    line.
+    """
+    import flake8
+
+    from flake8_torchperf.plugin import TorchPerfPlugin
+
+    # None of these commands leaves old findings out, nor ranks them by a run.
+    words = [f"--{PREFIX}baseline=", f"--{PREFIX}profile=", *getattr(arguments, _KEPT, [])]
+    TorchPerfPlugin.defaults = defaults
+    try:
+        if flake8.__version_info__ < OLDEST_BUILT_ON:
+            from flake8.main.application import Application
+
+            Application().initialize(words)
+        else:
+            from flake8_torchperf.cli.check_options import Face
+            from flake8_torchperf.cli.check_run import read_options
+
+            face = Face(f"torchperf {command}", "", "", local=False)
+            read_options(words, command, lambda options: None, face)
+    finally:
+        TorchPerfPlugin.defaults = None
+    return TorchPerfPlugin.options()

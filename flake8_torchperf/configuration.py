@@ -1,0 +1,166 @@
+"""What holds of all that was configured: flake8's namespace enters, checked ``Options`` leave.
+
+Runs at every start of flake8: a pyproject.toml that does not name us costs its reading alone.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.options import (
+    PREFIX,
+    SETTINGS,
+    OptionError,
+    Options,
+    from_namespace,
+    from_values,
+)
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Iterator, Mapping
+
+    from flake8.options.manager import Option, OptionManager
+
+NAME = "pyproject.toml"
+TABLE = "[tool.torchperf]"
+
+
+class KnownNames(dict[str, "Option"]):
+    """flake8's options by their names in its files; notes which of ours it looks for in vain.
+
+    flake8 passes over those without a word, and nobody else sees what its files hold: which they
+    are depends on options that it keeps to itself.
+    """
+
+    def __init__(self, known: Mapping[str, Option]) -> None:
+        super().__init__(known)
+        self.missed: list[str] = []
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The option of that name."""
+        if name not in self and name.startswith(PREFIX.rstrip("-")):
+            self.missed.append(name)
+        return super().get(name, default)
+
+
+def settled(manager: OptionManager, namespace: argparse.Namespace, base: Options) -> Options:
+    """``base`` under pyproject.toml, that under flake8's files, and those under the command line.
+
+    Raises `OptionError` with a single line.
+    """
+    known = manager.config_options_dict
+    if isinstance(known, KnownNames) and known.missed:
+        name = known.missed[0]
+        raise OptionError(f"flake8's configuration has no option {name}{near(name, PREFIX)}")
+    # flake8 takes the word out of the command line before any plugin sees it.
+    if not (namespace.isolated or "--isolated" in sys.argv):
+        base = _configured(base, manager.parser.prog)
+    return from_namespace(namespace, base)
+
+
+def _configured(base: Options, program: str) -> Options:
+    """``base`` with the settings of the nearest file that has any, from the current folder upwards.
+
+    flake8 looks for its own files in the same way.
+    """
+    unread = ""
+    for path, data in _files(os.getcwd()):
+        if b"torchperf" not in data and (unread or b"tool.flake8" not in data):
+            continue
+        tool = tables(path, data).get("tool", {})
+        if not unread and _is_unread(tool.get("flake8"), program):
+            unread = path
+            _say_unread(path, program)
+        if "torchperf" in tool:
+            return _options(path, tool["torchperf"], base)
+    return base
+
+
+def _is_unread(table: object, program: str) -> bool:
+    """Is this [tool.flake8] about us, and does nothing hand it to flake8?
+
+    All of it is about our own commands; of flake8's runs, what names us.
+    """
+    about_us = program != "flake8" or "torchperf" in str(table) or "TPF" in str(table)
+    if table is None or not about_us or "pflake8" in sys.modules:
+        return False
+    from importlib.util import find_spec
+
+    return find_spec("flake8p") is None
+
+
+def _say_unread(path: str, program: str) -> None:
+    from multiprocessing import parent_process
+
+    if parent_process() is None:  # where flake8's processes parse the options again, once is enough
+        advice = "install Flake8-pyproject, or write its settings into setup.cfg or .flake8"
+        print(f"{program}: {path}: flake8 does not read [tool.flake8]; {advice}", file=sys.stderr)
+
+
+def _files(folder: str) -> Iterator[tuple[str, bytes]]:
+    """The files in a folder and those above it, up to the person's own."""
+    home = os.path.expanduser("~")
+    while True:
+        path = os.path.join(folder, NAME)
+        try:
+            with open(path, "rb") as file:
+                yield path, file.read()
+        except OSError:
+            pass  # there is none, or none that may be read: flake8 passes over those as well
+        above = os.path.dirname(folder)
+        if above in (folder, home):
+            return
+        folder = above
+
+
+def tables(path: str, data: bytes) -> Mapping[str, Any]:
+    """What a TOML file holds. Raises `OptionError`."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        # Editors on Windows begin a file with a mark.
+        tables: dict[str, Any] = tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise OptionError(f"{path}: not UTF-8 text; save it as UTF-8") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise OptionError(f"{path}: no TOML: {' '.join(str(error).split())}") from None
+    return tables
+
+
+def _options(path: str, table: object, base: Options) -> Options:
+    """The settings of a table, with paths relative to its file."""
+    if not isinstance(table, dict):
+        raise OptionError(f"{path}: {TABLE}: {table!r} is no table")
+    known = {one.name: one for one in SETTINGS}
+    values: dict[str, object] = {}
+    for key, value in table.items():
+        name = key.replace("_", "-")
+        if name not in known:
+            raise OptionError(f"{path}: {TABLE} has no setting {key!r}{near(key)}")
+        values[name] = _beside(path, value) if known[name].path else value
+    return from_values(values, base, lambda name: f"{path}: {TABLE} {name}")
+
+
+def near(name: str, prefix: str = "") -> str:
+    """``"; did you mean 'scope'?"``, or all settings where none is near; each behind ``prefix``."""
+    import difflib  # only where there is a mistake
+
+    names = [one.name for one in SETTINGS]
+    close = difflib.get_close_matches(name.replace("_", "-").removeprefix(PREFIX), names, n=1)
+    if close:
+        return f"; did you mean {prefix + close[0]!r}?"
+    return f"; known are {', '.join(prefix + one for one in names)}"
+
+
+def _beside(path: str, value: object) -> object:
+    """A path, or each path of a list, seen from the folder of a file."""
+    if isinstance(value, str):
+        return os.path.join(os.path.dirname(path), value) if value else value
+    if isinstance(value, list):
+        return [_beside(path, one) for one in value]
+    return value
