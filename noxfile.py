@@ -1,10 +1,12 @@
-"""nox: the linter's tests under every Python at hand, the runtime's with other releases of torch.
+"""nox: tests under every Python at hand and with other releases of torch, and the documentation.
 
     nox                             each Python from 3.10 that is installed
     nox -s linter-3.12              one of them
     nox -- tests/test_x.py          some of the tests
     nox -s runtime                  the oldest torch, that of CI, and the newest, several GB each
     nox -s "runtime(torch='2.6.0')"  one of them
+    nox -s docs                     the documentation, as a site, into build/site
+    nox -s docs -- -b linkcheck     asks the web for what its pages link to
 
 The linter's sessions install no torch, since linting needs none.
 """
@@ -43,6 +45,8 @@ NEWEST = json.loads(TABLE.read_bytes())["torch"]
 RELEASES = ("2.6.0", "2.13.0", NEWEST)
 # A Python for which each of them has a wheel.
 RUNTIME_PYTHON = next((f"3.{minor}" for minor in (11, 12, 10) if (3, minor) in FOUND), None)
+# What Sphinx runs on (the extra `docs` of setup.cfg).
+DOCS_PYTHON = next((f"3.{minor}" for minor in range(11, 20) if (3, minor) in FOUND), None)
 
 
 def test_tools() -> list[str]:
@@ -77,3 +81,11 @@ def runtime(session: nox.Session, torch: str) -> None:
     if torch == RELEASES[0] and not session.posargs:  # docs/confirm-and-run.md says so
         options += ["-k", "not test_higher_order_operators and not test_graph_breaks_are_counted"]
     session.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *options)
+
+
+@nox.session(python=DOCS_PYTHON, venv_backend="venv")
+def docs(session: nox.Session) -> None:
+    """Build the documentation; every warning is an error, a link that leads nowhere among them."""
+    session.install("--no-compile", "-e", ".[docs]")
+    options = ["-W", "--keep-going", "-n", "-c", "docs", *(session.posargs or ["-b", "html"])]
+    session.run("python", "-m", "sphinx", *options, ".", "build/site")
