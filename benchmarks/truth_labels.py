@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from flake8_torchperf.runtime.workload.launch import run_workload
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
-from flake8_torchperf.runtime.workload.statements import Span, Statements
+from flake8_torchperf.syntax.statements import Span, Statements
 
 CATEGORIES = ("sync", "host", "extra", "iter", "fill")
 

@@ -19,6 +19,15 @@ MAX_BYTES = 2_000_000
 # Nor is a package asked who calls a function if its modules hold more than this: reading them takes
 # longer than the rest of a lint.
 MAX_TREE = 32_000_000
+# A text without any of these holds no function that must not wait: nobody says so, and no CUDA
+# graph is recorded.
+PROMISING = (b"torchperf: sync-free", b"cuda.graph", b"make_graphed_callables", b"reduce-overhead")
+# Ends the path of a folder where what counts is the modules below it that hold one of them.
+PROMISES = "*promises"
+# Ends the path of a folder where all modules below it count, even if they hold up to `MAX_NAMED`. A
+# person who names functions that must not wait has them found in a package of that size.
+WHOLE = "*whole"
+MAX_NAMED = 128_000_000
 # Stand for the digest of a file that is not there or cannot be read, and of one that is too long.
 NO_FILE, TOO_LONG = "", "too long"
 # 128 bits: two different files do not meet by accident.
@@ -61,10 +70,10 @@ def digest_of(parts: Iterable[str]) -> str:
     return joined.hexdigest()
 
 
-def modules_below(folder: str) -> list[str]:
+def modules_below(folder: str, most: int = MAX_TREE) -> list[str]:
     """The paths of all modules in a folder and the folders in it, in order; links are not followed.
 
-    None at all where they hold more than `MAX_TREE` bytes.
+    None at all where they hold more than ``most`` bytes.
     """
     found: list[str] = []
     total = 0
@@ -74,7 +83,7 @@ def modules_below(folder: str) -> list[str]:
             if name.endswith(".py"):
                 path = os.path.join(above, name)
                 total += _size(path)
-                if total > MAX_TREE:
+                if total > most:
                     return []
                 found.append(path)
     return found
@@ -85,6 +94,11 @@ def _size(path: str) -> int:
         return os.stat(path).st_size
     except OSError:
         return 0
+
+
+def promises(data: bytes | str) -> bool:
+    """May a module hold a function that must not wait?"""
+    return isinstance(data, bytes) and any(word in data for word in PROMISING)
 
 
 def digest_of_files(paths: Iterable[str], held: Callable[[str], str]) -> str:

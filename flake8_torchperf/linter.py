@@ -11,11 +11,13 @@ import gc
 import io
 import os
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.candidates.nominate import nominate, with_compiled
+from flake8_torchperf.digest import promises
 from flake8_torchperf.prefilter import concerns
 from flake8_torchperf.project.call_order import callers_first
 from flake8_torchperf.project.module_index import read_module
@@ -24,10 +26,14 @@ from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from flake8_torchperf.absint.domain.site import AnalysisResult
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.candidates.nominate import Suspects
+    from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.hotness.own_heat import Names
     from flake8_torchperf.options import Options
+    from flake8_torchperf.profile import Profiled
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
@@ -65,9 +71,10 @@ def lint_tree(
     with _collection_paused():
         module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
         try:
-            compiled = _compiled(module, options)
+            compiled = _compiled(module, options, reads)
             suspects = with_compiled(nominate(module, _called(options)), module, compiled)
-            if not suspects:
+            # Who asks for reasons is told as well what a contract could not see.
+            if not suspects and not options.explain:
                 return []
             found = _findings(module, suspects, compiled, options, reads)
             return _with_edits(found, module, safeties)
@@ -96,13 +103,19 @@ def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
     return tuple(io.StringIO(text, newline="").readlines())
 
 
-def _compiled(module: ModuleMap, options: Options) -> CompiledCode | None:
+def _compiled(
+    module: ModuleMap, options: Options, reads: dict[str, str] | None
+) -> CompiledCode | None:
     """What the module compiles; most speak of nothing of the kind."""
     if not options.assume_compiled and not speaks_of_compiling(module.lines):
         return None
     from flake8_torchperf.torch_compile.regions import find_compiled
 
-    return find_compiled(module, assume=options.assume_compiled)
+    if not options.assume_compiled:
+        return find_compiled(module)
+    from flake8_torchperf.project.resolver import Project
+
+    return find_compiled(module, assume=True, texts=Project(module, reads).texts())
 
 
 def _called(options: Options) -> frozenset[str]:
@@ -147,6 +160,34 @@ def _collection_paused() -> Iterator[None]:
 FULL_COLLECTION = 300
 
 
+def _profiled(module: ModuleMap, options: Options) -> Profiled | None:
+    """What a profile tells of the module's statements, where one does."""
+    if options.profile is None or module.path is None:
+        return None
+    from flake8_torchperf.profile import Profiled, read
+    from flake8_torchperf.syntax.statements import Statements
+
+    entries = read(options.profile).entries_of(str(module.path))
+    return Profiled(entries, Statements(module.tree)) if entries else None
+
+
+def _reported(
+    result: AnalysisResult,
+    profiled: Profiled | None,
+    catalogue: Catalogue,
+    options: Options,
+    module: ModuleMap,
+) -> list[Finding]:
+    """The findings among the sites of a result, as hot as a profile says they are."""
+    from flake8_torchperf.findings.report import report
+
+    if profiled is not None:
+        from flake8_torchperf.findings.measured import as_measured
+
+        result = as_measured(result, profiled.at, catalogue)
+    return report(result, catalogue, options, module.qualify)
+
+
 def _analysis(
     module: ModuleMap,
     compiled: CompiledCode | None,
@@ -171,6 +212,26 @@ def _analysis(
     )
 
 
+def _with_contracts(
+    findings: list[Finding],
+    suspects: Suspects,
+    analysis: Analysis,
+    names: Names,
+    catalogue: Catalogue,
+    options: Options,
+) -> list[Finding]:
+    """The findings, with those of functions that must not wait; most packages have none."""
+    promised = options.sync_free or analysis.project.modules_that_promise()
+    if not promised and not promises("".join(analysis.project.linted.lines).encode()):
+        return findings
+    from flake8_torchperf.absint.domain.heat import Level
+    from flake8_torchperf.absint.driver.contract_findings import with_contracts
+
+    keys = frozenset(info.key for info in suspects.functions)
+    whole = replace(options, scope=Level.COLD)
+    return with_contracts(findings, keys, analysis, names, catalogue, whole)
+
+
 def _findings(
     module: ModuleMap,
     suspects: Suspects,
@@ -178,15 +239,11 @@ def _findings(
     options: Options,
     reads: dict[str, str] | None,
 ) -> list[Finding]:
-    from flake8_torchperf.absint.domain.heat import Level
+    from flake8_torchperf.absint.domain.heat import SAID, Level
+    from flake8_torchperf.absint.driver import function_analysis as driver
     from flake8_torchperf.absint.driver.caller_review import CallerReview
-    from flake8_torchperf.absint.driver.function_analysis import (
-        interpret_function,
-        interpret_module,
-    )
     from flake8_torchperf.absint.driver.selection import Selection
     from flake8_torchperf.findings.catalogue import load_catalogue
-    from flake8_torchperf.findings.report import report
     from flake8_torchperf.hotness.function_heat import FunctionHeats
     from flake8_torchperf.hotness.own_heat import Names
 
@@ -195,23 +252,32 @@ def _findings(
     names = Names(analysis.conventions, options.hot + catalogue.hot, options.cold)
     findings: list[Finding] = []
     heats = FunctionHeats(analysis, names)
+    profiled = _profiled(module, options)
+    # What is cold by its text may have run often.
+    looked_at = options.scope if profiled is None else Level.COLD
     selection = Selection(module, analysis, heats, catalogue)
     review = CallerReview(analysis, heats)
     try:
         if options.scope is Level.HOT:
             for info in selection.unheard(suspects.functions):
                 review.warm(info)
-        for info in callers_first(selection.chosen(suspects.functions, options.scope)):
-            result = interpret_function(info, analysis, heats)
+        review.arguments.tell(suspects.functions)
+        for info in callers_first(selection.chosen(suspects.functions, looked_at)):
+            result = driver.interpret_function(info, analysis, heats)
             if options.scope is Level.HOT:
                 result = review.rewarmed(result, info)
-            found = report(result, catalogue, options)
+            said = profiled is not None and heats.own(info).cause in SAID
+            measured = None if said else profiled
+            found = _reported(result, measured, catalogue, options, module)
             if found and options.scope is not Level.COLD:
                 kept = review.reviewed(result, info)
-                found = found if kept is result else report(kept, catalogue, options)
+                if kept is not result:
+                    found = _reported(kept, measured, catalogue, options, module)
             findings.extend(found)
-        if suspects.module_level and selection.module_level(options.scope):
-            findings.extend(report(interpret_module(module, analysis), catalogue, options))
+        if suspects.module_level and selection.module_level(looked_at):
+            result = driver.interpret_module(module, analysis)
+            findings.extend(_reported(result, profiled, catalogue, options, module))
+        findings = _with_contracts(findings, suspects, analysis, names, catalogue, options)
     finally:
         analysis.forget()
     findings.sort(key=lambda f: (f.line, f.column, f.code))

@@ -11,6 +11,7 @@ from flake8_torchperf.digest import digest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from flake8_torchperf.absint.domain.heat import Measured
     from flake8_torchperf.findings.model import Finding
 
 Place: TypeAlias = "tuple[int, int, str]"
@@ -22,6 +23,7 @@ _DIGITS = 16
 
 # What formatters change, or Python releases write differently from an ast: spaces, line breaks,
 # parentheses, and the quotes and backslashes of strings.
+_TRIES = (ast.Try, getattr(ast, "TryStar", ast.Try))  # from Python 3.11
 _STYLE = re.compile(r"[\s()\"'\\]+")
 
 
@@ -31,7 +33,8 @@ class Told(NamedTuple):
     Lines count from 1, columns from 0; ``end_column`` is the first one behind. ``text`` begins with
     the code. ``cost`` says how often it is paid for ("per step"). ``function`` is the qualified
     name of the function around it, ``source`` its text in a form that no reformatting changes.
-    ``fixable`` is 1 where a safe fix rewrites it, ``quiet`` where its statement speaks of noqa.
+    ``fixable`` is 1 where a safe fix rewrites it, ``quiet`` where its statement speaks of noqa. A
+    profile tells that its statement ``ran`` and ``waits`` so often, in ``seconds`` if measured.
     """
 
     line: int
@@ -44,11 +47,19 @@ class Told(NamedTuple):
     source: str = ""
     fixable: int = 0
     quiet: int = 0
+    ran: int = 0
+    waits: int = 0
+    seconds: float = 0.0
 
     @property
     def place(self) -> Place:
         """What flake8 knows of it: line, column and text."""
         return (self.line, self.column, self.text)
+
+    @property
+    def measured(self) -> tuple[float, int, int]:
+        """What findings are compared by: the more, the dearer; all 0 where no profile tells."""
+        return (self.seconds, self.waits, self.ran)
 
     @property
     def code(self) -> str:
@@ -72,7 +83,15 @@ def tell(finding: Finding, tree: ast.Module, lines: Sequence[str]) -> Told:
         normal_form(node),
         int(any(edit.safety == "safe" for edit in finding.edits)),
         int(any("noqa" in line.lower() for line in statement)),
+        *_spent(finding.site.heat.measured),
     )
+
+
+def _spent(measured: Measured | None) -> tuple[int, int, float]:
+    """How often a statement ran and waited, and for how long."""
+    if measured is None:
+        return 0, 0, 0.0
+    return measured.times, measured.waits, measured.seconds or 0.0
 
 
 def restored(row: Sequence[object]) -> Told | None:
@@ -89,9 +108,13 @@ def restored(row: Sequence[object]) -> Told | None:
             str(source),
             int(fixable),
             int(quiet),
+            int(ran),
+            int(waits),
+            float(seconds),
         ]:
             place = (line, column, text, end, end_column)
-            return Told(*place, cost, function, source, fixable, quiet)
+            known = (cost, function, source, fixable, quiet)
+            return Told(*place, *known, ran, waits, seconds)
     return None
 
 
@@ -126,11 +149,17 @@ def _headed(node: ast.AST) -> Iterable[ast.AST]:
             return (node.args,)
         case ast.ClassDef():
             return node.bases
-        case ast.Try() | ast.Match() | ast.Module():
+        case ast.ExceptHandler():
+            return () if node.type is None else (node.type,)
+        case ast.match_case():
+            return (node.pattern,) if node.guard is None else (node.pattern, node.guard)
+        case ast.Match():
+            return (node.subject,)
+        case ast.Module():
             return ()
         case ast.comprehension():
             return node.target, node.iter
-    return (node,)
+    return () if isinstance(node, _TRIES) else (node,)
 
 
 def _around(tree: ast.Module, line: int) -> tuple[str, int]:

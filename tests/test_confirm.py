@@ -192,6 +192,42 @@ def test_inputs_and_harness_by_hand(capsys, tmp_path):
     assert projected == {"size": 100, **per_element(dispatches=901, host_reads=300)}
 
 
+METHODS = """\
+import torch
+
+
+class Gate:
+    def __init__(self, settings):
+        self.on = settings.mode.on
+
+    def step(self, x: torch.Tensor):
+        if self.on == 7:
+            return x.sum().item()
+"""
+
+
+def test_the_object_of_a_method_by_hand(capsys, tmp_path):
+    (tmp_path / "gate.py").write_text(METHODS)
+    line = f"{tmp_path / 'gate.py'}:10"
+    _, report = confirm(capsys, line)
+    (finding,) = report["findings"]
+    assert finding["verdict"] == "inconclusive"
+    assert finding["reason"].endswith(
+        'its object was guessed, give one with --inputs "self=Gate(...)"'
+    )
+    made = "__import__('types').SimpleNamespace(mode=__import__('types').SimpleNamespace(on=7))"
+    given = f"self=Gate({made}), x=torch.from_numpy(np.ones(n) + numpy.zeros(n))"
+    _, report = confirm(capsys, line, "--inputs", given)
+    (finding,) = report["findings"]
+    assert finding["verdict"] == "confirmed", finding["reason"]
+    # What a person gave is not called guessed.
+    _, report = confirm(capsys, line, "--inputs", "self=Gate.__new__(Gate)")
+    (finding,) = report["findings"]
+    assert finding["verdict"] == "inconclusive"
+    assert "AttributeError" in finding["reason"]
+    assert "guessed" not in finding["reason"]
+
+
 def test_inputs_that_raise_are_named(capsys):
     line = f"{SCALER / 'before.py'}:33"
     _, report = confirm(capsys, line, "--inputs", "grads=[torch.randm(n)]")

@@ -72,7 +72,7 @@ def test_a_new_tensor_of_host_data_is_a_copy(tmp_path: Path) -> None:
     path.write_text(NEW)
     ((code, status, reason),) = verdicts(path).values()
     assert (code, status) == ("TPF502", "confirmed")
-    assert "1 copy to device per call" in reason
+    assert "1 copy to the device per call" in reason
 
 
 IN_A_KERNEL = """

@@ -179,8 +179,6 @@ torchperf-scope = all
 torchperf-hot = step, *_mark
 torchperf-explain = true
 torchperf-rules = ./pages
-torchperf-confirm = true
-torchperf-run = model.py
 confirm = model.py
 run = model.py
 harness = model.py
@@ -220,7 +218,7 @@ def project(tmp_path: Path) -> Path:
     (folder / "pages" / "TPF701-read-of-ours.md").write_text(page)
     (folder / "pages" / "conftest.py").write_text(mark("pages-conftest"))
     (folder / "setup.cfg").write_text(CONFIGURATION.replace("MARKS", str(marks)))
-    (folder / "pyproject.toml").write_text("[tool.torchperf]\nconfirm = true\nrun = 'model.py'\n")
+    (folder / "pyproject.toml").write_text("[tool.torchperf]\nscope = 'all'\n")
     return folder
 
 

@@ -230,7 +230,7 @@ def test_neighbours_that_cannot_be_read(tmp_path: Path) -> None:
     path.write_text(
         HEAD + "from broken import a\nfrom binary import b\nfrom folder import c\nimport gone\n"
         "from .broken import d\nfrom .. import e\nfrom .gone import f\n" + READ
-        + "def other_step(x):\n    return a(x).item() + b(c(x)).item() + d(e(f(x))).item()\n"
+        + "def other_step(x):\n    return float(a(x)) + float(b(c(x))) + float(d(e(f(x))))\n"
     )  # fmt: skip
     assert [f.code for f in lint(path.read_text(), str(path), HOT)] == ["TPF101"]
 
@@ -297,7 +297,7 @@ def test_names_that_no_file_can_have(tmp_path: Path) -> None:
     path = tmp_path / "model.py"
     path.write_text(
         f"{HEAD}from {long} import b\nimport {'.'.join(['c'] * 3000)}\nfrom .{long}.d import e\n{READ}"
-        f"def other_step(x):\n    return b(e(c.c.c(x))).item()\n"
+        f"def other_step(x):\n    return float(b(e(c.c.c(x))))\n"
     )
     assert [f.code for f in lint(path.read_text(), str(path), HOT)] == ["TPF101"]
     for name in (f"{long}.py", "/".join(["a"] * 3000), "a\0b", "", "-", "stdin", "\udcff.py"):
@@ -314,7 +314,7 @@ def test_neighbours_that_never_end(tmp_path: Path) -> None:
     path = tmp_path / "model.py"
     path.write_text(
         f"{HEAD}from endless import a\nfrom pipe import b\nfrom loop import c\nfrom huge import d\n{READ}"
-        "def other_step(x):\n    return a(b(c(d(x)))).item()\n"
+        "def other_step(x):\n    return float(a(b(c(d(x)))))\n"
     )
     for _ in range(2):
         run = flake8("--select=TPF", path)

@@ -288,7 +288,7 @@ def test_no_trait_that_a_site_has_is_missing(monkeypatch: pytest.MonkeyPatch) ->
     """Some traits come from functions, which the test above does not follow."""
     found: set[str] = set()
 
-    def report(result: AnalysisResult, catalogue: object, options: object) -> list[object]:
+    def report(result: AnalysisResult, *_others: object) -> list[object]:
         found.update(trait for site in result.sites for trait in site.traits)
         return []
 

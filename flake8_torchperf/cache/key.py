@@ -41,6 +41,10 @@ def conditions(options: Options, more: Iterable[str] = ()) -> str:
         if field.name not in _NOT_ABOUT_FINDINGS
     ]
     pages = [_pages(folder) for folder in options.rules]
+    if options.profile is not None:
+        from flake8_torchperf.profile import fingerprint
+
+        chosen.append(fingerprint(options.profile))
     python = f"{sys.implementation.cache_tag} {sys.version}"
     return digest_of([__version__, _linter(), python, *chosen, "pages", *pages, "more", *more])
 

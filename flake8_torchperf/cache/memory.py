@@ -11,16 +11,27 @@ import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flake8_torchperf.digest import digest_of, digest_of_files, modules_below, read_file
+from flake8_torchperf.digest import (
+    MAX_NAMED,
+    PROMISES,
+    WHOLE,
+    digest_of,
+    digest_of_files,
+    modules_below,
+    promises,
+    read_bytes,
+    read_file,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from flake8_torchperf.cache.store import Store
 
-Row: TypeAlias = "tuple[str | int | None, ...]"
+Row: TypeAlias = "tuple[str | int | float | None, ...]"
 # Path of a module that was looked for -> digest of what it held, "" where there was no file. A path
-# that ends in a separator stands for all modules below that folder.
+# that ends in a separator or in `WHOLE` stands for all modules below that folder, one that ends in
+# `PROMISES` for those of them that may hold a function that must not wait.
 Reads: TypeAlias = "Mapping[str, str]"
 
 
@@ -81,8 +92,17 @@ class Memory:
         """The digest of what a file, or all modules below a folder, hold now."""
         content = self._held.get(path)
         if content is None:
-            below = path.endswith(os.sep)
-            content = digest_of_files(modules_below(path), self._now) if below else held(path)
+            if path.endswith(PROMISES):
+                below = modules_below(path.removesuffix(PROMISES))
+                said = [one for one in below if promises(read_bytes(one))]
+                content = digest_of_files(said, self._now)
+            elif path.endswith(WHOLE):
+                below = modules_below(path.removesuffix(WHOLE), MAX_NAMED)
+                content = digest_of_files(below, self._now)
+            elif path.endswith(os.sep):
+                content = digest_of_files(modules_below(path), self._now)
+            else:
+                content = held(path)
             self._held[path] = content
         return content
 
@@ -128,7 +148,7 @@ def _is_entry(entry: Any) -> bool:
         and isinstance(entry.get("state"), str)
         and _all(entry.get("reads"), str)
         and _all(entry.get("rows"), list)
-        and all(_all(row, (str, int, type(None))) for row in entry["rows"])
+        and all(_all(row, (str, int, float, type(None))) for row in entry["rows"])
     )
 
 

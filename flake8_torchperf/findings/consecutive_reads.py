@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.device_work import Work
+from flake8_torchperf.findings.message import HOST_READS
 from flake8_torchperf.syntax.traversal import DEFINITIONS, children
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ def _joins(raw: Raw) -> bool:
     Findings of a user's own pages are told one by one, and those about loops have their own advice.
     """
     site = raw.site
-    if site.compiled or not raw.rule.own or raw.rule.family != "host reads":
+    if site.compiled or not raw.rule.own or raw.rule.family != HOST_READS:
         return False
     return site.kind in _READS or (site.kind is SiteKind.TRANSFER and "to-host" in site.traits)
 

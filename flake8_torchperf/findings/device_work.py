@@ -12,6 +12,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.knowledge.logging_calls import METHODS
 from flake8_torchperf.knowledge.returns import HostReturn, ScalarReturn
 from flake8_torchperf.knowledge.table import load
 from flake8_torchperf.syntax.names import dotted_name
@@ -59,13 +60,8 @@ _CONTAINER_METHODS = frozenset((
     "insert", "items", "join", "keys", "lower", "pop", "popleft", "remove", "replace", "setdefault",
     "split", "startswith", "strip", "upper", "values",
 ))  # fmt: skip
-# Methods of loggers, writers and progress bars, and those that list the parts of a module.
-_TELLING_METHODS = frozenset((
-    "add_histogram", "add_scalar", "add_scalars", "add_text", "critical", "debug", "error",
-    "exception", "info", "log", "log_dict", "log_metric", "log_metrics", "log_scalar",
-    "named_parameters", "parameters", "set_description", "set_postfix", "set_postfix_str",
-    "warning", "write",
-))  # fmt: skip
+# Methods that log or write, and those that list the parts of a module.
+_TELLING_METHODS = METHODS | {"named_parameters", "parameters", "write"}
 # Methods that start work whatever they are given.
 _STARTING = frozenset(("backward", "forward", "generate", "manual_backward", "step"))
 # The last word of a name that counts, names or configures something.

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from flake8_torchperf.findings.page import (
@@ -157,6 +158,14 @@ def parse_documentation(text: PageText, rule: Rule) -> Documentation:
     example = _example(text, data["example"], sections, lines) if "example" in data else None
     fixes = _fix_examples(text, rule, data.get("fix", {}), sections, example)
     return Documentation(rule, sections, evidence, example, fixes)
+
+
+@cache
+def evidence_of(rule: Rule) -> EvidenceSpec | None:
+    """The evidence that confirms a finding of this rule; None where its page declares none."""
+    text = PageText(rule.path, read_text(rule.path))
+    data = text.toml(text.tail, text.tail_line)
+    return _evidence(text, data["evidence"]) if "evidence" in data else None
 
 
 def expected_findings(snippet: str) -> list[tuple[int, str]]:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from flake8_torchperf.absint.domain.heat import Cause, Level
 
 if TYPE_CHECKING:
-    from flake8_torchperf.absint.domain.heat import Heat
+    from collections.abc import Iterator
+
+    from flake8_torchperf.absint.domain.heat import Heat, Measured
     from flake8_torchperf.absint.domain.site import Site
 
 
@@ -22,6 +24,10 @@ class Place(NamedTuple):
 WORDS = {
     Cause.NAMED_HOT: "hot by your settings",
     Cause.NAMED_COLD: "cold by your settings",
+    Cause.CONTRACT: "on the way from {name}",
+    Cause.RAN_OFTEN: "ran often",
+    Cause.RAN_ONCE: "profile: ran once",
+    Cause.NEVER_WAITED: "profile: no waits",
     Cause.ELEMENTS: "in {name}",
     Cause.LOOP: "in a loop",
     Cause.TRAINING_STEP: "in a training step",
@@ -75,6 +81,10 @@ WORDS = {
     Cause.TEXT_MADE: "for the text made of it",
     Cause.WAITED_FOR: "after a test that waited",
 }
+# How many characters the way from what must not wait may take, and how many fewer each time that a
+# message has no room for it.
+LONGEST_WAY = 72
+LESS_WAY = 7
 # The same where a message has no room for a name.
 BRIEF = {
     Cause.CALLED: "called at line {line}",
@@ -82,16 +92,65 @@ BRIEF = {
 }
 
 
-def place(site: Site, *, brief: bool = False) -> Place:
-    """What repeats a site, or says how seldom it runs."""
+def place(site: Site, *, brief: int = 0) -> Place:
+    """What repeats a site, or says how seldom it runs; the more ``brief``, the fewer words."""
     heat = site.heat
+    if heat.cause is Cause.CONTRACT:
+        return Place(_way(heat, getattr(site.node, "lineno", 0), LONGEST_WAY - LESS_WAY * brief))
     if heat.cause is Cause.CONVENTION and heat.level is not Level.COLD:
         return Place("a step by name")
+    if heat.cause is Cause.RAN_OFTEN and heat.measured is not None:
+        return Place(_measured(heat.measured, brief=bool(brief)))
     loop = next((one for one in site.loops if one.node is heat.node), None)
     if heat.cause is Cause.LOOP and loop is not None:
         return Place(f"loop at line {loop.line}")
     words = BRIEF.get(heat.cause) if brief else None
     return _named(heat.cause, heat, words)
+
+
+def _way(heat: Heat, line: int, room: int) -> str:
+    """How a place is reached from what must not wait, in ``room`` characters if it can be."""
+    told = ""
+    for root, names in _ways(heat):
+        told = f"on the way from {root}: {' -> '.join([*names, f'line {line}'])}"
+        if len(told) <= room:
+            break
+    return told
+
+
+def _ways(heat: Heat) -> Iterator[tuple[str, list[str]]]:
+    """The way in ever fewer words: calls in its middle are left out first, then names are cut."""
+    names = heat.name.split(" -> ") if heat.name else []
+    yield heat.caller, names
+    for kept in range(len(names) - 1, 0, -1):
+        yield heat.caller, [*names[: kept // 2], "...", *names[len(names) - kept + kept // 2 :]]
+    for width in (24, 16, 12):
+        last = [_cut(name, width) for name in names[-1:]]
+        yield _cut(heat.caller, width), ["...", *last] if len(names) > 1 else last
+    yield _cut(heat.caller, width), ["..."] if names else []
+
+
+def _cut(name: str, width: int) -> str:
+    return name if len(name) <= width else f"{name[: width - 3]}..."
+
+
+def _measured(told: Measured, *, brief: bool) -> str:
+    """How often a statement ran, and how long it waited, or how often where nobody measured."""
+    ran = f"ran {told.times:,} times"
+    if not told.waits or brief:
+        return ran
+    if told.seconds is not None:
+        return f"{ran}, waited {duration(told.seconds)}"
+    return ran if told.waits == told.times else f"{ran}, {told.waits:,} waits"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in few characters: "3.1 s", "12 ms", "40 us"."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= size:
+            number = seconds / size
+            return f"{number:.1f} {unit}" if number < 10 else f"{number:,.0f} {unit}"
+    return f"{seconds * 1e6:.0f} us"
 
 
 def hidden_by(heat: Heat) -> str:

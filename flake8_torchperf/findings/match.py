@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.site import Site
 from flake8_torchperf.absint.domain.values import tensor_of
+from flake8_torchperf.events.recording import COMPILER_ONLY
 from flake8_torchperf.findings.catalogue import Catalogue
 from flake8_torchperf.findings.rule import ChainStep, Match, Rule
 
@@ -64,6 +65,7 @@ def matches(site: Site, match: Match) -> bool:
         and _operation_matches(site.operation, match)
         and match.traits <= site.traits
         and match.not_traits.isdisjoint(site.traits)
+        and (COMPILER_ONLY not in site.traits or "compiled" in match.traits)
         and _operand_matches(site, match)
     )
 

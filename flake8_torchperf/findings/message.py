@@ -9,6 +9,7 @@ from __future__ import annotations
 from string import Formatter
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.heat_text import place
 
@@ -29,11 +30,18 @@ USUAL_EXPRESSION = 32
 SHORTEST_EXPRESSION = 12
 # What ends the message of a finding that a safe fix rewrites; room is kept for it.
 FIXABLE = " [fix]"
+# How often it is told shorter.
+BRIEFEST = 5
 _GAP = "..."
 
 # What to do about reads that follow one another, and about copies that do.
 READ_TOGETHER = "stack them for one .tolist()"
 COPY_TOGETHER = "copy them as one tensor"
+# The family of what takes a value to the host; the trait of a site whose value is only logged, and
+# what to do about it.
+HOST_READS = "host reads"
+LOGGED = "logged"
+LOG_SELDOM = "log every n steps, or collect and log once"
 
 # What is cut where a message would be too long. The code may leave the others out.
 _FROM_SOURCE = ("expression", "operand", "name", "function", "over")
@@ -48,7 +56,9 @@ def format_message(rule: Rule, site: Site, snippet: Snippet, behind: Sequence[in
     """
     shortest = SHORTEST_EXPRESSION if rule.own else USUAL_EXPRESSION
     advice = rule.advice(site.operation, site.traits)
-    if behind:
+    if LOGGED in site.traits and rule.own:
+        advice = LOG_SELDOM
+    elif behind:
         advice = _together(site) or advice
     node = site.operand_node if site.operand_node is not None else site.node
     found = {
@@ -59,9 +69,11 @@ def format_message(rule: Rule, site: Site, snippet: Snippet, behind: Sequence[in
         "operation": site.operation,
         "compiled": site.compiled,
     }
-    for brief in (False, True):
+    for brief in range(BRIEFEST + 1):
         told = place(site, brief=brief)
-        parts = {"instead": advice, "where": f"{site.heat.cost.value} ({told.words})"}
+        promised = site.heat.cause is Cause.CONTRACT
+        where = told.words if promised else f"{site.heat.cost.value} ({told.words})"
+        parts = {"instead": advice, "where": where}
         parts["where"] += _others(behind)
         parts["loop"] = _loop(site, told)
         template = _joined(rule.message, parts) + (FIXABLE if rule.has_safe_fix else "")

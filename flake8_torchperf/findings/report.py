@@ -2,35 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.absint.domain.heat import Cause, Level
 from flake8_torchperf.absint.domain.values import Strength, Tensor, tensor_of
 from flake8_torchperf.events.locate import locate
+from flake8_torchperf.events.logging_calls import logged
+from flake8_torchperf.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.findings.consecutive_reads import Row, in_rows
 from flake8_torchperf.findings.heat_text import hidden_by
-from flake8_torchperf.findings.match import find, rule_for
-from flake8_torchperf.findings.message import format_message, with_reason
+from flake8_torchperf.findings.match import Raw, find, rule_for
+from flake8_torchperf.findings.message import HOST_READS, LOGGED, format_message, with_reason
 from flake8_torchperf.findings.model import Finding
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from flake8_torchperf.absint.domain.site import AnalysisResult, Site
     from flake8_torchperf.findings.catalogue import Catalogue
-    from flake8_torchperf.findings.match import Raw
     from flake8_torchperf.options import Options
     from flake8_torchperf.syntax.positions import Place, Snippet
 
 
-def report(result: AnalysisResult, catalogue: Catalogue, options: Options) -> list[Finding]:
-    """The findings among the sites of a result; positions are computed only if there are any."""
+def report(
+    result: AnalysisResult,
+    catalogue: Catalogue,
+    options: Options,
+    qualify: Callable[[ast.expr], str],
+) -> list[Finding]:
+    """The findings among the sites of a result; positions are computed only if there are any.
+
+    ``qualify`` tells the full name that an expression stands for in the module.
+    """
     needed = Strength[options.confidence.upper()]
-    believed = [site for site in result.sites if _believed(site, needed)]
+    believed = [
+        site for site in result.sites if _believed(site, needed) and _told(site, options.scope)
+    ]
     raws = _one_loop_one_finding(find(believed, catalogue, options.scope))
-    rows = _rows(raws, result.snippet, options)
+    rows = _rows(_logging(raws, result.snippet, options, qualify), result.snippet, options)
     return [_finding(row, result.snippet, catalogue, options) for row in rows]
+
+
+def _logging(
+    raws: list[Raw], snippet: Snippet, options: Options, qualify: Callable[[ast.expr], str]
+) -> list[Raw]:
+    """The findings, with a trait where a value is read to be logged; or without those."""
+    if not any(raw.rule.family == HOST_READS for raw in raws):
+        return raws
+    found = logged(snippet.nodes, qualify)
+    kept: list[Raw] = []
+    for raw in raws:
+        if raw.rule.family != HOST_READS or id(raw.site.node) not in found:
+            kept.append(raw)
+        elif options.logging != "ignore":
+            kept.append(Raw(raw.rule, replace(raw.site, traits=raw.site.traits | {LOGGED})))
+    return kept
 
 
 def _rows(raws: list[Raw], snippet: Snippet, options: Options) -> list[Row]:
@@ -38,6 +66,11 @@ def _rows(raws: list[Raw], snippet: Snippet, options: Options) -> list[Row]:
     if options.scope is Level.COLD:
         return [Row(raw) for raw in raws]
     return in_rows(raws, snippet.nodes)
+
+
+def _told(site: Site, scope: Level) -> bool:
+    """Who asks for everything is told of a helper that waits itself, not of its calls."""
+    return scope is not Level.COLD or IN_HELPER not in site.traits
 
 
 def _believed(site: Site, needed: Strength) -> bool:
@@ -73,6 +106,8 @@ def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
 def _finding(row: Row, snippet: Snippet, catalogue: Catalogue, options: Options) -> Finding:
     raw = row.first
     site = locate(raw.site, snippet)
+    if not all(LOGGED in other.site.traits for other in row.others):
+        site = replace(site, traits=site.traits - {LOGGED})
     also = tuple((_place(other, snippet)[0], other.rule.code) for other in row.others)
     message = format_message(raw.rule, site, snippet, [line for line, _ in also])
     if options.explain:
@@ -98,6 +133,8 @@ def _hidden(raw: Raw, catalogue: Catalogue) -> str:
     the default scope follows, may tell another.
     """
     heat = raw.site.heat
+    if heat.cause is Cause.CONTRACT:
+        return ""
     if rule_for(raw.site, catalogue, Level.HOT) is not None:
         return ""
     if heat.level is Level.COLD:
@@ -118,6 +155,4 @@ def _line_in(snippet: Snippet) -> LineOf:
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     LineOf = Callable[[ast.AST], int | None]

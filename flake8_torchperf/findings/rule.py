@@ -13,6 +13,9 @@ from flake8_torchperf.absint.domain.site import SiteKind
 # How much a fix may change, the least first; docs/fixes.md says what each promises.
 SAFE, UNSAFE, SUGGESTED = SAFETIES = ("safe", "unsafe", "suggested")
 
+# Where the documentation is published; setup.cfg and README.md name it too.
+SITE = "https://flake8-torchperf.readthedocs.io/en/latest/"
+
 
 @dataclass(frozen=True, slots=True)
 class ChainStep:
@@ -68,6 +71,11 @@ class Rule:
     def has_safe_fix(self) -> bool:
         """Is there a fix that changes nothing but the cost?"""
         return any(safety == SAFE for safety, _ in self.fixes)
+
+    @property
+    def address(self) -> str:
+        """The URL of its page: on the documentation's site, or of a repository's own file."""
+        return f"{SITE}rules/{self.path.stem}.html" if self.own else self.path.resolve().as_uri()
 
     def advice(self, operation: str, traits: Collection[str] = ()) -> str:
         """What to write instead of ``operation``; the order of ``instead`` decides among traits."""
