@@ -34,18 +34,38 @@ SCALER = (
     "import torch\n{padding}\ndef unscale(grads: list[torch.Tensor], inv_scale: torch.Tensor):\n"
     "    for grad in grads:\n        grad.mul_(inv_scale.item())\n"
 )
+# And the one with an object by hand, about line 12 of src/model.py.
+MODEL = """\
+import numpy as np
+import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.ones(width, dtype=torch.float64))
+
+    def forward(self, x: torch.Tensor) -> float:
+        scaled = x * self.weight
+        return scaled.sum().item()
+
+
+DEFAULT = Model(len(np.ones(8)))
+"""
 
 # What is not executed here, and why; "" is plain output, shown for reading.
 OTHER_LANGUAGES = {
     "python": "tests/test_readme.py runs those with a marker; the rest are lines to read",
     "ini": "tests/test_readme.py gives it to flake8",
-    "toml": "tests/test_clients.py and tests/test_readme.py give them to flake8",
-    "yaml": "tests/test_clients.py gives ours to pre-commit; the other needs the published package",
-    "json": "tests/test_clients.py sends pylsp's to it; VS Code's is read by VS Code alone",
-    "lua": "read by Neovim; tests/test_clients.py runs the command it leads to",
+    "toml": "tests/test_clients.py and tests/test_readme.py give them to flake8; Helix reads its own",
+    "yaml": "tests/test_clients.py gives ours to pre-commit, tests/test_publishing.py runs the action; "
+    "the others need the published package",
+    "json": "tests/test_clients.py sends pylsp's to it; those of editors are read by them alone",
+    "lua": "read by Neovim; tests/test_clients.py and test_server.py run the command it leads to",
     "vim": "read by Vim; tests/test_clients.py runs the command it leads to",
-    "elisp": "read by Emacs; tests/test_clients.py runs the command it leads to",
-    "text": "reports, whose words tests/test_formats.py and tests/test_fix_verify.py compare",
+    "elisp": "read by Emacs; tests/test_clients.py and test_server.py run the command it leads to",
+    "text": "reports, whose words tests/test_formats.py, tests/test_fix_verify.py and "
+    "tests/test_configuration.py compare",
     "": "output, compared by tests/test_readme.py",
 }
 
@@ -96,9 +116,11 @@ def project(wheel: Path, clients: Path, tmp_path_factory: pytest.TempPathFactory
     python = environment(folder / ".venv", sys.executable, pip=True)
     call(python, "-m", "pip", "install", "--quiet", "--no-deps", wheel)
     share_packages(python, folder / "installed")
+    call(python, "-m", "pip", "install", "--quiet", "accelerate", env=clean_environment(python))
     files = {
         "path/to/your/code/model.py": READS_IN_A_LOOP,
         "src/scaler.py": SCALER.format(padding="\n" * 36),
+        "src/model.py": MODEL,
         "perf_inputs.py": "import torch\n\n\ndef inputs(n):\n"
         "    return {'grads': [torch.randn(n)], 'inv_scale': torch.tensor([0.5])}\n",
         "train.py": update_readme().TRAINING,
@@ -196,6 +218,12 @@ def test_commands_are_found() -> None:
     assert len(lines) >= 12
     assert {*FRESH, SUITE} <= set(lines)
     assert not any(line != line.strip() or not line for line in lines)
+
+
+def test_no_other_page_that_users_read_shows_commands() -> None:
+    """Of the site: benchmarks/ is for maintainers, and its commands take hours."""
+    others = [*(ROOT / "rules").glob("*.md"), ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
+    assert not [page for page in others if "```console" in page.read_text(encoding="utf-8")]
 
 
 def test_every_other_block_is_accounted_for() -> None:
