@@ -150,10 +150,9 @@ def lint_file(look: Callable[[Source], list[Place]], source: Source) -> Linted:
 
 
 def reported(source: Source) -> list[Place]:
-    """What the default scope reports, reads that are named in another's finding included."""
+    """What the default scope reports, each wait of a row by itself."""
     found = told(source, Level.HOT)
-    places = [Place(source, one.line, one.column + 1, one.code) for one in found]
-    return places + [Place(source, line, 0, code) for one in found for line, code in one.also]
+    return [Place(source, one.line, one.column + 1, one.code) for one in found]
 
 
 def everything(source: Source) -> list[Place]:

@@ -133,7 +133,7 @@ def found_lines(folder: Path, path: str, scope: str) -> set[int]:
 
 
 # The end of the message of a finding that stands for several reads in a row.
-FOLLOWED = re.compile(r"more reads? (?:at|to) line (\d+)")
+FOLLOWED = re.compile(r"more (?:read|wait)s? (?:at|to) line (\d+)")
 
 
 def found_rows(folder: Path, path: str, scope: str) -> dict[int, int]:

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf import __version__
 from flake8_torchperf.prefilter import concerns
-from flake8_torchperf.told import Told, tell
+from flake8_torchperf.told import Told, as_rows, tell
 
 if TYPE_CHECKING:
     import argparse
     import ast
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from flake8.options.manager import OptionManager
 
     from flake8_torchperf.cache.memory import Memory
     from flake8_torchperf.findings.model import Finding
     from flake8_torchperf.options import Options
+    from flake8_torchperf.suppression import Suppression
 
 REPORT_TO = "the flake8-torchperf issue tracker"
 INTERNAL_ERROR = "TPF900"
@@ -30,7 +31,8 @@ class TorchPerfPlugin:
 
     flake8 fills the constructor's parameters by name. It builds no tree where a file does not
     parse, so a syntax error stays flake8's own E999. ``lines`` is what flake8 was given, be it a
-    file, standard input or an editor's buffer; the file is never opened again.
+    file, standard input or an editor's buffer; the file is never opened again. ``noqa_line_for``
+    gives the lines in which flake8 looks for the ``# noqa`` of a line; not every host has it.
     """
 
     name = "flake8-torchperf"
@@ -42,11 +44,23 @@ class TorchPerfPlugin:
     defaults: Options | None = None
     # What is remembered, from the first file of a run on; a process may run flake8 more than once.
     _memory: Memory | None = None
+    # flake8's own options, and the decisions that follow from them once somebody asks.
+    _flake8: argparse.Namespace | None = None
+    _suppression: Suppression | None = None
 
-    def __init__(self, tree: ast.Module, lines: Sequence[str], filename: str) -> None:
+    def __init__(
+        self,
+        tree: ast.Module,
+        lines: Sequence[str],
+        filename: str,
+        noqa_line_for: Callable[[int], str | None] | None = None,
+    ) -> None:
         self.tree = tree
         self._lines = lines
         self._filename = filename
+        self._noqa_line_for = noqa_line_for
+        # Is each finding of a row wanted? Our own commands leave out old findings first.
+        self.apart = False
         # Path -> digest of the other files that were looked for, where somebody will remember them:
         # what the findings depend on.
         self.reads: dict[str, str] | None = None
@@ -77,6 +91,8 @@ class TorchPerfPlugin:
             options = settled(manager, namespace, cls.defaults or Options())
             check_files(options)
             cls.use(options)
+            cls._flake8 = namespace
+            cls._suppression = None
         except OptionError as error:
             manager.parser.exit(2, f"{manager.parser.prog}: error: {error}\n")
 
@@ -98,8 +114,24 @@ class TorchPerfPlugin:
         if not concerns(self._lines, self._filename):
             return
         self.told = self._without_old(self._findings())
+        if not self.apart:
+            self.told = as_rows(self.told, self._is_reported)
         for told in self.told:
             yield told.line, told.column, told.text, type(self)
+
+    def _is_reported(self, told: Told) -> bool:
+        """True if flake8 is going to report a finding."""
+        if TorchPerfPlugin._flake8 is None:
+            return True
+        if TorchPerfPlugin._suppression is None:
+            from flake8_torchperf.suppression import Suppression
+
+            TorchPerfPlugin._suppression = Suppression(TorchPerfPlugin._flake8)
+        line = told.line
+        text = self._noqa_line_for(line) if self._noqa_line_for is not None else None
+        if text is None and 0 < line <= len(self._lines):
+            text = self._lines[line - 1]
+        return TorchPerfPlugin._suppression.reports(told.code, self._filename, line, text)
 
     def _without_old(self, found: list[Told]) -> list[Told]:
         """The findings that no baseline knows."""

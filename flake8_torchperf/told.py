@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from flake8_torchperf.digest import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from flake8_torchperf.absint.domain.heat import Measured
     from flake8_torchperf.findings.model import Finding
 
 Place: TypeAlias = "tuple[int, int, str]"
+# A finding, whole or in plain values.
+InRow = TypeVar("InRow", "Finding", "Told")
 
 MODULE = "<module>"
 # Source text longer than this is cut, and told apart by its digest.
@@ -35,6 +37,8 @@ class Told(NamedTuple):
     name of the function around it, ``source`` its text in a form that no reformatting changes.
     ``fixable`` is 1 where a safe fix rewrites it, ``quiet`` where its statement speaks of noqa. A
     profile tells that its statement ``ran`` and ``waits`` so often, in ``seconds`` if measured.
+    Findings with the same ``row`` wait straight behind each other; ``lead`` is the text of one that
+    is reported for those after it (see `as_rows`).
     """
 
     line: int
@@ -50,6 +54,8 @@ class Told(NamedTuple):
     ran: int = 0
     waits: int = 0
     seconds: float = 0.0
+    row: str = ""
+    lead: str = ""
 
     @property
     def place(self) -> Place:
@@ -84,7 +90,43 @@ def tell(finding: Finding, tree: ast.Module, lines: Sequence[str]) -> Told:
         int(any(edit.safety == "safe" for edit in finding.edits)),
         int(any("noqa" in line.lower() for line in statement)),
         *_spent(finding.site.heat.measured),
+        finding.row,
+        f"{finding.code} {finding.lead}" if finding.lead else "",
     )
+
+
+def as_rows(found: Sequence[Told], is_reported: Callable[[Told], bool]) -> list[Told]:
+    """Return the findings to print: of each row the first that is reported, for all that are.
+
+    Those that are not reported stay as they are: each ``# noqa`` has something to silence.
+    """
+    if not any(one.row for one in found):
+        return list(found)
+    return [led(one, others) for one, others in rows_of(found, is_reported)]
+
+
+def rows_of(
+    found: Sequence[InRow], is_reported: Callable[[InRow], bool]
+) -> Iterator[tuple[InRow, list[InRow]]]:
+    """Yield each finding that is printed, with those of its row that it is printed for."""
+    rows: dict[str, list[InRow]] = {}
+    for one in found:
+        if one.row and is_reported(one):
+            rows.setdefault(one.row, []).append(one)
+    behind = {id(one) for row in rows.values() for one in row[1:]}
+    firsts = {id(row[0]): row[1:] for row in rows.values()}
+    for one in found:
+        if id(one) not in behind:
+            yield one, firsts.get(id(one), [])
+
+
+def led(first: Told, others: Sequence[Told]) -> Told:
+    """Return a finding as it is printed for others of its row as well."""
+    if not others:
+        return first
+    from flake8_torchperf.findings.message import leading
+
+    return first._replace(text=leading(first.lead, [one.line for one in others]))
 
 
 def _spent(measured: Measured | None) -> tuple[int, int, float]:
@@ -111,10 +153,12 @@ def restored(row: Sequence[object]) -> Told | None:
             int(ran),
             int(waits),
             float(seconds),
+            str(row_number),
+            str(lead),
         ]:
             place = (line, column, text, end, end_column)
             known = (cost, function, source, fixable, quiet)
-            return Told(*place, *known, ran, waits, seconds)
+            return Told(*place, *known, ran, waits, seconds, row_number, lead)
     return None
 
 

@@ -77,8 +77,7 @@ def check(
     compile(source, "case", "exec", dont_inherit=True)
     found = lint(source, "model.py", options)
     wanted = [row for row in expected(source) if only is None or row[1] in only]
-    # A read that waits straight behind another is told in that one's finding.
-    told = [(f.line, f.code) for f in found] + [place for f in found for place in f.also]
+    told = [(f.line, f.code) for f in found]
     if sorted(row for row in told if only is None or row[1] in only) != wanted:
         rows = "\n".join(f"  {f.line}: {f.code} {f.message}" for f in found) or "  nothing"
         numbered = "\n".join(f"{i:3} {line}" for i, line in enumerate(source.splitlines(), 1))
@@ -86,9 +85,8 @@ def check(
 
 
 def places(source: str, options: Options) -> set[tuple[int, str]]:
-    """Lines and codes of the findings, those told by another read in a row included."""
-    found = lint(source, "model.py", options)
-    return {(f.line, f.code) for f in found}.union(*(f.also for f in found))
+    """Lines and codes of the findings."""
+    return {(f.line, f.code) for f in lint(source, "model.py", options)}
 
 
 def check_pair(code: str, options: Options = HOT) -> None:

@@ -216,7 +216,7 @@ def outcomes(source: str) -> list[tuple[int, str]]:
 def lines_told(source: str, filename: str, options: Options) -> set[int]:
     """The lines of findings, and of the reads that they name."""
     found = lint(source, filename, options)
-    return {one.line for one in found} | {line for one in found for line, _ in one.also}
+    return {one.line for one in found}
 
 
 def agrees(source: str, filename: str, options: Options) -> None:

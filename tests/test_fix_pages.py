@@ -59,10 +59,11 @@ def test_what_is_before_is_marked_and_what_is_after_is_clean(rule: Rule, fix: Fi
     marked = expected_findings(fix.before)
     assert marked
     found = lint(fix.before, "page.py", Options())
-    told = [(f.line, f.code) for f in found] + [place for f in found for place in f.also]
+    told = [(f.line, f.code) for f in found]
     assert set(marked) <= set(told)
     after = lint(fix.after, "page.py", Options())
-    assert len(after) == fix.left < len(told), [f.message for f in after]
+    rows = {f.row or id(f) for f in after}  # a row of waits is one to a reader
+    assert len(rows) == fix.left < len(told), [f.message for f in after]
 
 
 @every_fix

@@ -10,6 +10,7 @@ from check_run import check
 from linting import lint
 
 from flake8_torchperf.findings.message import LOG_SELDOM
+from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.options import Options
 
 PRELUDE = """\
@@ -69,9 +70,13 @@ NOT_LOGGED = [
 ]
 
 
-def found(code: str, logging: str = "report") -> list[str]:
+def linted(code: str, logging: str = "report") -> list[Finding]:
     source = PRELUDE + indent(code, "    ") + "\n"
-    return [one.message for one in lint(source, "model.py", Options(logging=logging))]
+    return lint(source, "model.py", Options(logging=logging))
+
+
+def found(code: str, logging: str = "report") -> list[str]:
+    return [one.message for one in linted(code, logging)]
 
 
 @pytest.mark.parametrize("code", LOGGED)
@@ -90,15 +95,13 @@ def test_what_is_used_elsewhere_is_an_ordinary_read(code: str) -> None:
 
 
 def test_reads_in_a_row_are_logged_if_all_are() -> None:
-    (message,) = found("wandb.log({'a': loss.item(), 'b': x.max().item()})")
-    assert "and 1 more read" in message
-    assert message.endswith(LOG_SELDOM)
-    (message,) = found("print(loss.item())\nreturn x.max().item()")
-    assert "and 1 more read" in message
-    assert LOG_SELDOM not in message
-    (message,) = found("print(loss.item())\nreturn x.max().item()", "ignore")
-    assert "x.max().item()" in message
-    assert "more read" not in message
+    logged, _ = linted("wandb.log({'a': loss.item(), 'b': float(loss)})")
+    assert logged.lead.endswith(LOG_SELDOM)
+    logged, other = linted("print(loss.item())\nreturn loss.tolist()")
+    assert logged.message.endswith(LOG_SELDOM)
+    assert LOG_SELDOM not in logged.lead + other.message
+    (other,) = linted("print(loss.item())\nreturn loss.tolist()", "ignore")
+    assert not other.row
 
 
 def test_work_that_logging_repeats_is_no_read() -> None:

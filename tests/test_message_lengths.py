@@ -6,13 +6,20 @@ import ast
 import itertools
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from flake8_torchperf.absint.domain.heat import Cause, Cost, Heat, Level, Measured
 from flake8_torchperf.absint.domain.site import Loop, Site, SiteKind
 from flake8_torchperf.findings.catalogue import load_catalogue
-from flake8_torchperf.findings.message import LONGEST, SHORTEST_EXPRESSION, format_message
+from flake8_torchperf.findings.message import (
+    LONGEST,
+    MORE,
+    SHORTEST_EXPRESSION,
+    format_message,
+    leading,
+)
 from flake8_torchperf.findings.rule import Rule
 from flake8_torchperf.knowledge.conventions import load_conventions
 from flake8_torchperf.syntax.positions import Snippet
@@ -30,7 +37,9 @@ TRANSFORMED = "calls a compiled function in a transform"
 # What may lead a row of reads: see `consecutive_reads`.
 IN_A_ROW = ("TPF101", "TPF102", "TPF104", "TPF106")
 TOLD_BY_LINE = (Cause.CALLED, Cause.CALLED_IN_LOOP, Cause.LOOP)
-BEHIND = ((), (LINE,), tuple(range(LINE - 99, LINE)))
+LAST = ast.parse("x.item()", mode="eval").body
+LAST.end_lineno = LINE
+BEHIND = (0, 1, 99)
 RULES = load_catalogue().rules
 every_rule = pytest.mark.parametrize("rule", RULES, ids=[rule.code for rule in RULES])
 
@@ -73,10 +82,13 @@ def sites(rule: Rule) -> Iterator[Site]:
 @every_rule
 def test_no_message_is_too_long(rule: Rule) -> None:
     behind = BEHIND if rule.code in IN_A_ROW else BEHIND[:1]
-    for site, lines in itertools.product(sites(rule), behind):
-        if lines and site.heat.cause is Cause.CONTRACT:
+    for site, count in itertools.product(sites(rule), behind):
+        if count and site.heat.cause is Cause.CONTRACT:
             continue  # what breaks one is told read by read
-        message = format_message(rule, site, FILE, lines)
+        message = format_message(rule, site, FILE, [replace(site, node=LAST)] * count)
+        if count:
+            assert MORE in message
+            message = leading(message, [LINE] * count)
         assert len(message) <= LONGEST, message
         shown = re.search(r"`(?:while |assert )?([^`]+)`", message)
         assert shown is not None, message
@@ -87,8 +99,8 @@ def test_no_message_is_too_long(rule: Rule) -> None:
             assert told in message
         if site.heat.cause in TOLD_BY_LINE and "{where}" in rule.message:
             assert f"at line {LINE})" in message
-        if lines:
-            assert f"line {max(lines)}; " in message
+        if count:
+            assert f"line {LINE}; " in message
 
 
 @every_rule

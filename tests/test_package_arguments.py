@@ -179,7 +179,7 @@ def test_a_helper_that_only_waits_is_told_where_it_is_called(tmp_path: Path) -> 
     text = texts["train.py"]
     path = str(folder / "train.py")
     found = lint(text, path, HOT)
-    told = [(f.line, f.code) for f in found] + [place for f in found for place in f.also]
+    told = [(f.line, f.code) for f in found]
     assert sorted(told) == expected(text)
     assert not [f for f in found if f.edits]
     # Who asks for everything is told of the helpers themselves.

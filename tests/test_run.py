@@ -424,15 +424,13 @@ class TestParts:
         assert [(one.finding.code, one.verdict) for one in file.judged] == [("TPF101", "refuted")]
 
     def test_a_read_behind_another_is_judged_and_not_missed(self, tmp_path):
-        """flake8 tells a row of reads at its first; the run has a verdict on each of them."""
+        """flake8 reports a row of reads at its first; the run has a verdict on each of them."""
         script = tmp_path / "s.py"
         script.write_text(
             "import torch\n\n\ndef train_step(x: torch.Tensor):\n"
-            "    a = x.sum().item()\n    b = x.max().item()\n    return a, b\n"
+            "    a = x.item()\n    b = x.tolist()\n    return a, b\n"
         )
-        assert [f.also for f in lint(script.read_text(), str(script), Options())] == [
-            ((6, "TPF101"),)
-        ]
+        assert len({f.row for f in lint(script.read_text(), str(script), Options())}) == 1
         path = str(script)
         (file,) = judge(Run(
             Observed(

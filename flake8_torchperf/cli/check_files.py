@@ -136,6 +136,7 @@ class FileChecker(checker.FileChecker):
         made = super().run_check(plugin, **arguments)
         if isinstance(made, TorchPerfPlugin):
             self._made = made
+            made.apart = True
             if self._remembers:
                 made.reads = {}
         return made

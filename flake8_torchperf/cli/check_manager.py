@@ -28,7 +28,8 @@ from flake8_torchperf.cli.check_files import (
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.report.progress import Bar
 from flake8_torchperf.digest import digest
-from flake8_torchperf.told import restored
+from flake8_torchperf.suppression import Suppression
+from flake8_torchperf.told import led, restored, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,6 +52,8 @@ class Manager(checker.Manager):
     by_cost = False
     # Takes old findings out of a file's rows: the file, its rows, and what is known of ours.
     leave_out: Callable[[str, list[Any], dict[Place, Told]], list[Any]] | None = None
+    # Report each finding of a row by itself.
+    apart = False
 
     def __init__(
         self, style_guide: StyleGuideManager, plugins: Checkers, argv: Sequence[str]
@@ -58,6 +61,7 @@ class Manager(checker.Manager):
         super().__init__(style_guide, plugins, argv)
         self._waiting: dict[str, list[Any]] = {}
         self._shown = (0, 0)
+        self._suppression = Suppression(self.options)
 
     def start(self) -> None:
         """Find the files, and say of which folders there are none."""
@@ -110,12 +114,37 @@ class Manager(checker.Manager):
         kept = [row[:FLAKE8S] for row in rows]
         if self.leave_out is not None:
             kept = self.leave_out(name, kept, self.told[name])
+        if not self.apart:
+            kept = self._in_rows(name, kept)
         self.results.append((name, kept, counts))
         self._bar.advance()
         if self.at_once:
             self._waiting.setdefault(name, []).append(self.results[-1])
             while self._order and self._waiting.get(self._order[0]):
                 self._show(self._waiting[self._order.pop(0)].pop(0))
+
+    def _in_rows(self, name: str, rows: list[Any]) -> list[Any]:
+        """Return flake8's rows of a file, those that follow in a row of waits left to its first."""
+        told = self.told[name]
+        found = [(row, told.get(_place(row))) for row in rows]
+        if not any(one is not None and one.row for _, one in found):
+            return rows
+        texts = {one.place: row[4] for row, one in found if one is not None}
+
+        def is_reported(one: Told) -> bool:
+            return self._suppression.reports(one.code, name, one.line, texts[one.place])
+
+        ours = [one for _, one in found if one is not None]
+        shown = {id(one): led(one, others) for one, others in rows_of(ours, is_reported)}
+        kept: list[Any] = []
+        for row, one in found:
+            new = None if one is None else shown.get(id(one))
+            if new is not None:
+                told[new.place] = new
+                kept.append((*row[:3], new.text.partition(" ")[2], row[4]))
+            elif one is None:
+                kept.append(row)
+        return kept
 
     def _show(self, result: Any) -> None:
         """Report one file now."""
@@ -161,7 +190,7 @@ class Manager(checker.Manager):
         return found, reported
 
     def _spent(self, name: str, row: Any) -> tuple[float, int, int]:
-        told = self.told[name].get((row[1], row[2], f"{row[0]} {row[3]}"))
+        told = self.told[name].get(_place(row))
         return (0.0, 0, 0) if told is None else told.measured
 
     def told_of(self, error: Violation) -> Told | None:
@@ -196,6 +225,11 @@ class Manager(checker.Manager):
         if filename != STDIN:
             work.memory.note(os.path.abspath(filename), digest(data))
         return recall(work.memory, key(work.memory, filename, data, self.options))
+
+
+def _place(row: Any) -> Place:
+    """Return what flake8 knows of a finding: line, column and text."""
+    return (row[1], row[2], f"{row[0]} {row[3]}")
 
 
 def _walking_aloud(find_files: Callable[[], None]) -> list[OSError]:

@@ -105,6 +105,7 @@ class CheckApplication(Application):
         TorchPerfPlugin.use(ours)
         manager = Manager(self.guide, self.plugins.checkers, argv)
         manager.work = Work(self.plugins.checkers, self.options, ours, needs, memory)
+        manager.apart = bool(self.options.write_baseline)
         manager.leave_out = self._old.leave_out if self._old is not None else None
         manager.by_cost = ours.profile is not None
         manager.at_once = self._can_show_at_once() and not manager.by_cost

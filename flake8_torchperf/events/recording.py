@@ -379,6 +379,12 @@ def waits(operand: Value | None) -> bool:
     return tensor.device != "host"
 
 
+def note_work(tensor: Tensor, node: ast.AST, ctx: Context) -> None:
+    """Note that an operator queues work, unless it computes on the host."""
+    if tensor.device != "host":
+        ctx.analysis.queued[id(node)] = node
+
+
 def tells(operand: Value, ctx: Context) -> bool:
     """Is there something to say of a read: that it waits, or that it ends a graph?"""
     return bool(ctx.compiled) or waits(operand)

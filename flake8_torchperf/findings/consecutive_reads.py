@@ -1,87 +1,109 @@
-"""Reads in a row: findings of one function in, groups of them out, each led by its first.
+"""Rows of waits: the findings of one function in, those that wait straight behind each other out.
 
 A wait straight behind another is nearly free (H100, busy queue: 4,057 us for the first ``.item()``
-and 13 us for each that follows), so the reads of a row are one finding. A row ends where the device
-may be given new work, and never leaves the loop or the branch that it began in.
+and 13 us for each that follows). A row holds only such waits: it ends where any work is queued, at
+waits for other ranks or other streams, and where the loop or the branch ends that it began in.
 """
 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.site import SiteKind
+from flake8_torchperf.absint.domain.values import tensor_of
+from flake8_torchperf.events.waiting_wrappers import IN_HELPER
 from flake8_torchperf.findings.device_work import Work
 from flake8_torchperf.findings.message import HOST_READS
 from flake8_torchperf.syntax.traversal import DEFINITIONS, children
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
+    from flake8_torchperf.absint.domain.site import Site
     from flake8_torchperf.findings.match import Raw
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A finding, and those that wait straight behind it."""
-
-    first: Raw
-    others: tuple[Raw, ...] = ()
-
-
-# What reads a value so that the next one could be read with it. A branch, a total on the host, a
-# number that an operation is given: each has its own remedy, which reading together is not.
-_READS = frozenset((SiteKind.HOST_READ, SiteKind.FORMAT, SiteKind.SYNCHRONIZE))
-
-# The reads of a piece of code are counted from 0; these stand for no read.
+NON_BLOCKING = "non-blocking"
+# Ways to make text of a tensor that call ``Tensor.__format__``, which reads one of no dimensions.
+_FORMATS = ("f-string", "format")
+# The waits of a piece of code are counted from 0; these stand for no wait.
 _NONE = -1
 _LEFT = -2
 
 
-def in_rows(raws: Sequence[Raw], roots: Sequence[ast.AST]) -> list[Row]:
-    """The findings of one analysis as rows, mostly of one finding, in the order of their firsts.
+def in_rows(
+    raws: Sequence[Raw], roots: Sequence[ast.AST], queued: Collection[int]
+) -> list[list[Raw]]:
+    """Return the findings of one analysis as rows, mostly of one finding.
 
-    ``roots`` are the function or the statements that the findings stand in.
+    ``roots`` are the function or the statements that the findings stand in; ``queued`` holds the
+    identities of the operators that were seen to compute on tensors.
     """
-    reads = {id(raw.site.node): i for i, raw in enumerate(raws) if _joins(raw)}
-    if len(reads) < 2:
-        return [Row(raw) for raw in raws]
+    alone = [[raw] for raw in raws]
+    waits = {id(raw.site.node): i for i, raw in enumerate(raws) if _may_lead(raw)}
+    following = {i for i in waits.values() if _may_follow(raws[i].site)}
+    if len(waits) < 2 or not following:
+        return alone
     try:
-        walked = _Walk(reads, Work(roots, reads))
+        walked = _Walk(waits, following, queued, Work(roots, waits))
         walked.block([root for root in roots if isinstance(root, ast.stmt)], _NONE)
     except RecursionError:  # expressions nested deeper than Python's own stack
-        return [Row(raw) for raw in raws]
-    behind: dict[int, list[Raw]] = {}
+        return alone
     for follower, leader in walked.led.items():
-        behind.setdefault(leader, []).append(raws[follower])
-    return [Row(raw, tuple(behind.get(i, ()))) for i, raw in enumerate(raws) if i not in walked.led]
+        alone[leader] += alone[follower]
+        alone[follower] = []
+    return [row for row in alone if row]
 
 
-def _joins(raw: Raw) -> bool:
-    """Does a finding read one value, so that what was waited for before makes it cheap?
+def _may_lead(raw: Raw) -> bool:
+    """True if the device has nothing left to do for this stream behind the wait.
 
-    Findings of a user's own pages are told one by one, and those about loops have their own advice.
+    A branch, a running total and a number that an operation takes have their own remedy, and so
+    have findings of a user's own pages: none of them is part of a row.
     """
     site = raw.site
     if site.compiled or not raw.rule.own or raw.rule.family != HOST_READS:
         return False
-    return site.kind in _READS or (site.kind is SiteKind.TRANSFER and "to-host" in site.traits)
+    if IN_HELPER in site.traits:  # the helper may queue work behind its wait
+        return False
+    if site.kind is SiteKind.SYNCHRONIZE:
+        # Collectives wait for other ranks, events and streams for their own work alone.
+        return site.operation.endswith(".synchronize") and site.operation.startswith("torch.")
+    if site.kind is SiteKind.TRANSFER:
+        return "to-host" in site.traits and NON_BLOCKING not in site.traits
+    return site.kind in (SiteKind.HOST_READ, SiteKind.FORMAT)
+
+
+def _may_follow(site: Site) -> bool:
+    """True if the wait itself queues nothing: it takes a value that has been computed.
+
+    The text of a tensor with dimensions is computed on the device (torch/_tensor_str.py); that of
+    one without is its number.
+    """
+    if site.kind is not SiteKind.FORMAT:
+        return True
+    tensor = None if site.operand is None else tensor_of(site.operand)
+    return tensor is not None and tensor.scalar is True and site.operation in _FORMATS
 
 
 class _Walk:
-    """Goes through code in the order in which it runs, with the read that leads here.
+    """Goes through code in the order in which it runs, with the wait that leads here.
 
     Each method takes the leader before a piece of code and returns the one after it: `_NONE` where
     the device may have work again, `_LEFT` where control does not get there.
     """
 
-    __slots__ = ("_reads", "_work", "led")
+    __slots__ = ("_following", "_queued", "_reads", "_work", "led")
 
-    def __init__(self, reads: dict[int, int], work: Work) -> None:
+    def __init__(
+        self, reads: dict[int, int], following: set[int], queued: Collection[int], work: Work
+    ) -> None:
         self._reads = reads
+        self._following = following
+        self._queued = queued
         self._work = work
-        # The leader of each read that follows one.
+        # The leader of each wait that follows one.
         self.led: dict[int, int] = {}
 
     def block(self, body: Sequence[ast.stmt], leader: int) -> int:
@@ -225,8 +247,8 @@ class _Walk:
         """The leader behind a node of which all parts were evaluated."""
         read = self._reads.get(id(node))
         if read is None:
-            return leader
-        if leader == _NONE:
+            return _NONE if id(node) in self._queued else leader
+        if leader == _NONE or read not in self._following:
             return read
         self.led[read] = leader
         return leader

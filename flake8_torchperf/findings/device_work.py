@@ -1,7 +1,6 @@
-"""Which calls may give the device work that is worth waiting for.
+"""Which calls may give the device work, by their spelling and by the torch table.
 
-Decided by spelling and by the torch table: a pointwise operation or a reduction is done before
-anybody notices, a module, a matrix product or a function nobody knows may take milliseconds.
+Operators are not decided here: the interpreter notes those that compute on tensors.
 """
 
 from __future__ import annotations
@@ -41,19 +40,11 @@ _HOST_MODULES = frozenset((
     "collections", "datetime", "itertools", "json", "logging", "math", "np", "numpy", "operator",
     "os", "random", "re", "sys", "time", "warnings",
 ))  # fmt: skip
-# Letters of the torch table (see `table.Op`): pointwise, reduction, view, created, created alike,
-# and reads of an element.
-_LIGHT_FLAGS = frozenset("prvcndh")
-# Operations that torch gives no such tag, and that go through a tensor once.
-_LIGHT = frozenset((
-    "bfloat16", "bool", "byte", "cat", "char", "concat", "copy_", "cumsum", "detach_", "diff",
-    "double", "fill_", "flip", "float", "floor_divide", "gather", "half", "hstack", "index_select",
-    "int", "isin", "isreal", "log_softmax", "long", "median", "nanmean", "nanmedian", "repeat",
-    "requires_grad_", "roll", "short", "softmax", "stack", "tolist", "type", "type_as", "vstack",
-    "zero_",
-))  # fmt: skip
-# Reductions of numpy that torch lacks: who writes one calls it that.
-_REDUCTIONS = frozenset(("nanmax", "nanmin", "nanstd", "nanvar"))
+# Letters of the torch table (see `table.Op`): views, and reads of an element, which queue nothing.
+_IDLE_FLAGS = frozenset("vdh")
+# Methods without such a letter that queue nothing either, and operations with one that may copy.
+_IDLE = frozenset(("detach_", "requires_grad_", "tolist"))
+_COPYING = frozenset(("as_tensor", "contiguous", "reshape", "to"))
 # Methods of lists, dicts and text; `update` and `decode` are those of metrics and models too.
 _CONTAINER_METHODS = frozenset((
     "add", "append", "appendleft", "clear", "discard", "endswith", "extend", "format", "get",
@@ -86,9 +77,9 @@ class Work:
         self._note_names(roots)
 
     def given_by(self, call: ast.Call, *, thrown_away: bool) -> bool:
-        """May a call give the device work? ``thrown_away``: nobody uses what it returns."""
+        """True if a call may give the device work. ``thrown_away``: nobody uses what it returns."""
         name = _name(call.func)
-        known = _is_cheap(call.func)
+        known = _is_idle(call.func)
         if known is not None:
             return not known
         if name == "update" and call.args and all(isinstance(a, ast.Constant) for a in call.args):
@@ -160,42 +151,44 @@ class Work:
         self._told -= other
 
 
-def _is_cheap(func: ast.expr) -> bool | None:
-    """Is what is called known to be cheap (True) or torch's and not cheap (False)?"""
+def _is_idle(func: ast.expr) -> bool | None:
+    """True for what is known to queue nothing, False for torch's that does; None if unknown."""
     if isinstance(func, ast.Name):
-        cheap = func.id in BUILTINS | _REDUCTIONS or _light(load().function(f"torch.{func.id}"))
-        return True if cheap else None
+        idle = func.id in BUILTINS or _idle(load().function(f"torch.{func.id}"))
+        return True if idle else None
     if not isinstance(func, ast.Attribute):
         return None
     spelled = dotted_name(func)
     if spelled.startswith(_TORCH):
-        return _is_cheap_in_torch(spelled)
+        return _is_idle_in_torch(spelled)
     if spelled.partition(".")[0] in _HOST_MODULES or func.attr in _TELLING_METHODS:
         return True
     if func.attr in _CONTAINER_METHODS:
         return True
-    if not _is_own(func.value) and _light(load().method(func.attr)):
+    if not _is_own(func.value) and _idle(load().method(func.attr)):
         return True
     return None
 
 
 @cache
-def _is_cheap_in_torch(spelled: str) -> bool:
+def _is_idle_in_torch(spelled: str) -> bool:
     if spelled.startswith("F."):
         spelled = f"torch.nn.functional.{spelled[2:]}"
     klass = load().klass(spelled)
     if klass is not None:
         return klass.kind != "module"
-    return _light(load().function(spelled))
+    return _idle(load().function(spelled))
 
 
 @cache
-def _light(op: Op | None) -> bool:
-    """Does an operation go through its tensors once, or only ask something of them?"""
+def _idle(op: Op | None) -> bool:
+    """True if an operation makes a view, or only asks something of its tensors."""
     if op is None:
         return False
     plain = op.name.rpartition(".")[2]
-    return plain in _LIGHT or not _LIGHT_FLAGS.isdisjoint(op.flags) or _gives_host_value(op)
+    if plain in _COPYING:
+        return False
+    return plain in _IDLE or not _IDLE_FLAGS.isdisjoint(op.flags) or _gives_host_value(op)
 
 
 @cache

@@ -6,6 +6,7 @@ refutes disappear.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.heat import SAID, Cause, Level
@@ -41,7 +42,7 @@ def as_measured(
         heat = _heat(site, told, catalogue)
         if heat is not None:
             sites.append(site if heat is site.heat else site.heated(heat))
-    return AnalysisResult(result.snippet, tuple(sites))
+    return replace(result, sites=tuple(sites))
 
 
 def _heat(site: Site, told: Measured, catalogue: Catalogue) -> Heat | None:

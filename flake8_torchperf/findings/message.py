@@ -34,9 +34,13 @@ FIXABLE = " [fix]"
 BRIEFEST = 5
 _GAP = "..."
 
+# Stands in the message of a finding that leads a row for the words about the others; no printable
+# text holds it.
+MORE = "\0"
 # What to do about reads that follow one another, and about copies that do.
 READ_TOGETHER = "stack them for one .tolist()"
 COPY_TOGETHER = "copy them as one tensor"
+FORMAT_TOGETHER = "format after the loop"
 # The family of what takes a value to the host; the trait of a site whose value is only logged, and
 # what to do about it.
 HOST_READS = "host reads"
@@ -47,19 +51,19 @@ LOG_SELDOM = "log every n steps, or collect and log once"
 _FROM_SOURCE = ("expression", "operand", "name", "function", "over")
 
 
-def format_message(rule: Rule, site: Site, snippet: Snippet, behind: Sequence[int] = ()) -> str:
+def format_message(rule: Rule, site: Site, snippet: Snippet, others: Sequence[Site] = ()) -> str:
     """The one-line message of ``rule`` for ``site``, without its code.
 
     The words of a user's page may be longer than all that a message may hold: what they leave to
-    the source is then still `USUAL_EXPRESSION`. ``behind`` are the lines of the reads that wait
-    straight behind this one.
+    the source is then still `USUAL_EXPRESSION`. ``others`` are the rest of the row that the site
+    leads; `MORE` stands in the message for how many of them are reported with it.
     """
     shortest = SHORTEST_EXPRESSION if rule.own else USUAL_EXPRESSION
     advice = rule.advice(site.operation, site.traits)
     if LOGGED in site.traits and rule.own:
         advice = LOG_SELDOM
-    elif behind:
-        advice = _together(site) or advice
+    elif others:
+        advice = _together((site, *others)) or advice
     node = site.operand_node if site.operand_node is not None else site.node
     found = {
         "expression": snippet.code(site.node),
@@ -74,7 +78,7 @@ def format_message(rule: Rule, site: Site, snippet: Snippet, behind: Sequence[in
         promised = site.heat.cause is Cause.CONTRACT
         where = told.words if promised else f"{site.heat.cost.value} ({told.words})"
         parts = {"instead": advice, "where": where}
-        parts["where"] += _others(behind)
+        parts["where"] += _room_for(others)
         parts["loop"] = _loop(site, told)
         template = _joined(rule.message, parts) + (FIXABLE if rule.has_safe_fix else "")
         values = {name: printable(_one_line(text)) for name, text in found.items()}
@@ -86,6 +90,7 @@ def format_message(rule: Rule, site: Site, snippet: Snippet, behind: Sequence[in
         values["compiled"] = _compiled(template, values, shortest)
         longest = shortest
     text = printable(_one_line(_filled(template, _cut(values, longest))))
+    text = text.replace(_room_for(others), MORE) if others else text
     return text.removesuffix(FIXABLE) if rule.has_safe_fix else text
 
 
@@ -134,23 +139,32 @@ def _compiled(template: str, values: Mapping[str, str], shortest: int) -> str:
     return shorten(told, max(len(told) - over, shortest)) if told else ""
 
 
-def _others(lines: Sequence[int]) -> str:
-    """How many reads follow, and how far down."""
-    if not lines:
-        return ""
+def leading(lead: str, lines: Sequence[int]) -> str:
+    """Return the message of a finding that is reported for others, in these lines, as well."""
     if len(lines) == 1:
-        return f", and 1 more read at line {lines[0]}"
-    return f", and {len(lines)} more reads to line {max(lines)}"
+        more = f", and 1 more wait at line {lines[0]}"
+    else:
+        more = f", and {len(lines)} more waits to line {max(lines)}"
+    return lead.replace(MORE, more)
 
 
-def _together(site: Site) -> str:
-    """The advice for what is read in a row; "" for a wait that takes no value."""
-    match site.kind:
-        case SiteKind.SYNCHRONIZE:
-            return ""
-        case SiteKind.TRANSFER if site.operation != "tolist":
-            return COPY_TOGETHER
-    return READ_TOGETHER
+def _room_for(others: Sequence[Site]) -> str:
+    """Return words that are as long as any that name some of these sites can be."""
+    if not others:
+        return ""
+    last = max(getattr(site.node, "end_lineno", 0) for site in others)
+    return leading(MORE, (last,) * len(others))
+
+
+def _together(row: Sequence[Site]) -> str:
+    """Return the advice for a row; "" for that of its first, where one does not fit all waits."""
+    copies = [site.kind is SiteKind.TRANSFER and site.operation != "tolist" for site in row]
+    if all(copies):
+        return COPY_TOGETHER
+    if row[0].kind is SiteKind.FORMAT:
+        return FORMAT_TOGETHER
+    reads = (SiteKind.HOST_READ, SiteKind.TRANSFER)
+    return READ_TOGETHER if not any(copies) and all(s.kind in reads for s in row) else ""
 
 
 def with_reason(message: str, reason: str, hidden: str = "") -> str:

@@ -42,8 +42,9 @@ class Finding:
     to: lines count from 1, columns from 0 and in characters (flake8 prints them from 1), and
     ``end_column`` is the first one behind it. ``rule`` is the page that objects; ``site`` is what
     the interpreter saw, with the operand's value and the reason it is known to be a tensor.
-    ``also`` holds line and code of the reads that wait straight behind this one and are no findings
-    of their own, ``behind`` their sites. ``edits`` are the changes that fixes offer, safest first.
+    Findings with the same ``row`` wait straight behind each other: ``lead`` is the message of one
+    that is reported for those after it, with `MORE` for their number. ``edits`` are the changes
+    that fixes offer, safest first.
     """
 
     code: str
@@ -54,10 +55,11 @@ class Finding:
     end_column: int
     rule: Rule
     site: Site
-    also: tuple[tuple[int, str], ...] = ()
-    behind: tuple[Site, ...] = ()
+    row: str = ""
+    lead: str = ""
     edits: tuple[Edit, ...] = ()
 
     def offering(self, edits: tuple[Edit, ...], mark: str) -> Finding:
         """The same finding with the edits of fixes, and what the message says of them."""
-        return replace(self, edits=edits, message=self.message + mark)
+        lead = self.lead + mark if self.lead else ""
+        return replace(self, edits=edits, message=self.message + mark, lead=lead)

@@ -10,7 +10,7 @@ from flake8_torchperf.absint.domain.values import Strength, Tensor, tensor_of
 from flake8_torchperf.events.locate import locate
 from flake8_torchperf.events.logging_calls import logged
 from flake8_torchperf.events.waiting_wrappers import IN_HELPER
-from flake8_torchperf.findings.consecutive_reads import Row, in_rows
+from flake8_torchperf.findings.consecutive_reads import in_rows
 from flake8_torchperf.findings.heat_text import hidden_by
 from flake8_torchperf.findings.match import Raw, find, rule_for
 from flake8_torchperf.findings.message import HOST_READS, LOGGED, format_message, with_reason
@@ -18,7 +18,7 @@ from flake8_torchperf.findings.model import Finding
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from flake8_torchperf.absint.domain.site import AnalysisResult, Site
     from flake8_torchperf.findings.catalogue import Catalogue
@@ -41,8 +41,13 @@ def report(
         site for site in result.sites if _believed(site, needed) and _told(site, options.scope)
     ]
     raws = _one_loop_one_finding(find(believed, catalogue, options.scope))
-    rows = _rows(_logging(raws, result.snippet, options, qualify), result.snippet, options)
-    return [_finding(row, result.snippet, catalogue, options) for row in rows]
+    found = _logging(raws, result.snippet, options, qualify)
+    # Who asks for everything is told of each read.
+    if options.scope is Level.COLD:
+        rows = [[raw] for raw in found]
+    else:
+        rows = in_rows(found, result.snippet.nodes, result.queued)
+    return [finding for row in rows for finding in _row(row, result.snippet, catalogue, options)]
 
 
 def _logging(
@@ -59,13 +64,6 @@ def _logging(
         elif options.logging != "ignore":
             kept.append(Raw(raw.rule, replace(raw.site, traits=raw.site.traits | {LOGGED})))
     return kept
-
-
-def _rows(raws: list[Raw], snippet: Snippet, options: Options) -> list[Row]:
-    """Reads in a row as one finding; who asks for everything is told of each read."""
-    if options.scope is Level.COLD:
-        return [Row(raw) for raw in raws]
-    return in_rows(raws, snippet.nodes)
 
 
 def _told(site: Site, scope: Level) -> bool:
@@ -103,20 +101,42 @@ def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
     ]
 
 
-def _finding(row: Row, snippet: Snippet, catalogue: Catalogue, options: Options) -> Finding:
-    raw = row.first
+def _row(row: list[Raw], snippet: Snippet, catalogue: Catalogue, options: Options) -> list[Finding]:
+    """Return a finding for each wait of a row, in the order of the file.
+
+    Each has the words for the case that it leads what is reported of the row.
+    """
+    row = sorted(row, key=lambda raw: _place(raw, snippet)) if len(row) > 1 else row
+    line, column, _, _ = _place(row[0], snippet)
+    number = f"{line}:{column}" if len(row) > 1 else ""
+    found = []
+    for index, raw in enumerate(row):
+        others = [other.site for other in row[:index] + row[index + 1 :]]
+        alone = _finding(raw, snippet, catalogue, options)
+        last = index + 1 == len(row)
+        lead = "" if last else _message(raw, others, snippet, catalogue, options)
+        found.append(replace(alone, row=number, lead=lead) if number else alone)
+    return found
+
+
+def _finding(raw: Raw, snippet: Snippet, catalogue: Catalogue, options: Options) -> Finding:
+    message = _message(raw, (), snippet, catalogue, options)
     site = locate(raw.site, snippet)
-    if not all(LOGGED in other.site.traits for other in row.others):
+    return Finding(raw.rule.code, message, *_place(raw, snippet), raw.rule, site)
+
+
+def _message(
+    raw: Raw, others: Sequence[Site], snippet: Snippet, catalogue: Catalogue, options: Options
+) -> str:
+    """Return the message of a finding that leads ``others``, if any."""
+    site = locate(raw.site, snippet)
+    if not all(LOGGED in other.traits for other in others):
         site = replace(site, traits=site.traits - {LOGGED})
-    also = tuple((_place(other, snippet)[0], other.rule.code) for other in row.others)
-    message = format_message(raw.rule, site, snippet, [line for line, _ in also])
+    message = format_message(raw.rule, site, snippet, others)
     if options.explain:
         hidden = _hidden(raw, catalogue) if options.scope is Level.COLD else ""
         message = with_reason(message, _reason(site, snippet), hidden)
-    line, column, end_line, end_column = _place(raw, snippet)
-    behind = tuple(other.site for other in row.others)
-    places = (line, column, end_line, end_column)
-    return Finding(raw.rule.code, message, *places, raw.rule, site, also, behind)
+    return message
 
 
 def _reason(site: Site, snippet: Snippet) -> str:

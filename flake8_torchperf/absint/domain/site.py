@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import ast
+    from collections.abc import Collection
 
     from flake8_torchperf.absint.domain.heat import Cause, Heat
     from flake8_torchperf.absint.domain.values import Value
@@ -96,7 +97,12 @@ class Site:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AnalysisResult:
-    """The sites of one piece of a file, and the snippet they stand in."""
+    """The sites of one piece of a file, and the snippet they stand in.
+
+    ``queued`` holds the identities of the operators, subscripts and assignments that compute on
+    tensors of the device, among them those of other pieces.
+    """
 
     snippet: Snippet
     sites: tuple[Site, ...]
+    queued: Collection[int] = frozenset()

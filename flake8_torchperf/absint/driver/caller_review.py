@@ -68,7 +68,7 @@ class CallerReview:
         called = interpret_function(info, probe, self._heats)
         there = {(id(site.node), site.kind) for site in result.sites}
         sites = [site for site in called.sites if (id(site.node), site.kind) in there]
-        return AnalysisResult(result.snippet, tuple(sites))
+        return replace(result, sites=tuple(sites))
 
     def rewarmed(self, result: AnalysisResult, info: FunctionInfo) -> AnalysisResult:
         """The sites of a helper again, where some of them count only in a step that calls it."""
@@ -242,4 +242,4 @@ def _cooled(result: AnalysisResult, cold: Heat) -> AnalysisResult:
         site if site.compiled or site.heat.own_text else replace(site, heat=cold)
         for site in result.sites
     ]
-    return AnalysisResult(result.snippet, tuple(sites))
+    return replace(result, sites=tuple(sites))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.heat import FREE, Cause, Heat, Level
-from flake8_torchperf.absint.domain.site import AnalysisResult, Site, SiteKind
+from flake8_torchperf.absint.domain.site import Site, SiteKind
 from flake8_torchperf.absint.driver.contracts import Contracts, Reached, Way, interpreted
 from flake8_torchperf.digest import read_bytes
 from flake8_torchperf.findings import report
@@ -102,7 +102,7 @@ def _findings(
         sites += _unseen(calls, here)
     if not sites:
         return []
-    result = AnalysisResult(result.snippet, tuple(sites))
+    result = replace(result, sites=tuple(sites))
     return report.report(result, catalogue, options, info.module.qualify)
 
 

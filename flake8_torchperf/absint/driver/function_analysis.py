@@ -112,7 +112,7 @@ def _interpreted(
     except RecursionError:
         # Blocks nested deeper than Python's own stack: nothing is known of such a function.
         sites.clear()
-    return AnalysisResult(snippet, tuple(map(asked_for, sites)))
+    return AnalysisResult(snippet, tuple(map(asked_for, sites)), analysis.queued)
 
 
 def _entry(info: FunctionInfo, bound: Value | None, given: Env | None, place: Context) -> Env:
@@ -144,7 +144,8 @@ def interpret_module(module: ModuleMap, analysis: Analysis) -> AnalysisResult:
         run_block(body, {}, place)
     except RecursionError:
         sites.clear()
-    return AnalysisResult(Snippet(module.lines, body), tuple(map(asked_for, sites)))
+    snippet = Snippet(module.lines, body)
+    return AnalysisResult(snippet, tuple(map(asked_for, sites)), analysis.queued)
 
 
 def _compiled(place: Context, info: FunctionInfo) -> Context:

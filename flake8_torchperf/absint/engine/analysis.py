@@ -115,6 +115,8 @@ class Analysis:
     conventions: Conventions = field(default_factory=load_conventions)
     # the calls of modules that were seen, by identity
     models_called: set[int] = field(default_factory=set)
+    # the operators that were seen to compute on tensors of the device, by identity
+    queued: dict[int, ast.AST] = field(default_factory=dict)
     # the calls that are seen, where somebody asks for them
     log: list[SeenCall] | None = None
     # does a loop of a module hold the loop over steps, in itself or in what it calls?

@@ -47,7 +47,7 @@ from flake8_torchperf.absint.transfer.iteration import unpack_reads
 from flake8_torchperf.absint.transfer.narrowing import narrow
 from flake8_torchperf.absint.transfer.operators import binary, formatted
 from flake8_torchperf.events import graph_breaks
-from flake8_torchperf.events.recording import emit_read
+from flake8_torchperf.events.recording import emit_read, note_work
 from flake8_torchperf.hotness.branch_frequency import (
     LATER,
     after_test,
@@ -348,6 +348,7 @@ def _unary(node: ast.UnaryOp, env: Env, ctx: Context) -> Value:
     if tensor is not None:
         if may_be_number(value):
             return value
+        note_work(tensor, node, ctx)
         if isinstance(node.op, ast.Invert) and tensor.dtype == "unknown":
             # Of integers hardly anyone takes the inverse.
             return replace(weaken(tensor), dtype="bool", role="inverted")

@@ -45,7 +45,7 @@ from flake8_torchperf.absint.engine.dispatch import evaluate
 from flake8_torchperf.absint.inference.tensor_api import knows_arrays
 from flake8_torchperf.absint.transfer import index_loops
 from flake8_torchperf.events import transfers
-from flake8_torchperf.events.recording import early, emit_read, looked_at
+from flake8_torchperf.events.recording import early, emit_read, looked_at, note_work
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.store import Env
@@ -81,6 +81,7 @@ def binary(
             if tensor.arrives:
                 early(ctx, OPERATIONS[type(operator)], node, tensor, _side(node, tensor, left))
         made = _arithmetic(operator, left, right, tensors)
+        note_work(made, node, ctx)
         return _or_number(made, NUMBER, left, right)
     if COMPARED in (left, right) and isinstance(operator, BITWISE):
         return COMPARED
@@ -252,6 +253,7 @@ def _compare(
         scalar = None if scalar else scalar
     mask = Tensor(strongest.reason, "bool", combine_device(tensors), scalar, chain)
     mask = ranked(mask, _broadcast(left, right, tensors))
+    note_work(mask, node, ctx)
     return _or_number(mask, BOOL, left, right)
 
 

@@ -40,7 +40,7 @@ from flake8_torchperf.absint.engine.dispatch import evaluate, item_of
 from flake8_torchperf.absint.inference.tensor_api import knows_arrays, told_by_index
 from flake8_torchperf.absint.transfer import index_loops, index_writes
 from flake8_torchperf.events import transfers
-from flake8_torchperf.events.recording import emit, emit_read, tells
+from flake8_torchperf.events.recording import emit, emit_read, note_work, tells
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Context
@@ -75,6 +75,8 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
     tensor = tensor_of(base)
     if tensor is not None:
         index_loops.element_access(node, tensor, ctx)
+        if any(isinstance(index.value, (Tensor, Sequence)) for index in indices):
+            note_work(tensor, node, ctx)
         _tensor_reads(tensor, indices, node, ctx, "read")
         return _tensor_item(tensor, indices)
     match base:
@@ -181,6 +183,7 @@ def assigned(node: ast.Subscript, base: Value, value: Value, env: Env, ctx: Cont
     if tensor is None:
         return
     index_loops.element_access(node, tensor, ctx)
+    note_work(tensor, node, ctx)
     # One number on the host is filled in as masked_fill_ does, be it Python's or a tensor's.
     number = given is None or (given.scalar and given.device == "host")
     operation = "assign-scalar" if number else "assign"

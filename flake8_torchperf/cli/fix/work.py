@@ -6,17 +6,15 @@ Which findings count is flake8's to say: what is not selected, is ignored for th
 
 from __future__ import annotations
 
+import ast
 import functools
 import io
 import os
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from flake8 import style_guide
-from flake8.formatting.default import Nothing
 from flake8.processor import FileProcessor
-from flake8.violation import Violation
 
 from flake8_torchperf.cli.check_files import FileChecker, Work, cannot_have_findings
 from flake8_torchperf.cli.fix.verification import Verified, verdicts
@@ -24,9 +22,11 @@ from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, read_source
 from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed
 from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin, internal_error
+from flake8_torchperf.suppression import Suppression
+from flake8_torchperf.told import rows_of
 
 if TYPE_CHECKING:
-    import ast
+    from collections.abc import Sequence
 
     from flake8.plugins.finder import LoadedPlugin
 
@@ -161,13 +161,15 @@ class Linted:
                 self.mistake = told
         self.tree = checker.tree
         found = {(f.line, f.column, f"{f.code} {f.message}"): f for f in checker.found}
-        guide = _guide(self._work).style_guide_for(self._filename)
-        kept = []
-        for row in rows:
-            finding = found.pop((row[1], row[2], f"{row[0]} {row[3]}"), None)
-            if finding is not None and _counts_here(row, guide, self._filename):
-                kept.append(finding)
-        return kept
+        suppression = _suppression(self._work)
+        kept: list[Finding] = []
+        others: list[Finding] = []
+        for code, line, column, words, lines in rows:
+            finding = found.pop((line, column, f"{code} {words}"), None)
+            if finding is not None:
+                counts = suppression.reports(code, self._filename, line, lines)
+                (kept if counts else others).append(finding)
+        return in_rows(kept, others)
 
 
 class _TextChecker(FileChecker):
@@ -200,24 +202,45 @@ class _TextChecker(FileChecker):
         return None if self._made is None else self._made.tree
 
 
-def _counts_here(row: Any, guide: style_guide.StyleGuide, filename: str) -> bool:
-    """Would flake8 report this row?"""
-    code, line, column, text, physical = row
-    if guide.should_report_error(code) is not style_guide.Decision.Selected:
-        return False
-    violation = Violation(code, filename, line, column + 1, text, physical)
-    return not violation.is_inline_ignored(guide.options.disable_noqa)
+def in_rows(found: Sequence[Finding], suppressed: Sequence[Finding]) -> list[Finding]:
+    """Return the findings that are reported, one for each row of waits.
+
+    No fix of theirs rewrites what a suppressed finding is about.
+    """
+    silenced = {id(one.site.node) for one in suppressed}
+    rows = rows_of(found, lambda _: True)
+    return [_without(_led(first, others), silenced) for first, others in rows]
 
 
-def _guide(work: FixWork) -> style_guide.StyleGuideManager:
-    """flake8's decisions for each file; made once per process."""
+def _led(first: Finding, others: Sequence[Finding]) -> Finding:
+    if not others:
+        return first
+    from flake8_torchperf.findings.message import leading
+
+    return replace(first, message=leading(first.lead, [one.line for one in others]))
+
+
+def _without(finding: Finding, silenced: set[int]) -> Finding:
+    """Return the finding without the edits that rewrite a silenced expression."""
+    if not silenced:
+        return finding
+    edits = tuple(
+        edit
+        for edit in finding.edits
+        if not any(id(inner) in silenced for node in edit.nodes for inner in ast.walk(node))
+    )
+    return replace(finding, edits=edits)
+
+
+def _suppression(work: FixWork) -> Suppression:
+    """flake8's decisions; made once per process."""
     key = id(work.options)
-    if key not in _guides:
-        _guides[key] = style_guide.StyleGuideManager(work.options, Nothing(work.options))
-    return _guides[key]
+    if key not in _decided:
+        _decided[key] = Suppression(work.options)
+    return _decided[key]
 
 
-_guides: dict[int, style_guide.StyleGuideManager] = {}
+_decided: dict[int, Suppression] = {}
 
 
 def _made(outcome: Outcome) -> tuple[Made, ...]:

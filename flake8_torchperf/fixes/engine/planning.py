@@ -18,8 +18,7 @@ if TYPE_CHECKING:
 
 def with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]) -> list[Finding]:
     """The findings with the edits of the chosen safeties; messages tell of the safe ones."""
-    sites = [site for one in found for site in (one.site, *one.behind)]
-    around = Surroundings(module, sites)
+    around = Surroundings(module, [one.site for one in found])
     return [_with_edits(finding, around, safeties) for finding in found]
 
 

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.syntax.traversal import DEFINITIONS, FUNCTIONS, Nodes, children
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from flake8_torchperf.absint.domain.site import Site, SiteKind
     from flake8_torchperf.findings.model import Finding
@@ -41,6 +42,8 @@ class Surroundings:
         self.module = module
         self.tree = module.tree
         self._sites = sites
+        # Those of a kind, and where each of them stands there.
+        self._by_kind: dict[SiteKind, tuple[list[Site], dict[int, int]]] = {}
         # Of the nodes on the way to those that were asked about: to walk whole functions would
         # take longer than to lint most files.
         self._parents: dict[int, ast.AST] = {}
@@ -81,6 +84,14 @@ class Surroundings:
     def reported(self, *kinds: SiteKind) -> list[Site]:
         """The places of these kinds that are reported in the module."""
         return [site for site in self._sites if site.kind in kinds]
+
+    def reported_behind(self, site: Site) -> Iterator[Site]:
+        """Yield the places of the same kind that are reported behind one, in the file's order."""
+        if site.kind not in self._by_kind:
+            alike = self.reported(site.kind)
+            self._by_kind[site.kind] = (alike, {id(one.node): i for i, one in enumerate(alike)})
+        alike, places = self._by_kind[site.kind]
+        yield from itertools.islice(alike, places.get(id(site.node), len(alike)) + 1, None)
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
         """The innermost statement that a node is, or stands in."""

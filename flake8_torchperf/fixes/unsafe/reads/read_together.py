@@ -1,12 +1,13 @@
 """``a = x.item()``, ``b = y.item()`` -> ``a, b = torch.stack([x, y]).tolist()``.
 
-For reads that the linter reports as one finding, of values without dimensions of which no two are
-known to be of different dtypes: one copy to the host, one wait.
+For reads in one statement and in statements behind each other, of values without dimensions of
+which no two are known to be of different dtypes: one copy to the host, one wait.
 """
 
 from __future__ import annotations
 
 import ast
+import itertools
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.values import Tensor
@@ -30,20 +31,15 @@ _KINDS = {"float": "float", "int": "int", "unknown": ""}
 def plan(place: Place) -> Edit | None:
     """Apply to assignments one after the other, and to reads in one statement."""
     around = place.around
-    sites = [place.site, *sorted(place.finding.behind, key=_place)]
-    dtypes = {getattr(site.operand, "dtype", "") for site in sites}
-    if len(sites) < 2 or not dtypes <= set(_KINDS) or {"int"} < dtypes:
-        return None
     stack = around.reach("torch.stack", place.site.node)
     statement = around.statement(place.site.node)
     if stack is None or statement is None or around.function(statement) is None:
         return None
     names = {"stack": stack[0]}
-    lines = _assignments(sites, around)
+    lines = _assignments(place.site, around)
     if len(lines) > 1:
         return Edit(tuple(lines), {**names, "form": "lines"}, stack[1])
-    reads = [site.node for site in sites if _source(site) is not None]
-    inside = [read for read in reads if around.statement(read) is statement]
+    inside = _inside(place.site, statement, around)
     if len(inside) < 2 or not isinstance(statement, _SIMPLE):
         return None
     if not all(_is_free(read, statement, place) for read in inside):
@@ -53,9 +49,21 @@ def plan(place: Place) -> Edit | None:
     return Edit((statement,), facts, stack[1])
 
 
-def _place(site: Site) -> tuple[int, int]:
-    node = site.node
-    return getattr(node, "lineno", 0), getattr(node, "col_offset", 0)
+def _inside(first: Site, statement: ast.stmt, around: Surroundings) -> list[ast.AST]:
+    """The first of the reads and those behind it in its statement, where they stack."""
+    sites = [first]
+    for site in around.reported_behind(first):
+        if around.statement(site.node) is not statement:
+            break
+        sites.append(site)
+    reads = [site for site in sites if _source(site) is not None]
+    return [site.node for site in reads] if _stack(reads) else []
+
+
+def _stack(sites: Sequence[Site]) -> bool:
+    """True if no two of the values are known to be of different dtypes."""
+    dtypes = {getattr(site.operand, "dtype", "") for site in sites}
+    return dtypes <= set(_KINDS) and not {"int"} < dtypes
 
 
 def _source(site: Site) -> ast.expr | None:
@@ -71,11 +79,13 @@ def _source(site: Site) -> ast.expr | None:
     return None
 
 
-def _assignments(sites: list[Site], around: Surroundings) -> list[ast.stmt]:
+def _assignments(first: Site, around: Surroundings) -> list[ast.stmt]:
     """The first of the reads and those right behind it, as far as each fills a name alone."""
     found: list[ast.Assign] = []
     filled: set[str] = set()
-    for site in sites:
+    taken: list[Site] = []
+    for site in itertools.chain([first], around.reported_behind(first)):
+        taken.append(site)
         line = around.statement(site.node)
         source = _source(site)
         if not isinstance(line, ast.Assign) or line.value is not site.node or source is None:
@@ -86,6 +96,8 @@ def _assignments(sites: list[Site], around: Surroundings) -> list[ast.stmt]:
         if found and not _follows(line, found[-1], around):
             break
         if any(isinstance(n, ast.Name) and n.id in filled for n in ast.walk(source)):
+            break
+        if not _stack(taken):
             break
         filled.add(target.id)
         found.append(line)
