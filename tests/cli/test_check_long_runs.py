@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 from check_run import check
 from flake8_run import flake8
+from signals import hear_ctrl_c
 
 if sys.platform == "win32":
     pytest.skip("there are no pseudo-terminals", allow_module_level=True)
 
 import pty
+
+from terminal import on_terminal
 
 from flake8_torchperf.cli.report import progress
 
@@ -48,6 +51,7 @@ def test_ctrl_c_ends_with_130_and_what_was_found(tmp_path: Path, jobs: str) -> N
         cwd=tmp_path,
         stdout=theirs,
         stderr=subprocess.PIPE,
+        preexec_fn=hear_ctrl_c,
     )
     os.close(theirs)
     output = b""
@@ -79,6 +83,7 @@ def test_ctrl_c_without_a_terminal_prints_what_was_found(tmp_path: Path) -> None
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        preexec_fn=hear_ctrl_c,
     ) as started:
         while len([*entries.glob("*/*")]) < 5 and started.poll() is None:
             time.sleep(0.02)  # until the first files are done
@@ -91,8 +96,6 @@ def test_ctrl_c_without_a_terminal_prints_what_was_found(tmp_path: Path) -> None
 
 
 def test_a_terminal_gets_the_same_findings_in_the_same_order(tmp_path: Path) -> None:
-    from terminal import on_terminal
-
     many(tmp_path, files=3, functions=2)
     (tmp_path / "0.py").write_text("import torch\n")
     expected = check("-j2", ".", "./a.py", cwd=tmp_path).output

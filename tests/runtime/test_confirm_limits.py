@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from signals import hear_ctrl_c
 
 pytest.importorskip("torch")
 
@@ -345,7 +346,12 @@ def test_a_killed_command_takes_its_children_along(tmp_path, number):
     command = [sys.executable, "-m", "flake8_torchperf.cli.main", "confirm", "slow.py"]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        command,
+        cwd=tmp_path,
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        preexec_fn=hear_ctrl_c,
     ) as running:
         end = time.monotonic() + 60
         while not jobs(tmp_path) and time.monotonic() < end:

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from signals import hear_ctrl_c
 
 from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.linter import lint
@@ -227,9 +228,7 @@ class TestPassingThrough:
             stdout=-1,
             stderr=-1,
             text=True,
-            # A shell starts what it puts in the background with SIGINT ignored, and children
-            # inherit that: the tests must pass there too.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+            preexec_fn=hear_ctrl_c,
         ) as child:
             assert child.stdout is not None
             assert child.stdout.readline() == "ready\n"
