@@ -18,6 +18,7 @@ from flake8_torchperf.knowledge.conventions import load_conventions
 from flake8_torchperf.syntax.positions import Snippet
 
 LINE = 123_456
+LONGEST_COST = max(Cost, key=lambda cost: len(cost.value))
 NAME = "_".join(["_a_function_of_a_long_name"] * 9)
 CODE = f"receiver.{NAME}(first_argument, second_argument).item(), {NAME}"
 NODE = ast.parse(CODE, mode="eval").body
@@ -53,21 +54,39 @@ A_LOT = Measured(604_800_000, 604_800_000, 1, 604_800.0)
 
 
 def heats() -> Iterator[Heat]:
-    """Each thing that may say how often a place runs, with long names and big numbers."""
+    """Each thing that may say how often a place runs, with long names and big numbers.
+
+    The cost and the cause are told side by side: every cause with the longest cost, and every cost
+    with one cause.
+    """
     row = max((row.id for row in load_conventions().rows), key=len)
-    for cost, cause in itertools.product(Cost, Cause):
+    for level, cause in itertools.product((Level.COLD, Level.LOOP), Cause):
         name = row if cause is Cause.CONVENTION else NAME
-        for level in (Level.COLD, Level.LOOP):
-            yield Heat(level, cause, name, NAME, LINE, ROUNDS, cost=cost)
+        yield Heat(level, cause, name, NAME, LINE, ROUNDS, cost=LONGEST_COST)
+    for cost in Cost:
+        yield Heat(Level.LOOP, Cause.LOOP, NAME, NAME, LINE, ROUNDS, cost=cost)
         yield Heat(Level.LOOP, Cause.RAN_OFTEN, NAME, cost=cost, measured=A_LOT)
 
 
-def sites(rule: Rule) -> Iterator[Site]:
-    """The places that the page may be about, as wordy as they can be."""
+def site_of(rule: Rule, operation: str, traits: frozenset[str], heat: Heat) -> Site:
+    """A place that the page may be about, as wordy as it can be."""
     kind = rule.matches[0].kind if rule.matches else SiteKind.CALL
     compiled = TRANSFORMED if kind is SiteKind.TRANSFORM else COMPILED
-    for (operation, traits), heat in itertools.product(operations(rule), heats()):
-        yield Site(kind, operation, NODE, None, heat, LOOPS, NAME, traits, (), NODE, compiled)
+    return Site(kind, operation, NODE, None, heat, LOOPS, NAME, traits, (), NODE, compiled)
+
+
+def sites(rule: Rule) -> Iterator[Site]:
+    """Each heat with an advice of each length that the page has, and each advice with one heat.
+
+    A message has one part for the advice and one for the heat, so only their lengths meet.
+    """
+    every = [*operations(rule)]
+    of_each_length = {len(rule.advice(*one)): one for one in every}
+    for (operation, traits), heat in itertools.product(of_each_length.values(), heats()):
+        yield site_of(rule, operation, traits, heat)
+    usual = Heat(Level.LOOP, Cause.LOOP, NAME, NAME, LINE, ROUNDS, cost=LONGEST_COST)
+    for operation, traits in every:
+        yield site_of(rule, operation, traits, usual)
 
 
 @every_rule
