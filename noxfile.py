@@ -2,7 +2,7 @@
 
     nox                             each Python from 3.10 that is installed
     nox -s linter-3.12              one of them
-    nox -- tests/test_x.py          some of the tests
+    nox -- tests/lint/test_x.py     some of the tests
     nox -s runtime                  the oldest torch, that of CI, and the newest, several GB each
     nox -s "runtime(torch='2.6.0')"  one of them
     nox -s docs                     the documentation, as a site, into build/site
@@ -75,8 +75,8 @@ def runtime(session: nox.Session, torch: str) -> None:
         session.skip(f"torch {torch} cannot be installed here for Python {session.python}")
     session.install("--no-compile", "-e", ".", *test_tools())
     options = session.posargs or [
-        "-m", "not slow", *map(str, sorted((ROOT / "tests").glob("test_runtime_*.py"))),
-        "tests/test_torch_table.py", "tests/test_measured_waits.py",
+        "-m", "not slow", *map(str, sorted((ROOT / "tests" / "runtime").glob("test_runtime_*.py"))),
+        "tests/package/test_torch_table.py", "tests/lint/test_measured_waits.py",
     ]  # fmt: skip
     if torch == RELEASES[0] and not session.posargs:  # docs/confirm-and-run.md says so
         options += ["-k", "not test_higher_order_operators and not test_graph_breaks_are_counted"]

@@ -6,7 +6,8 @@ the work on files that were linted before.
 
 Relied on, in flake8 6.0 to 7.5: that `Application` makes its parts in ``make_*`` methods, and that
 `checker.Manager.run` leaves a name, rows and counts for each of ``filenames`` in ``results``.
-tests/test_check.py holds the output against flake8's; tests/test_package.py does, with the oldest.
+tests/cli/test_check.py holds the output against flake8's, tests/package/test_package.py against the
+oldest.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ TRACED = frozenset(
 )
 COPYING = frozenset(("copy.copy", "copy.deepcopy"))
 # Methods that a batched tensor cannot answer, and those that only stop a compiled vmap
-# (torch 2.13, as run: tests/test_compiled_transforms.py).
+# (torch 2.13, as run: tests/lint/test_compiled_transforms.py).
 UNANSWERED = frozenset((
     "data_ptr", "is_pinned", "is_shared", "is_set_to", "is_coalesced", "is_distributed",
     "backward", "requires_grad_", "untyped_storage",

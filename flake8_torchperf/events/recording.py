@@ -427,7 +427,7 @@ def _array_ends_graph(operand: Value, kind: SiteKind, ctx: Context) -> bool:
     """Is an array read in compiled code, where it is a tensor of the graph?
 
     A number that a function of numpy makes of Python's is known when tracing: only as a condition
-    is it none (torch 2.13, as run: tests/test_compiled_host.py).
+    is it none (torch 2.13, as run: tests/lint/test_compiled_host.py).
     """
     if not ctx.compiled or not isinstance(operand, NDArray):
         return False

@@ -14,7 +14,7 @@ from flake8_torchperf.torch_compile.regions import SWITCHES
 if TYPE_CHECKING:
     from flake8_torchperf.findings.rule import Rule
 
-# Every trait that the interpreter gives a site; tests/test_pages_errors.py looks through it.
+# Every trait that the interpreter gives a site; tests/lint/test_pages_errors.py looks through it.
 _OF_COPIES = ("to-device", "to-host", "non-blocking", "pinned", "pageable", "kept", "scalar",
               "varying", "from-factory", "from-numpy", "from-python", "host-only",
               "as-another", "by-stated", "device-object")  # fmt: skip

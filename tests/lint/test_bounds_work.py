@@ -1,0 +1,73 @@
+"""Programs with more of one thing take more work in proportion: calls are counted, not seconds."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from pathlib import Path
+
+import pytest
+from linting import ALL, HOT
+
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.linter import lint
+from flake8_torchperf.options import Options
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+from shapes import PLACES, SHAPES
+
+COMPILED = Options(scope=Level.COLD, assume_compiled=True)
+SIZES = {"file": 120, "names": 2_500, "closures": 8, "classes": 20, "loops": 120}
+SIZE = 20
+# Each method leads to all before it: what it may write is as long a list, up to 400 methods.
+IN_SQUARE = ("chain of methods",)
+# How much more the third part may take than the second: in proportion, as much; the square, 1.67.
+AT_MOST = 1.3
+CASES = [
+    (name, place)
+    for name, shape in SHAPES.items()
+    if name not in IN_SQUARE
+    for place in (PLACES if "place" in inspect.signature(shape.make).parameters else [""])
+]
+
+
+def program(name: str, count: int, place: str) -> str:
+    make = SHAPES[name].make
+    source = make(count, place) if place else make(count)  # type: ignore[call-arg]
+    ast.parse(source)
+    return source
+
+
+def work(source: str, options: Options) -> int:
+    """The calls of functions, Python's own included, that linting a program takes."""
+    spent = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal spent
+        spent += event in ("call", "c_call")
+
+    sys.setprofile(count)
+    try:
+        lint(source, "model.py", options)
+    finally:
+        sys.setprofile(None)
+    return spent
+
+
+@pytest.mark.parametrize(("name", "place"), CASES, ids=[f"{n} {p}".strip() for n, p in CASES])
+def test_work_grows_in_proportion(name: str, place: str) -> None:
+    size = SIZES.get(name, SIZE)
+    texts = [program(name, count * size, place) for count in (1, 2, 3)]
+    for options in (HOT, COMPILED) if place in ("", "function") else (ALL,):
+        lint(texts[0], "model.py", options)  # whatever is loaded once is loaded
+        one, two, three = (work(text, options) for text in texts)
+        assert three - two < AT_MOST * (two - one) + 250, f"{one:,}, {two:,}, {three:,} calls"
+
+
+@pytest.mark.parametrize("name", [n for n in SHAPES if n.startswith(("chain", "layers", "circ"))])
+def test_a_long_chain_ends_well(name: str) -> None:
+    """Each names the one before, a thousand times: nothing follows that to its end by recursion."""
+    for options in (HOT, ALL, COMPILED):
+        lint(program(name, 1_000, ""), "model.py", options)

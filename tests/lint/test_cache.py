@@ -1,0 +1,548 @@
+"""What is remembered: when it counts, when it does not, and that it never changes a finding."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from check_run import COMMAND, check, torchperf
+from flake8_run import flake8
+
+from flake8_torchperf.absint.domain.heat import Level
+from flake8_torchperf.cache import key as key_module
+from flake8_torchperf.cache.key import conditions
+from flake8_torchperf.cache.place import cache_folder
+from flake8_torchperf.digest import digest
+from flake8_torchperf.options import Options
+from flake8_torchperf.plugin import TorchPerfPlugin
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "rules" / "TPF205-tensor-grown-in-a-loop.md"
+HELPER = """\
+import torch
+
+
+def make(n) -> torch.Tensor:
+    return torch.ones(n, device="cuda")
+"""
+HOST_HELPER = "def make(n) -> float:\n    return float(n)\n"
+USER = """\
+import torch
+from pkg.helper import make
+
+
+def sizes(batches: list[int]) -> list[float]:
+    return [float(make(batch)) for batch in batches]
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A package whose one finding depends on another module of it."""
+    folder = tmp_path / "project"
+    (folder / "pkg").mkdir(parents=True)
+    (folder / "pkg" / "__init__.py").write_text("")
+    (folder / "pkg" / "helper.py").write_text(HELPER)
+    (folder / "pkg" / "user.py").write_text(USER)
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+def analysed(project: Path, cache: Path, *options: str) -> list[str]:
+    """Run a check; which files it analysed. Its findings must be those of a run without a cache."""
+    found, names = analysed_and_printed(project, cache, *options)
+    assert found == check("-j1", *options, cwd=project).output
+    return names
+
+
+def analysed_and_printed(project: Path, cache: Path, *options: str) -> tuple[str, list[str]]:
+    program = (
+        "import sys\n"
+        "import flake8_torchperf.linter as pipeline\n"
+        "lint_tree = pipeline.lint_tree\n"
+        "def shown(tree, lines, filename, *more, **named):\n"
+        "    print(filename, file=sys.stderr)\n"
+        "    return lint_tree(tree, lines, filename, *more, **named)\n"
+        "pipeline.lint_tree = shown\n"
+        "from flake8_torchperf.cli.main import main\n"
+        "main(sys.argv[1:])\n"
+    )
+    run = torchperf(
+        "check",
+        "--isolated",
+        "-j1",
+        *options,
+        cwd=project,
+        cache=cache,
+        program=(sys.executable, "-c", program),
+        forked=True,
+    )
+    assert "Traceback" not in run.errors, run.errors
+    return run.output, sorted(run.errors.split())
+
+
+def entries(cache: Path) -> list[Path]:
+    return [path for path in cache.glob("entries/*/*") if path.is_file()]
+
+
+def test_a_file_is_analysed_once(project: Path, cache: Path) -> None:
+    assert analysed(project, cache) == ["./pkg/helper.py", "./pkg/user.py"]
+    assert "TPF101" in check(cwd=project, cache=cache).output
+    assert analysed(project, cache) == []
+
+
+def edit(project: Path, name: str, text: str) -> None:
+    (project / name).write_text(text)
+
+
+# What happens between two runs -> the files that are analysed again.
+CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
+    "nothing": (lambda p: None, []),
+    "touched": (lambda p: os.utime(p / "pkg" / "user.py", (1, 1)), []),
+    "its text": (
+        lambda p: edit(p, "pkg/user.py", USER.replace("in batches", "in batches[1:]")),
+        ["./pkg/user.py"],
+    ),
+    "its text, with size and time as before": (
+        lambda p: (
+            edit(p, "pkg/user.py", USER.replace("def sizes", "def space")),
+            os.utime(p / "pkg" / "user.py", (1, 1)),
+        ),
+        ["./pkg/user.py"],
+    ),
+    "a module it imports": (
+        lambda p: edit(p, "pkg/helper.py", HOST_HELPER + "# torch\n"),
+        ["./pkg/helper.py", "./pkg/user.py"],
+    ),
+    "a module it imports goes": (lambda p: (p / "pkg/helper.py").unlink(), ["./pkg/user.py"]),
+    "a module that was missing": (
+        lambda p: ((p / "pkg/helper").mkdir(), edit(p, "pkg/helper/__init__.py", HOST_HELPER)),
+        ["./pkg/user.py"],
+    ),
+    "its package goes": (
+        lambda p: (p / "pkg/__init__.py").unlink(),
+        ["./pkg/helper.py", "./pkg/user.py"],
+    ),
+    "a package around it": (
+        lambda p: edit(p, "__init__.py", ""),
+        ["./pkg/helper.py", "./pkg/user.py"],
+    ),
+    "a module it does not import": (
+        lambda p: edit(p, "pkg/other.py", HELPER),
+        ["./pkg/other.py", "./pkg/user.py"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "again"), CHANGES.values(), ids=list(CHANGES))
+def test_what_makes_it_look_again(
+    project: Path, cache: Path, change: Callable[[Path], object], again: list[str]
+) -> None:
+    check(cwd=project, cache=cache)
+    change(project)
+    assert analysed(project, cache) == again
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda p: edit(p, "pkg/user.py", USER.replace("in batches", "in batches[1:]")),
+        lambda p: edit(p, "pkg/other.py", "import torch\n" + HOST_HELPER),
+    ],
+    ids=["the text of what calls it", "a new module that may call it"],
+)
+def test_a_helper_that_waits_is_looked_at_again(
+    project: Path, cache: Path, change: Callable[[Path], object]
+) -> None:
+    """How hot it is, its callers tell."""
+    waiting = HELPER + "\n\ndef largest(x: torch.Tensor):\n    return x.max().item()\n"
+    edit(project, "pkg/helper.py", waiting)
+    check(cwd=project, cache=cache)
+    change(project)
+    assert "./pkg/helper.py" in analysed(project, cache)
+
+
+def test_a_module_that_was_looked_for_in_vain(project: Path, cache: Path) -> None:
+    helper = project / "pkg" / "helper.py"
+    helper.unlink()
+    assert check(cwd=project, cache=cache).output == ""
+    helper.write_text(HELPER)
+    assert "TPF101" in check(cwd=project, cache=cache).output
+    helper.unlink()
+    (project / "pkg" / "helper").mkdir()
+    (project / "pkg" / "helper" / "__init__.py").write_text(HELPER)
+    assert "./pkg/user.py" in analysed(project, cache)
+
+
+def test_a_module_two_imports_away(project: Path, cache: Path) -> None:
+    edit(project, "pkg/helper.py", "from pkg.deeper import make\n")
+    edit(project, "pkg/deeper.py", HELPER)
+    assert "TPF101" in check(cwd=project, cache=cache).output
+    edit(project, "pkg/deeper.py", HOST_HELPER)
+    assert analysed(project, cache) == ["./pkg/user.py"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--torchperf-scope=all",),
+        ("--torchperf-hot=sizes",),
+        ("--torchperf-cold=sizes",),
+        ("--torchperf-explain",),
+        ("--disable-noqa",),
+        ("--show-source",),
+        ("--extend-select=E9",),
+        ("pkg",),
+    ],
+)
+def test_options_that_change_what_is_found(
+    project: Path, cache: Path, options: tuple[str, ...]
+) -> None:
+    check(cwd=project, cache=cache)
+    assert len(analysed(project, cache, *options)) == 2
+    assert analysed(project, cache, *options) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [("--format=pylint",), ("--select=TPF2",), ("--per-file-ignores=pkg/*:TPF",), ("--count",)],
+)
+def test_options_that_change_only_the_report(
+    project: Path, cache: Path, options: tuple[str, ...]
+) -> None:
+    check(cwd=project, cache=cache)
+    assert analysed(project, cache, *options) == []
+
+
+def test_rule_pages_of_ones_own(project: Path, cache: Path) -> None:
+    page = PAGE.read_text(encoding="utf-8").replace("TPF205", "TPF955")
+    page = page.replace("tensor-grown-in-a-loop", "our-own-growth")
+    path = project / "perf-rules" / "TPF955-our-own-growth.md"
+    path.parent.mkdir()
+    path.write_text(page, encoding="utf-8")
+    option = "--torchperf-rules=./perf-rules"
+    assert len(analysed(project, cache, option)) == 2
+    assert analysed(project, cache, option) == []
+    path.write_text(page + "\nAnd more.\n", encoding="utf-8")
+    assert len(analysed(project, cache, option)) == 2
+
+
+def test_conditions_hold_what_every_finding_depends_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def now(options: Options) -> str:
+        key_module._linter.cache_clear()
+        return conditions(options)
+
+    plain = now(Options())
+    assert now(Options()) == plain
+    assert now(Options(cache=True, cache_folder=tmp_path)) == plain
+    assert now(Options(scope=Level.COLD)) != plain
+    assert now(Options(hot=("a", "b"))) != now(Options(hot=("ab",)))
+    monkeypatch.setattr(key_module, "__version__", "99")
+    assert now(Options()) != plain
+    monkeypatch.undo()
+    monkeypatch.setattr(sys, "version", "4.0")
+    assert now(Options()) != plain
+    monkeypatch.undo()
+    assert now(Options()) == plain
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "absint/calls/call_dispatch.py",
+        "plugin.py",
+        "knowledge/torch_table.json",
+        "knowledge/supplement.toml",
+        "rules/TPF101-read-of-a-tensor-value.md",
+    ],
+)
+def test_conditions_hold_the_linter_itself(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    """A checkout changes while its version stays, and so does its table."""
+    package = tmp_path / "flake8_torchperf"
+    for part in ("cache/key.py", name):
+        (package / part).parent.mkdir(parents=True, exist_ok=True)
+        (package / part).write_text("one")
+    monkeypatch.setattr(key_module, "__file__", str(package / "cache" / "key.py"))
+    key_module._linter.cache_clear()
+    before = conditions(Options())
+    (package / name).write_text("two")
+    key_module._linter.cache_clear()
+    after = conditions(Options())
+    key_module._linter.cache_clear()
+    assert before != after
+
+
+def corrupt_bytes(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-20] ^= 1
+    path.write_bytes(bytes(data))
+
+
+def signed(path: Path, body: bytes) -> None:
+    path.write_bytes(digest(body).encode() + b"\n" + body)
+
+
+def reshaped(path: Path, **changes: object) -> None:
+    entry = json.loads(path.read_bytes().partition(b"\n")[2])
+    signed(path, json.dumps({**entry, **changes}).encode())
+
+
+def a_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+DAMAGES: dict[str, Callable[[Path], object]] = {
+    "empty": lambda p: p.write_bytes(b""),
+    "cut": lambda p: p.write_bytes(p.read_bytes()[:-7]),
+    "longer": lambda p: p.write_bytes(p.read_bytes() + b"x"),
+    "one bit": corrupt_bytes,
+    "binary": lambda p: p.write_bytes(bytes(range(256)) * 40),
+    "not JSON": lambda p: signed(p, b"findings"),
+    "deep JSON": lambda p: signed(p, b"[" * 100_000),
+    "other JSON": lambda p: signed(p, b"[1, 2]"),
+    "no rows": lambda p: reshaped(p, rows=None),
+    "rows of another shape": lambda p: reshaped(p, rows=[["TPF101", "x"]]),
+    "rows of other types": lambda p: reshaped(p, rows=[["TPF101", "1", 2, "text", None]]),
+    "no reads": lambda p: reshaped(p, reads={"a": 1}),
+    "a folder": a_folder,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=list(DAMAGES))
+def test_a_damaged_entry_is_a_miss(
+    project: Path, cache: Path, damage: Callable[[Path], object]
+) -> None:
+    expected = check(cwd=project)
+    check(cwd=project, cache=cache)
+    assert entries(cache)
+    for path in entries(cache):
+        damage(path)
+    found = check("-j1", cwd=project, cache=cache)
+    assert (found.output, found.status) == (expected.output, expected.status)
+    if damage is not a_folder:
+        assert found.errors == ""
+        assert analysed(project, cache) == []
+
+
+def test_a_folder_that_cannot_be_written(project: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    expected = check(cwd=project)
+    found = check(cwd=project, cache=blocked / "cache")
+    assert (found.output, found.status) == (expected.output, expected.status)
+    assert found.errors.startswith("torchperf: check: findings can't be remembered: ")
+    assert found.errors.count("\n") == 1
+
+
+def test_runs_at_once_share_a_cache(tmp_path: Path, cache: Path) -> None:
+    command = [*COMMAND, "check", "--isolated", "-j2", "--cache-dir", str(cache), "fixtures"]
+    started = [
+        subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for _ in range(3)
+    ]
+    outputs = {run.communicate(timeout=300) for run in started}
+    expected = check("fixtures", cwd=ROOT)
+    assert outputs == {(expected.output.encode(), b"")}
+    assert not list(cache.rglob("*.tmp"))
+
+
+def test_no_cache_writes_nothing(project: Path, cache: Path) -> None:
+    check("--no-cache", cwd=project, cache=cache)
+    assert not cache.exists()
+
+
+def test_the_configuration_can_say_no_and_where(project: Path, cache: Path, tmp_path: Path) -> None:
+    (project / "setup.cfg").write_text("[flake8]\ntorchperf-cache = no\n")
+    check(cwd=project, cache=cache, isolated=False)
+    assert not cache.exists()
+    (project / "setup.cfg").write_text("[flake8]\ntorchperf-cache-dir = ./remembered\n")
+    check("pkg", cwd=project, cache=cache, isolated=False)
+    assert entries(project / "remembered")
+    assert not cache.exists()
+    assert (project / "remembered" / ".gitignore").read_text() == "*\n"
+    assert (project / "remembered" / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d")
+
+
+def test_the_cache_command_looks_where_the_configuration_says(project: Path, cache: Path) -> None:
+    folder = project / "remembered"
+    (project / "setup.cfg").write_text("[flake8]\ntorchperf-cache-dir = ./remembered\n")
+    check("pkg", cwd=project, cache=cache, isolated=False)
+    for place in (project, project / "pkg"):
+        shown = torchperf("cache", cwd=place, cache=cache)
+        assert shown.output.startswith(f"{folder}: 2 entries, ")
+        assert " KiB, at most 256.0 MiB" in shown.output
+    for option in ("--dir", "--cache-dir"):
+        named = torchperf("cache", option, folder, cwd=project.parent, cache=cache)
+        assert named.output.startswith(f"{folder}: 2 entries, ")
+    cleared = torchperf("cache", "--clear", cwd=project, cache=cache)
+    assert cleared.output.startswith(f"{folder}: removed 2 entries, ")
+    assert entries(folder) == []
+
+
+@pytest.mark.parametrize("setting", ["torchperf-cache-dir = ./setup.cfg", "ignore = not-a-code!"])
+def test_the_cache_command_with_a_wrong_configuration_is_one_line(
+    project: Path, cache: Path, setting: str
+) -> None:
+    (project / "setup.cfg").write_text(f"[flake8]\n{setting}\n")
+    run = torchperf("cache", "--clear", cwd=project, cache=cache)
+    assert (run.status, run.output, run.errors.count("\n")) == (2, "", 1)
+
+
+def test_internal_errors_are_not_remembered(project: Path, cache: Path) -> None:
+    program = (
+        "import sys\n"
+        "import flake8_torchperf.linter as pipeline\n"
+        "def broken(*_, **__): raise KeyError('broken')\n"
+        "pipeline.lint_tree = broken\n"
+        "from flake8_torchperf.cli.main import main\n"
+        "main(sys.argv[1:])\n"
+    )
+    run = torchperf(
+        "check",
+        "-j1",
+        cwd=project,
+        cache=cache,
+        program=(sys.executable, "-c", program),
+        debug=False,
+    )
+    assert "TPF900" in run.output
+    assert "KeyError" in run.output
+    assert entries(cache) == []
+
+
+def test_a_file_that_changes_while_it_is_linted_is_not_remembered(
+    project: Path, cache: Path
+) -> None:
+    program = (
+        "import sys\n"
+        "import flake8_torchperf.linter as pipeline\n"
+        "lint_tree = pipeline.lint_tree\n"
+        "def edited(tree, lines, filename, *more, **named):\n"
+        "    open(filename, 'a').write('# saved\\n')\n"
+        "    return lint_tree(tree, lines, filename, *more, **named)\n"
+        "pipeline.lint_tree = edited\n"
+        "from flake8_torchperf.cli.main import main\n"
+        "main(sys.argv[1:])\n"
+    )
+    torchperf("check", "-j1", cwd=project, cache=cache, program=(sys.executable, "-c", program))
+    assert entries(cache) == []
+
+
+def test_the_plugin_remembers_where_it_is_told_to(project: Path, cache: Path) -> None:
+    options = ("--select=TPF", "--torchperf-cache", f"--torchperf-cache-dir={cache}", "pkg")
+    plain = flake8("--select=TPF", "pkg", cwd=project)
+    assert flake8("--select=TPF", f"--torchperf-cache-dir={cache}", "pkg", cwd=project) == plain
+    assert not cache.exists()
+    assert flake8(*options, cwd=project) == plain
+    assert len(entries(cache)) == 2
+    assert flake8(*options, cwd=project) == plain
+    edit(project, "pkg/helper.py", HOST_HELPER)
+    assert flake8(*options, cwd=project).output == ""
+
+
+def test_each_run_in_one_process_looks_again(project: Path, cache: Path) -> None:
+    """A server may call flake8 again and again."""
+    options = ["--isolated", "-j1", "--select=TPF", "--torchperf-cache", "pkg"]
+    options.append(f"--torchperf-cache-dir={cache}")
+    program = (
+        "from pathlib import Path\n"
+        "from flake8.main.cli import main\n"
+        f"runs = [main({options!r}), main({options!r})]\n"
+        f"Path('pkg/helper.py').write_text({HOST_HELPER!r})\n"
+        f"print(*runs, main({options!r}))\n"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", program], cwd=project, capture_output=True, text=True, check=True
+    )
+    assert run.stdout.splitlines()[-1] == "1 1 0"
+
+
+def test_a_folder_that_becomes_a_package_further_up(tmp_path: Path, cache: Path) -> None:
+    """What lies in folders without `__init__.py` belongs to the package above them."""
+    module = tmp_path / "pkg" / "profiling" / "sub" / "user.py"
+    module.parent.mkdir(parents=True)
+    module.write_text("import torch\n\n\ndef step(x: torch.Tensor):\n    return x.item()\n")
+    assert len(analysed(tmp_path, cache)) == 1
+    assert analysed(tmp_path, cache) == []
+    (tmp_path / "pkg" / "__init__.py").write_text("")
+    assert len(analysed(tmp_path, cache)) == 1
+
+
+def test_the_plugin_remembers_an_editors_buffer(project: Path, cache: Path) -> None:
+    options = ("--torchperf-cache", f"--torchperf-cache-dir={cache}", "--select=TPF")
+    name = "--stdin-display-name=pkg/user.py"
+    first = flake8(*options, name, "-", cwd=project, stdin=USER)
+    assert first.codes == ["TPF101"]
+    assert flake8(*options, name, "-", cwd=project, stdin=USER) == first
+    assert len(entries(cache)) == 1
+    assert flake8(*options, name, "-", cwd=project, stdin=USER + "\n# torch\n").codes == ["TPF101"]
+    assert len(entries(cache)) == 2
+
+
+def test_the_plugin_interprets_nothing_that_it_remembers(
+    monkeypatch: pytest.MonkeyPatch, cache: Path
+) -> None:
+    import ast
+
+    source = HELPER + "\n\ndef f(ts: list[torch.Tensor]):\n    return [t.item() for t in ts]\n"
+
+    def run() -> list[str]:
+        lines = source.splitlines(keepends=True)
+        return [text for _, _, text, _ in TorchPerfPlugin(ast.parse(source), lines, "x.py").run()]
+
+    before = TorchPerfPlugin.options()
+    TorchPerfPlugin.use(Options(cache=True, cache_folder=cache))
+    try:
+        (finding,) = run()
+        monkeypatch.setattr("flake8_torchperf.linter.lint_tree", None)
+        monkeypatch.setenv("TORCHPERF_DEBUG", "1")
+        assert run() == [finding]
+    finally:
+        TorchPerfPlugin.use(before)
+
+
+def test_the_plugin_lints_where_nothing_can_be_written(project: Path, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    options = ("--select=TPF", "--torchperf-cache", f"--torchperf-cache-dir={blocked}/cache", "pkg")
+    assert flake8(*options, cwd=project) == flake8("--select=TPF", "pkg", cwd=project)
+    assert "can't be remembered" in flake8("-v", *options, cwd=project).errors
+
+
+def test_the_cache_command(project: Path, cache: Path) -> None:
+    assert torchperf("cache", cache=cache).output.startswith(f"{cache}: 0 entries, 0.0 KiB, ")
+    check(cwd=project, cache=cache)
+    assert torchperf("cache", cache=cache).output.startswith(f"{cache}: 2 entries, ")
+    assert torchperf("cache", "--dir", cache).output.startswith(f"{cache}: 2 entries, ")
+    (cache / "mine.txt").write_text("kept")
+    (cache / "entries" / "mine.txt").write_text("kept")
+    (entries(cache)[0].parent / "mine.txt").write_text("kept")
+    assert "removed 2 entries" in torchperf("cache", "--clear", cache=cache).output
+    assert sorted(path.name for path in cache.rglob("mine.txt")) == ["mine.txt"] * 3
+    assert [path.name for path in entries(cache)] == ["mine.txt"]
+    missing = torchperf("cache", "--clear", "--dir", cache / "nowhere")
+    assert missing.status == 2
+    assert missing.errors.count("\n") == 1
+
+
+def test_where_the_cache_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TORCHPERF_CACHE_DIR", str(tmp_path / "named"))
+    assert cache_folder(None) == tmp_path / "named"
+    assert cache_folder(tmp_path / "chosen") == tmp_path / "chosen"
+    monkeypatch.delenv("TORCHPERF_CACHE_DIR")
+    assert cache_folder(None).is_absolute()
+    assert cache_folder(None).name == "flake8-torchperf"
