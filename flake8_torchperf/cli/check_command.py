@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.parser import USAGE_ERROR
+from flake8_torchperf.cli.parser import INTERRUPTED
 from flake8_torchperf.cli.settings.options import OLDEST_BUILT_ON
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ def check(arguments: Sequence[str]) -> int:
         from flake8_torchperf.cli.fix.command import fix
 
         arguments = [word for word in arguments if word != "--fix"]
-        if fix(arguments) not in (0, 1):
-            return USAGE_ERROR
+        if fix(arguments) == INTERRUPTED:
+            return INTERRUPTED
     words = ["--select=TPF", *arguments]
     if flake8.__version_info__ < OLDEST_BUILT_ON:
         from flake8.main.cli import main

@@ -25,6 +25,7 @@ from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.digest import digest
 from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
 from flake8_torchperf.prefilter import concerns
+from flake8_torchperf.syntax.parsing import require_python, syntax_error
 from flake8_torchperf.told import restored
 
 if TYPE_CHECKING:
@@ -94,13 +95,21 @@ class Work:
 
 
 class FileChecker(checker.FileChecker):
-    """flake8's, without the steps that nothing of ours asks for."""
+    """flake8's, without the steps that nothing of ours asks for.
+
+    ``parses_all`` says that a file which can have no findings is parsed all the same, since one
+    that does not parse must not pass.
+    """
+
+    parses_all = True
 
     def __init__(self, *, filename: str, work: Work) -> None:
         self._needs = work.needs
         self._remembers = work.memory is not None
         self._statements = True
         self._made: TorchPerfPlugin | None = None
+        # Was the file parsed for its syntax alone?
+        self.passed_over = False
         super().__init__(filename=filename, plugins=work.plugins, options=work.options)
         if self.processor is not None and not work.needs.lines:
             noqa = defaults.NOQA_INLINE_REGEXP.search
@@ -141,20 +150,20 @@ class FileChecker(checker.FileChecker):
         return made
 
     def run_ast_checks(self) -> None:
-        """Parse only a file that can have findings."""
+        """Look for findings in a file that can have some; of any other, ask whether it parses."""
         assert self.processor is not None
         wanted = self._needs.syntax or self._needs.counts
-        if wanted or concerns(self.processor.lines, self.processor.filename):
-            try:
-                super().run_ast_checks()
-            except ValueError as error:
-                # Python before 3.11.4 says so of a null byte; from then on it is a syntax error,
-                # which flake8 itself turns into E999.
-                raise SyntaxError(str(error)) from error
-            except (RecursionError, MemoryError) as error:
-                # Ten thousand attributes in a row; elsewhere this would end the whole run.
-                reason = str(error) or type(error).__name__
-                raise SyntaxError(f"more than Python's parser can hold: {reason}") from error
+        if not wanted and not concerns(self.processor.lines, self.processor.filename):
+            self.passed_over = True
+            if self.parses_all:
+                require_python("".join(self.processor.lines))
+            return
+        try:
+            super().run_ast_checks()
+        except SyntaxError:
+            raise
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise syntax_error(error) from error
 
     def process_tokens(self) -> None:
         """Go through the tokens only where their errors or their number count."""
@@ -300,7 +309,10 @@ def lint(filename: str, work: Work) -> tuple[Result, str]:
     if any(row[0] == INTERNAL_ERROR for row in rows):
         return result, ""  # of the moment, perhaps: too little stack or memory
     try:
-        work.memory.keep(key(work.memory, filename, before, work.options), rows, file.reads)
+        if not file.passed_over:
+            work.memory.keep(key(work.memory, filename, before, work.options), rows, file.reads)
+        elif not rows:
+            work.memory.keep_parsed(digest(before))
     except OSError as error:
         return result, in_words(error)
     return result, ""

@@ -42,7 +42,7 @@ from flake8_torchperf.cli.check_files import (
 from flake8_torchperf.cli.check_manager import Manager, say_forgetful
 from flake8_torchperf.cli.check_options import CHECK, Face, parse
 from flake8_torchperf.cli.notebooks.names import is_notebook
-from flake8_torchperf.cli.parser import USAGE_ERROR, fail
+from flake8_torchperf.cli.parser import INTERRUPTED, USAGE_ERROR, fail
 from flake8_torchperf.cli.report import summary
 from flake8_torchperf.cli.report.formats import report_for
 from flake8_torchperf.plugin import TorchPerfPlugin
@@ -57,9 +57,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.cli.report.reported import Gathered
     from flake8_torchperf.options import Options
     from flake8_torchperf.told import Told
-
-# What a shell reports for a program that Ctrl-C ended.
-INTERRUPTED = 130
 
 
 class CheckApplication(Application):
@@ -239,7 +236,7 @@ class CheckApplication(Application):
 
             words = write_baseline(self.file_checker_manager, self._written.found)
             print(f"torchperf: check: {words}", file=sys.stderr)
-        self._unread = any(
+        self._unread = self.file_checker_manager.unread or any(
             row[0] in UNREADABLE for _, rows, _ in self.file_checker_manager.results for row in rows
         )
         silent = set(UNREADABLE).difference(selected(self.options, UNREADABLE))

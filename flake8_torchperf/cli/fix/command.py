@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.parser import fail
+from flake8_torchperf.cli.parser import INTERRUPTED, fail
 from flake8_torchperf.cli.settings.options import OLDEST_BUILT_ON
 
 if TYPE_CHECKING:
@@ -35,4 +35,4 @@ def fix(arguments: Sequence[str]) -> int:
         return run(arguments)
     except KeyboardInterrupt:
         print("torchperf: fix: interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED

@@ -20,6 +20,7 @@ from flake8_torchperf.cli.check_run import check_places, read_options
 from flake8_torchperf.cli.fix import verification
 from flake8_torchperf.cli.fix.work import FixWork, as_read, concerned, fix_file
 from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.cli.parser import USAGE_ERROR
 from flake8_torchperf.fixes.engine.files import NotWrittenError, write
 from flake8_torchperf.fixes.engine.rounds import Choice
 from flake8_torchperf.plugin import TorchPerfPlugin
@@ -44,7 +45,8 @@ example:
   torchperf fix --unsafe --select TPF301 src/model.py
   torchperf fix --verify src
 
-exit status: 0 where no findings are left, 1 where some are, 2 for a wrong command line."""
+exit status: 0 where no findings are left, 1 where some are, 2 for a wrong command line or a
+file that cannot be read or parsed."""
 # What a fix in one file does to others of its package is over after as many passes as calls and
 # values lead through; none needed more than two.
 MAX_PASSES = 10
@@ -69,7 +71,8 @@ def run(arguments: Sequence[str]) -> int:
             verification.close(limits)
     for one in done:
         if one.problem:
-            _say(f"{one.filename}: {one.problem}")
+            place = f"{one.filename}:{one.line}" if one.line else one.filename
+            _say(f"{place}: {one.problem}")
     return _conclude(done, options)
 
 
@@ -208,6 +211,8 @@ def _conclude(done: list[Fixed], options: argparse.Namespace) -> int:
     print(f"torchperf: fix: {words}", file=sys.stderr)
     if diff:
         left = sum(sum(one.before.found.values()) for one in done)
+    if any(one.unread for one in done):
+        return USAGE_ERROR
     return 1 if left else 0
 
 
