@@ -20,6 +20,7 @@ from flake8.options import aggregator, config
 from flake8.options.manager import OptionManager
 from flake8.plugins import finder
 
+from flake8_torchperf.cli.codes import check_configured, check_given
 from flake8_torchperf.cli.parser import complain, near
 from flake8_torchperf.cli.report.formats import settle_format
 from flake8_torchperf.plugin import TorchPerfPlugin
@@ -40,7 +41,8 @@ class Face:
 
     ``add`` registers a command's own options; ``settle`` may change what was parsed, before the
     plugin gets it, and is told which formats flake8 has. Plugins that a repository's configuration
-    names, whose code flake8 runs, are left alone unless ``local``.
+    names, whose code flake8 runs, are left alone unless ``local``. ``codes`` says that the command
+    selects by code, so that a code which no rule has is a mistake.
     """
 
     program: str
@@ -49,6 +51,7 @@ class Face:
     add: Callable[[argparse.ArgumentParser], None] = lambda parser: None
     settle: Callable[[argparse.Namespace, Collection[str]], None] = lambda options, formats: None
     local: bool = True
+    codes: bool = False
 
 
 DESCRIPTION = """\
@@ -102,7 +105,7 @@ def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
         options.torchperf_baseline = ""
 
 
-CHECK = Face("torchperf check", DESCRIPTION, EXAMPLES, _add_options, _settle)
+CHECK = Face("torchperf check", DESCRIPTION, EXAMPLES, _add_options, _settle, codes=True)
 
 
 def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Namespace]:
@@ -135,7 +138,13 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
         plugins = finder.load_plugins(found, wanted)
         manager = _manager(plugins, early, face)
         _reject(manager.parser, manager.parser.parse_known_args(rest)[1])
-    options = aggregator.aggregate_options(manager, cfg, folder, rest)
+    given = manager.parse_args(rest)
+    try:
+        options = aggregator.aggregate_options(manager, cfg, folder, rest)
+    except ValueError:
+        if face.codes:
+            check_configured(cfg, None, ())
+        raise
     options.isolated = known.isolated
     face.settle(options, plugins.reporters)
     plugins = _ours_alone(plugins)
@@ -143,6 +152,10 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
         parse_options = getattr(loaded.obj, "parse_options", None)
         if parse_options is not None:
             _tell(parse_options, manager, options)
+    if face.codes:
+        rules = TorchPerfPlugin.options().rules
+        check_given(given, rules)
+        check_configured(cfg, options, rules)
     return plugins, options
 
 

@@ -54,7 +54,7 @@ MAX_PASSES = 10
 
 def run(arguments: Sequence[str]) -> int:
     """Fix the files that the arguments name; returns the exit status."""
-    face = Face("torchperf fix", DESCRIPTION, EXAMPLES, _add_options)
+    face = Face("torchperf fix", DESCRIPTION, EXAMPLES, _add_options, codes=True)
     plugins, options = read_options(["--select=TPF", *arguments], "fix", _check, face)
     choice = Choice(options.unsafe, _named_in_full(arguments), options.diff)
     manager = _manager(plugins, options, arguments)
