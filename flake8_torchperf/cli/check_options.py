@@ -69,6 +69,7 @@ example:
   torchperf check --write-baseline baseline.json src
   torchperf check --baseline baseline.json src
   torchperf check --profile profile.json src
+  torchperf check --fix --diff src
 
 exit status: 0 where nothing is found, 1 where something is, 2 for a wrong command line or a file
 that cannot be read or parsed, 130 for Ctrl-C."""
@@ -88,6 +89,17 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let files that cannot be read or parsed not change the exit status",
     )
+    group.add_argument(
+        "--fix",
+        action="store_true",
+        help="make the safe fixes first, as torchperf fix does; report what is left",
+    )
+    group.add_argument(
+        "--diff",
+        action="store_true",
+        help="with --fix: show what would change, and neither write nor report anything",
+    )
+    parser.set_defaults(unsafe=False, verify=False, require_verified=False)  # those of fix alone
 
 
 # Folders with other people's code, beside those that flake8 leaves out by default.
@@ -95,7 +107,9 @@ INSTALLED = (".venv", "venv", "node_modules", "site-packages")
 
 
 def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
-    """Know our formats, and don't read a baseline that is to be written."""
+    """Know our formats, and don't read a baseline that is to be written. Raises ValueError."""
+    if options.diff and not options.fix:
+        raise ValueError("--diff needs --fix; torchperf fix --diff shows the same")
     settle_format(options, formats)
     if tuple(options.exclude) == defaults.EXCLUDE:
         # Who names such a folder wants it linted.

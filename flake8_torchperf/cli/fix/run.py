@@ -15,7 +15,7 @@ from flake8.style_guide import StyleGuideManager
 
 from flake8_torchperf.cli.check_files import STDIN, Needs, for_each
 from flake8_torchperf.cli.check_manager import Manager
-from flake8_torchperf.cli.check_options import Face
+from flake8_torchperf.cli.check_options import CHECK, Face
 from flake8_torchperf.cli.check_run import check_places, read_options
 from flake8_torchperf.cli.fix import verification
 from flake8_torchperf.cli.fix.work import FixWork, as_read, concerned, fix_file
@@ -52,14 +52,20 @@ file that cannot be read or parsed."""
 MAX_PASSES = 10
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Fix the files that the arguments name; returns the exit status."""
-    face = Face("torchperf fix", DESCRIPTION, EXAMPLES, _add_options, codes=True)
-    plugins, options = read_options(["--select=TPF", *arguments], "fix", _check, face)
+def run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
+    """Fix the files that the arguments name; returns the exit status, and whether a check follows.
+
+    ``first`` says that the arguments are those of ``check --fix``, which checks afterwards unless
+    it shows a diff.
+    """
+    face = CHECK if first else FIX
+    command = "check" if first else "fix"
+    plugins, options = read_options(["--select=TPF", *arguments], command, _check, face)
+    checks = first and not options.diff
     choice = Choice(options.unsafe, _named_in_full(arguments), options.diff)
     manager = _manager(plugins, options, arguments)
     manager.start()
-    for note in manager.notes:
+    for note in manager.notes if not checks else ():
         _say(note)
     with tempfile.TemporaryDirectory(prefix="torchperf-") as folder:
         limits = verification.limits(options, folder)
@@ -70,10 +76,10 @@ def run(arguments: Sequence[str]) -> int:
         finally:
             verification.close(limits)
     for one in done:
-        if one.problem:
+        if one.problem and not (checks and one.unparsed):
             place = f"{one.filename}:{one.line}" if one.line else one.filename
             _say(f"{place}: {one.problem}")
-    return _conclude(done, options)
+    return _conclude(done, options), checks
 
 
 def _fixed(manager: Manager, work: FixWork) -> list[Fixed]:
@@ -99,6 +105,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--unsafe", action="store_true", help="make fixes too that change what their page names"
     )
     verification.add_options(parser)
+
+
+FIX = Face("torchperf fix", DESCRIPTION, EXAMPLES, _add_options, codes=True)
 
 
 def _check(options: argparse.Namespace) -> None:

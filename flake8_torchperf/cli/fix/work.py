@@ -89,6 +89,11 @@ class Fixed:
     notes: tuple[str, ...] = ()
 
     @property
+    def unparsed(self) -> bool:
+        """Is it one that a check names too?"""
+        return self.unread and self.problem.startswith("not analysed: ")
+
+    @property
     def changed(self) -> bool:
         """Is there another text to write?"""
         return self.source is not None and self.source.text != self.text
