@@ -23,8 +23,9 @@ from flake8 import checker, defaults, processor, style_guide, utils
 from flake8_torchperf.cache.store import in_words
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.digest import digest
-from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
-from flake8_torchperf.prefilter import concerns
+from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.prefilter import concerns, states_contracts
+from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.syntax.parsing import require_python, syntax_error
 from flake8_torchperf.told import restored
 
@@ -108,8 +109,8 @@ class FileChecker(checker.FileChecker):
         self._remembers = work.memory is not None
         self._statements = True
         self._made: TorchPerfPlugin | None = None
-        # Was the file parsed for its syntax alone?
-        self.passed_over = False
+        # Has the file nothing that was to be looked into? Was it parsed for its syntax alone?
+        self.unconcerned = self.passed_over = False
         super().__init__(filename=filename, plugins=work.plugins, options=work.options)
         if self.processor is not None and not work.needs.lines:
             noqa = defaults.NOQA_INLINE_REGEXP.search
@@ -153,10 +154,12 @@ class FileChecker(checker.FileChecker):
         """Look for findings in a file that can have some; of any other, ask whether it parses."""
         assert self.processor is not None
         wanted = self._needs.syntax or self._needs.counts
-        if not wanted and not concerns(self.processor.lines, self.processor.filename):
+        lines = self.processor.lines
+        self.unconcerned = not wanted and not concerns(lines, self.processor.filename)
+        if self.unconcerned and not states_contracts(lines):
             self.passed_over = True
             if self.parses_all:
-                require_python("".join(self.processor.lines))
+                require_python("".join(lines))
             return
         try:
             super().run_ast_checks()
@@ -199,7 +202,8 @@ def content_of(filename: str) -> bytes | None:
 
 def cannot_have_findings(data: bytes, filename: str) -> bool:
     """Does this text surely not say what we look for, whatever its encoding?"""
-    if concerns((data.decode("latin-1"),), filename):
+    text = (data.decode("latin-1"),)
+    if concerns(text, filename) or states_contracts(text):
         return False
     return not _may_declare(data)
 
@@ -309,9 +313,10 @@ def lint(filename: str, work: Work) -> tuple[Result, str]:
     if any(row[0] == INTERNAL_ERROR for row in rows):
         return result, ""  # of the moment, perhaps: too little stack or memory
     try:
-        if not file.passed_over:
+        # What a file imports may speak of torch one day.
+        if not file.unconcerned:
             work.memory.keep(key(work.memory, filename, before, work.options), rows, file.reads)
-        elif not rows:
+        elif file.passed_over and not rows:
             work.memory.keep_parsed(digest(before))
     except OSError as error:
         return result, in_words(error)

@@ -160,6 +160,7 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
             check_configured(cfg, None, ())
         raise
     options.isolated = known.isolated
+    options.command_line = vars(given)
     face.settle(options, plugins.reporters)
     plugins = _ours_alone(plugins)
     for loaded in plugins.all_plugins():

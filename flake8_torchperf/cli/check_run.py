@@ -70,6 +70,8 @@ class CheckApplication(Application):
     _interrupted = False
     # Could some file not be read or parsed?
     _unread = False
+    # Does a contract of the command line name no function?
+    _unguarded = False
 
     def initialize(self, argv: Sequence[str]) -> None:
         """Parse the command line and the configuration, and make the parts."""
@@ -122,6 +124,13 @@ class CheckApplication(Application):
             from flake8_torchperf.cli.report.stale import notes
 
             manager.notes += notes(path, [name for name, _, _ in manager.results])
+        ours = TorchPerfPlugin.options()
+        if (ours.sync_free or ours.hot or ours.cold) and not manager.interrupted:
+            from flake8_torchperf.cli.report.unmatched import unmatched
+
+            assert self.options is not None
+            said, self._unguarded = unmatched(manager.filenames, ours, self.options.command_line)
+            manager.notes += said
 
     def _can_show_at_once(self) -> bool:
         """Is it a terminal that gets the findings, through a formatter that needs no preparing?"""
@@ -152,6 +161,8 @@ class CheckApplication(Application):
         status = super().exit_code()
         if self.catastrophic_failure or self.options.exit_zero:
             return status
+        if self._unguarded:
+            return USAGE_ERROR
         if self._unread and not self.options.exit_zero_on_errors:
             return USAGE_ERROR
         return 0 if self.options.write_baseline else status

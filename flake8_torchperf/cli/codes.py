@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8.utils import parse_comma_separated_list
 
-from flake8_torchperf.findings.reserved import RESERVED
+from flake8_torchperf.reserved import RESERVED
 
 if TYPE_CHECKING:
     import argparse

@@ -23,7 +23,8 @@ from flake8_torchperf.cli.fix.verification import Verified, verdicts
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, read_source
 from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed
-from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin, internal_error
+from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
+from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.syntax.parsing import require_python
 
 if TYPE_CHECKING:
