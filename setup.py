@@ -1,7 +1,8 @@
-"""What setup.cfg cannot say: a wheel's interpreter is compiled with mypyc, where that can be done.
+"""What setup.cfg cannot say: a wheel's interpreter is compiled with mypyc, where that is asked for.
 
-    FLAKE8_TORCHPERF_COMPILE=1 pip wheel .    compiled, or no wheel and one line that says why
-    FLAKE8_TORCHPERF_COMPILE=0 pip wheel .    plain Python
+    pip wheel .                                  plain Python
+    FLAKE8_TORCHPERF_COMPILE=1 pip wheel .       compiled, or no wheel and one line that says why
+    FLAKE8_TORCHPERF_COMPILE=auto pip wheel .    compiled where possible, else plain Python
 
 Nothing but a wheel is compiled: neither a checkout installed with -e, whose sources are to be
 changed, nor an sdist.

@@ -7,7 +7,8 @@ import traceback
 from typing import TYPE_CHECKING
 
 from flake8_torchperf import __version__
-from flake8_torchperf.prefilter import concerns
+from flake8_torchperf.prefilter import concerns, states_contracts
+from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 from flake8_torchperf.told import Told, as_rows, tell
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.suppression import Suppression
 
 REPORT_TO = "the flake8-torchperf issue tracker"
-INTERNAL_ERROR = "TPF900"
 
 
 class TorchPerfPlugin:
@@ -111,13 +111,32 @@ class TorchPerfPlugin:
 
     def run(self) -> Iterator[tuple[int, int, str, type[TorchPerfPlugin]]]:
         """Yield line (from 1), column (from 0), message and class for every finding."""
-        if not concerns(self._lines, self._filename):
-            return
-        self.told = self._without_old(self._findings())
+        found = self._stray_contracts()
+        if concerns(self._lines, self._filename):
+            found += self._findings()
+        self.told = self._without_old(found)
         if not self.apart:
             self.told = as_rows(self.told, self._is_reported)
         for told in self.told:
             yield told.line, told.column, told.text, type(self)
+
+    def _stray_contracts(self) -> list[Told]:
+        """The comments that begin as a contract's and state none; most files hold no contract."""
+        if not states_contracts(self._lines):
+            return []
+        from flake8_torchperf.syntax.contract_comments import stray_contracts
+
+        return [
+            Told(
+                comment.line,
+                comment.column,
+                f"{STRAY_CONTRACT} {problem}",
+                comment.line,
+                comment.column + len(comment.text),
+                source=comment.text,
+            )
+            for comment, problem in stray_contracts(self.tree, self._lines)
+        ]
 
     def _is_reported(self, told: Told) -> bool:
         """True if flake8 is going to report a finding."""

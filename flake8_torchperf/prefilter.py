@@ -11,6 +11,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.syntax.contract_comments import SAYS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
@@ -39,6 +41,11 @@ def concerns(lines: Iterable[str], filename: str) -> bool:
     if not says(text) and not (os.path.isfile(filename) and _imports_it(text, filename)):
         return False
     return "torch" in text or not _ELSEWHERE.search(text)
+
+
+def states_contracts(lines: Iterable[str]) -> bool:
+    """Does a file with these lines speak of contracts, whatever else it says?"""
+    return SAYS in "".join(lines)
 
 
 def says(text: str) -> bool:

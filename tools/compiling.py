@@ -14,8 +14,9 @@ import sysconfig
 import tempfile
 from pathlib import Path
 
-# 1: the wheel is compiled, or there is none. 0: it is plain Python. Not set: it is compiled where
-# that can be done.
+# 1: the wheel is compiled, or there is none. auto: it is compiled where that can be done. 0, or not
+# set: it is plain Python. A pre-commit hook is built from source and can set no variable, and nobody
+# wants to wait minutes for it.
 ASKED = "FLAKE8_TORCHPERF_COMPILE"
 # How much the C compiler optimises, 0 to 3; less takes less time.
 LEVEL = f"{ASKED}_LEVEL"
@@ -38,11 +39,10 @@ class Wish(enum.Enum):
 def wish() -> Wish:
     """Read the variable; ends the build with one line where it says neither."""
     value = os.environ.get(ASKED)
-    if value is None:
-        return Wish.WHERE_POSSIBLE
-    if value not in ("", "0", "1"):
-        sys.exit(f"{ASKED} is {value!r}: write 1 to compile, 0 for plain Python")
-    return Wish.YES if value == "1" else Wish.NO
+    known = {None: Wish.NO, "": Wish.NO, "0": Wish.NO, "1": Wish.YES, "auto": Wish.WHERE_POSSIBLE}
+    if value not in known:
+        sys.exit(f"{ASKED} is {value!r}: write 1 or auto to compile, 0 for plain Python")
+    return known[value]
 
 
 def machine_problem() -> str:

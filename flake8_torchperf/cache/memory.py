@@ -8,6 +8,7 @@ of them still hold it, and while those that were looked for in vain are still mi
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -33,6 +34,8 @@ Row: TypeAlias = "tuple[str | int | float | None, ...]"
 # that ends in a separator or in `WHOLE` stands for all modules below that folder, one that ends in
 # `PROMISES` for those of them that may hold a function that must not wait.
 Reads: TypeAlias = "Mapping[str, str]"
+
+_PARSES = "parses"
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,14 @@ class Memory:
         }
         self.store.put(key, entry)
 
+    def parsed(self, content: str) -> bool:
+        """True if a text of this digest is known to parse, whatever the file's name."""
+        return bool(self.store.get(_syntax_key(content)) == _PARSES)
+
+    def keep_parsed(self, content: str) -> None:
+        """Keep that a text of this digest parses. Raises OSError where it can't be written."""
+        self.store.put(_syntax_key(content), _PARSES)
+
     def note(self, path: str, content: str) -> None:
         """Tell the digest of a file that was read anyway."""
         self._held[path] = content
@@ -133,6 +144,11 @@ class Memory:
             own = "1" if os.path.isfile(os.path.join(folder, "__init__.py")) else "0"
             known = self._packages[folder] = own + self._packages_above(folder)
         return known
+
+
+def _syntax_key(content: str) -> str:
+    """The key of a text of which only the syntax is asked: it depends on Python alone."""
+    return digest_of(["parses", sys.version, content])
 
 
 def held(path: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.parser import USAGE_ERROR
 from flake8_torchperf.cli.settings.options import OLDEST_BUILT_ON
 
 if TYPE_CHECKING:
@@ -31,11 +30,11 @@ def check(arguments: Sequence[str]) -> int:
     import flake8
 
     if "--fix" in _options(arguments):
-        from flake8_torchperf.cli.fix.command import fix
+        from flake8_torchperf.cli.fix.command import fix_first
 
-        arguments = [word for word in arguments if word != "--fix"]
-        if fix(arguments) not in (0, 1):
-            return USAGE_ERROR
+        status = fix_first(arguments)
+        if status is not None:
+            return status
     words = ["--select=TPF", *arguments]
     if flake8.__version_info__ < OLDEST_BUILT_ON:
         from flake8.main.cli import main

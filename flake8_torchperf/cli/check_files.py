@@ -23,8 +23,10 @@ from flake8 import checker, defaults, processor, style_guide, utils
 from flake8_torchperf.cache.store import in_words
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.digest import digest
-from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
-from flake8_torchperf.prefilter import concerns
+from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.prefilter import concerns, states_contracts
+from flake8_torchperf.reserved import INTERNAL_ERROR
+from flake8_torchperf.syntax.parsing import require_python, syntax_error
 from flake8_torchperf.told import restored
 
 if TYPE_CHECKING:
@@ -94,13 +96,21 @@ class Work:
 
 
 class FileChecker(checker.FileChecker):
-    """flake8's, without the steps that nothing of ours asks for."""
+    """flake8's, without the steps that nothing of ours asks for.
+
+    ``parses_all`` says that a file which can have no findings is parsed all the same, since one
+    that does not parse must not pass.
+    """
+
+    parses_all = True
 
     def __init__(self, *, filename: str, work: Work) -> None:
         self._needs = work.needs
         self._remembers = work.memory is not None
         self._statements = True
         self._made: TorchPerfPlugin | None = None
+        # Has the file nothing that was to be looked into? Was it parsed for its syntax alone?
+        self.unconcerned = self.passed_over = False
         super().__init__(filename=filename, plugins=work.plugins, options=work.options)
         if self.processor is not None and not work.needs.lines:
             noqa = defaults.NOQA_INLINE_REGEXP.search
@@ -142,20 +152,22 @@ class FileChecker(checker.FileChecker):
         return made
 
     def run_ast_checks(self) -> None:
-        """Parse only a file that can have findings."""
+        """Look for findings in a file that can have some; of any other, ask whether it parses."""
         assert self.processor is not None
         wanted = self._needs.syntax or self._needs.counts
-        if wanted or concerns(self.processor.lines, self.processor.filename):
-            try:
-                super().run_ast_checks()
-            except ValueError as error:
-                # Python before 3.11.4 says so of a null byte; from then on it is a syntax error,
-                # which flake8 itself turns into E999.
-                raise SyntaxError(str(error)) from error
-            except (RecursionError, MemoryError) as error:
-                # Ten thousand attributes in a row; elsewhere this would end the whole run.
-                reason = str(error) or type(error).__name__
-                raise SyntaxError(f"more than Python's parser can hold: {reason}") from error
+        lines = self.processor.lines
+        self.unconcerned = not wanted and not concerns(lines, self.processor.filename)
+        if self.unconcerned and not states_contracts(lines):
+            self.passed_over = True
+            if self.parses_all:
+                require_python("".join(lines))
+            return
+        try:
+            super().run_ast_checks()
+        except SyntaxError:
+            raise
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise syntax_error(error) from error
 
     def process_tokens(self) -> None:
         """Go through the tokens only where their errors or their number count."""
@@ -191,7 +203,8 @@ def content_of(filename: str) -> bytes | None:
 
 def cannot_have_findings(data: bytes, filename: str) -> bool:
     """Does this text surely not say what we look for, whatever its encoding?"""
-    if concerns((data.decode("latin-1"),), filename):
+    text = (data.decode("latin-1"),)
+    if concerns(text, filename) or states_contracts(text):
         return False
     return not _may_declare(data)
 
@@ -301,7 +314,11 @@ def lint(filename: str, work: Work) -> tuple[Result, str]:
     if any(row[0] == INTERNAL_ERROR for row in rows):
         return result, ""  # of the moment, perhaps: too little stack or memory
     try:
-        work.memory.keep(key(work.memory, filename, before, work.options), rows, file.reads)
+        # What a file imports may speak of torch one day.
+        if not file.unconcerned:
+            work.memory.keep(key(work.memory, filename, before, work.options), rows, file.reads)
+        elif file.passed_over and not rows:
+            work.memory.keep_parsed(digest(before))
     except OSError as error:
         return result, in_words(error)
     return result, ""

@@ -48,6 +48,8 @@ class Manager(checker.Manager):
     # Report each file as soon as those before it are done, and not all in the end.
     at_once = False
     interrupted = False
+    # Is some file no text that Python can read?
+    unread = False
     # Report what a profile measured first, the dearest before all others.
     by_cost = False
     # Takes old findings out of a file's rows: the file, its rows, and what is known of ours.
@@ -214,14 +216,17 @@ class Manager(checker.Manager):
         data = content_of(filename)
         if data is None:
             return None
-        plain = not (work.needs.syntax or is_notebook(filename))
-        if plain and cannot_have_findings(data, display_name(filename, self.options)):
-            return []
         problem = "" if filename == STDIN else why_no_text(data)
         if problem:
+            self.unread = True
             self.notes.append(f"{filename}: taken for Latin-1, for Python can't read it: {problem}")
         if work.memory is None or is_notebook(filename):
             return None
+        if not work.needs.syntax and cannot_have_findings(
+            data, display_name(filename, self.options)
+        ):
+            # An empty __init__.py takes no entry.
+            return [] if not data.strip() or work.memory.parsed(digest(data)) else None
         if filename != STDIN:
             work.memory.note(os.path.abspath(filename), digest(data))
         return recall(work.memory, key(work.memory, filename, data, self.options))

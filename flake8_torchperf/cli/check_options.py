@@ -20,6 +20,7 @@ from flake8.options import aggregator, config
 from flake8.options.manager import OptionManager
 from flake8.plugins import finder
 
+from flake8_torchperf.cli.codes import check_configured, check_given
 from flake8_torchperf.cli.parser import complain, near
 from flake8_torchperf.cli.report.formats import settle_format
 from flake8_torchperf.plugin import TorchPerfPlugin
@@ -40,7 +41,8 @@ class Face:
 
     ``add`` registers a command's own options; ``settle`` may change what was parsed, before the
     plugin gets it, and is told which formats flake8 has. Plugins that a repository's configuration
-    names, whose code flake8 runs, are left alone unless ``local``.
+    names, whose code flake8 runs, are left alone unless ``local``. ``codes`` says that the command
+    selects by code, so that a code which no rule has is a mistake.
     """
 
     program: str
@@ -49,6 +51,7 @@ class Face:
     add: Callable[[argparse.ArgumentParser], None] = lambda parser: None
     settle: Callable[[argparse.Namespace, Collection[str]], None] = lambda options, formats: None
     local: bool = True
+    codes: bool = False
 
 
 DESCRIPTION = """\
@@ -66,6 +69,7 @@ example:
   torchperf check --write-baseline baseline.json src
   torchperf check --baseline baseline.json src
   torchperf check --profile profile.json src
+  torchperf check --fix --diff src
 
 exit status: 0 where nothing is found, 1 where something is, 2 for a wrong command line or a file
 that cannot be read or parsed, 130 for Ctrl-C."""
@@ -85,6 +89,17 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="let files that cannot be read or parsed not change the exit status",
     )
+    group.add_argument(
+        "--fix",
+        action="store_true",
+        help="make the safe fixes first, as torchperf fix does; report what is left",
+    )
+    group.add_argument(
+        "--diff",
+        action="store_true",
+        help="with --fix: show what would change, and neither write nor report anything",
+    )
+    parser.set_defaults(unsafe=False, verify=False, require_verified=False)  # those of fix alone
 
 
 # Folders with other people's code, beside those that flake8 leaves out by default.
@@ -92,7 +107,9 @@ INSTALLED = (".venv", "venv", "node_modules", "site-packages")
 
 
 def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
-    """Know our formats, and don't read a baseline that is to be written."""
+    """Know our formats, and don't read a baseline that is to be written. Raises ValueError."""
+    if options.diff and not options.fix:
+        raise ValueError("--diff needs --fix; torchperf fix --diff shows the same")
     settle_format(options, formats)
     if tuple(options.exclude) == defaults.EXCLUDE:
         # Who names such a folder wants it linted.
@@ -102,7 +119,7 @@ def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
         options.torchperf_baseline = ""
 
 
-CHECK = Face("torchperf check", DESCRIPTION, EXAMPLES, _add_options, _settle)
+CHECK = Face("torchperf check", DESCRIPTION, EXAMPLES, _add_options, _settle, codes=True)
 
 
 def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Namespace]:
@@ -135,14 +152,25 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
         plugins = finder.load_plugins(found, wanted)
         manager = _manager(plugins, early, face)
         _reject(manager.parser, manager.parser.parse_known_args(rest)[1])
-    options = aggregator.aggregate_options(manager, cfg, folder, rest)
+    given = manager.parse_args(rest)
+    try:
+        options = aggregator.aggregate_options(manager, cfg, folder, rest)
+    except ValueError:
+        if face.codes:
+            check_configured(cfg, None, ())
+        raise
     options.isolated = known.isolated
+    options.command_line = vars(given)
     face.settle(options, plugins.reporters)
     plugins = _ours_alone(plugins)
     for loaded in plugins.all_plugins():
         parse_options = getattr(loaded.obj, "parse_options", None)
         if parse_options is not None:
             _tell(parse_options, manager, options)
+    if face.codes:
+        rules = TorchPerfPlugin.options().rules
+        check_given(given, rules)
+        check_configured(cfg, options, rules)
     return plugins, options
 
 

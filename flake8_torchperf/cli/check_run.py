@@ -43,7 +43,7 @@ from flake8_torchperf.cli.check_files import (
 from flake8_torchperf.cli.check_manager import Manager, say_forgetful
 from flake8_torchperf.cli.check_options import CHECK, Face, parse
 from flake8_torchperf.cli.notebooks.names import is_notebook
-from flake8_torchperf.cli.parser import USAGE_ERROR, fail
+from flake8_torchperf.cli.parser import INTERRUPTED, USAGE_ERROR, fail
 from flake8_torchperf.cli.report import summary
 from flake8_torchperf.cli.report.formats import report_for
 from flake8_torchperf.plugin import TorchPerfPlugin
@@ -59,9 +59,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.options import Options
     from flake8_torchperf.told import Told
 
-# What a shell reports for a program that Ctrl-C ended.
-INTERRUPTED = 130
-
 
 class CheckApplication(Application):
     """flake8's, with our checker alone and a memory."""
@@ -74,6 +71,8 @@ class CheckApplication(Application):
     _interrupted = False
     # Could some file not be read or parsed?
     _unread = False
+    # Does a contract of the command line name no function?
+    _unguarded = False
 
     def initialize(self, argv: Sequence[str]) -> None:
         """Parse the command line and the configuration, and make the parts."""
@@ -127,6 +126,13 @@ class CheckApplication(Application):
             from flake8_torchperf.cli.report.stale import notes
 
             manager.notes += notes(path, [name for name, _, _ in manager.results])
+        ours = TorchPerfPlugin.options()
+        if (ours.sync_free or ours.hot or ours.cold) and not manager.interrupted:
+            from flake8_torchperf.cli.report.unmatched import unmatched
+
+            assert self.options is not None
+            said, self._unguarded = unmatched(manager.filenames, ours, self.options.command_line)
+            manager.notes += said
 
     def _can_show_at_once(self) -> bool:
         """Is it a terminal that gets the findings, through a formatter that needs no preparing?"""
@@ -157,6 +163,8 @@ class CheckApplication(Application):
         status = super().exit_code()
         if self.catastrophic_failure or self.options.exit_zero:
             return status
+        if self._unguarded:
+            return USAGE_ERROR
         if self._unread and not self.options.exit_zero_on_errors:
             return USAGE_ERROR
         return 0 if self.options.write_baseline else status
@@ -241,7 +249,7 @@ class CheckApplication(Application):
 
             words = write_baseline(self.file_checker_manager, self._written.found)
             print(f"torchperf: check: {words}", file=sys.stderr)
-        self._unread = any(
+        self._unread = self.file_checker_manager.unread or any(
             row[0] in UNREADABLE for _, rows, _ in self.file_checker_manager.results for row in rows
         )
         silent = set(UNREADABLE).difference(selected(self.options, UNREADABLE))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.cli.main import save, unwritable
-from flake8_torchperf.cli.parser import add_parser, fail
+from flake8_torchperf.cli.parser import INTERRUPTED, add_parser, fail
 from flake8_torchperf.cli.settings.options import add_settings, settings
 from flake8_torchperf.options import OptionError
 
@@ -31,8 +31,6 @@ DEFAULT_SIZES = (16, 64, 256)
 BOUNDS = {"timeout": (1, 86_400), "memory": (64, 2**24), "project": (1, 10**18)}
 # A probe this much larger than the largest is what the reasons extrapolate to.
 PROJECTION = 1000
-# What a shell reports for a command ended by Ctrl-C.
-INTERRUPTED = 130
 STATUSES = """\
 exit status:
   0  every verdict was given and nothing was asked to fail

@@ -14,17 +14,28 @@ from flake8_torchperf.cli.parser import add_parser, fail, near
 from flake8_torchperf.cli.settings.options import add_settings, settings
 from flake8_torchperf.findings.catalogue import Catalogue, Rule, load_catalogue
 from flake8_torchperf.findings.documentation import Documentation, read_documentation
-from flake8_torchperf.findings.page import RESERVED
 from flake8_torchperf.knowledge.conventions import Convention, load_conventions
+from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 
 if TYPE_CHECKING:
     import argparse
 
-UNREADABLE = {
-    "code": RESERVED,
-    "name": "file-not-analysed",
-    "text": f"{RESERVED} is no rule: it says that a file could not be analysed, and its message "
-    "why. The file is otherwise left alone.",
+# Codes that are no rules, and have no pages.
+CODES = {
+    INTERNAL_ERROR: {
+        "code": INTERNAL_ERROR,
+        "name": "file-not-analysed",
+        "text": f"{INTERNAL_ERROR} is no rule: it says that a file could not be analysed, and its "
+        "message why. The file is otherwise left alone.",
+    },
+    STRAY_CONTRACT: {
+        "code": STRAY_CONTRACT,
+        "name": "stray-contract",
+        "text": f"{STRAY_CONTRACT} is no rule: it says that a comment begins with `# torchperf:` "
+        "and states no contract, because its word is misspelt or it stands at no function. Write "
+        "`# torchperf: sync-free` on a line of the function's signature, on a decorator, or on "
+        "the line above.",
+    },
 }
 
 _REPORTED = {
@@ -86,24 +97,24 @@ def explain(
     out = out or sys.stdout
     catalogue = load_catalogue(tuple(rules))
     conventions = {row.id: row for row in load_conventions(tuple(rules)).rows}
-    pages: list[Documentation | Convention | None] = []
+    pages: list[Documentation | Convention | dict[str, str]] = []
     for code in codes:
         rule = _find(catalogue, code)
         if rule is None and code.lower() in conventions:
             pages.append(conventions[code.lower()])
             continue
-        if rule is None and code.upper() != RESERVED:
+        if rule is None and code.upper() not in CODES:
             known = [rule.code for rule in catalogue.rules]
             known += [*(rule.name for rule in catalogue.rules), *conventions] if "-" in code else []
             return fail(f"there is no rule {code or repr(code)}{_suggestion(code, known)}")
-        pages.append(read_documentation(rule) if rule else None)
+        pages.append(read_documentation(rule) if rule else CODES[code.upper()])
     if format == "json":
-        data = [_as_data(page) if page else UNREADABLE for page in pages]
+        data = [page if isinstance(page, dict) else _as_data(page) for page in pages]
         print(json.dumps(data, indent=2), file=out)
         return 0
     for page in pages:
         address = f"\n\nPage: {page.rule.address}" if isinstance(page, Documentation) else ""
-        _show(markdown(page) + address if page else UNREADABLE["text"], out)
+        _show(page["text"] if isinstance(page, dict) else markdown(page) + address, out)
     return 0
 
 

@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 
 # What a shell reports for a command line that cannot be used; argparse exits with it too.
 USAGE_ERROR = 2
+# What a shell reports for a program that Ctrl-C ended.
+INTERRUPTED = 130
 # As argparse tells an option from a value: -5 is a number, "-x y" a text.
 _LIKE_AN_OPTION = re.compile(r"-[^\s\d][^\s]*$")
 _ALL_THAT_FOLLOWS = (argparse.PARSER, argparse.REMAINDER)

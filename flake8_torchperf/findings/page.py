@@ -16,6 +16,7 @@ from typing import Any
 from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.findings.rule import SAFETIES, ChainStep, Match, Rule
+from flake8_torchperf.reserved import RESERVED
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,7 +34,6 @@ PLACEHOLDERS = (
     "instead",
     "compiled",
 )
-RESERVED = "TPF900"
 HEAD_KEYS = (
     "code",
     "name",
@@ -245,11 +245,11 @@ def choice(
 def _code(text: PageText, own: bool, code: str) -> str:
     if not (code.startswith("TPF") and len(code) == 6 and code[3:].isdecimal() and code.isascii()):
         raise text.error(f"{code!r} is no code; write TPF and three digits", "code")
-    if code == RESERVED:
-        problem = f"{RESERVED} is reserved for files that cannot be analysed; take another"
+    if code in RESERVED:
+        problem = f"{code} is reserved for {RESERVED[code]}; take another"
         raise text.error(problem, "code")
     if not own and code[3] not in "789":
-        problem = f"{code} is kept for the plugin's own rules; take TPF700-TPF899 or TPF901-TPF999"
+        problem = f"{code} is kept for the plugin's own rules; take TPF700-TPF899 or TPF902-TPF999"
         raise text.error(problem, "code")
     return code
 

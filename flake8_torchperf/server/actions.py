@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from lsprotocol import types
 
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED
-from flake8_torchperf.plugin import INTERNAL_ERROR
+from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.server import marks
 from flake8_torchperf.server.model import Failed, Fix, FixAll, Text
 from flake8_torchperf.server.text import Units

@@ -24,8 +24,9 @@ from flake8_torchperf.findings.catalogue import load_catalogue
 from flake8_torchperf.findings.documentation import read_documentation
 from flake8_torchperf.findings.heat_text import duration
 from flake8_torchperf.fixes.engine.rounds import Choice, fixed
-from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
+from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.project import text_search
+from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.server.model import (
     Explain,
     Failed,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lsprotocol import types
 
-from flake8_torchperf.plugin import INTERNAL_ERROR
+from flake8_torchperf.reserved import INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

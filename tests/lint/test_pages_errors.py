@@ -122,7 +122,7 @@ MISTAKES = [
     (
         'code = "TPF701"',
         'code = "TPF101"',
-        "2: TPF101 is kept for the plugin's own rules; take TPF700-TPF899 or TPF901-TPF999",
+        "2: TPF101 is kept for the plugin's own rules; take TPF700-TPF899 or TPF902-TPF999",
     ),
     ('code = "TPF701"', 'code = "TPF900"', "2: TPF900 is reserved for files that cannot be"),
     ('code = "TPF701"', "code = 701", "2: 'code' must be text in quotes"),

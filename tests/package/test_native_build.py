@@ -24,17 +24,15 @@ SNIPPETS = ("test_interpreter_*.py", "test_heat*.py", "test_moves.py", "test_bou
 
 
 def build(
-    folder: Path, wish: str | None = None, *, only: str = "", **variables: str
+    folder: Path, wish: str = "auto", *, only: str = "", **variables: str
 ) -> tuple[Path | None, str]:
-    """Build a wheel of the checkout as a user does who wishes nothing, or sets the variable.
+    """Build a wheel of the checkout as a user does who sets the variable.
 
     Returns the wheel, None where there is none, and what was said. ``only`` compiles one of the
     packages, for what is the same with all.
     """
     settings = {**clean_environment(), f"{VARIABLE}_LEVEL": "0", **variables}
-    del settings[VARIABLE]
-    if wish is not None:
-        settings[VARIABLE] = wish
+    settings[VARIABLE] = wish
     wheels = folder / "wheels"
     command = (sys.executable, "-m", "pip", "wheel", "-v", "--no-deps", "--wheel-dir", wheels)
     source = copy_checkout(folder / "source")

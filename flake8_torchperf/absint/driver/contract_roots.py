@@ -21,6 +21,7 @@ from flake8_torchperf.hotness.own_heat import named_in
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
 from flake8_torchperf.project.text_search import stamp
+from flake8_torchperf.syntax.contract_comments import contract_comments
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 
 if TYPE_CHECKING:
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Analysis, SeenCall
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
-# `# torchperf: sync-free` on a line of a function's signature.
-MARK = re.compile(r"#\s*torchperf:\s*sync-free\b")
 # Words of a module that has torch record a CUDA graph, or makes a compiled function do it.
 RECORDING = tuple(word.decode() for word in PROMISING if b"sync-free" not in word)
 GRAPH = "torch.cuda.graph"
@@ -163,16 +162,9 @@ def nested_in(
 
 
 def is_marked(node: ast.FunctionDef | ast.AsyncFunctionDef, module: ModuleMap) -> bool:
-    """Does a line of the signature say that the function must not wait?"""
-    lines = _split(module.lines)
-    first, last = node.lineno, max(node.body[0].lineno - 1, node.lineno)
-    return any(MARK.search(line) for line in lines[first - 1 : last])
-
-
-@lru_cache(maxsize=8)
-def _split(lines: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines of a module, whose map may hold all of its text as one."""
-    return lines if len(lines) != 1 else tuple(lines[0].split("\n"))
+    """True if a comment at the function's signature or decorators says that it must not wait."""
+    comments = contract_comments(module.lines)
+    return any(one.well_spelt and comments.applies(one, node) for one in comments.stated)
 
 
 def _modules(paths: list[str], analysis: Analysis) -> Iterator[ModuleMap]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.cli.parser import fail
+from flake8_torchperf.cli.parser import INTERRUPTED, fail
 from flake8_torchperf.cli.settings.options import OLDEST_BUILT_ON
 
 if TYPE_CHECKING:
@@ -25,14 +25,24 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 def fix(arguments: Sequence[str]) -> int:
     """Fix files and return the exit status."""
+    return _run(arguments, first=False)[0]
+
+
+def fix_first(arguments: Sequence[str]) -> int | None:
+    """Fix files for ``check --fix``; the exit status where nothing is to be checked afterwards."""
+    status, goes_on = _run(arguments, first=True)
+    return None if goes_on else status
+
+
+def _run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
     import flake8
 
     if flake8.__version_info__ < OLDEST_BUILT_ON:
-        return fail(f"fix needs flake8 6 or newer, and this is {flake8.__version__}")
+        return fail(f"fix needs flake8 6 or newer, and this is {flake8.__version__}"), False
     from flake8_torchperf.cli.fix.run import run
 
     try:
-        return run(arguments)
+        return run(arguments, first=first)
     except KeyboardInterrupt:
         print("torchperf: fix: interrupted", file=sys.stderr)
-        return 130
+        return INTERRUPTED, False

@@ -15,11 +15,12 @@ from flake8.style_guide import StyleGuideManager
 
 from flake8_torchperf.cli.check_files import STDIN, Needs, for_each
 from flake8_torchperf.cli.check_manager import Manager
-from flake8_torchperf.cli.check_options import Face
+from flake8_torchperf.cli.check_options import CHECK, Face
 from flake8_torchperf.cli.check_run import check_places, read_options
 from flake8_torchperf.cli.fix import verification
 from flake8_torchperf.cli.fix.work import FixWork, as_read, concerned, fix_file
 from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.cli.parser import USAGE_ERROR
 from flake8_torchperf.fixes.engine.files import NotWrittenError, write
 from flake8_torchperf.fixes.engine.rounds import Choice
 from flake8_torchperf.plugin import TorchPerfPlugin
@@ -44,20 +45,27 @@ example:
   torchperf fix --unsafe --select TPF301 src/model.py
   torchperf fix --verify src
 
-exit status: 0 where no findings are left, 1 where some are, 2 for a wrong command line."""
+exit status: 0 where no findings are left, 1 where some are, 2 for a wrong command line or a
+file that cannot be read or parsed."""
 # What a fix in one file does to others of its package is over after as many passes as calls and
 # values lead through; none needed more than two.
 MAX_PASSES = 10
 
 
-def run(arguments: Sequence[str]) -> int:
-    """Fix the files that the arguments name; returns the exit status."""
-    face = Face("torchperf fix", DESCRIPTION, EXAMPLES, _add_options)
-    plugins, options = read_options(["--select=TPF", *arguments], "fix", _check, face)
+def run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
+    """Fix the files that the arguments name; returns the exit status, and whether a check follows.
+
+    ``first`` says that the arguments are those of ``check --fix``, which checks afterwards unless
+    it shows a diff.
+    """
+    face = CHECK if first else FIX
+    command = "check" if first else "fix"
+    plugins, options = read_options(["--select=TPF", *arguments], command, _check, face)
+    checks = first and not options.diff
     choice = Choice(options.unsafe, _named_in_full(arguments), options.diff)
     manager = _manager(plugins, options, arguments)
     manager.start()
-    for note in manager.notes:
+    for note in manager.notes if not checks else ():
         _say(note)
     with tempfile.TemporaryDirectory(prefix="torchperf-") as folder:
         limits = verification.limits(options, folder)
@@ -68,9 +76,10 @@ def run(arguments: Sequence[str]) -> int:
         finally:
             verification.close(limits)
     for one in done:
-        if one.problem:
-            _say(f"{one.filename}: {one.problem}")
-    return _conclude(done, options)
+        if one.problem and not (checks and one.unparsed):
+            place = f"{one.filename}:{one.line}" if one.line else one.filename
+            _say(f"{place}: {one.problem}")
+    return _conclude(done, options), checks
 
 
 def _fixed(manager: Manager, work: FixWork) -> list[Fixed]:
@@ -96,6 +105,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--unsafe", action="store_true", help="make fixes too that change what their page names"
     )
     verification.add_options(parser)
+
+
+FIX = Face("torchperf fix", DESCRIPTION, EXAMPLES, _add_options, codes=True)
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -208,6 +220,8 @@ def _conclude(done: list[Fixed], options: argparse.Namespace) -> int:
     print(f"torchperf: fix: {words}", file=sys.stderr)
     if diff:
         left = sum(sum(one.before.found.values()) for one in done)
+    if any(one.unread for one in done):
+        return USAGE_ERROR
     return 1 if left else 0
 
 

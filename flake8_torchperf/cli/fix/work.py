@@ -21,8 +21,10 @@ from flake8_torchperf.cli.fix.verification import Verified, verdicts
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, read_source
 from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed
-from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin, internal_error
+from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
+from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.suppression import Suppression
+from flake8_torchperf.syntax.parsing import require_python
 from flake8_torchperf.told import rows_of
 
 if TYPE_CHECKING:
@@ -67,8 +69,9 @@ class Counts:
 class Fixed:
     """What became of one file.
 
-    ``source`` is None where it has no findings that count, or can't be read; ``problem`` says why,
-    or that the fixes did not come to an end. ``left`` counts the findings after the fixes.
+    ``source`` is None where it has no findings that count, or can't be read. ``problem`` says why
+    it can't be analysed, in which case it is ``unread`` too, or that the fixes did not come to an
+    end; ``line`` is where, 0 for the whole file. ``left`` counts the findings after the fixes.
     ``reads`` are the other modules that were looked into. ``verified`` are the verdicts of
     ``--verify``, ``notes`` what the code that it ran could do.
     """
@@ -80,9 +83,16 @@ class Fixed:
     before: Counts = field(default_factory=Counts)
     left: int = 0
     problem: str = ""
+    line: int = 0
+    unread: bool = False
     reads: frozenset[str] = frozenset()
     verified: tuple[Verified, ...] = ()
     notes: tuple[str, ...] = ()
+
+    @property
+    def unparsed(self) -> bool:
+        """Is it one that a check names too?"""
+        return self.unread and self.problem.startswith("not analysed: ")
 
     @property
     def changed(self) -> bool:
@@ -95,9 +105,9 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
     try:
         source = read_source(filename)
     except NotWrittenError as error:
-        return Fixed(filename, problem=str(error))
+        return Fixed(filename, problem=f"not analysed: {error}", unread=True)
     if cannot_have_findings(source.data, filename):
-        return Fixed(filename)
+        return _without_findings(filename, source.text)
     linted = Linted(filename, work)
     verifier = _verifier(filename, work)
     try:
@@ -108,7 +118,8 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
         if os.environ.get("TORCHPERF_DEBUG") == "1":
             raise
         told = internal_error(error).removeprefix(f"{INTERNAL_ERROR} ")
-        return Fixed(filename, problem=told.replace("not analysed", "not fixed"))
+        problem = told.replace("not analysed", "not fixed")
+        return Fixed(filename, problem=problem, unread=True)
     problem = linted.problem
     if outcome.open:
         problem = "its fixes did not come to an end; please report this"
@@ -120,10 +131,21 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
         _counts(outcome.first),
         len(outcome.left),
         problem,
+        linted.line,
+        bool(linted.problem),
         frozenset(linted.reads),
         verdicts(outcome, verifier),
         () if verifier is None else tuple(verifier.notes),
     )
+
+
+def _without_findings(filename: str, text: str) -> Fixed:
+    try:
+        require_python(text)
+    except SyntaxError as error:
+        problem = f"not analysed: SyntaxError: {error.msg}"
+        return Fixed(filename, problem=problem, line=error.lineno or 1, unread=True)
+    return Fixed(filename)
 
 
 def _verifier(filename: str, work: FixWork) -> Verifier | None:
@@ -138,7 +160,8 @@ class Linted:
     """Lints the texts that one file holds, from round to round or while it is typed.
 
     ``reads`` are the other modules that were looked into, ``tree`` is the ast of the last text.
-    ``problem`` says why a text could not be analysed, and ``mistake`` where that is ours.
+    ``problem`` says why a text could not be analysed, ``line`` where, and ``mistake`` where that is
+    ours.
     """
 
     def __init__(self, filename: str, work: FixWork) -> None:
@@ -147,6 +170,7 @@ class Linted:
         self.reads: set[str] = set()
         self.tree: ast.Module | None = None
         self.problem = ""
+        self.line = 0
         self.mistake = ""
 
     def find(self, text: str) -> list[Finding]:
@@ -156,9 +180,9 @@ class Linted:
         self.reads.update(checker.reads)
         for code, line, _, told, _ in rows:
             if code in ("E902", "E999", INTERNAL_ERROR):
-                self.problem = f"line {line}: {told}"
+                self.problem, self.line = f"not analysed: {told}", line
             if code == INTERNAL_ERROR:
-                self.mistake = told
+                self.problem = self.mistake = told
         self.tree = checker.tree
         found = {(f.line, f.column, f"{f.code} {f.message}"): f for f in checker.found}
         suppression = _suppression(self._work)
@@ -174,6 +198,8 @@ class Linted:
 
 class _TextChecker(FileChecker):
     """Lints a text under the name of a file."""
+
+    parses_all = False  # editors ask with every key, and `fix_file` parses by itself
 
     def __init__(self, filename: str, text: str, work: FixWork) -> None:
         self._lines = io.StringIO(text, newline=None).readlines()

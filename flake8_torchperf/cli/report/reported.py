@@ -12,7 +12,8 @@ from flake8.formatting.base import BaseFormatter
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.digest import digest_of
 from flake8_torchperf.findings.catalogue import load_catalogue
-from flake8_torchperf.plugin import INTERNAL_ERROR, TorchPerfPlugin
+from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.reserved import RESERVED
 from flake8_torchperf.told import Told, without_style
 
 if TYPE_CHECKING:
@@ -57,8 +58,8 @@ class Reported:
 
     @property
     def level(self) -> str:
-        """How much it costs, as one of the three levels; a file not analysed is the worst."""
-        if self.code == INTERNAL_ERROR or not self.code.startswith("TPF"):
+        """How much it costs, as one of the three levels; what is no rule's is the worst."""
+        if self.code in RESERVED or not self.code.startswith("TPF"):
             return WORST
         return _LEVELS.get(self.told.cost, MIDDLE)
 

@@ -1,0 +1,112 @@
+"""Settings that name functions which nothing linted defines: globs in, what to say of them out.
+
+Names are taken from the text of the files, so that none is parsed for this and a cache changes
+nothing. A run without such settings reads nothing here, and one whose globs all match reads only as
+far as the last of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.cli.check_files import content_of
+from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.cli.parser import near
+from flake8_torchperf.digest import modules_below
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from flake8_torchperf.options import Options
+
+SYNC_FREE = "sync-free"
+_DEFINITION = re.compile(r"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.MULTILINE)
+
+
+def unmatched(
+    filenames: Sequence[str], options: Options, given: Mapping[str, object]
+) -> tuple[list[str], bool]:
+    """A line for each glob that names no function, and whether a contract given now is among them.
+
+    ``given`` holds what the command line alone says. Where the linted files lie in packages, all of
+    these count: contracts and heat are followed there too.
+    """
+    globs = {SYNC_FREE: options.sync_free, "hot": options.hot, "cold": options.cold}
+    waiting = {(name, glob) for name in globs for glob in globs[name]}
+    if not waiting:
+        return [], False
+    known: set[str] = set()
+    for path in _paths(filenames):
+        names = functions_of(_text(path))
+        known |= names
+        waiting = {one for one in waiting if not any(_matches(one[1], name) for name in names)}
+        if not waiting:
+            return [], False
+    waiting = {one for one in waiting if one[0] != SYNC_FREE or not _inherited(one[1], known)}
+    lines, unguarded = [], False
+    for name, glob in sorted(waiting):
+        here = given.get(f"torchperf_{name}".replace("-", "_")) is not None
+        unguarded = unguarded or (here and name == SYNC_FREE)
+        names = known if "." in glob else {one.rpartition(".")[2] for one in known}
+        where = f"--{name}" if here else f"{name} in the configuration"
+        nearest = near(glob, sorted(one for one in names if not one.endswith(".")))
+        lines.append(f"{where}: {glob!r} names no function of what was linted{nearest}")
+    return lines, unguarded
+
+
+def functions_of(text: str) -> set[str]:
+    """The qualified names of a module's functions and methods; a class as its name and a dot."""
+    names: set[str] = set()
+    around: list[tuple[int, str, str]] = []
+    for found in _DEFINITION.finditer(text):
+        indent, kind, name = len(found[1].expandtabs()), found[2], found[3]
+        while around and around[-1][0] >= indent:
+            around.pop()
+        if any(outer == "def" for _, outer, _ in around):
+            continue  # settings name no function within another
+        qualname = ".".join([*(outer for _, _, outer in around), name])
+        names.add(qualname if kind == "def" else f"{qualname}.")
+        around.append((indent, kind, name))
+    return names
+
+
+def _matches(glob: str, name: str) -> bool:
+    """As `hotness.own_heat.matches_glob`: a glob without a dot is of the bare name."""
+    bare = name if "." in glob else name.rpartition(".")[2]
+    return bool(bare) and not name.endswith(".") and fnmatchcase(bare, glob)
+
+
+def _inherited(glob: str, known: set[str]) -> bool:
+    """May it name a method that a class has from a base of the package?"""
+    owner, _, method = glob.rpartition(".")
+    return f"{owner}." in known and any(
+        "." in name and fnmatchcase(name.rpartition(".")[2], method)
+        for name in known
+        if not name.endswith(".")
+    )
+
+
+def _paths(filenames: Sequence[str]) -> Iterator[str]:
+    """The linted files, then the others of their packages."""
+    linted = [name for name in filenames if not is_notebook(name)]
+    yield from linted
+    seen = {os.path.abspath(name) for name in linted}
+    for folder in dict.fromkeys(_package_of(os.path.dirname(path)) for path in sorted(seen)):
+        for path in modules_below(folder) if folder else ():
+            if path not in seen:
+                yield path
+
+
+def _package_of(folder: str) -> str:
+    """The outermost package that a folder lies in, "" where it is none."""
+    found = ""
+    while os.path.isfile(os.path.join(folder, "__init__.py")):
+        found, folder = folder, os.path.dirname(folder)
+    return found
+
+
+def _text(path: str) -> str:
+    return (content_of(path) or b"").decode("utf-8", "replace")

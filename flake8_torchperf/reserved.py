@@ -1,0 +1,12 @@
+"""Codes that no rule page may take. Light, as every start imports it."""
+
+from __future__ import annotations
+
+# The linter itself failed in a file.
+INTERNAL_ERROR = "TPF900"
+# A comment begins as that of a contract and states none.
+STRAY_CONTRACT = "TPF901"
+RESERVED = {
+    INTERNAL_ERROR: "files that cannot be analysed",
+    STRAY_CONTRACT: "contracts that apply to nothing",
+}

@@ -1,0 +1,112 @@
+"""The comments that state contracts, ``# torchperf: sync-free``, and those that only seem to."""
+
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+from bisect import bisect_left
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+# What a text says that states a contract, rightly or not.
+SAYS = "torchperf:"
+CONTRACT = "torchperf: sync-free"
+_STATED = re.compile(r"#\s*torchperf:\s*(?P<word>[\w-]*)")
+_WELL_SPELT = re.compile(rf"#\s*{CONTRACT}(?![\w-])")
+# Less alike than this, by difflib's ratio, is another word and no slip.
+_ALIKE = 0.6
+
+
+class Comment(NamedTuple):
+    """A contract's comment: its place (lines from 1, columns from 0), its text and its word.
+
+    ``alone`` says that nothing else stands in its line, ``well_spelt`` that it may count.
+    """
+
+    line: int
+    column: int
+    text: str
+    word: str
+    alone: bool
+    well_spelt: bool
+
+
+class Comments(NamedTuple):
+    """The contracts' comments of a module, and the lines where its logical lines end."""
+
+    stated: tuple[Comment, ...]
+    ends: tuple[int, ...]
+
+    def applies(self, comment: Comment, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """True if a comment stands at a function's signature or decorators, or right above."""
+        first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+        at = bisect_left(self.ends, node.lineno)
+        last = self.ends[at] if at < len(self.ends) else node.lineno
+        above = comment.alone and comment.column == node.col_offset
+        return first <= comment.line <= last or (above and comment.line == first - 1)
+
+
+NONE = Comments((), ())
+
+
+@lru_cache(maxsize=8)
+def contract_comments(lines: tuple[str, ...]) -> Comments:
+    """The contracts' comments in the lines of a module."""
+    text = "".join(lines)
+    return _read(text) if SAYS in text else NONE
+
+
+def _read(text: str) -> Comments:
+    stated: list[Comment] = []
+    ends: list[int] = []
+    for token in _tokens(text):
+        if token.type == tokenize.NEWLINE:
+            ends.append(token.start[0])
+        elif token.type == tokenize.COMMENT:
+            found = _STATED.search(token.string)
+            if found is not None:
+                line, column = token.start
+                alone = not token.line[:column].strip()
+                well_spelt = _WELL_SPELT.match(token.string, found.start()) is not None
+                place = (line, column + found.start())
+                stated.append(Comment(*place, found[0], found["word"], alone, well_spelt))
+    return Comments(tuple(stated), tuple(ends))
+
+
+def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
+    try:
+        yield from tokenize.generate_tokens(io.StringIO(text).readline)
+    except (tokenize.TokenError, SyntaxError):
+        return  # the parser tells of a text that is no Python
+
+
+def stray_contracts(tree: ast.Module, lines: Sequence[str]) -> Iterator[tuple[Comment, str]]:
+    """The comments that state no contract, each with what is wrong with it."""
+    comments = contract_comments(tuple(lines))
+    if not comments.stated:
+        return
+    functions = [
+        node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    for comment in comments.stated:
+        if not comment.well_spelt:
+            yield comment, _misspelt(comment)
+        elif not any(comments.applies(comment, node) for node in functions):
+            advice = "write it on the `def` line or right above"
+            yield comment, f"`# {CONTRACT}` applies to no function here; {advice}"
+
+
+def _misspelt(comment: Comment) -> str:
+    from difflib import SequenceMatcher  # only where there is a mistake
+
+    word = comment.word.lower().replace("_", "-")
+    known = CONTRACT.partition(" ")[2]
+    close = SequenceMatcher(None, word, known).ratio() >= _ALIKE
+    advice = f"did you mean `# {CONTRACT}`?" if close else f"the only one is `# {CONTRACT}`"
+    shown = comment.text if len(comment.text) <= 50 else f"{comment.text[:47]}..."
+    return f"`{shown}` is no contract; {advice}"
