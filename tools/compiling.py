@@ -15,8 +15,8 @@ import tempfile
 from pathlib import Path
 
 # 1: the wheel is compiled, or there is none. auto: it is compiled where that can be done. 0, or not
-# set: it is plain Python. A pre-commit hook is built from source and can set no variable, and nobody
-# wants to wait minutes for it.
+# set: it is plain Python. pre-commit builds its hook from source and can set no variable; compiling
+# would take minutes.
 ASKED = "FLAKE8_TORCHPERF_COMPILE"
 # How much the C compiler optimises, 0 to 3; less takes less time.
 LEVEL = f"{ASKED}_LEVEL"

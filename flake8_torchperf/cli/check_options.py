@@ -157,16 +157,13 @@ def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Na
         options = aggregator.aggregate_options(manager, cfg, folder, rest)
     except ValueError:
         if face.codes:
-            check_configured(cfg, None, ())
+            check_configured(cfg, None, ())  # which names the nearest code
         raise
     options.isolated = known.isolated
     options.command_line = vars(given)
     face.settle(options, plugins.reporters)
     plugins = _ours_alone(plugins)
-    for loaded in plugins.all_plugins():
-        parse_options = getattr(loaded.obj, "parse_options", None)
-        if parse_options is not None:
-            _tell(parse_options, manager, options)
+    _tell_all(plugins, manager, options)
     if face.codes:
         rules = TorchPerfPlugin.options().rules
         check_given(given, rules)
@@ -224,6 +221,13 @@ def _reject(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
             parser.error(f"write {word} next to the other paths")
         known = (option for action in parser._actions for option in action.option_strings)
         parser.error(f"there is no option {name}{near(name, known)}")
+
+
+def _tell_all(plugins: Plugins, manager: OptionManager, options: argparse.Namespace) -> None:
+    for loaded in plugins.all_plugins():
+        parse_options = getattr(loaded.obj, "parse_options", None)
+        if parse_options is not None:
+            _tell(parse_options, manager, options)
 
 
 def _tell(

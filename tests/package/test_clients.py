@@ -68,7 +68,7 @@ class TestPreCommit:
         self, hooks: tuple[Path, str], clients: Path, tmp_path: Path
     ) -> tuple[Path, dict[str, str]]:
         folder, revision = hooks
-        config = shown("yaml", "id: torchperf").replace("rev: v0.1.0", f"rev: {revision}")
+        config = shown("yaml", "id: torchperf-fix").replace("rev: v0.1.0", f"rev: {revision}")
         config = config.replace("URL-OF-THIS-REPOSITORY", str(folder))
         config += f"default_language_version:\n  python: {sys.executable}\n"
         project = tmp_path / "project"
