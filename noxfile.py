@@ -5,6 +5,7 @@
     nox -- tests/lint/test_x.py     some of the tests
     nox -s runtime                  the oldest torch, that of CI, and the newest, several GB each
     nox -s "runtime(torch='2.6.0')"  one of them
+    nox -s quick                    style, and the fast tests of a change of the linter, right here
     nox -s docs                     the documentation, as a site, into build/site
     nox -s docs -- -b linkcheck     asks the web for what its pages link to
 
@@ -43,6 +44,16 @@ nox.options.sessions = ["linter"]
 TABLE = ROOT / "flake8_torchperf" / "knowledge" / "torch_table.json"
 NEWEST = json.loads(TABLE.read_bytes())["torch"]
 RELEASES = ("2.6.0", "2.13.0", NEWEST)
+# What starts many processes, compiles with torch, or tries many sizes, sums up to some minutes.
+LEFT_OUT_OF_QUICK = (
+    *(f"tests/lint/test_{name}.py" for name in (
+        "bounds", "bounds_work", "cache", "cache_store", "catalogue", "compiled_breaks",
+        "compiled_transforms", "determinism", "faq_examples", "fixtures_compiled", "fuzz",
+        "message_lengths", "nomination", "sharding",
+    )),
+    *(f"tests/cli/test_{name}.py" for name in ("baseline", "check", "check_long_runs", "profile")),
+    "tests/fixes/test_fix_properties.py", "tests/fixes/test_fix_command.py",
+)  # fmt: skip
 # A Python for which each of them has a wheel.
 RUNTIME_PYTHON = next((f"3.{minor}" for minor in (11, 12, 10) if (3, minor) in FOUND), None)
 # What Sphinx runs on (the extra `docs` of setup.cfg).
@@ -63,6 +74,19 @@ def linter(session: nox.Session) -> None:
     session.install("--no-compile", "-e", ".", *test_tools())
     options = session.posargs or ["-m", "not slow"]
     session.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *options)
+
+
+@nox.session(venv_backend="none")
+def quick(session: nox.Session) -> None:
+    """Check the style and run what shows first that a change of the linter is wrong.
+
+    It installs nothing: the active environment holds the extra `test`.
+    """
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    folders = ("tests/lint", "tests/cli", "tests/fixes")
+    left_out = [f"--ignore={path}" for path in LEFT_OUT_OF_QUICK]
+    session.run("python", "-m", "pytest", "-q", "-n", "2", *left_out, *(session.posargs or folders))
 
 
 @nox.session(python=RUNTIME_PYTHON, venv_backend="venv")

@@ -25,8 +25,9 @@ SIZE = 20
 IN_SQUARE = ("chain of methods",)
 # How much more the third part may take than the second: in proportion, as much; the square, 1.67.
 AT_MOST = 1.3
+# The same shapes elsewhere than in a function are as much work.
 CASES = [
-    (name, place)
+    pytest.param(name, place, marks=[pytest.mark.slow] if place not in ("", "function") else [])
     for name, shape in SHAPES.items()
     if name not in IN_SQUARE
     for place in (PLACES if "place" in inspect.signature(shape.make).parameters else [""])
@@ -56,7 +57,7 @@ def work(source: str, options: Options) -> int:
     return spent
 
 
-@pytest.mark.parametrize(("name", "place"), CASES, ids=[f"{n} {p}".strip() for n, p in CASES])
+@pytest.mark.parametrize(("name", "place"), CASES, ids=str)
 def test_work_grows_in_proportion(name: str, place: str) -> None:
     size = SIZES.get(name, SIZE)
     texts = [program(name, count * size, place) for count in (1, 2, 3)]
@@ -66,8 +67,9 @@ def test_work_grows_in_proportion(name: str, place: str) -> None:
         assert three - two < AT_MOST * (two - one) + 250, f"{one:,}, {two:,}, {three:,} calls"
 
 
+@pytest.mark.parametrize("length", [200, pytest.param(1_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [n for n in SHAPES if n.startswith(("chain", "layers", "circ"))])
-def test_a_long_chain_ends_well(name: str) -> None:
-    """Each names the one before, a thousand times: nothing follows that to its end by recursion."""
+def test_a_long_chain_ends_well(name: str, length: int) -> None:
+    """Each names the one before, hundreds of times: nothing follows that to its end by recursion."""
     for options in (HOT, ALL, COMPILED):
-        lint(program(name, 1_000, ""), "model.py", options)
+        lint(program(name, length, ""), "model.py", options)

@@ -26,16 +26,20 @@ def pieces() -> Pieces:
     return Pieces(torch_files())
 
 
-@settings(
-    max_examples=150,
-    deadline=None,
-    database=None,
-    derandomize=True,
-    suppress_health_check=list(HealthCheck),
-)
-@given(strategy())
-def test_made_up_modules(source: str) -> None:
-    check(source)
+@pytest.mark.parametrize("examples", [40, pytest.param(150, marks=pytest.mark.slow)])
+def test_made_up_modules(examples: int) -> None:
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        derandomize=True,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(strategy())
+    def each(source: str) -> None:
+        check(source)
+
+    each()
 
 
 @pytest.mark.parametrize("mutation", TEXT, ids=lambda one: one.__name__)

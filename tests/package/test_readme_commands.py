@@ -93,7 +93,7 @@ def commands() -> list[Command]:
 COMMANDS = commands()
 # Only these speak of a machine with nothing but Python.
 FRESH = ("pip install flake8-torchperf", "flake8 --select TPF path/to/your/code")
-# A run of the whole suite inside the suite would never end; .ci/run runs the command as it stands.
+# A run of the whole suite inside the suite would never end; .ci/run runs the command, with -m "".
 SUITE = "pip install -e .[test] && python -m pytest -n auto"
 ONE_FILE = {"PYTEST_ADDOPTS": "-q tests/lint/test_match.py"}
 # These find something in what they lint, and say so by their exit status.

@@ -377,6 +377,7 @@ def test_what_an_older_release_answers_otherwise() -> None:
     assert not releases.is_older("2.13.0", "2.13.0")
 
 
+@pytest.mark.slow
 def test_the_committed_table_is_what_the_installed_torch_gives(table: TorchTable) -> None:
     """Of an older release, what is committed is where its answers differ."""
     try:
