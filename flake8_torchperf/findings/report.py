@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.heat import Cause, Level
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import Strength, Tensor, tensor_of
 from flake8_torchperf.events.locate import locate
 from flake8_torchperf.events.logging_calls import logged
@@ -15,6 +17,7 @@ from flake8_torchperf.findings.heat_text import hidden_by
 from flake8_torchperf.findings.match import Raw, find, rule_for
 from flake8_torchperf.findings.message import HOST_READS, LOGGED, format_message, with_reason
 from flake8_torchperf.findings.model import Finding
+from flake8_torchperf.syntax.traversal import walk
 
 if TYPE_CHECKING:
     import ast
@@ -79,26 +82,35 @@ def _believed(site: Site, needed: Strength) -> bool:
 
 # A loop with more operations per parameter than this is an update rule, not a lone operation.
 MAX_OPERATIONS = 2
+# Places that wait for the value of one tensor.
+_WAITS = frozenset((
+    SiteKind.HOST_READ, SiteKind.HOST_REDUCTION, SiteKind.HOST_COMPARISON, SiteKind.FORMAT,
+    SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH, SiteKind.NUMBER_USE,
+))  # fmt: skip
 
 
 def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
     """Operations per parameter are objected to where a loop does one or two of them.
 
-    Where the result is read at once (``p.grad.norm().item()``) the read alone reports.
+    An expression has one finding: where a wait is part of the operation, or the operation part of
+    a wait, the wait alone reports, and of operations in one another the outermost.
     """
     kept = list(raws)
-    read = {id(raw.site.operand_node) for raw in kept}
-    counts: dict[int, int] = {}
-    for raw in kept:
-        if raw.site.kind.value == "ParameterLoop":
-            key = id(raw.site.loops[-1].node)
-            counts[key] = counts.get(key, 0) + 1
-    return [
-        raw
-        for raw in kept
-        if raw.site.kind.value != "ParameterLoop"
-        or (counts[id(raw.site.loops[-1].node)] <= MAX_OPERATIONS and id(raw.site.node) not in read)
-    ]
+    operations = [raw for raw in kept if raw.site.kind is SiteKind.PARAMETER_LOOP]
+    if not operations:
+        return kept
+    counts = Counter(id(raw.site.loops[-1].node) for raw in operations)
+    waits = {id(raw.site.node): raw.site.node for raw in kept if raw.site.kind in _WAITS}
+    parts = {id(inner) for node in waits.values() for inner in walk([node])}
+    dropped: set[int] = set()
+    for raw in operations:
+        node = raw.site.node
+        inside = {id(inner) for inner in walk([node])}
+        parts |= inside - {id(node)}
+        if counts[id(raw.site.loops[-1].node)] > MAX_OPERATIONS or not inside.isdisjoint(waits):
+            dropped.add(id(raw))
+    dropped.update(id(raw) for raw in operations if id(raw.site.node) in parts)
+    return [raw for raw in kept if id(raw) not in dropped]
 
 
 def _row(row: list[Raw], snippet: Snippet, catalogue: Catalogue, options: Options) -> list[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.elements import goes_through_layers
 from flake8_torchperf.absint.domain.heat import Cause, Cost, Heat, Level
 from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import Instance, Tensor
@@ -33,7 +34,8 @@ AT_ONCE = ("unpack", "tuple", "list", "star")
 def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
     """How often a site of this kind runs at the place of a context, and what says so."""
     over = over_elements(ctx, kind, operation)
-    cost = Cost.ELEMENT if over else Cost.CALL
+    each = _paid_per_element(ctx, kind, operation)
+    cost = Cost.ELEMENT if each else Cost.CALL
     if ctx.demoted is not None and not _counts_all_the_same(ctx, over=over):
         name = ctx.row if ctx.demoted is Cause.CONVENTION else ctx.base.name
         return Heat(Level.COLD, ctx.demoted, name, cost=cost)
@@ -47,13 +49,13 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
     around = max(base.level, base.around)
     if loops:
         place = loops[-1]
-        cost = Cost.ELEMENT if over else Cost.STEP
+        cost = Cost.ELEMENT if each else Cost.STEP
         return Heat(
             Level.LOOP, Cause.LOOP, node=place.node, around=around, cost=cost, own_text=bool(shown)
         )
     if over and kind is SiteKind.TENSOR_ITERATION and _may_repeat(operation, base):
         return Heat(Level.LOOP, Cause.ELEMENTS, _name(ctx), around=around, cost=cost, own_text=True)
-    if base.level >= Level.STEP and not over:
+    if base.level >= Level.STEP and not each:
         cost = Cost.STEP
     return base.costing(cost)
 
@@ -93,6 +95,15 @@ def over_elements(ctx: Context, kind: SiteKind, operation: str) -> bool:
     if kind in PER_ELEMENT and operation not in AT_ONCE:
         return True
     return any(map(_by_elements, ctx.loops))
+
+
+def _paid_per_element(ctx: Context, kind: SiteKind, operation: str) -> bool:
+    """True if a loop over elements or parameters repeats the place; that of a total may be over
+    anything.
+    """
+    if kind is not SiteKind.HOST_ACCUMULATION and over_elements(ctx, kind, operation):
+        return True
+    return any(_by_elements(place) or goes_through_layers(place.value) for place in ctx.loops)
 
 
 def _by_elements(place: LoopPlace) -> bool:

@@ -114,7 +114,7 @@ def _broken(site: Site, reached: Reached) -> list[Site]:
     if way is None:
         return []
     traits = site.traits | {RECORDED} if way.recorded else site.traits
-    return [replace(site, heat=_heat(way), traits=traits)]
+    return [replace(site, heat=_heat(way, site.heat.level), traits=traits)]
 
 
 def _unseen(calls: list[SeenCall], reached: Reached) -> list[Site]:
@@ -124,14 +124,20 @@ def _unseen(calls: list[SeenCall], reached: Reached) -> list[Site]:
         way = reached.way_to(call.source, getattr(call.node, "lineno", 0))
         if call.target is None and way is not None:
             site = Site(
-                SiteKind.UNSEEN_CALL, "unseen", call.node, None, _heat(way), function=call.source
+                SiteKind.UNSEEN_CALL,
+                "unseen",
+                call.node,
+                None,
+                _heat(way, Level.STEP),
+                function=call.source,
             )
             found.setdefault(id(call.node), site)
     return list(found.values())
 
 
-def _heat(way: Way) -> Heat:
-    return Heat(Level.LOOP, Cause.CONTRACT, " -> ".join(way.calls), way.root)
+def _heat(way: Way, level: Level) -> Heat:
+    """The heat of a place on the way from a contract; rules about loops ask whether it has one."""
+    return Heat(max(level, Level.STEP), Cause.CONTRACT, " -> ".join(way.calls), way.root)
 
 
 def _reached(analysis: Analysis, names: Names, options: Options) -> list[Reached]:
