@@ -56,6 +56,8 @@ class Manager(checker.Manager):
     leave_out: Callable[[str, list[Any], dict[Place, Told]], list[Any]] | None = None
     # Report each finding of a row by itself.
     apart = False
+    # Tells of a file's comments which silence none of its rows.
+    unused_noqa: Callable[[str, list[Any]], list[Any]] | None = None
 
     def __init__(
         self, style_guide: StyleGuideManager, plugins: Checkers, argv: Sequence[str]
@@ -114,11 +116,12 @@ class Manager(checker.Manager):
         found = (restored(row[FLAKE8S:]) for row in rows)
         self.told[name] = {one.place: one for one in found if one is not None}
         kept = [row[:FLAKE8S] for row in rows]
+        unused = [] if self.unused_noqa is None else self.unused_noqa(name, kept)
         if self.leave_out is not None:
             kept = self.leave_out(name, kept, self.told[name])
         if not self.apart:
             kept = self._in_rows(name, kept)
-        self.results.append((name, kept, counts))
+        self.results.append((name, kept + unused, counts))
         self._bar.advance()
         if self.at_once:
             self._waiting.setdefault(name, []).append(self.results[-1])

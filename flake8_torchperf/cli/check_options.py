@@ -24,6 +24,7 @@ from flake8_torchperf.cli.codes import check_configured, check_given
 from flake8_torchperf.cli.parser import complain, near
 from flake8_torchperf.cli.report.formats import settle_format
 from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.reserved import UNUSED_NOQA
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from flake8.plugins.finder import Plugin, Plugins
 
 PATHS = "PATH"
+STDIN = "-"
 _REPORT = "flake8.report"
 _OURS = "flake8_torchperf."
 
@@ -85,6 +87,22 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "files that are not linted; --baseline FILE leaves them out from then on",
     )
     group.add_argument(
+        "--unused-noqa",
+        action="store_true",
+        help=f"report as {UNUSED_NOQA} each `# noqa: TPF...` that silences nothing",
+    )
+    group.add_argument(
+        "--add-noqa",
+        action="store_true",
+        help="write a `# noqa` into the line of each finding instead of printing it",
+    )
+    group.add_argument(
+        "--reason",
+        metavar="TEXT",
+        default="",
+        help="with --add-noqa: what to write behind the codes",
+    )
+    group.add_argument(
         "--exit-zero-on-errors",
         action="store_true",
         help="let files that cannot be read or parsed not change the exit status",
@@ -110,6 +128,14 @@ def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
     """Know our formats, and don't read a baseline that is to be written. Raises ValueError."""
     if options.diff and not options.fix:
         raise ValueError("--diff needs --fix; torchperf fix --diff shows the same")
+    if options.reason and not options.add_noqa:
+        raise ValueError("--reason needs --add-noqa")
+    if options.add_noqa and options.write_baseline:
+        raise ValueError("--add-noqa and --write-baseline exclude each other")
+    if options.add_noqa and STDIN in options.filenames:
+        raise ValueError("--add-noqa needs files to write to, not standard input")
+    if options.unused_noqa:
+        options.extend_select = [*(options.extend_select or ()), UNUSED_NOQA]
     settle_format(options, formats)
     if tuple(options.exclude) == defaults.EXCLUDE:
         # Who names such a folder wants it linted.

@@ -66,8 +66,10 @@ class CheckApplication(Application):
     _report: Gathered | None = None
     _handled: list[Violation] | None = None
     _old: OldFindings | None = None
-    # What goes to a baseline, where one is written.
+    # What goes to a baseline or into comments, where these are written.
     _written: Findings | None = None
+    # Is there a finding that got no comment?
+    _left = False
     _interrupted = False
     # Could some file not be read or parsed?
     _unread = False
@@ -105,7 +107,11 @@ class CheckApplication(Application):
         TorchPerfPlugin.use(ours)
         manager = Manager(self.guide, self.plugins.checkers, argv)
         manager.work = Work(self.plugins.checkers, self.options, ours, needs, memory)
-        manager.apart = bool(self.options.write_baseline)
+        manager.apart = bool(self.options.write_baseline or self.options.add_noqa)
+        if self.options.unused_noqa:
+            from flake8_torchperf.cli.noqa.unused import UnusedNoqa
+
+            manager.unused_noqa = UnusedNoqa(self.options).rows
         manager.leave_out = self._old.leave_out if self._old is not None else None
         manager.by_cost = ours.profile is not None
         manager.at_once = self._can_show_at_once() and not manager.by_cost
@@ -167,12 +173,14 @@ class CheckApplication(Application):
             return USAGE_ERROR
         if self._unread and not self.options.exit_zero_on_errors:
             return USAGE_ERROR
+        if self.options.add_noqa:
+            return int(self._left)
         return 0 if self.options.write_baseline else status
 
     def make_formatter(self) -> None:
         """Make ours, flake8's, or none where the findings go to a baseline."""
         assert self.options is not None
-        if self.options.write_baseline:
+        if self.options.write_baseline or self.options.add_noqa:
             from flake8_torchperf.cli.check_baseline import Findings
 
             self._written = Findings(self.options)
@@ -231,6 +239,23 @@ class CheckApplication(Application):
                 found.setdefault(one.filename, []).append(told)
         return summary.summary(found)
 
+    def _write(self, found: Sequence[Violation]) -> None:
+        """Write what was found into a baseline or into comments, and say so."""
+        assert self.options is not None
+        assert isinstance(self.file_checker_manager, Manager)
+        if self.options.add_noqa:
+            from flake8_torchperf.cli.noqa.add import add_noqa
+
+            added = add_noqa(found, self.options.reason)
+            self._left = bool(added.problems)
+            said = [*added.problems, added.words]
+        else:
+            from flake8_torchperf.cli.check_baseline import write_baseline
+
+            said = [write_baseline(self.file_checker_manager, found)]
+        for words in said:
+            print(f"torchperf: check: {words}", file=sys.stderr)
+
     def report(self) -> None:
         """Report, and tell on standard error which files could not be analysed.
 
@@ -245,10 +270,7 @@ class CheckApplication(Application):
             print(self._summary())
         complete = not (self.catastrophic_failure or self.file_checker_manager.interrupted)
         if self._written is not None and complete:
-            from flake8_torchperf.cli.check_baseline import write_baseline
-
-            words = write_baseline(self.file_checker_manager, self._written.found)
-            print(f"torchperf: check: {words}", file=sys.stderr)
+            self._write(self._written.found)
         self._unread = self.file_checker_manager.unread or any(
             row[0] in UNREADABLE for _, rows, _ in self.file_checker_manager.results for row in rows
         )

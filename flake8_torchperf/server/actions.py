@@ -107,7 +107,7 @@ async def edit(data: Data, document: Document, client: Client) -> types.Workspac
     if does == MARK:
         after = marks.with_sync_free(text, data["head"])
     elif does == NOQA:
-        after = marks.with_noqa(text, data["line"], data["column"], data["code"])
+        after = marks.with_noqa(text, data["line"], data["code"])
     elif does == ALL:
         after = await _rewritten(document, FixAll(document.path, text))
     else:

@@ -6,16 +6,13 @@ A text enters, the changed text leaves; None, or `NotMarkedError`, where it cann
 from __future__ import annotations
 
 import ast
-import io
 import json
 import os
 import re
 import sys
-import tokenize
 from typing import TYPE_CHECKING, Any
 
-from flake8.defaults import NOQA_INLINE_REGEXP
-
+from flake8_torchperf.fixes.engine import noqa
 from flake8_torchperf.server.settings import configuration_files
 from flake8_torchperf.server.text import split_lines
 
@@ -35,19 +32,10 @@ class NotMarkedError(Exception):
     """A mark that cannot be written; the text is one line: why, and what to do instead."""
 
 
-def with_noqa(text: str, line: int, column: int, code: str) -> str | None:
-    """The text with a ``# noqa`` for a code behind the statement that begins or goes on there."""
-    last = _last_line(text, line, column)
-    if last is None:
-        return None
-    lines = split_lines(text)
-    for number in range(line, last + 1):
-        known = NOQA_INLINE_REGEXP.search(lines[number])
-        if known is not None and known["codes"]:
-            end = known.end("codes") - len(known["codes"]) + len(known["codes"].rstrip(", \t"))
-            lines[number] = f"{lines[number][:end]},{code}{lines[number][end:]}"
-            return _same_code(text, "".join(lines))
-    return _same_code(text, _commented(lines, last, f"noqa: {code} - {REASON}"))
+def with_noqa(text: str, line: int, code: str) -> str | None:
+    """The text with a ``# noqa`` for a code in a line (from 0); None where none can stand."""
+    changed, written = noqa.with_noqa(text, {line + 1: [code]}, REASON)
+    return changed if written else None
 
 
 def with_sync_free(text: str, head: int) -> str | None:
@@ -64,17 +52,6 @@ def _commented(lines: Sequence[str], number: int, comment: str) -> str:
     code = line.rstrip("\r\n")
     changed = f"{code.rstrip()}  # {comment}{line[len(code) :]}"
     return "".join((*lines[:number], changed, *lines[number + 1 :]))
-
-
-def _last_line(text: str, line: int, column: int) -> int | None:
-    """The line on which the logical line ends that holds a place."""
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.NEWLINE and token.start >= (line + 1, column):
-                return token.start[0] - 1
-    except (tokenize.TokenError, SyntaxError):
-        pass  # half-typed text, of which there are no findings either
-    return None
 
 
 def _same_code(before: str, after: str) -> str | None:

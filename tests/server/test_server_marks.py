@@ -8,34 +8,34 @@ import pytest
 
 from flake8_torchperf.server.marks import NotMarkedError, with_named, with_noqa, with_sync_free
 
-# Each text, the line and column of the finding, and the text with the comment.
+# Each text, the line of the finding (from 0), and the text with the comment.
 NOQA = {
-    "behind the line": ("x.item()\n", (0, 0), "x.item()  # noqa: TPF101 - REASON\n"),
-    "behind a comment": ("x  # read\n", (0, 0), "x  # read  # noqa: TPF101 - REASON\n"),
-    "behind the statement": ("f(\n    x,\n)\n", (1, 4), "f(\n    x,\n)  # noqa: TPF101 - REASON\n"),
+    "behind the line": ("x.item()\n", 0, "x.item()  # noqa: TPF101 - REASON\n"),
+    "behind a comment": ("x  # read\n", 0, "x  # read  # noqa: TPF101 - REASON\n"),
+    # flake8 looks for it in the line of the finding, whatever else the statement holds.
+    "between brackets": ("f(\n    x,\n)\n", 1, "f(\n    x,  # noqa: TPF101 - REASON\n)\n"),
     "behind a header": (
-        "for x in y:\n    pass\n",
-        (0, 9),
-        "for x in y:  # noqa: TPF101 - REASON\n    pass\n",
+        "for x in y:\n    pass\n", 0, "for x in y:  # noqa: TPF101 - REASON\n    pass\n",
     ),
-    "beside another code": ("x  # noqa: E501 - long\n", (0, 0), "x  # noqa: E501,TPF101 - long\n"),
+    "beside another code": ("x  # noqa: E501 - long\n", 0, "x  # noqa: E501,TPF101 - long\n"),
     "in a text of several lines": (
-        'f(x, """a\nb""")\n',
-        (0, 2),
-        'f(x, """a\nb""")  # noqa: TPF101 - REASON\n',
+        'f(x, """a\nb""")\n', 0, 'f(x, """a\nb""")  # noqa: TPF101 - REASON\n',
     ),
-    "with other line ends": ("x\r\ny\r\n", (0, 0), "x  # noqa: TPF101 - REASON\r\ny\r\n"),
-    "without one": ("x", (0, 0), "x  # noqa: TPF101 - REASON"),
-}
+    "behind a backslash": (
+        "y = x + \\\n    1\n", 0, "y = x + \\\n    1  # noqa: TPF101 - REASON\n",
+    ),
+    "with other line ends": ("x\r\ny\r\n", 0, "x  # noqa: TPF101 - REASON\r\ny\r\n"),
+    "without one": ("x", 0, "x  # noqa: TPF101 - REASON"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "place", "expected"), NOQA.values(), ids=NOQA)
-def test_noqa(text: str, place: tuple[int, int], expected: str) -> None:
-    assert with_noqa(text, *place, "TPF101") == expected
+@pytest.mark.parametrize(("text", "line", "expected"), NOQA.values(), ids=NOQA)
+def test_noqa(text: str, line: int, expected: str) -> None:
+    assert with_noqa(text, line, "TPF101") == expected
 
 
 def test_no_noqa_in_half_a_text() -> None:
-    assert with_noqa("f(x\n", 0, 2, "TPF101") is None
+    assert with_noqa("f(x\n", 0, "TPF101") is None
 
 
 CONTRACTS = {

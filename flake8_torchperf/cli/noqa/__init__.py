@@ -1,0 +1,1 @@
+"""``# noqa`` comments: those that silence nothing, and those that a person wants written."""

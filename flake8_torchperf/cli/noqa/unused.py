@@ -1,0 +1,76 @@
+"""``check --unused-noqa``: the comments that name our codes and silence none of our findings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flake8_torchperf.cli.check_files import STDIN, UNREADABLE, content_of, display_name
+from flake8_torchperf.cli.codes import FAMILY
+from flake8_torchperf.cli.notebooks.names import is_notebook
+from flake8_torchperf.fixes.engine.files import NotWrittenError, decoded
+from flake8_torchperf.fixes.engine.noqa import line_ends, noqa_comments
+from flake8_torchperf.reserved import INTERNAL_ERROR, UNUSED_NOQA
+from flake8_torchperf.suppression import Suppression
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Sequence
+
+    from flake8_torchperf.fixes.engine.noqa import NoqaComment
+
+
+class UnusedNoqa:
+    """Finds, file by file, the comments that silence nothing."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        self._suppression = Suppression(options)
+        self._stdin = display_name(STDIN, options)
+
+    def rows(self, name: str, rows: Sequence[Any]) -> list[Any]:
+        """Return flake8's rows for the comments of a file, of which ``rows`` are all findings.
+
+        A code that the run does not select is not judged, nor is a file that was not analysed.
+        """
+        if is_notebook(name) or any(row[0] in (*UNREADABLE, INTERNAL_ERROR) for row in rows):
+            return []
+        text = _text(STDIN if name == self._stdin else name)
+        if FAMILY not in text.upper():
+            return []
+        comments = [one for one in noqa_comments(text) if any(map(_is_ours, one.codes))]
+        ends = line_ends(text) if comments else {}
+        found = [(ends.get(row[1], row[1]), row[0]) for row in rows]
+        unused = [(one, self._unused(name, one, found)) for one in comments]
+        return [_row(comment, codes) for comment, codes in unused if codes]
+
+    def _unused(
+        self, name: str, comment: NoqaComment, found: Sequence[tuple[int, str]]
+    ) -> list[str]:
+        here = [code for line, code in found if line == comment.line]
+        return [
+            code
+            for code in comment.codes
+            if _is_ours(code)
+            and self._suppression.selects(code, name)
+            and not any(one.startswith(code) for one in here)
+        ]
+
+
+def _is_ours(code: str) -> bool:
+    return code.startswith(FAMILY)
+
+
+def _text(filename: str) -> str:
+    data = content_of(filename)
+    if data is None:
+        return ""
+    try:
+        return decoded(filename, data).text
+    except NotWrittenError:
+        return ""  # a file that is no text is reported as such
+
+
+def _row(comment: NoqaComment, codes: Sequence[str]) -> Any:
+    named = ", ".join(codes)
+    words = f"`# noqa: {named}` silences nothing; remove {'it' if len(codes) == 1 else 'them'}"
+    # Its own line holds the very comment.
+    return (UNUSED_NOQA, comment.line, comment.column, words, "")
