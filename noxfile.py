@@ -29,9 +29,9 @@ sys.path.insert(0, str(ROOT / "tests"))
 from environments import pythons  # noqa: E402
 
 FOUND = pythons()
-# nox looks on PATH, where those that pyenv has installed need not be.
+# nox looks on PATH, where those that pyenv has installed may be missing. Ours stays first.
 os.environ["PATH"] = os.pathsep.join(
-    [*(str(Path(name).parent) for name in FOUND.values()), os.environ["PATH"]]
+    [os.environ["PATH"], *(str(Path(name).parent) for name in FOUND.values())]
 )
 # Of the extra `test`: what runs code, and what checks the source of whichever Python.
 NOT_FOR_LINTING = (
