@@ -48,8 +48,8 @@ RELEASES = ("2.6.0", "2.13.0", NEWEST)
 LEFT_OUT_OF_QUICK = (
     *(f"tests/lint/test_{name}.py" for name in (
         "bounds", "bounds_work", "cache", "cache_store", "catalogue", "compiled_breaks",
-        "compiled_guards", "compiled_transforms", "determinism", "faq_examples", "fixtures_compiled",
-        "fuzz", "message_lengths", "no_veto_by_name", "nomination", "outline", "sharding",
+        "compiled_guards", "compiled_transforms", "determinism", "faq_examples",
+        "fixtures_compiled", "fuzz", "message_lengths", "no_veto_by_name", "nomination", "outline", "sharding",
     )),
     *(f"tests/cli/test_{name}.py" for name in (
         "baseline", "check", "check_long_runs", "configuration", "formats", "profile", "summary",
