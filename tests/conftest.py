@@ -27,7 +27,7 @@ CLIENTS = (
 # confirm` starts: some of them look at all processes that there are for what is left of it. Those of
 # the second need the installed package, which is built once.
 TOGETHER = {
-    "confirm": ("test_confirm", "test_executes_nothing", "test_readme.py"),
+    "confirm": ("test_confirm", "test_fix_verify", "test_executes_nothing", "test_readme.py"),
     "installed": ("test_clients", "test_package", "test_readme_commands"),
 }
 # What takes longest comes first, so that no worker is left alone with it at the end.

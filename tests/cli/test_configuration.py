@@ -289,7 +289,9 @@ class TestInit:
         (project / "perf-rules" / "conventions.toml").write_text("", encoding="utf-8")
         check("--write-baseline", "torchperf-baseline.json", "--isolated", ".", cwd=project)
         run = check(cwd=project, isolated=False)
-        assert (run.status, run.errors) == (0, "")
+        assert run.status == 0
+        # The examples name functions that this project does not have.
+        assert all("names no function of what" in line for line in run.errors.splitlines())
 
     def test_an_existing_section_is_left_alone(self, project: Path) -> None:
         for text in ("[tool.torchperf]\n", 'tool.torchperf.scope = "all"\n', "tool = { a = 1 }\n"):

@@ -32,6 +32,7 @@ def frames(run: Callable[[int], Any]) -> tuple[Any, dict[str, int]]:
     return answer, {"compiled_graphs": graphs, "skipped_frames": skipped}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_after_does_the_same_in_one_graph(folder: Path) -> None:
     """Both give the same numbers; only `before` shows what its comments say."""

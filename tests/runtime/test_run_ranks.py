@@ -21,6 +21,8 @@ from flake8_torchperf.runtime.workload.ranks.shares import Shares  # noqa: E402
 if os.name != "posix" or not torch.distributed.is_gloo_available():
     pytest.skip("workers are counted on POSIX, and talk by gloo here", allow_module_level=True)
 
+# Each starts torch's launcher, and that some processes which import torch.
+pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
 TRAIN = """\
 import os
