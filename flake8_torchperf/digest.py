@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
 # A module longer than this is generated: mapping it costs more than it tells, and reading all of it
 # could take all memory.
@@ -34,6 +34,28 @@ NO_FILE, TOO_LONG = "", "too long"
 _SIZE = 16
 
 
+# Path -> what a file is to hold once changes are written that have only been shown so far.
+_PENDING: dict[str, bytes] = {}
+
+
+def expect(changes: Mapping[str, bytes]) -> None:
+    """Read these files, by path, as if their changes had been written; all others as they are."""
+    _PENDING.clear()
+    _PENDING.update(changes)
+
+
+def stamp(path: str) -> tuple[int, int]:
+    """What changes when a file does: its time and size; of none that can be asked, zeros."""
+    pending = _PENDING.get(path)
+    if pending is not None:
+        return int(digest(pending)[:_SIZE], 16), len(pending)
+    try:
+        stat = os.stat(path)
+    except OSError:
+        return 0, 0
+    return stat.st_mtime_ns, stat.st_size
+
+
 def digest(data: bytes) -> str:
     """The digest of some bytes."""
     return blake2b(data, digest_size=_SIZE).hexdigest()
@@ -50,6 +72,8 @@ def read_bytes(path: str) -> bytes | str:
 
     A link may lead to a device that never ends, or a pipe that nobody writes to.
     """
+    if path in _PENDING:
+        return _PENDING[path]
     try:
         if not os.path.isfile(path):
             return NO_FILE

@@ -16,7 +16,7 @@ from flake8_torchperf.options import Options
 SAFE = Choice()
 UNSAFE = Choice(unsafe=True)
 # With --diff, which shows suggested fixes too.
-SHOWN = Choice(unsafe=True, shown=True)
+SHOWN = Choice(unsafe=True, suggested=None)
 _MARKS = re.compile(r"  # TPF\d{3}(, TPF\d{3})*$", re.MULTILINE)
 
 

@@ -117,7 +117,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="with --fix: show what would change, and neither write nor report anything",
     )
-    parser.set_defaults(unsafe=False, verify=False, require_verified=False)  # those of fix alone
+    # Those of fix alone.
+    parser.set_defaults(unsafe=False, suggested=False, verify=False, require_verified=False)
 
 
 # Folders with other people's code, beside those that flake8 leaves out by default.

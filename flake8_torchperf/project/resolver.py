@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flake8_torchperf import digest
+from flake8_torchperf.digest import stamp
 from flake8_torchperf.project.file_index import FileIndex
 from flake8_torchperf.project.lazy_index import read_outline
 from flake8_torchperf.project.text_search import (
     TextSearch,
     is_too_large,
     read_texts,
-    stamp,
     that_match,
 )
 

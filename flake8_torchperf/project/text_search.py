@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from functools import cached_property, lru_cache
@@ -15,6 +14,7 @@ from flake8_torchperf.digest import (
     modules_below,
     promises,
     read_bytes,
+    stamp,
 )
 
 # A name that more modules hold is anybody's: each of them would have to be parsed.
@@ -151,15 +151,6 @@ def read_texts(folder: str) -> TextSearch:
 def forget() -> None:
     """Look again at the package that was searched last, however soon."""
     _LAST.clear()
-
-
-def stamp(path: str) -> tuple[int, int]:
-    """What changes when a file does: its time and size; of none that can be asked, zeros."""
-    try:
-        stat = os.stat(path)
-    except OSError:
-        return 0, 0
-    return stat.st_mtime_ns, stat.st_size
 
 
 class Matching(NamedTuple):

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 FACE = replace(CHECK, program="torchperf server", local=False)
 # Fixes of every safety are planned: each is offered.
-CHOICE = Choice(unsafe=True, shown=True)
+CHOICE = Choice(unsafe=True, suggested=None)
 # Sections of a rule's page that say what it finds and what it costs.
 TOLD = ("What it does", "Why it is slow")
 LOG = logging.getLogger(__name__)

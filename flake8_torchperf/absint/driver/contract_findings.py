@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.heat import FREE, Cause, Heat, Level
 from flake8_torchperf.absint.domain.site import Site, SiteKind
 from flake8_torchperf.absint.driver.contracts import Contracts, Reached, Way, interpreted
-from flake8_torchperf.digest import read_bytes
+from flake8_torchperf.digest import read_bytes, stamp
 from flake8_torchperf.findings import report
 from flake8_torchperf.hotness.function_heat import FunctionHeats
 from flake8_torchperf.project.module_index import ModuleMap
 from flake8_torchperf.project.resolver import NO_PYTHON, Project, decoded
-from flake8_torchperf.project.text_search import stamp
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Analysis, SeenCall

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.calls.call_log import COMPILE, RECORDING_MODE
 from flake8_torchperf.absint.domain.values import Closure, Function, Instance
 from flake8_torchperf.absint.stated_types.class_hierarchy import lineage
-from flake8_torchperf.digest import PROMISING, read_bytes
+from flake8_torchperf.digest import PROMISING, read_bytes, stamp
 from flake8_torchperf.hotness.own_heat import named_in
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
-from flake8_torchperf.project.text_search import stamp
 from flake8_torchperf.syntax.contract_comments import contract_comments
 from flake8_torchperf.syntax.traversal import FUNCTIONS
 

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.heat import Cause
 from flake8_torchperf.absint.domain.values import ClassValue, External, Function
 from flake8_torchperf.absint.stated_types.class_hierarchy import PLAIN_BASES, lineage
-from flake8_torchperf.digest import read_bytes
+from flake8_torchperf.digest import read_bytes, stamp
 from flake8_torchperf.hotness.call_graph import Calls, CallSite, calls_in
 from flake8_torchperf.hotness.roots import hands_to_tracer, is_test_file
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.project.resolver import NO_PYTHON, decoded
-from flake8_torchperf.project.text_search import stamp
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

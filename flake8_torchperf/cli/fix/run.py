@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from flake8.formatting.default import Nothing
@@ -21,13 +22,14 @@ from flake8_torchperf.cli.fix import verification
 from flake8_torchperf.cli.fix.work import FixWork, as_read, concerned, fix_file
 from flake8_torchperf.cli.notebooks.names import is_notebook
 from flake8_torchperf.cli.parser import USAGE_ERROR
-from flake8_torchperf.fixes.engine.files import NotWrittenError, write
+from flake8_torchperf.fixes.engine.files import NotWrittenError, check_writable, write
 from flake8_torchperf.fixes.engine.rounds import Choice
 from flake8_torchperf.plugin import TorchPerfPlugin
+from flake8_torchperf.project import text_search
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from flake8.plugins.finder import Plugins
 
@@ -62,7 +64,8 @@ def run(arguments: Sequence[str], *, first: bool) -> tuple[int, bool]:
     command = "check" if first else "fix"
     plugins, options = read_options(["--select=TPF", *arguments], command, _check, face)
     checks = first and not options.diff
-    choice = Choice(options.unsafe, _named_in_full(arguments), options.diff)
+    suggested = None if options.suggested else _named_in_full(arguments)
+    choice = Choice(options.unsafe, suggested)
     manager = _manager(plugins, options, arguments)
     manager.start()
     for note in manager.notes if not checks else ():
@@ -90,7 +93,13 @@ def _fixed(manager: Manager, work: FixWork) -> list[Fixed]:
     for note in sorted({note for one in done for note in one.notes}):
         _say(note)
     if not work.options.diff:
-        return _written(done, work, jobs)
+        done = _passes(done, work, jobs, _write)
+        for one in done:
+            for verdict in one.verified:
+                if not verdict.made:
+                    print(verification.line_of_text(one.filename, verdict))
+        return done
+    done = _passes(done, work, jobs, partial(_keep, work.pending))
     for one in done:
         _show(one)
         for verdict in one.verified:
@@ -103,6 +112,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--diff", action="store_true", help="show what would change, write nothing")
     group.add_argument(
         "--unsafe", action="store_true", help="make fixes too that change what their page names"
+    )
+    group.add_argument(
+        "--suggested",
+        action="store_true",
+        help="make fixes too of which only you can tell whether they are right",
     )
     verification.add_options(parser)
 
@@ -141,28 +155,61 @@ def _manager(plugins: Plugins, options: argparse.Namespace, argv: Sequence[str])
     return Manager(StyleGuideManager(options, Nothing(options)), plugins.checkers, argv)
 
 
-def _written(done: list[Fixed], work: FixWork, jobs: int) -> list[Fixed]:
-    """Write what changed, then fix once more what the changes in other files may have touched."""
+def _passes(
+    done: list[Fixed],
+    work: FixWork,
+    jobs: int,
+    keep: Callable[[Fixed, dict[str, Fixed]], bool],
+) -> list[Fixed]:
+    """Keep what changed, then fix once more what the changes in other files may have touched.
+
+    ``keep`` takes the result of one file and all results, and returns whether there is a change.
+    """
     results = {one.filename: one for one in done}
     for _ in range(MAX_PASSES):
-        written = frozenset(as_read(one.filename) for one in done if _write(one, results))
-        again = concerned(list(results), list(results.values()), written) if written else []
+        kept = frozenset(as_read(one.filename) for one in done if keep(one, results))
+        again = concerned(list(results), list(results.values()), kept) if kept else []
         if not again:
             break
+        text_search.forget()
         done = for_each(fix_file, again, work, min(jobs, len(again)))
         for one in done:
             before = results[one.filename]
             results[one.filename] = replace(
                 one,
+                source=before.source,
+                # Behind a suggested fix, no change is shown as surely right.
+                sure=one.sure if before.sure == before.text else before.sure,
                 made=before.made + one.made,
                 before=before.before,
                 verified=(*(v for v in before.verified if v.made), *one.verified),
             )
-    for one in results.values():
-        for verdict in one.verified:
-            if not verdict.made:
-                print(verification.line_of_text(one.filename, verdict))
     return [results[name] for name in sorted(results)]
+
+
+def _keep(pending: dict[str, bytes], one: Fixed, results: dict[str, Fixed]) -> bool:
+    """Note what a file is to hold, as it would be written."""
+    if one.changed:
+        assert one.source is not None
+        try:
+            check_writable(one.filename)
+            changed = one.source.encoded(one.text)
+        except NotWrittenError as error:
+            results[one.filename] = _unwritten(one, error)
+            return False
+        pending[as_read(one.filename)] = changed
+    return one.changed
+
+
+def _unwritten(one: Fixed, error: NotWrittenError) -> Fixed:
+    """The result of a file that cannot be written."""
+    assert one.source is not None
+    left = sum(one.before.found.values())
+    problem = f"not fixed: it {error}"
+    return replace(
+        one, text=one.source.text, sure=one.source.text, made=(), left=left, problem=problem,
+        verified=(),
+    )  # fmt: skip
 
 
 def _write(one: Fixed, results: dict[str, Fixed]) -> bool:
@@ -173,15 +220,7 @@ def _write(one: Fixed, results: dict[str, Fixed]) -> bool:
     try:
         write(one.source, one.text)
     except NotWrittenError as error:
-        left = sum(one.before.found.values())
-        results[one.filename] = replace(
-            one,
-            text=one.source.text,
-            made=(),
-            left=left,
-            problem=f"not fixed: it {error}",
-            verified=(),
-        )
+        results[one.filename] = _unwritten(one, error)
         return False
     for verdict in one.verified:
         if verdict.made:
@@ -193,12 +232,19 @@ def _write(one: Fixed, results: dict[str, Fixed]) -> bool:
 
 
 def _show(one: Fixed) -> None:
-    """Print a unified diff of what would change in a file."""
+    """Print a unified diff of what would change in a file, suggested fixes in one of their own."""
     if not one.changed:
         return
     assert one.source is not None
-    name = one.filename.replace(os.sep, "/")
-    before, after = (text.splitlines(keepends=True) for text in (one.source.text, one.text))
+    _show_change(one.filename, one.source.text, one.sure)
+    if one.text != one.sure:
+        print(f"suggested: {one.filename}")
+        _show_change(one.filename, one.sure, one.text)
+
+
+def _show_change(filename: str, old: str, new: str) -> None:
+    name = filename.replace(os.sep, "/")
+    before, after = (text.splitlines(keepends=True) for text in (old, new))
     for line in difflib.unified_diff(before, after, name, name):
         text = line.rstrip("\r\n")
         print(text)
@@ -209,11 +255,14 @@ def _show(one: Fixed) -> None:
 def _conclude(done: list[Fixed], options: argparse.Namespace) -> int:
     """Say in one line what was done and what is left; returns the exit status."""
     diff = bool(options.diff)
-    made = sum(len(one.made) for one in done)
-    files = sum(1 for one in done if one.made)
+    made = sum(one.fixed for one in done)
+    suggested = sum(len(one.made) for one in done) - made
+    files = sum(1 for one in done if one.fixed)
     left = sum(one.left for one in done)
     verb = "would be fixed" if diff else "fixed"
     words = f"{_number(made, 'finding')} {verb} in {_number(files, 'file')}, {left} left"
+    if suggested:
+        words += f"; {suggested} by suggested fixes"
     if options.verify:
         verdicts = [verdict for one in done for verdict in one.verified]
         words += f"; {verification.summary(verdicts)}"

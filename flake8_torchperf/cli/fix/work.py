@@ -18,9 +18,10 @@ from flake8.processor import FileProcessor
 
 from flake8_torchperf.cli.check_files import FileChecker, Work, cannot_have_findings
 from flake8_torchperf.cli.fix.verification import Verified, verdicts
-from flake8_torchperf.findings.rule import SAFE
-from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, read_source
-from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed
+from flake8_torchperf.digest import expect
+from flake8_torchperf.findings.rule import SAFE, SUGGESTED
+from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, decoded, read_source
+from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed, followed
 from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
 from flake8_torchperf.reserved import INTERNAL_ERROR
 from flake8_torchperf.suppression import Suppression
@@ -42,6 +43,8 @@ class FixWork(Work):
 
     choice: Choice = field(default_factory=Choice)
     limits: Limits | None = None
+    # What files are to hold by the changes shown so far, by the path under which they are read.
+    pending: dict[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,8 @@ class Fixed:
     it can't be analysed, in which case it is ``unread`` too, or that the fixes did not come to an
     end; ``line`` is where, 0 for the whole file. ``left`` counts the findings after the fixes.
     ``reads`` are the other modules that were looked into. ``verified`` are the verdicts of
-    ``--verify``, ``notes`` what the code that it ran could do.
+    ``--verify``, ``notes`` what the code that it ran could do. ``sure`` is the text before
+    suggested fixes were made.
     """
 
     filename: str
@@ -88,6 +92,12 @@ class Fixed:
     reads: frozenset[str] = frozenset()
     verified: tuple[Verified, ...] = ()
     notes: tuple[str, ...] = ()
+    sure: str = ""
+
+    @property
+    def fixed(self) -> int:
+        """How many findings fixes have mended that claim to be right."""
+        return sum(one.safety != SUGGESTED for one in self.made)
 
     @property
     def unparsed(self) -> bool:
@@ -102,8 +112,10 @@ class Fixed:
 
 def fix_file(filename: str, work: FixWork) -> Fixed:
     """Fix the text of one file; nothing is written."""
+    expect(work.pending)
     try:
-        source = read_source(filename)
+        pending = work.pending.get(as_read(filename))
+        source = read_source(filename) if pending is None else decoded(filename, pending)
     except NotWrittenError as error:
         return Fixed(filename, problem=f"not analysed: {error}", unread=True)
     if cannot_have_findings(source.data, filename):
@@ -112,7 +124,10 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
     verifier = _verifier(filename, work)
     try:
         judge = None if verifier is None else verifier.judge
-        outcome = fixed(source.text, linted.find, work.choice, judge)
+        sure = fixed(source.text, linted.find, replace(work.choice, suggested=frozenset()), judge)
+        outcome = sure
+        if work.choice.suggests:
+            outcome = followed(sure, fixed(sure.text, linted.find, work.choice, judge))
     except Exception as error:
         # A bug in one fix must not keep the other files from being fixed.
         if os.environ.get("TORCHPERF_DEBUG") == "1":
@@ -136,6 +151,7 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
         frozenset(linted.reads),
         verdicts(outcome, verifier),
         () if verifier is None else tuple(verifier.notes),
+        sure.text,
     )
 
 

@@ -60,6 +60,14 @@ def decoded(path: str, data: bytes) -> Source:
     return Source(path, data, text, encoding, mark)
 
 
+def check_writable(path: str) -> None:
+    """Raise NotWrittenError where a file is a symbolic link or is read-only."""
+    if os.path.islink(path):
+        raise NotWrittenError("is a symbolic link; name the file that it leads to")
+    if not os.access(path, os.W_OK):
+        raise NotWrittenError("is read-only")
+
+
 def write(source: Source, text: str) -> None:
     """Put ``text`` in the place of a file at once, keeping its mode.
 
@@ -67,10 +75,7 @@ def write(source: Source, text: str) -> None:
     holds something else than when it was read.
     """
     path, data = source.path, source.encoded(text)
-    if os.path.islink(path):
-        raise NotWrittenError("is a symbolic link; name the file that it leads to")
-    if not os.access(path, os.W_OK):
-        raise NotWrittenError("is read-only")
+    check_writable(path)
     temporary = ""
     try:
         status = os.stat(path)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED, UNSAFE
@@ -24,21 +24,25 @@ MAX_ROUNDS = 10
 class Choice:
     """Which fixes a person asked for.
 
-    ``unsafe`` with ``--unsafe``; ``suggested`` are the codes that ``--select`` names in full;
-    ``shown`` is for ``--diff``, which shows suggested fixes as well.
+    ``unsafe`` with ``--unsafe``; ``suggested`` are the codes that ``--select`` names in full, or
+    None, with ``--suggested``, for all of them.
     """
 
     unsafe: bool = False
-    suggested: frozenset[str] = frozenset()
-    shown: bool = False
+    suggested: frozenset[str] | None = frozenset()
 
     @property
     def safeties(self) -> frozenset[str]:
         """The safeties of fixes that are worth planning."""
         more = {UNSAFE} if self.unsafe else set()
-        if self.suggested or self.shown:
+        if self.suggests:
             more.add(SUGGESTED)
         return frozenset((SAFE, *more))
+
+    @property
+    def suggests(self) -> bool:
+        """True if suggested fixes are made."""
+        return self.suggested is None or bool(self.suggested)
 
     def edit(self, finding: Finding) -> Edit | None:
         """The safest of the finding's edits that was asked for.
@@ -54,7 +58,7 @@ class Choice:
 
     def _asks_for(self, edit: Edit, finding: Finding) -> bool:
         if edit.safety == SUGGESTED:
-            return self.shown or finding.code in self.suggested
+            return self.suggested is None or finding.code in self.suggested
         return edit.safety == SAFE or (edit.safety == UNSAFE and self.unsafe)
 
 
@@ -118,6 +122,13 @@ def fixed(
     found = tuple(find(text))
     left_open = any(choice.edit(finding) is not None for finding in found)
     return Outcome(text, tuple(changes), first or (), found, left_open)
+
+
+def followed(first: Outcome, second: Outcome) -> Outcome:
+    """Return what became of a text that went through two runs of rounds."""
+    rounds = max((change.round for change in first.changes), default=-1) + 1
+    later = (replace(change, round=change.round + rounds) for change in second.changes)
+    return replace(second, changes=(*first.changes, *later), first=first.first)
 
 
 def _round(

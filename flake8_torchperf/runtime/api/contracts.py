@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 import torch
 
 from flake8_torchperf.absint.driver.contract_roots import is_marked, nested_in, read_whole
+from flake8_torchperf.digest import stamp
 from flake8_torchperf.hotness.own_heat import matches_glob
-from flake8_torchperf.project.text_search import stamp
 from flake8_torchperf.runtime.api.budget import dispatch_budget
 from flake8_torchperf.runtime.counting.frames import Owner
 
