@@ -62,7 +62,7 @@ FIX_KEYS = ("changes", "allows", "call", "inputs", "setup", "left")
 # them, and `fix --verify` holds the fix to them.
 ALLOWANCES = frozenset(
     {
-        "tensor-for-number", "tensor-for-list", "dtype", "other-error", "more-errors",
+        "tensor-for-number", "tensor-for-list", "dtype", "other-error",
         "other-gradients", "other-random-numbers", "other-if-not-finite", "other-output",
     }
 )  # fmt: skip

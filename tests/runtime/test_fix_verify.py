@@ -181,10 +181,6 @@ ALLOWED = {
         "y = x.sum().item()\n    return torch.rand(3)",
         "torch.rand(2)\n    return torch.rand(3)",
     ),
-    "more-errors": (
-        "y = x.sum().item()\n    return x * 1",
-        "if not x.numel():\n        raise ValueError('nothing')\n    return x * 1",
-    ),
     "other-output": ("y = x.sum().item()\n    print(3)\n    return x * 1", "return x * 1"),
     "other-gradients": ("y = x.sum().item()\n    return x * 1", "return (x * 1).detach()"),
     "other-if-not-finite": (
@@ -206,6 +202,94 @@ def test_a_page_allows_what_it_names_alone(sandbox: Sandbox, tmp_path: Path, wor
     extra = ("other-gradients",) if word.startswith("tensor") else ()
     allowed = verdict(sandbox, tmp_path, before, after, safety="unsafe", allows=(word, *extra))
     assert allowed.status == "verified", allowed
+
+
+# Fixes that are right for what annotations say, and for nothing else that callers pass: the text
+# before and after, and what the pages of such fixes allow.
+FOR_OTHER_CALLERS = {
+    "a float for an int": (
+        "def step(x: Tensor, k: int) -> Tensor:\n    return x * torch.tensor(k, device=x.device)\n",
+        "def step(x: Tensor, k: int) -> Tensor:\n"
+        "    return x * torch.full((), k, device=x.device, dtype=torch.int64)\n",
+        "k=",
+    ),
+    "a default that is an int": (
+        "def step(x: Tensor, k=2) -> Tensor:\n    return x * torch.tensor(k, device=x.device)\n",
+        "def step(x: Tensor, k=2) -> Tensor:\n"
+        "    return x * torch.full((), k, device=x.device, dtype=torch.int64)\n",
+        "k=",
+    ),
+    "repeats that broadcast": (
+        "def step(x: Tensor, r: Tensor) -> Tensor:\n"
+        "    return torch.repeat_interleave(x, torch.ones_like(r).long(), dim=0)\n",
+        "def step(x: Tensor, r: Tensor) -> Tensor:\n    return torch.repeat_interleave(\n"
+        "        x, torch.ones_like(r).long(), dim=0, output_size=r.shape[0]\n    )\n",
+        "it raises",
+    ),
+    "an index with two dimensions": (
+        "def step(codes: Tensor, mask: Tensor) -> Tensor:\n"
+        "    codes[(mask > 0.5).nonzero()] = 83\n    return codes\n",
+        "def step(codes: Tensor, mask: Tensor) -> Tensor:\n"
+        "    codes.index_fill_(0, (mask > 0.5).nonzero(), 83)\n    return codes\n",
+        "it raises",
+    ),
+    "a total in the tensors' dtype": (
+        "def step(losses: list[Tensor]) -> float:\n    total = 0.0\n"
+        "    for loss in losses:\n        total += loss.sum().item()\n    return total\n",
+        "def step(losses: list[Tensor]) -> float:\n    total = torch.zeros(())\n"
+        "    for loss in losses:\n        total = (total + loss.sum()).to(loss.dtype)\n"
+        "    return float(total)\n",
+        "1,000 rounds",
+    ),
+    "a mask of another length": (
+        "def step(x: Tensor, mask: Tensor) -> Tensor:\n    return x[: len(mask)][mask > 0.5].sum()\n",
+        "def step(x: Tensor, mask: Tensor) -> Tensor:\n"
+        "    return torch.where(mask > 0.5, x, 0.0).sum()\n",
+        "mask=",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOR_OTHER_CALLERS)
+def test_a_fix_that_is_wrong_for_other_callers_is_withdrawn(
+    sandbox: Sandbox, tmp_path: Path, name: str
+) -> None:
+    before, after, where = FOR_OTHER_CALLERS[name]
+    told = verdict(
+        sandbox, tmp_path, before, after, safety="unsafe", allows=("other-error", "dtype")
+    )
+    assert told.status == "withdrawn", told
+    assert where in told.words
+
+
+def test_a_device_parameter_gets_a_device(sandbox: Sandbox, tmp_path: Path) -> None:
+    before = "def step(n, device):\n    return torch.zeros(4).to(device)\n"
+    told = verdict(sandbox, tmp_path, before, before.replace(").to(device)", ", device=device)"))
+    assert told.status == "verified", told
+
+
+def test_the_import_that_failed_is_the_reason(sandbox: Sandbox, tmp_path: Path) -> None:
+    before = (
+        "import inspect\nimport no_such_module\n\n\ndef step(x: Tensor):\n"
+        "    y = torch.zeros(3).to(x.device)\n    inspect.getsource(type('A', (), {}))\n    return y\n"
+    )
+    told = verdict(
+        sandbox, tmp_path, before, before.replace(").to(x.device)", ", device=x.device)")
+    )
+    assert told.status == "unverified"
+    assert told.words.startswith(
+        "import failed: ModuleNotFoundError: No module named 'no_such_module'"
+    )
+    assert told.words.count("no_such_module") == 1
+
+
+def test_verdicts_are_the_same_from_run_to_run(sandbox: Sandbox, tmp_path: Path) -> None:
+    for before, after, _ in list(FOR_OTHER_CALLERS.values())[:3]:
+        first, second = (
+            verdict(sandbox, tmp_path, before, after, safety="unsafe", allows=("other-error",))
+            for _ in range(2)
+        )
+        assert first == second
 
 
 NOT_RUN = {

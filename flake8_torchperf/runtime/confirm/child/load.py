@@ -115,7 +115,8 @@ def extract(path: str, module: str, function: str, problem: str, text: str | Non
         _define(statement, bound, names, missing, path)
     if wanted not in names:
         reason = missing.get(wanted, "it is not defined at the top level of the file")
-        raise LoadError(f"{problem}; {wanted} alone: {reason}")
+        alone = "" if reason in problem else f"; {wanted} alone: {reason}"
+        raise LoadError(f"{problem}{alone}")
     return Loaded(names, "extract", problem, missing)
 
 

@@ -125,6 +125,18 @@ class Subject:
             self.dimensions.append(Dimension(OWNER + dimension.name, dimension.candidates, start))
 
     @property
+    def defaults(self) -> dict[str, Any]:
+        """The defaults of the function's parameters."""
+        if self._code is not None:
+            return {}
+        signature = inspect.signature(self._function(unwrapped=False))
+        return {
+            name: one.default
+            for name, one in signature.parameters.items()
+            if one.default is not inspect.Parameter.empty
+        }
+
+    @property
     def guessed_object(self) -> str:
         """The class whose object was made with guesses, "" where nothing about it was guessed."""
         planned = any(dimension.name.startswith(OWNER) for dimension in self.dimensions)

@@ -45,6 +45,12 @@ _LOADER = re.compile(r"(loader|dataloader|batches|data_iter|dataset)$")
 _LIST = re.compile(r"^(grads|gradients|tensors|outputs|losses|sequences|norms|predictions|preds)$")
 
 
+def is_device(name: str) -> bool:
+    """True if a name is that of a device."""
+    lower = name.lower().lstrip("_")
+    return lower == "device" or lower.endswith("_device")
+
+
 def by_name(name: str) -> list[InputSpec]:
     """Specs that the name suggests, likeliest first; none where it suggests nothing."""
     lower = name.lower().lstrip("_")
@@ -52,7 +58,7 @@ def by_name(name: str) -> list[InputSpec]:
         return [simple("context")]
     if lower == "betas":
         return [fixed(input_specs.values((0.9, 0.999)))]
-    if lower == "device":
+    if is_device(name):
         return [simple("device")]
     if lower.endswith("dtype"):
         return [simple("dtype")]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain import values as v
 from flake8_torchperf.absint.inference.parameters import declared_parameters
 from flake8_torchperf.runtime.confirm.specs import input_specs
-from flake8_torchperf.runtime.confirm.specs.from_names import by_name, pool
+from flake8_torchperf.runtime.confirm.specs.from_names import by_name, is_device, pool
 from flake8_torchperf.runtime.confirm.specs.from_usage import Use, uses
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, listing, simple, tensor
 
@@ -53,7 +53,7 @@ def candidates(
         use = used.get(name, Use())
         made = of_value(value, use)
         if not made:
-            made = of_use(use)
+            made = [*(by_name(name) if is_device(name) else ()), *of_use(use)]
             if name not in defaults:
                 unsure.append(name)
         if name in defaults:

@@ -33,6 +33,7 @@ from flake8_torchperf.runtime.confirm.child.target import Subject
 from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, describe
 from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
+from flake8_torchperf.runtime.verify.child.callers import OTHER_CALLS, other_calls, with_choice
 from flake8_torchperf.runtime.verify.child.calls import CALL_SHARE, counts_of, snapshot_of, varied
 from flake8_torchperf.runtime.verify.child.differences import Rules, difference
 from flake8_torchperf.runtime.verify.child.variations import COUNTED_TOO, FULL, SHORT, Variation
@@ -72,7 +73,7 @@ def _tried(job: dict[str, Any], loaded: Loaded, index: int) -> dict[str, Any]:
 
     before = forked("before", BEFORE, lambda end: _first(job, loaded, end))
     if "failed" in before:
-        return before
+        return _behind_import(before, job, loaded)
     after = forked("after", AFTER, lambda end: _again(job, loaded, before, end))
     if "failed" in after:
         return {**after, "side": "after"}
@@ -85,6 +86,14 @@ def _tried(job: dict[str, Any], loaded: Loaded, index: int) -> dict[str, Any]:
         if _compared({**job, "safety": SAFE}, before, twice)["difference"]:
             return _failed("repeat", "two runs of the text before the fix do not give the same")
     return compared
+
+
+def _behind_import(failed: dict[str, Any], job: dict[str, Any], loaded: Loaded) -> dict[str, Any]:
+    """What failed, behind the reason why the module could not be imported where it couldn't."""
+    reason = str(failed["reason"])
+    if loaded.mode != "extract" or not loaded.problem or loaded.problem in reason:
+        return failed
+    return _failed("import", f"{loaded.problem}; {job['function']} alone: {reason}")
 
 
 def _failed(stage: str, reason: str) -> dict[str, Any]:
@@ -196,9 +205,10 @@ def _first(job: dict[str, Any], loaded: Loaded, end: float) -> dict[str, Any]:
     trials.neighbours(best, time.monotonic() + (end - began) * 0.15)
     picked = [best, *(one for one in trials.good if one != best)][: 1 + MOST_OTHERS]
     specs = [dict(chosen(subject.dimensions, one)) for one in picked]
-    left = {"specs": specs, "bare": subject.without_init}
+    others = other_calls(specs[0], subject.defaults)
+    left = {"specs": specs, "others": others, "bare": subject.without_init}
     lines = (int(job["first_line"]), int(job["last_line"]))
-    return {**left, **_calls(job, subject, specs, end, lines, None)}
+    return {**left, **_calls(job, subject, left, end, lines, None)}
 
 
 def _again(
@@ -225,18 +235,19 @@ def _repeated(
 ) -> dict[str, Any]:
     if subject.without_init != before["bare"]:
         raise ConfirmError("the object could be made for only one of the two texts")
-    return _calls(job, subject, before["specs"], end, lines, len(before["runs"]))
+    return _calls(job, subject, before, end, lines, len(before["runs"]))
 
 
 def _calls(
     job: dict[str, Any],
     subject: Subject,
-    specs: list[dict[str, InputSpec]],
+    found: dict[str, Any],
     end: float,
     lines: tuple[int, int],
     wanted: int | None,
 ) -> dict[str, Any]:
     """Count first, then one snapshot after the other: all, or as many as the time allows."""
+    calls = _order(found)
     began = time.monotonic()
     counted: list[dict[str, Any]] = []
     runs: list[dict[str, Any]] = []
@@ -246,38 +257,41 @@ def _calls(
         if left <= 0:
             break
         with contextlib.suppress(TooLate):
-            counted.append(counts_of(subject, specs[0], how, left, lines))
-    for index, how in _order(len(specs)):
+            counted.append(counts_of(subject, found["specs"][0], how, left, lines))
+    for specs, how in calls:
         left = end - time.monotonic()
         if wanted is None and left < share and runs:
             break
         if len(runs) == wanted:
             break
-        builder = varied(subject, specs[index], how)
-        runs.append(snapshot_of(subject, specs[index], builder, max(min(share, left), 0.01)))
+        builder = varied(subject, specs, how)
+        runs.append(snapshot_of(subject, specs, builder, max(min(share, left), 0.01)))
     return {"counted": counted, "runs": runs}
 
 
-def _order(count: int) -> list[tuple[int, Variation]]:
+def _order(found: dict[str, Any]) -> list[tuple[dict[str, InputSpec], Variation]]:
     """Which inputs in which variation, the same for both texts."""
-    return [(index, how) for index in range(count) for how in (FULL if index == 0 else SHORT)]
+    specs: list[dict[str, InputSpec]] = found["specs"]
+    calls = [(specs[0], how) for how in FULL]
+    calls += [(with_choice(specs[0], one), OTHER_CALLS[one[2]]) for one in found["others"]]
+    return calls + [(one, how) for one in specs[1:] for how in SHORT]
 
 
 def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     """Call by call: how many gave the same, and the first that did not."""
     made = raised = 0
     found = shown = ""
-    pairs = list(zip(before["runs"], after["runs"], _order(len(before["specs"])), strict=False))
-    for one, other, (index, how) in pairs:
+    pairs = list(zip(before["runs"], after["runs"], _order(before), strict=False))
+    for one, other, (specs, how) in pairs:
         if "unmade" in one or "unmade" in other:
             continue
         made += 1
         raised += bool(one["error"] or other["error"])
         allows = frozenset(job["allows"])
-        rules = Rules(job["safety"], allows, how.dtype is torch.float16, how.finite)
+        rules = Rules(job["safety"], allows, how.half, how.finite)
         found = difference(one, other, rules)
         if found:
-            shown = _inputs(before["specs"][index], how)
+            shown = _inputs(specs, how)
             break
     return {
         "calls": made,

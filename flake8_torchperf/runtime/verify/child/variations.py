@@ -22,6 +22,7 @@ class Variation:
     """How the inputs of one call differ from those that the search found.
 
     ``data`` says what becomes of the numbers in floating tensors, ``words`` what a report calls it.
+    ``mixed`` gives the floating tensors of one call several dtypes in turn.
     """
 
     words: str = ""
@@ -31,6 +32,12 @@ class Variation:
     strided: bool = False
     gradients: bool = False
     dtype: torch.dtype = torch.float32
+    mixed: bool = False
+
+    @property
+    def half(self) -> bool:
+        """Are numbers kept in 16 bits?"""
+        return self.dtype in (torch.float16, torch.bfloat16) or self.mixed
 
     @property
     def finite(self) -> bool:
@@ -54,6 +61,7 @@ FULL = (
     Variation("masks all True", data="true"),
     Variation("not contiguous", strided=True),
     Variation("in float16", dtype=torch.float16),
+    Variation("in bfloat16", dtype=torch.bfloat16),
     Variation("in float64", dtype=torch.float64),
     Variation("that require gradients", gradients=True),
     Variation("that require gradients", gradients=True, n=5, seed=5),
@@ -61,7 +69,9 @@ FULL = (
 # What is counted besides the sizes: other numbers take other branches, and more of them.
 COUNTED_TOO = tuple(FULL[index] for index in (1, 6, 7, 9, 10, 11))
 # What further inputs are varied by, which differ in shapes or options.
-SHORT = tuple(FULL[index] for index in (0, 4, 6, 10, 12, 13, 15))
+SHORT = tuple(FULL[index] for index in (0, 4, 6, 10, 12, 13, 16))
+# What the floating tensors of a mixed call are, in turn.
+DTYPES = (torch.float32, torch.float64, torch.float16)
 
 
 @dataclass
@@ -70,6 +80,8 @@ class VariedBuilder(Builder):
 
     variation: Variation = field(default_factory=Variation)
     leaves: list[torch.Tensor] = field(default_factory=list)
+    # The dtypes of the floating tensors made so far.
+    mixed: list[torch.dtype] = field(default_factory=list)
 
     def attribute(self, name: str) -> Any:
         """The same numbers for a name, whatever was asked for before it."""
@@ -109,7 +121,9 @@ class VariedBuilder(Builder):
         if not made.is_floating_point():
             return _strided(made) if how.strided else made
         made = _numbers(made, how.data)
-        made = made.to(how.dtype) if made.dtype is torch.float32 else made
+        if made.dtype is torch.float32:
+            made = made.to(DTYPES[len(self.mixed) % len(DTYPES)] if how.mixed else how.dtype)
+            self.mixed.append(made.dtype)
         if how.strided:
             made = _strided(made)
         if not how.gradients:
