@@ -20,10 +20,6 @@ SHARED = {
         "x, y = x[~mask], y[~mask]",
         "kept = torch.where(~mask)\nx, y = x[kept], y[kept]",
     ),
-    "read and written": (
-        "x[mask] = net(y[mask])",
-        "kept = torch.where(mask)\nx[kept] = net(y[kept])",
-    ),
     "beside another tensor": (
         "x[mask] = net * y[mask].cumsum(0)",
         "kept = torch.where(mask)\nx[kept] = net * y[kept].cumsum(0)",

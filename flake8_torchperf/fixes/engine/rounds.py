@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED, UNSAFE
+from flake8_torchperf.fixes.engine.gains import gaining
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -110,10 +112,11 @@ def fixed(
     first: tuple[Finding, ...] | None = None
     found: tuple[Finding, ...] = ()
     changes: list[Change] = []
+    find = lru_cache(maxsize=4)(find)  # a text is linted to see what its fixes gain, then as it is
     for number in range(MAX_ROUNDS):
         found = tuple(find(text))
         first = found if first is None else first
-        new, made = _round(text, found, choice, judge)
+        new, made = _round(text, find, choice, judge)
         if not made:
             return Outcome(text, tuple(changes), first, found)
         by_edit = {id(edit): finding for finding in found for edit in finding.edits}
@@ -133,16 +136,22 @@ def followed(first: Outcome, second: Outcome) -> Outcome:
 
 def _round(
     text: str,
-    found: Sequence[Finding],
+    find: Callable[[str], Sequence[Finding]],
     choice: Choice,
     judge: Judge | None,
 ) -> tuple[str, Sequence[Edit]]:
-    offered = [(one, edit) for one in found if (edit := choice.edit(one)) is not None]
+    offered = [(one, edit) for one in find(text) if (edit := choice.edit(one)) is not None]
+    if not offered:
+        return text, ()
+    from flake8_torchperf.fixes.engine.apply import apply_edits  # imports libcst
+
+    # Of those that overlap, only the first can be made in this round.
+    made = {id(edit) for edit in apply_edits(text, [edit for _, edit in offered]).edits}
+    offered = [(one, edit) for one, edit in offered if id(edit) in made]
+    offered = list(gaining(text, offered, find, lambda edits: apply_edits(text, edits).text))
     allowed = [True] * len(offered) if judge is None else judge(text, offered)
     edits = [edit for (_, edit), right in zip(offered, allowed, strict=True) if right]
     if not edits:
         return text, ()
-    from flake8_torchperf.fixes.engine.apply import apply_edits  # imports libcst
-
     applied = apply_edits(text, edits)
     return applied.text, applied.edits

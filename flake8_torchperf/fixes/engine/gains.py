@@ -1,0 +1,47 @@
+"""What fixes gain: the findings before and after in, the edits that leave less to report out."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.heat import Cost
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from flake8_torchperf.findings.model import Edit, Finding
+
+# One finding per element is worse than one per step, and that than one per call.
+_WEIGHTS = {Cost.ELEMENT: 100, Cost.STEP: 10, Cost.CALL: 1}
+
+
+def gaining(
+    text: str,
+    offered: Sequence[tuple[Finding, Edit]],
+    find: Callable[[str], Sequence[Finding]],
+    apply: Callable[[Sequence[Edit]], str],
+) -> Sequence[tuple[Finding, Edit]]:
+    """Return the edits of a text after which less is reported in the function of their finding.
+
+    Nowhere may more be reported than before. All are tried together; only where that is no gain,
+    each by itself.
+    """
+    before = _burden(find(text))
+
+    def gains(some: Sequence[tuple[Finding, Edit]]) -> bool:
+        after = _burden(find(apply([edit for _, edit in some])))
+        functions = {finding.site.function for finding, _ in some}
+        return after <= before and all(after[name] < before[name] for name in functions)
+
+    if gains(offered):
+        return offered
+    return [] if len(offered) == 1 else [one for one in offered if gains([one])]
+
+
+def _burden(found: Sequence[Finding]) -> Counter[str]:
+    """How much is reported in each function."""
+    burden: Counter[str] = Counter()
+    for one in found:
+        burden[one.site.function] += _WEIGHTS[one.site.heat.cost]
+    return burden
