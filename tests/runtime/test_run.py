@@ -427,7 +427,7 @@ class TestParts:
         script = tmp_path / "s.py"
         script.write_text(
             "import torch\n\n\ndef train_step(x: torch.Tensor):\n"
-            "    a = x.item()\n    b = x.tolist()\n    return a, b\n"
+            "    a = x.item()\n    b = x.item()\n    return a, b\n"
         )
         assert len({f.row for f in lint(script.read_text(), str(script), Options())}) == 1
         path = str(script)
