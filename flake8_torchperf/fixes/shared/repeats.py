@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.tensors import bindings
+from flake8_torchperf.fixes.shared.tensors import has_one_value, only_value
 
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
@@ -25,9 +25,9 @@ def of_rows(call: ast.Call, repeats: ast.Name, around: Surroundings) -> bool:
     dimension = _dimension(call, around)
     if not isinstance(repeated, ast.Name) or dimension is None:
         return False
-    if not _has_one_value(repeated, around):
+    if not has_one_value(repeated, around):
         return False
-    made = _only_value(repeats, around)
+    made = only_value(repeats, around)
     return made is not None and _fits(made, repeated.id, dimension, around)
 
 
@@ -46,22 +46,6 @@ def _dimension(call: ast.Call, around: Surroundings) -> int | None:
         case [ast.Constant(value=value)] if type(value) is int:
             return value
     return None
-
-
-def _has_one_value(name: ast.Name, around: Surroundings) -> bool:
-    function = around.function(name)
-    if function is None or len(bindings(function, name.id)) != 1:
-        return False
-    changed = (one for one in ast.walk(function) if isinstance(one, ast.AugAssign))
-    return not any(isinstance(t.target, ast.Name) and t.target.id == name.id for t in changed)
-
-
-def _only_value(name: ast.Name, around: Surroundings) -> ast.expr | None:
-    function = around.function(name)
-    if function is None or not _has_one_value(name, around):
-        return None
-    (value,) = bindings(function, name.id)
-    return value if isinstance(value, ast.expr) else None
 
 
 def _fits(made: ast.expr, rows: str, dimension: int, around: Surroundings) -> bool:
