@@ -185,13 +185,13 @@ FILLED = {
         "torch.tensor(len(x), device=x.device)",
         "torch.full((), len(x), device=x.device, dtype=torch.int64)",
     ),
-    "a whole number": (
-        "torch.tensor(n, device=x.device)",
-        "torch.full((), n, device=x.device, dtype=torch.int64)",
-    ),
     "made whole": (
-        "torch.tensor(m, dtype=torch.long, device=x.device)",
-        "torch.full((), m, dtype=torch.long, device=x.device)",
+        "torch.tensor(int(m), device=x.device)",
+        "torch.full((), int(m), device=x.device, dtype=torch.int64)",
+    ),
+    "a float in a dtype that holds all": (
+        "torch.tensor(float(m), dtype=torch.double, device=x.device)",
+        "torch.full((), float(m), dtype=torch.double, device=x.device)",
     ),
     "zero in another dtype": (
         "torch.tensor(0).to(x)",
@@ -201,6 +201,9 @@ FILLED = {
 NOT_FILLED = {
     "a bool, which a tracer cannot fill in": "torch.tensor(True, device=x.device)",
     "perhaps numpy's": "torch.tensor(m, device=x.device)",
+    "an int by its annotation": "torch.tensor(n, device=x.device)",
+    "perhaps an array": "torch.tensor(m, dtype=torch.long, device=x.device)",
+    "a float that may be too large": "torch.tensor(float(m), device=x.device)",
     "larger than float32": "torch.tensor(1e39, device=x.device)",
     "rounded twice": "torch.tensor(0.1).to(x.device, torch.half)",
     "made on the host": "x[:, torch.tensor([0])]",
@@ -283,7 +286,12 @@ def made(make: Callable[[], Any]) -> str:
 
 ELEMENTS = {
     "an element": ("v[0] = 1.0", "v[0].fill_(1.0)"),
-    "by a name": ("k = 0.5\n            v[n] = k", "k = 0.5\n            v[n].fill_(k)"),
+    "by a name": ("k = 0.5\n            v[0] = k", "k = 0.5\n            v[0].fill_(k)"),
+    "counted": (
+        "for i in range(n):\n                v[i] = 1.0",
+        "for i in range(n):\n                v[i].fill_(1.0)",
+    ),
+    "an index of any kind": ("v[n] = 1.0", "v[n] = v.new_full((), 1.0)"),
     "negative": ("v[-1] = -1", "v[-1].fill_(-1)"),
     "infinite": ('v[0] = float("-inf")', 'v[0].fill_(float("-inf"))'),
     "with a comment": ("v[0] = 1.0  # first", "v[0].fill_(1.0)  # first"),

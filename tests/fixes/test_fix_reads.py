@@ -174,8 +174,48 @@ NOT_KNOWN = [
 
 @pytest.mark.parametrize("line", KNOWN)
 def test_a_sum_that_was_read_is_the_size(line: str) -> None:
+    """Not for every caller: one repeat goes for all rows."""
     after = SIZES.format(line, ", output_size=total")
-    check_fix(SIZES.format(line, ""), after, code="TPF405")
+    check_fix(SIZES.format(line, ""), "", code="TPF405")
+    check_fix(SIZES.format(line, ""), after, UNSAFE, code="TPF405")
+
+
+OF_ROWS = """
+    def step(y: Tensor, n: int):
+        repeats = {}
+        total = int(repeats.sum())
+        return torch.repeat_interleave(y, repeats, dim={}{})
+"""
+AS_MANY = [
+    ("y[:, 0]", 0),
+    ("y[:, -1].long().clamp(min=0)", 0),
+    ("torch.randint(3, (y.shape[0],), device=y.device)", 0),
+    ("torch.full((len(y),), 2, device=y.device)", 0),
+    ("torch.ones(y.size(1), dtype=torch.long, device=y.device)", 1),
+    ("torch.arange(y.shape[0], device=y.device) + 1", 0),
+]
+PERHAPS_FEWER = [
+    ("y[0]", 0),
+    ("y[:, 0]", 1),
+    ("y[:, n]", 0),
+    ("y[1:, 0]", 0),
+    ("torch.full((n,), 2, device=y.device)", 0),
+    ("torch.ones(y.size(1), dtype=torch.long, device=y.device)", 0),
+    ("torch.ones(len(y), n, dtype=torch.long, device=y.device)", 0),
+    ("torch.arange(y.shape[0], device=y.device)", None),
+    ("y.sum(1)", 0),
+]
+
+
+@pytest.mark.parametrize(("repeats", "dim"), AS_MANY)
+def test_a_repeat_for_each_row_makes_it_safe(repeats: str, dim: int) -> None:
+    after = OF_ROWS.format(repeats, dim, ", output_size=total")
+    check_fix(OF_ROWS.format(repeats, dim, ""), after, code="TPF405")
+
+
+@pytest.mark.parametrize(("repeats", "dim"), PERHAPS_FEWER)
+def test_repeats_of_an_unknown_number_are_not_safe(repeats: str, dim: int | None) -> None:
+    check_fix(OF_ROWS.format(repeats, dim, ""), "", code="TPF405")
 
 
 @pytest.mark.parametrize("line", NOT_KNOWN)

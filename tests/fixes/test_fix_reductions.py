@@ -36,12 +36,12 @@ CHANGED = [
         """
         def f(a: Tensor, b: Tensor, tensors: list[Tensor]):
             norms = [t.norm() for t in tensors]
-            return max(norms) - min(t.norm() for t in tensors) + max([a.sum(), b.sum()])
+            return max(norms) - min(t.norm() for t in tensors) + max([a.norm(), b.norm()])
         """,
         """
         def f(a: Tensor, b: Tensor, tensors: list[Tensor]):
             norms = [t.norm() for t in tensors]
-            return torch.stack(norms).max() - torch.stack([t.norm() for t in tensors]).min() + torch.stack([a.sum(), b.sum()]).max()
+            return torch.stack(norms).max() - torch.stack([t.norm() for t in tensors]).min() + torch.stack([a.norm(), b.norm()]).max()
         """,
         id="of a list",
     ),
@@ -75,6 +75,13 @@ KEPT = [
             return max(torch.abs(await g(t)) for t in tensors)
         """,
         id="a generator that waits",
+    ),
+    pytest.param(
+        """
+        def f(loss: Tensor, n: Tensor):
+            return max([loss.mean(), n.sum()])
+        """,
+        id="a float and what may be a count",
     ),
     pytest.param(
         """

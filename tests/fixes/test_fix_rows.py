@@ -31,7 +31,7 @@ CHANGED = [
                 low = a.item()
                 high = b.detach().item()
                 y = x @ x.T
-                c, d = y.sum(), y.max()
+                c, d = y.min(), y.max()
                 return x * low + high, x * c.item() + (d.item() + values)
         """,
         """
@@ -41,7 +41,7 @@ CHANGED = [
                 # both
                 low, high = torch.stack([a, b.detach()]).tolist()
                 y = x @ x.T
-                c, d = y.sum(), y.max()
+                c, d = y.min(), y.max()
                 values_read = torch.stack([c, d]).tolist()
                 return x * low + high, x * values_read[0] + (values_read[1] + values)
         """,
@@ -59,6 +59,37 @@ CHANGED = [
         """,
         None,
         id="other types, and what may not be read",
+    ),
+    pytest.param(
+        """
+        class M(nn.Module):
+            def forward(self, x: Tensor, y: Tensor, n: Tensor):
+                loss = F.cross_entropy(x, y)
+                a = loss.mean().item()
+                b = n.sum().item()
+                return {"loss": x.mean().item(), "count": n.sum().item(), "most": y.max().item()}
+        """,
+        None,
+        id="a float and what may be a count",
+    ),
+    pytest.param(
+        """
+        class M(nn.Module):
+            def forward(self, x: Tensor, y: Tensor):
+                loss, kept = F.cross_entropy(x, y), (x > 0).sum()
+                best, norm = x.argmax(), x.norm()
+                return {"loss": loss.item(), "kept": kept.item(), "best": best.item(), "norm": norm.item()}
+        """,
+        """
+        class M(nn.Module):
+            def forward(self, x: Tensor, y: Tensor):
+                loss, kept = F.cross_entropy(x, y), (x > 0).sum()
+                best, norm = x.argmax(), x.norm()
+                values = torch.stack([loss, norm]).tolist()
+                values_read = torch.stack([kept, best]).tolist()
+                return {"loss": values[0], "kept": values_read[0], "best": values_read[1], "norm": values[1]}
+        """,
+        id="a dict in two groups",
     ),
 ]
 

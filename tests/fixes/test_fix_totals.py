@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+from typing import Any
+
 import pytest
-from fixing import UNSAFE, check_fix
+from fixing import UNSAFE, check_fix, outcome
+from linting import PRELUDE
 
 CHANGED = [
     pytest.param(
@@ -29,8 +33,8 @@ CHANGED = [
                 for x, y in loader:
                     out = model(x)
                     loss = F.cross_entropy(out, y)
-                    loss_sum += loss.detach() * len(x)
-                    correct += (out.argmax(1) == y).sum().detach()
+                    loss_sum += loss.detach().double() * len(x)
+                    correct += (out.argmax(1) == y).sum().detach().long()
             correct = int(correct)
             loss_sum = float(loss_sum)
 
@@ -57,7 +61,7 @@ CHANGED = [
             total = 0.0
             for epoch in range(3):
                 for i, loss in enumerate(losses):
-                    total += loss.mean().detach() + 1
+                    total += loss.mean().detach().double() + 1
                     if i % 100 == 0:
                         print(epoch, float(total) / 100)
                         total = 0.0
@@ -66,6 +70,49 @@ CHANGED = [
             print(total)
         """,
         id="read in a branch",
+    ),
+    pytest.param(
+        """
+        def f(rows: list[Tensor], weights: list[float]):
+            half = 0
+            for row in rows:
+                half += (row > 0).sum().item() / 2
+            kept = 0
+            for row in rows:
+                kept += (row > 0).sum().item() * len(row)
+            return half, kept
+        """,
+        """
+        def f(rows: list[Tensor], weights: list[float]):
+            half = 0
+            for row in rows:
+                half += (row > 0).sum().detach().double() / 2
+            half = float(half)
+            kept = 0
+            for row in rows:
+                kept += (row > 0).sum().detach().long() * len(row)
+            kept = int(kept)
+            return half, kept
+        """,
+        id="counts in arithmetic",
+    ),
+    pytest.param(
+        """
+        def f(losses: list[Tensor]):
+            total = 0.0
+            for loss in losses:
+                total += loss.to("mps").item()
+            return total
+        """,
+        """
+        def f(losses: list[Tensor]):
+            total = 0.0
+            for loss in losses:
+                total += loss.to("mps").detach().float()
+            total = float(total)
+            return total
+        """,
+        id="on MPS",
     ),
 ]
 
@@ -110,6 +157,16 @@ KEPT = [
         """,
         id="truncated in each round",
     ),
+    pytest.param(
+        """
+        def f(rows: list[Tensor], weight):
+            total = 0
+            for row in rows:
+                total += (row > 0).sum().item() * weight
+            return total
+        """,
+        id="a count times what may be a fraction",
+    ),
 ]
 
 
@@ -121,3 +178,27 @@ def test_the_total_stays_on_the_device(before: str, after: str) -> None:
 @pytest.mark.parametrize("before", KEPT)
 def test_other_totals_stay(before: str) -> None:
     check_fix(before, "", UNSAFE, code="TPF206")
+
+
+def test_totals_are_those_of_python() -> None:
+    torch = pytest.importorskip("torch")
+    text = PRELUDE + textwrap.dedent("""
+        def f(losses: list[Tensor]):
+            total = 0.0
+            for loss in losses:
+                total += loss.item()
+            return total
+    """)
+    done = outcome(text, UNSAFE, code="TPF206")
+    assert done.changes
+    ones = [torch.ones((), dtype=torch.bfloat16)] * 1000
+    large = [torch.tensor(16_777_216), torch.tensor(1)]
+    thirds = [torch.tensor(1 / 3)] * 100
+    for values in (ones, large, thirds, []):
+        told = []
+        for code in (text, done.text):
+            names: dict[str, Any] = {}
+            exec(code, names)
+            told.append(names["f"](values))
+        assert told[0] == told[1]
+        assert type(told[0]) is type(told[1])

@@ -9,16 +9,16 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.pieces.numbers import is_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 # Zeros and ones are the same in every dtype; whole numbers are in their own.
 PLAIN = frozenset(("zeros", "ones", "empty", "eye", "zeros_like", "ones_like", "empty_like"))
@@ -30,6 +30,8 @@ _VIEWS = frozenset(("unsqueeze", "view", "squeeze", "t", "transpose", "permute",
 # Methods that round to the nearest number of another dtype, as every device does.
 _CASTS = frozenset(("float", "double", "half", "bfloat16", "int", "long", "short", "bool"))
 _KEPT = _VIEWS | _CASTS
+_INTS = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "torch.int",
+                   "torch.int64", "torch.long"))  # fmt: skip
 
 
 def plan(place: Place) -> Edit | None:
@@ -51,14 +53,16 @@ def _as_index(place: Place) -> Edit | None:
     if made is None or {one.arg for one in made.keywords} & {*_CHOSEN, None}:
         return None
     name = place.around.qualified(made.func).removeprefix("torch.")
-    if not _is_exact(made, name, casts=False, whole=False):
+    if not _is_exact(made, name, False, place.around):
         return None
     device = f"{ast.unparse(around.value)}.device"
     return Edit((part,), {"given": {"device": device}, "moves": False})
 
 
-def planned(place: Place, allowed: Callable[[ast.Call, str, bool, bool], bool]) -> Edit | None:
-    """The edit for a factory that ``allowed(call, name, casts, whole)`` lets be made elsewhere."""
+def planned(
+    place: Place, allowed: Callable[[ast.Call, str, bool, Surroundings], bool]
+) -> Edit | None:
+    """The edit for a factory that ``allowed(call, name, casts, around)`` lets be made elsewhere."""
     call = place.site.node
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
@@ -74,17 +78,15 @@ def planned(place: Place, allowed: Callable[[ast.Call, str, bool, bool], bool]) 
     if casts and any(one.arg == "dtype" for one in made.keywords):
         return None
     name = place.around.qualified(made.func).removeprefix("torch.")
-    if not allowed(made, name, casts, _is_whole(place)):
+    if not allowed(made, name, casts, place.around):
         return None
     return Edit((call,), {"given": keywords, "moves": True})
 
 
-def _is_whole(place: Place) -> bool:
-    """Is what the factory makes known to hold whole numbers?"""
-    operand, owner = place.site.operand, place.site.operand_node
-    if not isinstance(operand, Tensor) or not isinstance(owner, ast.expr) or _casts(owner):
-        return False
-    return operand.dtype in ("int", "bool")
+def _is_cast_to_ints(made: ast.Call, around: Surroundings) -> bool:
+    """Does a factory round its numbers to ints, as every device does?"""
+    given = [one.value for one in made.keywords if one.arg == "dtype"]
+    return any(around.qualified(one) in _INTS for one in given)
 
 
 def where_to(call: ast.Call, by_tensor: bool) -> dict[str, str] | None:
@@ -169,7 +171,7 @@ def _adds_dimensions(index: ast.expr) -> bool:
     )
 
 
-def _is_exact(made: ast.Call, name: str, casts: bool, whole: bool) -> bool:
+def _is_exact(made: ast.Call, name: str, casts: bool, around: Surroundings) -> bool:
     """Does a factory give the same numbers on every device?"""
     if name in PLAIN:
         return True
@@ -177,26 +179,10 @@ def _is_exact(made: ast.Call, name: str, casts: bool, whole: bool) -> bool:
         return False  # rounded once, where it was rounded twice
     if name == "arange":
         bounds = [*made.args, *(one.value for one in made.keywords if one.arg != "dtype")]
-        return whole or len(bounds) == 1 or all(map(is_whole, bounds))
+        if len(bounds) == 1 or _is_cast_to_ints(made, around):
+            return True
+        return all(is_whole(one, around) for one in bounds)
     return name in WHOLE
-
-
-def is_whole(node: ast.expr) -> bool:
-    """Is it surely an ``int``?"""
-    match node:
-        case ast.Constant(value=value):
-            return type(value) is int
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return is_whole(operand)
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv(), right=r):
-            return is_whole(left) and is_whole(r)
-        case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant() | ast.UnaryOp()):
-            return True
-        case ast.Call(func=ast.Attribute(attr=name), args=args):
-            return name in ("numel", "dim") or (name == "size" and len(args) == 1)
-        case ast.Call(func=ast.Name(id="len")):
-            return True
-    return False
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:

@@ -1,6 +1,7 @@
 """``v[i] = 1.0`` -> ``v[i].fill_(1.0)``: the number goes with the kernel.
 
-Both write the same bits and raise the same errors, for one element and a number of any dtype.
+Both write the same bits and raise the same errors, for an element that ints alone choose and a
+number of any dtype.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.pieces.numbers import is_whole
 from flake8_torchperf.fixes.safe.fill_on_device import CONSTANTS
 from flake8_torchperf.fixes.shared.tensors import bindings
 
@@ -33,7 +35,17 @@ def plan(place: Place) -> Edit | None:
     # Arrays have no `fill_`: that it is a tensor must be stated, not seen from its use alone.
     if not isinstance(operand, Tensor) or operand.reason.strength < Strength.STATED:
         return None
+    if not is_view(place.site.node, place.around):
+        return None
     return Edit((statement,)) if is_number(statement.value, place.around) else None
+
+
+def is_view(target: ast.AST, around: Surroundings) -> bool:
+    """Is an element surely a view? An index that is a tensor, a list or a bool gives a copy."""
+    if not isinstance(target, ast.Subscript):
+        return False
+    parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    return all(is_whole(one, around) for one in parts)
 
 
 def assignment(place: Place) -> ast.Assign | None:

@@ -1,7 +1,7 @@
 """``torch.tensor(0.5, device=d)`` -> ``torch.full((), 0.5, device=d)``: filled by the device.
 
-For one number that is known, or known to be whole, and for lists that repeat one: `torch.full` and
-`torch.tensor` then give the same bits and raise the same errors, in every dtype.
+For one number that is written there or proved to be whole, and for lists that repeat one:
+`torch.full` and `torch.tensor` then give the same bits and raise the same errors, in every dtype.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import ast
 import math
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.safe.device_argument import is_whole, where_to
+from flake8_torchperf.fixes.pieces.numbers import is_real, is_whole
+from flake8_torchperf.fixes.safe.device_argument import where_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -91,10 +91,10 @@ def _dtype_of_whole(made: ast.Call, moved: dict[str, str], place: Place) -> dict
     """
     leaf = _leaf(made.args[0])
     told = "dtype" in moved or any(one.arg == "dtype" for one in made.keywords)
-    operand = place.site.operand
-    whole = is_whole(leaf) or (isinstance(operand, Tensor) and operand.dtype == "int")
-    if told or _is_new(made) or _number(leaf, place) is not None or not whole:
+    if told or _is_new(made) or _number(leaf, place) is not None:
         return {}
+    if not is_whole(leaf, place.around):
+        return {}  # a dtype would round what a caller passes as a float
     written = place.around.reach("torch.int64", made)
     return {"dtype": written[0]} if written and not written[1] else {}
 
@@ -158,7 +158,7 @@ def _is_alike(made: ast.Call, moved: dict[str, str], place: Place) -> bool:
     value = _number(leaf, place)
     if value is None:
         rounds = "dtype" in moved or _is_new(made)
-        return not rounds and _is_known_whole(made, leaf, keywords.get("dtype"), place)
+        return not rounds and _is_proved(leaf, keywords.get("dtype"), place)
     if "dtype" in moved:
         return abs(value) <= EXACT and value >= 0 and value == int(value)
     return not math.isfinite(value) or abs(value) <= LARGEST
@@ -168,14 +168,13 @@ def _is_new(made: ast.Call) -> bool:
     return isinstance(made.func, ast.Attribute) and made.func.attr == "new_tensor"
 
 
-def _is_known_whole(made: ast.Call, leaf: ast.expr, dtype: ast.expr | None, place: Place) -> bool:
-    """Is it one number that is an ``int``, or is cast to a dtype that limits none?"""
-    operand = place.site.operand
-    alone = made.args[0] is leaf and isinstance(operand, Tensor) and operand.scalar is True
-    if dtype is not None:
-        return is_whole(leaf) or (alone and place.around.qualified(dtype) in _ALIKE)
-    whole = isinstance(operand, Tensor) and operand.dtype == "int"
-    return is_whole(leaf) or (alone and whole)
+def _is_proved(leaf: ast.expr, dtype: ast.expr | None, place: Place) -> bool:
+    """Is it an ``int`` for every caller, or a number cast to a dtype that limits none?"""
+    if dtype is None:
+        return is_whole(leaf, place.around)
+    if place.around.qualified(dtype) in _ALIKE:
+        return is_real(leaf, place.around)
+    return is_whole(leaf, place.around)
 
 
 def _number(node: ast.expr, place: Place) -> float | None:

@@ -1,7 +1,7 @@
 """``n = r.sum().item()`` ... ``repeat_interleave(x, r)`` -> ``..., output_size=n)``: it is known.
 
-Only where the sum of the very repeats was read before, in the same block, and nothing was assigned
-since: the size is then the same number.
+Only where the sum of the very repeats was read before, in the same block, nothing was assigned
+since, and there is a repeat for each row: the size is then the same number.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.shared.repeats import of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,7 +22,16 @@ if TYPE_CHECKING:
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to repeats whose sum has a name."""
+    """Apply to repeats whose sum has a name, and of which there are as many as rows."""
+    edit, call = planned(place), place.site.node
+    repeats = _repeats(call, place)
+    if edit is None or not isinstance(call, ast.Call) or not isinstance(repeats, ast.Name):
+        return None
+    return edit if of_rows(call, repeats, place.around) else None
+
+
+def planned(place: Place) -> Edit | None:
+    """The edit for repeats whose sum has a name."""
     call = place.site.node
     repeats = _repeats(call, place)
     if repeats is None or not isinstance(call, ast.Call) or not isinstance(repeats, ast.Name):

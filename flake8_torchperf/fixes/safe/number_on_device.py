@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
-from flake8_torchperf.fixes.safe.fill_element import assignment, is_number
+from flake8_torchperf.fixes.safe.fill_element import assignment, is_number, is_view
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a number that is assigned to positions of what is stated to be a tensor."""
+    """Apply to a number for positions, or an element, of what is stated to be a tensor."""
     statement, operand = assignment(place), place.site.operand
-    if statement is None or place.site.operation != "positions":
+    if statement is None or place.site.operation not in ("positions", "element"):
         return None
+    if place.site.operation == "element" and is_view(place.site.node, place.around):
+        return None  # `fill_` writes to it without a tensor of its own
     if not isinstance(operand, Tensor) or operand.reason.strength < Strength.STATED:
         return None
     target = statement.targets[0]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.pieces.evaluation import is_condition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +61,8 @@ def plan(place: Place) -> Edit | None:
         if not one.raises <= first.raises or one.host != first.host:
             return None
     found = [one for one in flags if one is not None]
+    if not found[0].host and not _is_truth_or_tensor(here, place):
+        return None
     reduced = "any" if isinstance(here.op, ast.Or) else "all"
     masks = [one.mask for one in found if one.mask is not None and one.reduced == reduced]
     together = len(masks) == len(found)
@@ -71,6 +74,27 @@ def plan(place: Place) -> Edit | None:
         "host": found[0].host,
     }
     return Edit((here,), facts)
+
+
+def _is_truth_or_tensor(node: ast.expr, place: Place) -> bool:
+    """Is a value only tested, or given to functions of torch?
+
+    `torch.jit.script` makes a bool of ``a or b``, but a tensor of ``a | b``; the functions take
+    tensors, so that they keep a function from being scripted as it is.
+    """
+    if is_condition(place, node):
+        return True
+    match place.around.parent(node):
+        case ast.Call(func=func):
+            return place.around.qualified(func).startswith("torch.")
+        case ast.Assign(targets=[ast.Name(id=name)]):
+            function = place.around.function(node)
+            return function is not None and all(
+                _is_truth_or_tensor(one, place)
+                for one in ast.walk(function)
+                if isinstance(one, ast.Name) and one.id == name and isinstance(one.ctx, ast.Load)
+            )
+    return False
 
 
 def _in_brackets(part: ast.expr) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.safe.non_blocking import queueable
@@ -49,7 +48,7 @@ def is_python(data: ast.expr, place: Place) -> bool:
             return is_python(left, place) or is_python(right, place)
         case ast.Call(func=func):
             return place.around.qualified(func) in _LISTS
-    return isinstance(place.site.operand, Tensor) and place.site.operand.dtype != "unknown"
+    return False
 
 
 def _flag(device: ast.expr | None, place: Place) -> str:

@@ -40,6 +40,39 @@ def is_parameter(node: ast.expr, around: Surroundings) -> bool:
     return any(isinstance(one, ast.arg) for one in bindings(function, node.id))
 
 
+def has_one_value(name: ast.Name, around: Surroundings) -> bool:
+    """True if a name is bound once in its function, and nothing is added to it."""
+    function = around.function(name)
+    if function is None or len(bindings(function, name.id)) != 1:
+        return False
+    changed = (one for one in ast.walk(function) if isinstance(one, ast.AugAssign))
+    return not any(isinstance(t.target, ast.Name) and t.target.id == name.id for t in changed)
+
+
+def only_value(name: ast.Name, around: Surroundings) -> ast.expr | None:
+    """The expression that a name stands for; None for parameters and for what is bound again."""
+    function = around.function(name)
+    if function is None or not has_one_value(name, around):
+        return None
+    (value,) = bindings(function, name.id)
+    if value is None:
+        value = _unpacked(function, name.id)
+    return value if isinstance(value, ast.expr) else None
+
+
+def _unpacked(function: ast.AST, name: str) -> ast.expr | None:
+    """The value of ``b`` in ``a, b = x, y``."""
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)) if len(
+                names
+            ) == len(values):
+                for target, value in zip(names, values, strict=True):
+                    if isinstance(target, ast.Name) and target.id == name:
+                        return value
+    return None
+
+
 # What gives positions and counts, which are int64; and what keeps the dtype of its tensor.
 _INT64 = frozenset(("argmax", "argmin", "argsort", "nonzero", "count_nonzero"))
 _SAME_DTYPE = frozenset(("squeeze", "unsqueeze", "view", "reshape", "flatten", "t", "unbind",

@@ -8,8 +8,11 @@ from flake8_torchperf.fixes.engine import build
 from flake8_torchperf.fixes.shared.reductions import method
 
 
-def detached(read: cst.Call) -> cst.Call:
-    """``t.item()``, ``float(t)`` -> ``t.detach()``; a ``cpu()`` that only the read needed goes."""
+def detached(read: cst.Call, cast: str) -> cst.Call:
+    """``t.item()``, ``float(t)`` -> ``t.detach().double()``, as ``cast`` says.
+
+    A ``cpu()`` that only the read needed goes.
+    """
     tensor: cst.BaseExpression = read
     while isinstance(tensor, cst.Call):
         func = tensor.func
@@ -23,7 +26,7 @@ def detached(read: cst.Call) -> cst.Call:
             tensor = func.value
         else:
             break
-    call = cst.Call(method(tensor, "detach"))
+    call = cst.Call(cst.Attribute(cst.Call(method(tensor, "detach")), cst.Name(cast)))
     return call.with_changes(lpar=read.lpar, rpar=read.rpar)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.safe.queued_if_cuda import is_python, planned, rewrite
 
@@ -22,5 +23,7 @@ def plan(place: Place) -> Edit | None:
     if found is None:
         return None
     call, index = found
-    names = index < 0 or is_python(call.args[0], place)
+    operand = place.site.operand
+    stated = isinstance(operand, Tensor) and operand.dtype != "unknown"
+    names = index < 0 or stated or is_python(call.args[0], place)
     return Edit((call,), {"device": index, "flag": "True", "names": names})

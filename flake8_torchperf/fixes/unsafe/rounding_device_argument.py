@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import ast
 
     from flake8_torchperf.findings.model import Edit
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 __all__ = ["plan", "rewrite"]
 
@@ -28,5 +28,5 @@ def plan(place: Place) -> Edit | None:
     return planned(place, _differs)
 
 
-def _differs(made: ast.Call, name: str, casts: bool, whole: bool) -> bool:
+def _differs(made: ast.Call, name: str, casts: bool, around: Surroundings) -> bool:
     return name in RANDOM or name in ROUNDED

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.shared.kinds import have_one_kind
 from flake8_torchperf.fixes.shared.tensors import bindings
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ def _is_plain(node: ast.expr) -> bool:
 def _of_list(call: ast.Call, name: str, place: Place) -> Edit | None:
     (given,) = call.args
     if "bounded" in place.site.traits:
+        return None
+    if isinstance(given, (ast.List, ast.Tuple)) and not have_one_kind(given.elts, place.around):
         return None
     if isinstance(given, _LISTS) or _is_list(given, place.around):
         if isinstance(given, ast.GeneratorExp) and (name in ("any", "all") or _waits(given)):

@@ -1,5 +1,7 @@
-"""``total += loss.item()`` -> ``total += loss.detach()``, and one ``float(total)`` after the loop.
+"""``total += loss.item()`` -> ``total += loss.detach().double()``, and one ``float(total)`` behind.
 
+The total is added up in double precision, and counts in int64, as Python does: in bfloat16, 1,000
+ones are 256.
 ``float`` and ``int`` take a number as well, so that a loop without rounds leaves what it left.
 """
 
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.pieces.numbers import is_whole
 from flake8_torchperf.fixes.shared.tensors import bindings
 
 if TYPE_CHECKING:
@@ -50,15 +53,19 @@ def plan(place: Place) -> Edit | None:
     if whole is None or function is None:
         return None
     total = _total(statement, statement.target.id, function, around)
-    kind = None if total is None else _kind(whole, operand, total.start)
+    kind = None if total is None else _kind(whole, operand, total.start, around)
     if total is None or kind is None or bindings(function, kind) or _is_bound(kind, around):
         return None
     nodes: tuple[ast.AST, ...] = (whole, *total.within)
     if total.after is not None:
         nodes = (*nodes, total.after)
-    return Edit(
-        nodes, {"kind": kind, "name": statement.target.id, "after": total.after is not None}
-    )
+    facts = {"kind": kind, "name": statement.target.id, "after": total.after is not None}
+    return Edit(nodes, {**facts, "cast": "long" if kind == "int" else _floats(around)})
+
+
+def _floats(around: Surroundings) -> str:
+    """The method that makes floats as precise as the devices have them: MPS has no float64."""
+    return "float" if any("mps" in line for line in around.module.lines) else "double"
 
 
 def _is_bound(name: str, around: Surroundings) -> bool:
@@ -97,14 +104,29 @@ def _source(read: ast.expr) -> ast.expr | None:
     return None
 
 
-def _kind(read: ast.Call, operand: Tensor, start: int | float) -> str | None:
+def _kind(read: ast.Call, operand: Tensor, start: int | float, around: Surroundings) -> str | None:
     """Is the total a float or an int at the end? None where nothing tells."""
     called = read.func.id if isinstance(read.func, ast.Name) else ""
     if called == "float" or type(start) is float:
         return "float" if called != "int" or operand.dtype in ("int", "bool") else None
     if operand.dtype in ("int", "bool"):
-        return "int"
+        return _kind_of_arithmetic(read, around)
     return "float" if operand.dtype == "float" and not called else None
+
+
+def _kind_of_arithmetic(read: ast.Call, around: Surroundings) -> str | None:
+    """What the arithmetic around a whole number gives; None where it may be either."""
+    here: ast.AST = read
+    above = around.parent(here)
+    whole = True
+    while isinstance(above, (ast.BinOp, ast.UnaryOp)):
+        if isinstance(above, ast.BinOp):
+            if isinstance(above.op, ast.Div):
+                return "float"
+            other = above.right if here is above.left else above.left
+            whole = whole and is_whole(other, around)
+        here, above = above, around.parent(above)
+    return "int" if whole else None
 
 
 def _total(
@@ -221,7 +243,9 @@ def rewrite(
 
     read, *others = nodes
     assert isinstance(read, cst.Call)
-    written: list[cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]] = [totals.detached(read)]
+    written: list[cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]] = [
+        totals.detached(read, edit.facts["cast"])
+    ]
     behind = others.pop() if edit.facts["after"] else None
     written += [totals.number(use, edit.facts["kind"]) for use in others]
     if behind is not None:

@@ -14,8 +14,8 @@ from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.pieces.evaluation import is_condition, is_lazy
+from flake8_torchperf.fixes.pieces.numbers import is_whole
 from flake8_torchperf.fixes.pieces.siblings import block_of
-from flake8_torchperf.fixes.safe.device_argument import is_whole
 from flake8_torchperf.fixes.shared.tensors import is_int64
 
 if TYPE_CHECKING:
@@ -97,12 +97,14 @@ def _is_number(use: ast.expr, place: Place) -> bool:
     match above:
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult(), left=left, right=right):
             other = right if left is use else left
-            return is_whole(other) and _is_number(above, place)
+            return is_whole(other, place.around) and _is_number(above, place)
         case ast.FormattedValue(value=value, conversion=-1):
             return value is use
         case ast.Compare(left=left, ops=[_], comparators=[right]) if left is use or right is use:
             other = right if left is use else left
-            return (is_whole(other) or repeatable(other)) and is_condition(place, above)
+            return (is_whole(other, place.around) or repeatable(other)) and is_condition(
+                place, above
+            )
     numbers = place.around.reported(SiteKind.NUMBER_USE)
     return any(site.node is use for site in numbers)
 

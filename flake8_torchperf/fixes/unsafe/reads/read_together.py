@@ -1,7 +1,7 @@
 """``a = x.item()``, ``b = y.item()`` -> ``a, b = torch.stack([x, y]).tolist()``.
 
-For reads in one statement and in statements behind each other, of values without dimensions of
-which no two are known to be of different dtypes: one copy to the host, one wait.
+For reads in one statement and in statements behind each other, of values without dimensions that
+are all floats, all ints, or all of one tensor: one copy to the host, one wait for each of these.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.pieces.evaluation import is_lazy
+from flake8_torchperf.fixes.shared.kinds import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,20 +51,21 @@ def plan(place: Place) -> Edit | None:
 
 
 def _inside(first: Site, statement: ast.stmt, around: Surroundings) -> list[ast.AST]:
-    """The first of the reads and those behind it in its statement, where they stack."""
+    """The first of the reads and those behind it in its statement that are of its kind."""
     sites = [first]
     for site in around.reported_behind(first):
         if around.statement(site.node) is not statement:
             break
         sites.append(site)
-    reads = [site for site in sites if _source(site) is not None]
-    return [site.node for site in reads] if _stack(reads) else []
+    kind = _kind(first, around)
+    return [site.node for site in sites if kind and _kind(site, around) == kind]
 
 
-def _stack(sites: Sequence[Site]) -> bool:
-    """True if no two of the values are known to be of different dtypes."""
-    dtypes = {getattr(site.operand, "dtype", "") for site in sites}
-    return dtypes <= set(_KINDS) and not {"int"} < dtypes
+def _kind(site: Site, around: Surroundings) -> str:
+    """What the values must agree in to be put into one tensor; "" where nothing tells."""
+    source = _source(site)
+    dtype = site.operand.dtype if isinstance(site.operand, Tensor) else ""
+    return "" if source is None else kind_of(source, dtype, around)
 
 
 def _source(site: Site) -> ast.expr | None:
@@ -83,9 +85,8 @@ def _assignments(first: Site, around: Surroundings) -> list[ast.stmt]:
     """The first of the reads and those right behind it, as far as each fills a name alone."""
     found: list[ast.Assign] = []
     filled: set[str] = set()
-    taken: list[Site] = []
+    kind = _kind(first, around)
     for site in itertools.chain([first], around.reported_behind(first)):
-        taken.append(site)
         line = around.statement(site.node)
         source = _source(site)
         if not isinstance(line, ast.Assign) or line.value is not site.node or source is None:
@@ -97,7 +98,7 @@ def _assignments(first: Site, around: Surroundings) -> list[ast.stmt]:
             break
         if any(isinstance(n, ast.Name) and n.id in filled for n in ast.walk(source)):
             break
-        if not _stack(taken):
+        if not kind or _kind(site, around) != kind:
             break
         filled.add(target.id)
         found.append(line)

@@ -1,0 +1,54 @@
+"""Which values are surely ints, surely floats, or of one dtype: what may be put into one tensor.
+
+A tensor of ints and floats holds floats, of which float32 has none for 16,777,217.
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.fixes.shared.tensors import has_one_value, only_value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flake8_torchperf.fixes.engine.surroundings import Surroundings
+
+# Refused for ints; and what is of its tensor's dtype, which `sum` of a mask is not.
+_FLOATS = frozenset(("mean", "nanmean", "logsumexp", "norm"))
+_SAME = frozenset(("max", "min", "amax", "amin", "median", "nanmedian", "squeeze", "detach",
+                   "clone", "contiguous", "view", "reshape", "flatten", "cpu"))  # fmt: skip
+
+
+def kind_of(node: ast.expr, dtype: str, around: Surroundings) -> str:
+    """The class of a tensor's dtype, or the tensor whose dtype it has; "" where nothing tells.
+
+    ``dtype`` is what the interpreter knows of it.
+    """
+    if dtype in ("float", "int"):
+        return dtype
+    return "" if dtype != "unknown" else _told(node, around)
+
+
+def have_one_kind(nodes: Sequence[ast.expr], around: Surroundings) -> bool:
+    """True if the expressions are known to be of one class of dtypes, or made in one way."""
+    kinds = {_told(one, around) for one in nodes}
+    return len(kinds) == 1 and "" not in kinds
+
+
+def _told(node: ast.expr, around: Surroundings) -> str:
+    match node:
+        case ast.Name():
+            value = only_value(node, around)
+            told = "" if value is None else _told(value, around)
+            return told or (f"like {node.id}" if has_one_value(node, around) else "")
+        case ast.Call(func=ast.Attribute(value=inner, attr=name) as func, args=args):
+            if around.qualified(func).startswith("torch."):
+                if not args:
+                    return ""
+                inner = args[0]
+            if name in _FLOATS:
+                return "float"
+            return _told(inner, around) if name in _SAME else ""
+    return ""
