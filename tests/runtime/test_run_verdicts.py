@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.cli.run_page import page
@@ -24,6 +24,7 @@ from flake8_torchperf.runtime.workload.profiling import profile_of
 from flake8_torchperf.runtime.workload.ranks.merge import Run
 from flake8_torchperf.runtime.workload.shown import NO_CALL, ON_HOST
 from flake8_torchperf.runtime.workload.summary import as_data
+from flake8_torchperf.runtime.workload.sync_recorder import Witness
 
 EVERYTHING = Options(scope=Level.COLD)
 ROOT = Path(__file__).resolve().parents[2]
@@ -247,3 +248,16 @@ def test_a_profile_of_such_a_run_has_no_word_of_the_device(tmp_path: Path) -> No
     profile = profile_of(on_cuda(tmp_path / "step.py"), str(tmp_path))
     measured = {entry.line: (entry.waits, entry.seconds) for entry in profile.files["step.py"]}
     assert measured == {5: (0, None), 6: (0, 0.0), 7: (4, 0.001), 8: (1, 0.25)}
+
+
+def test_a_tensor_that_was_moved_is_the_devices_as_one_made_there_is() -> None:
+    """On the host `to(device)` returns its operand, whose mark must not go with it."""
+    text = (
+        "a = torch.zeros(3).to(d)\nb = torch.zeros(3, device=d)\na.sum().item()\nb.sum().item()\n"
+    )
+    witness = Witness(lambda name: name == "<moved>")
+    with witness:
+        exec(compile(text, "<moved>", "exec"), {"torch": torch, "d": torch.device("cpu")})
+    assert [(row.line, row.category) for row in witness.rows if row.kind == "item"] == [
+        (3, "sync"), (4, "sync"),
+    ]  # fmt: skip
