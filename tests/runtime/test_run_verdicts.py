@@ -13,18 +13,18 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from flake8_torchperf.absint.domain.heat import Level
-from flake8_torchperf.cli.run_page import page
-from flake8_torchperf.cli.run_report import as_text
-from flake8_torchperf.options import Options
-from flake8_torchperf.runtime.workload.device_reports import NO_WAIT
-from flake8_torchperf.runtime.workload.matching import Judged, judge
-from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
-from flake8_torchperf.runtime.workload.profiling import profile_of
-from flake8_torchperf.runtime.workload.ranks.merge import Run
-from flake8_torchperf.runtime.workload.shown import NO_CALL, ON_HOST
-from flake8_torchperf.runtime.workload.summary import as_data
-from flake8_torchperf.runtime.workload.sync_recorder import Witness
+from flake8_torchperf.absint.domain.heat import Level  # noqa: E402
+from flake8_torchperf.cli.run_page import page  # noqa: E402
+from flake8_torchperf.cli.run_report import as_text  # noqa: E402
+from flake8_torchperf.options import Options  # noqa: E402
+from flake8_torchperf.runtime.workload.device_reports import NO_WAIT  # noqa: E402
+from flake8_torchperf.runtime.workload.matching import Judged, judge  # noqa: E402
+from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
+from flake8_torchperf.runtime.workload.profiling import profile_of  # noqa: E402
+from flake8_torchperf.runtime.workload.ranks.merge import Run  # noqa: E402
+from flake8_torchperf.runtime.workload.shown import NO_CALL, ON_HOST  # noqa: E402
+from flake8_torchperf.runtime.workload.summary import as_data  # noqa: E402
+from flake8_torchperf.runtime.workload.sync_recorder import Witness  # noqa: E402
 
 EVERYTHING = Options(scope=Level.COLD)
 ROOT = Path(__file__).resolve().parents[2]
