@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from flake8_torchperf.syntax.statements import Statement
+    from flake8_torchperf.syntax.statements import Span, Statement
 
 VERSION = 1
 MARK = "torchperf-profile"
@@ -123,7 +123,7 @@ class Profiled:
     def __init__(self, entries: Iterable[Entry], statements: Statements) -> None:
         known = {entry.key: entry for entry in entries}
         self._statements = statements
-        self._by_span: dict[tuple[int, int], Measured] = {}
+        self._by_span: dict[Span, Measured] = {}
         for statement, key in keyed(statements):
             entry = known.pop(key, None)
             if entry is not None:
@@ -132,7 +132,15 @@ class Profiled:
 
     def at(self, line: int) -> Measured | None:
         """What is known of the statement that holds a line."""
-        return self._by_span.get(self._statements.span(line))
+        return self._by_span.get(self.span(line))
+
+    def span(self, line: int) -> Span:
+        """The lines of the statement that holds a line."""
+        return self._statements.span(line)
+
+    def waited(self) -> list[tuple[Span, Measured]]:
+        """The statements that waited, in the order of the text."""
+        return [(span, told) for span, told in sorted(self._by_span.items()) if told.waits]
 
 
 def merge(profiles: Iterable[Profile]) -> Profile:

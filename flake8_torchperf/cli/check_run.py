@@ -130,8 +130,11 @@ class CheckApplication(Application):
         path = TorchPerfPlugin.options().profile
         if path is not None and not manager.interrupted:
             from flake8_torchperf.cli.report.stale import notes
+            from flake8_torchperf.cli.report.unfound import unfound
 
-            manager.notes += notes(path, [name for name, _, _ in manager.results])
+            linted = [name for name, _, _ in manager.results]
+            manager.notes += notes(path, linted)
+            manager.notes += unfound(path, linted, TorchPerfPlugin.options())
         ours = TorchPerfPlugin.options()
         if (ours.sync_free or ours.hot or ours.cold) and not manager.interrupted:
             from flake8_torchperf.cli.report.unmatched import unmatched

@@ -175,7 +175,8 @@ def _remarks(file: FileReport) -> dict[int, list[Row]]:
         finding = judged.finding
         text = f"{finding.code} {finding.message}"
         if judged.verdict == "confirmed":
-            text += f" [{counted(judged.count, judged.counter)}]"
+            waited = f", waited {human_time(judged.waited)}" if judged.waited else ""
+            text += f" [{counted(judged.count, judged.counter)}{waited}]"
         elif judged.reason:
             text += f" [{judged.reason}]"
         anchor = f"{path}:{finding.line}:{finding.column + 1}:{finding.code}"

@@ -18,7 +18,12 @@ _READS = ("host_reads", "transfers")
 _TITLES = (
     ("not_reached", "not reached: findings in lines that did not run", "dim"),
     ("undecided", "undecided: findings this run cannot judge", "dim"),
-    ("refuted", "refuted: findings in lines that ran and never did it", "yellow"),
+    (
+        "not_in_this_run",
+        "not in this run: findings in lines that ran without what may wait or cost in them",
+        "dim",
+    ),
+    ("refuted", "refuted: findings in lines that ran and cannot do it", "yellow"),
     ("inside_calls", "inside calls: a library that these lines call synchronised", "dim"),
     (
         "missed_on_host",
@@ -75,11 +80,13 @@ def _lines(key: str, rows: Sequence[Row]) -> Iterator[str]:
             place = f"{row['path']}:{row['line']}"
             yield f"  {place}: {kinds} ({how}{_spread(row)}): {_short(row['source'])}"
         return
-    for row in sorted(rows, key=lambda row: -row["count"]):
+    for row in rows:
         place = f"  {row['path']}:{row['line']}:{row['column']}: {row['code']} {row['message']}"
         if key == "confirmed":
             # Where only reads are counted, nothing is timed.
             spent = f", {human_time(row['seconds'])} in operations" if row["seconds"] else ""
+            if row["waited"]:
+                spent = f", waited {human_time(row['waited'])}{spent}"
             place += f" [{counted(row['count'], row['counter'])}{spent}{_spread(row)}]"
         elif row["reason"]:
             place += f" [{row['reason']}]"
@@ -137,7 +144,7 @@ def _short(text: str, limit: int = 80) -> str:
 def _summary(data: Row) -> str:
     verdicts = ", ".join(
         f"{len(data[key])} {_words(key)}"
-        for key in ("confirmed", "refuted", "not_reached", "undecided", "missed")
+        for key in ("confirmed", "refuted", "not_in_this_run", "not_reached", "undecided", "missed")
     )
     if data["missed_on_host"]:
         verdicts += f", {len(data['missed_on_host'])} missed on the host"

@@ -258,6 +258,48 @@ def test_stale_entries_are_counted(file: Path, tmp_path: Path) -> None:
     assert run.status == 1
 
 
+def test_lines_that_waited_without_a_finding_are_told(file: Path, tmp_path: Path) -> None:
+    """On standard error, so that every format and the exit status stay what they are."""
+    hidden = "def hidden(value, name):\n    return getattr(value, name)()\n"
+    file.write_text(SOURCE + "\n\n" + hidden + "\n\n" + hidden.replace("hidden", "asked").rstrip())
+    source = file.read_text() + "  # noqa: TPF101\n"
+    file.write_text(source)
+    told = {
+        "return getattr": {"times": 9, "waits": 9, "seconds": 0.5}, "loss.backward": MEASURED,
+        READ: {"times": 1, "waits": 1, "seconds": 9.0}, TOTAL: MEASURED, "optimizer.step": COUNTED,
+        "zero_grad": {"times": 4204, "waits": 0, "seconds": 0.0},
+    }  # fmt: skip
+    path = saved(tmp_path, profile(told, source))
+    alone, run = check(file.name, cwd=tmp_path), check("--profile", path, file.name, cwd=tmp_path)
+    assert [line for line in run.errors.splitlines() if "without a finding" in line] == [
+        f"torchperf: check: model.py:{line_of(text, source)}: waited {words}, without a finding: {shown}"
+        for text, words, shown in (
+            ("loss.backward", "4,204 times in the profile, 3.1 s", "loss.backward()"),
+            ("return getattr", "9 times in the profile, 500 ms", "return getattr(value, name)()"),
+            ("optimizer.step", "4,204 times in the profile", "optimizer.step()"),
+        )
+    ]
+    assert run.status == alone.status == 1
+    data = check("--profile", path, "--format", "json", file.name, cwd=tmp_path)
+    assert "without a finding" not in data.output
+    assert "without a finding" in data.errors
+
+
+def test_of_many_lines_that_waited_without_a_finding_the_dearest_are_told(
+    file: Path, tmp_path: Path
+) -> None:
+    source = "import torch\n\n\ndef f(x):\n" + "".join(f"    x.a{n}()\n" for n in range(25))
+    file.write_text(source)
+    told = {f"x.a{n}()": {"times": n + 1, "waits": n + 1} for n in range(25)}
+    path = saved(tmp_path, profile(told, source))
+    run = check("--profile", path, file.name, cwd=tmp_path)
+    rows = [line for line in run.errors.splitlines() if ": waited " in line]
+    assert len(rows) == 20
+    assert rows[0].endswith("waited 25 times in the profile, without a finding: x.a24()")
+    assert f"5 more such lines: torchperf profile show {path}" in run.errors
+    assert run.status == 0
+
+
 def test_a_profile_of_other_files_says_so(tmp_path: Path) -> None:
     path = saved(tmp_path, profile({TOTAL: COUNTED}))
     (tmp_path / "sub").mkdir()

@@ -120,8 +120,8 @@ class TestReport:
         assert (total["code"], total["counter"], total["count"]) == ("TPF206", "host_reads", 8)
         assert total["seconds"] > 0
 
-    def test_a_finding_in_a_line_that_ran_and_never_synced_is_refuted(self, training):
-        assert line_of("if strict and") in [one["line"] for one in training[1]["refuted"]]
+    def test_a_finding_in_a_line_that_ran_without_it_is_not_in_this_run(self, training):
+        assert line_of("if strict and") in [one["line"] for one in training[1]["not_in_this_run"]]
 
     def test_a_finding_in_a_line_that_did_not_run_is_not_reached(self, training):
         assert [one["line"] for one in training[1]["not_reached"]] == [line_of("raise ValueError")]
@@ -133,9 +133,12 @@ class TestReport:
 
     def test_the_text_names_each_group_and_ends_with_the_sum(self, training):
         report = training[0].stderr
-        for title in ("confirmed:", "refuted:", "not reached:", "missed on the device:"):
+        for title in ("confirmed:", "not in this run:", "not reached:", "missed on the device:"):
             assert title in report
-        assert "torchperf run: 1 confirmed, 1 refuted, 1 not reached" in report.splitlines()[-1]
+        assert (
+            "torchperf run: 1 confirmed, 0 refuted, 1 not in this run, 1 not reached"
+            in report.splitlines()[-1]
+        )
 
     def test_where_only_reads_are_counted_no_time_is_told(self, tmp_path):
         (tmp_path / "train.py").write_text(TRAINING)
@@ -176,7 +179,7 @@ class TestReport:
         data = training[1]
         assert set(data) == {
             "version", "torch", "device", "level", "command", "exit_status", "ended", "seconds",
-            "totals", "ranks", "data_workers", "notes", "confirmed", "refuted", "not_reached",
+            "totals", "ranks", "data_workers", "notes", "confirmed", "refuted", "not_reached", "not_in_this_run",
             "undecided", "missed", "missed_on_host", "inside_calls", "files", "metrics",
         }  # fmt: skip
         assert data["command"] == ["train.py", "--epochs", "1"]
@@ -185,7 +188,7 @@ class TestReport:
         assert file["path"] == "train.py"
         assert file["lines"][str(line_of("loss.backward()"))]["dispatches"] > 8
         fields = {"path", "line", "column", "code", "message", "statement", "counter", "count"}
-        assert set(data["confirmed"][0]) == fields | {"seconds", "reason", "ranks"}
+        assert set(data["confirmed"][0]) == fields | {"seconds", "waited", "reason", "ranks"}
 
 
 class TestPassingThrough:
@@ -420,7 +423,9 @@ class TestParts:
                 executed={str(script): frozenset({1, 4, 5})}, syncs=(), metrics="", ended="",
             )
         ), Options(scope=Level.COLD))  # fmt: skip
-        assert [(one.finding.code, one.verdict) for one in file.judged] == [("TPF101", "refuted")]
+        assert [(one.finding.code, one.verdict) for one in file.judged] == [
+            ("TPF101", "not in this run")
+        ]
 
     def test_a_read_behind_another_is_judged_and_not_missed(self, tmp_path):
         """flake8 reports a row of reads at its first; the run has a verdict on each of them."""
@@ -434,7 +439,10 @@ class TestParts:
         (file,) = judge(Run(
             Observed(
                 torch="", device="cpu", level="full", seconds=0.0, totals={},
-                lines=[{"path": path, "line": n, "counts": {"host_reads": 1}} for n in (5, 6)],
+                lines=[
+                    {"path": path, "line": n, "counts": {"host_reads": 1, "transfers": n - 5}}
+                    for n in (5, 6)
+                ],
                 executed={path: frozenset({1, 4, 5, 6, 7})},
                 syncs=[SyncRow(path, n, "sync", "item", "item", 1, 1) for n in (5, 6)],
                 metrics="", ended="",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from flake8_torchperf.runtime.workload.device_reports import NO_WAIT, UNHEARD  #
 from flake8_torchperf.runtime.workload.matching import FileReport, judge  # noqa: E402
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow  # noqa: E402
 from flake8_torchperf.runtime.workload.ranks.merge import Run  # noqa: E402
+from flake8_torchperf.runtime.workload.shown import NO_CALL  # noqa: E402
 from flake8_torchperf.runtime.workload.summary import as_data  # noqa: E402
 from flake8_torchperf.runtime.workload.sync_recorder import Witness  # noqa: E402
 
@@ -85,8 +87,15 @@ def step(tmp_path: Path) -> Path:
     return path
 
 
-def report(path: Path, device: str = "cuda", totals: dict[str, int] = TOTALS) -> FileReport:
-    (found,) = judge(Run(observed(path, device, totals)), EVERYTHING)
+def report(
+    path: Path, device: str = "cuda", totals: dict[str, int] = TOTALS, read: str = ""
+) -> FileReport:
+    """What is said of the run; `read` is the line of which a host tensor is tested besides."""
+    seen = observed(path, device, totals)
+    if read:
+        row = SyncRow(str(path), line_of(read), "sync", "bool", "__bool__", 3, 1)
+        seen = replace(seen, syncs=(*seen.syncs, row))
+    (found,) = judge(Run(seen), EVERYTHING)
     return found
 
 
@@ -101,10 +110,12 @@ def test_a_wait_that_the_device_reported_and_nobody_found_is_missed_with_its_ope
     assert len(missed) == 2  # the copy that did not wait is not among them
 
 
-def test_the_device_refutes_what_ran_and_did_not_wait(step: Path) -> None:
+def test_the_device_refutes_what_was_at_work_and_did_not_wait(step: Path) -> None:
     verdicts = {one.finding.line: one for one in report(step).judged}
     branch = verdicts[line_of("if strict")]
-    assert (branch.verdict, branch.reason) == ("refuted", NO_WAIT)
+    assert (branch.verdict, branch.reason) == ("not in this run", NO_CALL)
+    copy = {one.finding.line: one for one in report(step, read="if strict").judged}[branch.span[0]]
+    assert (copy.verdict, copy.reason) == ("refuted", NO_WAIT)
     read = verdicts[line_of("return x.sum()")]
     assert (read.verdict, read.counter, read.count) == ("confirmed", "device_syncs", 3)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from time import perf_counter
 from typing import Any, Literal
@@ -113,6 +114,10 @@ class DispatchCounter:
     def time_waits(self) -> None:
         """Measure how long each wait takes that CUDA reports or the program asks for."""
         self._recorder.timed = True
+
+    def leave_out(self, on_host: Callable[[torch.Tensor], bool]) -> None:
+        """Do not let a tensor of the host stand for a device's where this is true of it."""
+        self._recorder.on_host = on_host
 
     def _same_thread(self) -> None:
         if threading.get_ident() != self._recorder.opener:

@@ -51,6 +51,8 @@ class Recorder:
     def __init__(self, owns: Callable[[str], bool], host_as_device: bool) -> None:
         self.owns = owns
         self.host_as_device = host_as_device
+        # What is known to be the host's wherever the program runs; it stands for no device.
+        self.on_host: Callable[[torch.Tensor], bool] | None = None
         self.opener = threading.get_ident()
         # Above 0 while an event that is already counted runs: what it does inside is not another.
         self.inside = 0
@@ -138,7 +140,9 @@ class Recorder:
     def on_device(self, tensor: torch.Tensor) -> bool:
         """Whether reading this tensor makes the host wait, or would on an accelerator."""
         kind = tensor.device.type
-        return self.host_as_device if kind == "cpu" else kind != "meta"
+        if kind != "cpu":
+            return kind != "meta"
+        return self.host_as_device and not (self.on_host is not None and self.on_host(tensor))
 
     def read(self, frame: FrameType | None, cause: str, tensor: torch.Tensor) -> None:
         """Count a host read, unless it is part of one or reads a copy that is on the host."""

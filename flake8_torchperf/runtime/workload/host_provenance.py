@@ -1,7 +1,8 @@
 """Which tensors were made on the host: what a run on a machine without an accelerator can tell.
 
 A tensor counts as the device's unless it was seen being made on the host: by a factory that was
-called from an owned line without a device (None is none) or with the text "cpu", or from such
+called from an owned line without a device (None is none) or with the text "cpu", by one that
+torch's own Python code called so (there None is a device that the caller may hand on), or from such
 tensors alone. It cannot tell what C++ makes without a call (gradients), what a legacy constructor
 makes (`torch.FloatTensor(...)`), nor that a plain attribute is moved later by hand; those count as
 the device's, except the last.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import sys
 import weakref
 from collections.abc import Iterator
+from enum import IntEnum
 from typing import Any
 
 import torch
@@ -28,19 +30,30 @@ for `torch.device` as a context (torch/utils/_device.py)."""
 _MOVES = frozenset({"to", "cuda", "cpu", "type_as", "xpu", "mps"})
 
 
+class Maker(IntEnum):
+    """Who made a host tensor, from the least certain to the most."""
+
+    CALLER = 0
+    """A factory got `device=None`, which would be a device where its caller has one."""
+    PROGRAM = 1
+    """An owned line left the device out, or named the host."""
+    TORCH = 2
+    """torch's own code did, for itself: the step counters of an optimizer."""
+
+
 class _Reference(weakref.ref[torch.Tensor]):
     """A weak reference that knows its key, so that one callback serves all."""
 
-    __slots__ = ("firm", "key")
+    __slots__ = ("key", "maker")
     key: int
-    firm: bool
+    maker: Maker
 
 
 class Origins:
     """Remembers the host's tensors by identity, without touching them or keeping them alive."""
 
     def __init__(self) -> None:
-        # By id; `firm` where the device was left out, not handed over as None.
+        # By id.
         self._host: dict[int, _Reference] = {}
         self._gone = self._forget
         self._copy: weakref.ref[torch.Tensor] | None = None
@@ -61,13 +74,20 @@ class Origins:
         if self._copy is not None and self._copy() is tensor:
             return True
         known = self._host.get(id(tensor))
-        return known is not None and known() is tensor and (known.firm or not firmly)
+        if known is None or known() is not tensor:
+            return False
+        return known.maker is not Maker.CALLER or not firmly
 
-    def mark_host(self, tensor: Any, firmly: bool = True) -> None:
+    def is_torchs(self, tensor: torch.Tensor) -> bool:
+        """Whether torch's own code made this tensor on the host, for itself."""
+        known = self._host.get(id(tensor))
+        return known is not None and known() is tensor and known.maker is Maker.TORCH
+
+    def mark_host(self, tensor: Any, maker: Maker = Maker.PROGRAM) -> None:
         """This tensor lives on the host."""
         for one in (tensor,) if isinstance(tensor, torch.Tensor) else tensors_in(tensor):
             reference = _Reference(one, self._gone)
-            reference.key, reference.firm = id(one), firmly
+            reference.key, reference.maker = id(one), maker
             self._host[reference.key] = reference
 
     def _forget(self, reference: weakref.ref[torch.Tensor]) -> None:
@@ -79,39 +99,48 @@ class Origins:
         """This tensor moves with a module, or was moved: it is the device's."""
         self._host.pop(id(tensor), None)
 
-    def follow(self, name: str, args: Any, kwargs: Any, out: Any, owned_factory: bool) -> None:
-        """Mark what a call returned by what went in."""
+    def follow(self, name: str, args: Any, kwargs: Any, out: Any, by: Maker | None) -> None:
+        """Mark what a call returned by what went in; ``by`` tells whose line called a factory."""
         if name in FACTORIES and next(tensors_in(args), None) is None:
-            if owned_factory and kwargs.get("device") in (None, "cpu"):
-                self.mark_host(out, kwargs.get("device", "cpu") == "cpu")
+            device = kwargs.get("device", "cpu")
+            if by is not None and device == "cpu":
+                self.mark_host(out, by)
+            elif by is Maker.PROGRAM and device is None:
+                self.mark_host(out, Maker.CALLER)
         elif name == "cpu" or (name == "to" and names_host(args, kwargs)):
             self._copied_down(args[0], out)
-        elif self._host and not self._moved_away(name, args, kwargs):
-            firm = self._only_host(args)
-            if firm is not None:
-                self.mark_host(out, firm)
+        elif not self._host:
+            return
+        elif self._moved_away(name, args, kwargs):
+            self.mark_device(out)  # On the host `to(device)` returns its operand.
+        elif (maker := self._only_host(args)) is not None:
+            self.mark_host(out, maker)
 
-    def _only_host(self, args: Any) -> bool | None:
-        """Whether all tensors among these are the host's, and firmly so; None where not or none.
+    def _only_host(self, args: Any) -> Maker | None:
+        """The least certain maker, where all tensors among these are the host's; else None.
 
         Runs for each call of the workload's, so it looks into containers only where there are any.
         """
-        firm: bool | None = None
+        least: Maker | None = None
         for one in args:
             if isinstance(one, torch.Tensor):
-                known = self._host.get(id(one))
-                if known is None or known() is not one:
-                    if not self.is_host(one):
-                        return None
-                    firm = False
-                else:
-                    firm = known.firm if firm is None else firm and known.firm
+                maker = self._maker(one)
+                if maker is None:
+                    return None
+                least = maker if least is None or maker < least else least
             elif isinstance(one, (tuple, list, dict)):
                 for inner in tensors_in(one):
-                    if not self.is_host(inner):
+                    maker = self._maker(inner)
+                    if maker is None:
                         return None
-                    firm = self.is_host(inner, firmly=True) and firm is not False
-        return firm
+                    least = maker if least is None or maker < least else least
+        return least
+
+    def _maker(self, tensor: torch.Tensor) -> Maker | None:
+        known = self._host.get(id(tensor))
+        if known is not None and known() is tensor:
+            return known.maker
+        return Maker.CALLER if self.is_host(tensor) else None
 
     def _moved_away(self, name: str, args: Any, kwargs: Any) -> bool:
         if name not in _MOVES:

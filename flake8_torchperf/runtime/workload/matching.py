@@ -25,10 +25,12 @@ from flake8_torchperf.runtime.workload import device_reports
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.runtime.workload.ranks.merge import Run
 from flake8_torchperf.runtime.workload.ranks.shares import Shares
+from flake8_torchperf.runtime.workload.shown import NO_CALL, ON_HOST, only_on_host, was_executed
 from flake8_torchperf.syntax.statements import Span, Statements
 
 CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED = "confirmed", "refuted", "not reached", "undecided"
-VERDICTS = (CONFIRMED, REFUTED, NOT_REACHED, UNDECIDED)
+NOT_IN_RUN = "not in this run"
+VERDICTS = (CONFIRMED, REFUTED, NOT_IN_RUN, NOT_REACHED, UNDECIDED)
 IN_DATA_WORKERS = "it ran in workers of a DataLoader only, where tensors are the host's as a rule"
 
 # Counted for a whole run, not for a line; `torchperf confirm` runs a snippet alone.
@@ -47,7 +49,8 @@ class Judged:
 
     ``count`` is how often the flagged statement raised ``counter``, the evidence that the rule's
     page names, or ``device_syncs`` where the device itself says that it waited; ``seconds`` the
-    time spent in the operations of that statement. ``ranks`` says how both are spread.
+    time spent in the operations of that statement, ``waited`` how long the host waited there, None
+    where no device told. ``ranks`` says how count and seconds are spread.
     """
 
     finding: Finding
@@ -58,6 +61,7 @@ class Judged:
     seconds: float
     reason: str
     ranks: Shares | None = None
+    waited: float | None = None
 
 
 @dataclass(frozen=True)
@@ -218,7 +222,11 @@ def _view(
     # A line that spent something ran, whatever took the trace function away.
     ran = part.executed | frozenset(counts)
     causes = _causes(part.evidence)
-    return _FileView(statements, ran, in_data_workers, counts, context, causes, tuple(part.syncs))
+    ops: dict[int, set[str]] = {}
+    for line in part.evidence:
+        ops.setdefault(line["line"], set()).update(line.get("ops", ()))
+    syncs = tuple(part.syncs)
+    return _FileView(statements, ran, in_data_workers, counts, context, causes, ops, syncs)
 
 
 def _shared(view: _FileView, ranks: Mapping[int, _FileView], finding: Finding) -> Judged:
@@ -294,6 +302,7 @@ class _FileView:
     counts: Mapping[int, Counts]
     context: _Context
     causes: Causes
+    ops: Mapping[int, set[str]]
     syncs: tuple[SyncRow, ...]
 
     def judge(self, finding: Finding) -> Judged:
@@ -315,13 +324,39 @@ class _FileView:
             verdict, reason = UNDECIDED, "its cost falls where what this line makes is used"
         elif counter == "early_reads" and not count:
             verdict, reason = UNDECIDED, "the copy had arrived when it was read, this time"
-        elif self.context.heard and device_reports.decides(counter, self.caused(spans, counter)):
-            count = device_reports.waits(spent)
-            verdict, reason = (CONFIRMED, "") if count else (REFUTED, device_reports.NO_WAIT)
-            counter = "device_syncs" if spent.device_syncs else counter
         else:
-            verdict = CONFIRMED if spec and count >= max(1.0, spec.at_least) else REFUTED
-        return Judged(finding, verdict, span, counter, count, spent.seconds, reason)
+            verdict, reason, counter, count = self._decide(finding, spec, spans, spent)
+        waited = spent.waited if self.context.heard else None
+        return Judged(finding, verdict, span, counter, count, spent.seconds, reason, waited=waited)
+
+    def _decide(
+        self, finding: Finding, spec: EvidenceSpec | None, spans: Sequence[Span], spent: Counts
+    ) -> tuple[str, str, str, int]:
+        """The verdict on a finding whose line ran: with its reason, the counter and its count."""
+        counter = spec.counter if spec else ""
+        count = int(getattr(spent, counter, 0)) if counter else 0
+        rows = [row for row in self.syncs if any(a <= row.line <= b for a, b in spans)]
+        operations = {
+            name for a, b in spans for n in range(a, b + 1) for name in self.ops.get(n, ())
+        }
+        executed = was_executed(finding.site, counter, spent, rows, operations)
+        if self.context.heard and device_reports.decides(counter, self.caused(spans, counter)):
+            waits = device_reports.waits(spent)
+            told = "device_syncs" if spent.device_syncs else counter
+            if waits:
+                return CONFIRMED, "", told, waits
+            # What is assigned or indexed no counter counts; it was executed wherever it must be.
+            must = counter == "device_syncs" and not self.statements.conditional(
+                finding.line, finding.column
+            )
+            if executed or must:
+                return REFUTED, device_reports.NO_WAIT, counter, waits
+            return NOT_IN_RUN, NO_CALL, counter, waits
+        if spec and count >= max(1.0, spec.at_least):
+            if not self.context.heard and only_on_host(counter, count, rows):
+                return REFUTED, ON_HOST, counter, count
+            return CONFIRMED, "", counter, count
+        return (REFUTED, "", counter, count) if executed else (NOT_IN_RUN, NO_CALL, counter, count)
 
     def spent(self, span: Span) -> Counts:
         """What the lines of a span spent together."""

@@ -84,6 +84,8 @@ class SyncRow:
     device itself reported it, all others are inferred from the call. ``kind`` is for instance
     "item", "mask-index" or "assign-from-host", ``operation`` the function called.
     ``contract`` names the function that must not wait on whose way it was, where that is asked for.
+    ``firm`` tells of the category "host" that no caller decides it: the device was left out or said
+    to be the host.
     """
 
     path: str
@@ -94,6 +96,7 @@ class SyncRow:
     times: int
     numel: int
     contract: str = ""
+    firm: bool = False
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from flake8_torchperf.data_files import relative
+from flake8_torchperf.findings.measured import WAITING
 from flake8_torchperf.profile import SHOWN, Entry, Profile, keyed
 from flake8_torchperf.runtime.counting.evidence import Counts, total
 from flake8_torchperf.runtime.workload import device_reports
@@ -130,7 +131,9 @@ class _File:
         rows = self._syncs.get(span, ())
         if self._heard:
             reported = device_reports.waits(spent)
-            if reported or all(row.operation not in _UNREPORTED for row in rows):
+            if reported or (
+                (rows or _worked(spent)) and all(row.operation not in _UNREPORTED for row in rows)
+            ):
                 return reported, spent.waited
         made = sum(row.times for row in rows if _waits_on_device(row))
         # The host stands in for the device here, and may be all that there is. What libraries do
@@ -138,6 +141,14 @@ class _File:
         made = made or sum(row.times for row in rows if row.category == "host")
         made = made or spent.host_reads + spent.dynamic_shapes
         return made + spent.synchronisations, None
+
+
+def _worked(spent: Counts) -> bool:
+    """Whether a statement did what might have waited.
+
+    Where it did not, the device's silence tells of this run alone: an option was off.
+    """
+    return any(getattr(spent, counter) for counter in WAITING)
 
 
 def _waits_on_device(row: SyncRow) -> bool:

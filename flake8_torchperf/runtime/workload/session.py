@@ -50,9 +50,9 @@ class Session:
         waits = (lambda: self._counter.device_waits) if torch.cuda.is_available() else None
         frames = None if plan.contracts is None else ContractFrames(plan.contracts)
         self._witness = Witness(owns, waits, None if frames is None else frames.around)
+        self._counter.leave_out(self._witness.is_torchs)
         self._lines = ExecutedLines(owns, counts=plan.profile)
-        if plan.profile:
-            self._counter.time_waits()
+        self._counter.time_waits()
         self._process = os.getpid()
         self._results = Path(plan.results)
         self._rank = given_rank()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import linecache
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -55,9 +55,10 @@ def as_data(
         "notes": _notes(observed, files),
     }
     for verdict in VERDICTS:
-        data[verdict.replace(" ", "_")] = [
+        rows = [
             _finding(file, one) for file in files for one in file.judged if one.verdict == verdict
         ]
+        data[verdict.replace(" ", "_")] = sorted(rows, key=_dearest_first)
     groups: dict[str, list[dict[str, Any]]] = {name: [] for name in MISSED}
     for file in files:
         for one in file.missed:
@@ -127,6 +128,11 @@ def _notes(observed: Observed, files: Sequence[FileReport]) -> list[str]:
     return [*observed.notes, *silenced, *nothing, *of_files]
 
 
+def _dearest_first(row: Mapping[str, Any]) -> tuple[float, float, int]:
+    """What a device was waited for, then the time in operations, then the count."""
+    return -(row["waited"] or 0.0), -row["seconds"], -row["count"]
+
+
 def _finding(file: FileReport, judged: Judged) -> dict[str, Any]:
     finding = judged.finding
     return {
@@ -139,6 +145,7 @@ def _finding(file: FileReport, judged: Judged) -> dict[str, Any]:
         "counter": judged.counter,
         "count": judged.count,
         "seconds": judged.seconds,
+        "waited": judged.waited,
         "reason": judged.reason,
         "ranks": judged.ranks and judged.ranks.to_dict(),
     }

@@ -21,7 +21,12 @@ from flake8_torchperf.runtime.counting.cuda_syncs import names_calls
 from flake8_torchperf.runtime.counting.frames import lines_of
 from flake8_torchperf.runtime.counting.recorder import ITERATION, Recorder
 from flake8_torchperf.runtime.workload.copies import COPYING, copied
-from flake8_torchperf.runtime.workload.host_provenance import FACTORIES, Origins, tensors_in
+from flake8_torchperf.runtime.workload.host_provenance import (
+    FACTORIES,
+    Maker,
+    Origins,
+    tensors_in,
+)
 from flake8_torchperf.runtime.workload.plan import SyncRow
 from flake8_torchperf.runtime.workload.sync_kinds import (
     DIRECT,
@@ -31,8 +36,9 @@ from flake8_torchperf.runtime.workload.sync_kinds import (
     waiting_kind,
 )
 
-Key = tuple[int, int, str, str, str, str]
-"""(id of the code object, instruction offset, category, kind, operation, contract)"""
+Key = tuple[int, int, str, str, str, str, bool]
+"""(id of the code object, instruction offset, and of `SyncRow` category, kind, operation, contract
+and firm)"""
 
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__)) + os.sep
 # A call that enters torch through these is the caller's own: they only pass it on.
@@ -154,9 +160,10 @@ class Witness(TorchFunctionMode):
                 self._note(frame, name, kind, args)
                 if copy:
                     self._add(frame, "copy", copy, name, _count(out))
-            self._origins.follow(name, args, kwargs, out, frame is not None)
+            by = Maker.PROGRAM if frame is not None else self._torchs(sys._getframe(1), name)
+            self._origins.follow(name, args, kwargs, out, by)
         elif not isinstance(out, (bool, int, float)):
-            self._origins.follow(name, args, kwargs, out, False)
+            self._origins.follow(name, args, kwargs, out, None)
         return out
 
     def _note_device(self, caller: FrameType, name: str, times: int, args: tuple[Any, ...]) -> None:
@@ -173,17 +180,29 @@ class Witness(TorchFunctionMode):
         self._names[func] = name
         return name
 
+    def is_torchs(self, tensor: torch.Tensor) -> bool:
+        """Whether torch's own code made this tensor for itself, without a device."""
+        return self._origins.is_torchs(tensor)
+
+    def _torchs(self, frame: FrameType, name: str) -> Maker | None:
+        """Whose call of a factory it is that no owned line makes: torch's, or nobody's."""
+        if name not in FACTORIES:
+            return None
+        caller = self._caller(frame)
+        return Maker.TORCH if caller and caller.f_code.co_filename.startswith(_TORCH) else None
+
     def _frame(self, frame: FrameType | None) -> FrameType | None:
         """The frame that made the call, if it is an owned one."""
+        caller = self._caller(frame)
+        return caller if caller is not None and self._is_owned(caller.f_code) else None
+
+    def _caller(self, frame: FrameType | None) -> FrameType | None:
+        """The frame that made the call, whoever owns it."""
         while frame is not None:
             file = frame.f_code.co_filename
-            if not (file in _PASSING or file.startswith(_OURS)):
-                break
-            if self._is_owned(frame.f_code):
+            if not (file in _PASSING or file.startswith(_OURS)) or self._is_owned(frame.f_code):
                 break
             frame = frame.f_back
-        if frame is None or not self._is_owned(frame.f_code):
-            return None
         return frame
 
     def _is_owned(self, code: CodeType) -> bool:
@@ -207,7 +226,8 @@ class Witness(TorchFunctionMode):
             category = "extra" if read == "internal" else "sync"
             if all(is_host(one) for one in self.scalars):
                 category = "host"
-            self._add(frame, category, read, name, numel)
+            firm = category == "host" and all(is_host(one, firmly=True) for one in self.scalars)
+            self._add(frame, category, read, name, numel, firm=firm)
             if kind in ("", "iter"):
                 return
         if not kind or not operands:
@@ -215,21 +235,31 @@ class Witness(TorchFunctionMode):
         if kind == "mask-assign" and _fills(args, is_host):
             kind = MASK_FILL
         category = _CATEGORY.get(kind, "extra" if kind in KERNEL_KINDS else "sync")
+        firm = False
         if kind == "copy-to-host":
             down = is_host(operands[0], firmly=True) and not is_host(operands[-1])
             category = "sync" if down else ""
-        elif category == "sync" and is_host(_read_operand(kind, args, operands)):
+        elif category == "sync" and is_host(read := _read_operand(kind, args, operands)):
             category = "host"
+            firm = is_host(read, firmly=True)
         elif name == "to" and not _spells_host(frame.f_code):
             category = "extra"
         if category:
-            self._add(frame, category, kind, name, numel)
+            self._add(frame, category, kind, name, numel, firm=firm)
 
     def _add(
-        self, frame: FrameType, category: str, kind: str, name: str, numel: int, times: int = 1
+        self,
+        frame: FrameType,
+        category: str,
+        kind: str,
+        name: str,
+        numel: int,
+        times: int = 1,
+        *,
+        firm: bool = False,
     ) -> None:
         promised = "" if self._contract is None else self._contract(frame)
-        key = (id(frame.f_code), frame.f_lasti, category, kind, name, promised)
+        key = (id(frame.f_code), frame.f_lasti, category, kind, name, promised, firm)
         seen = self._seen.setdefault(key, [0, 0])
         seen[0] += times
         seen[1] = max(seen[1], numel)
@@ -242,18 +272,19 @@ class Witness(TorchFunctionMode):
     def rows(self) -> tuple[SyncRow, ...]:
         """Everything seen, one row for each way at each line."""
         lines: dict[int, dict[int, int]] = {}
-        merged: dict[tuple[str, int, str, str, str, str], list[int]] = {}
-        for (code_id, offset, category, kind, name, promised), seen in self._seen.items():
+        merged: dict[tuple[str, int, str, str, str, str, bool], list[int]] = {}
+        for key, seen in self._seen.items():
+            code_id, offset, category, kind, name, promised, firm = key
             code = self._codes[code_id]
             table = lines.setdefault(code_id, lines_of(code))
             line = table.get(offset, code.co_firstlineno)
-            place = (code.co_filename, line, category, kind, name, promised)
+            place = (code.co_filename, line, category, kind, name, promised, firm)
             total = merged.setdefault(place, [0, 0])
             total[0] += seen[0]
             total[1] = max(total[1], seen[1])
         return tuple(
-            SyncRow(path, line, category, kind, name, times, numel, promised)
-            for (path, line, category, kind, name, promised), (times, numel) in sorted(
+            SyncRow(path, line, category, kind, name, times, numel, promised, firm)
+            for (path, line, category, kind, name, promised, firm), (times, numel) in sorted(
                 merged.items()
             )
         )

@@ -1,0 +1,64 @@
+"""What a run shows of a finding whose line ran: that it cannot wait, or only that it did not.
+
+A line may run without the operation that its finding is about: an option is off, a scaler is
+disabled, a logging level is not reached. That refutes nothing. Knows nothing of torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from flake8_torchperf.absint.domain.site import Site, SiteKind
+from flake8_torchperf.findings.measured import WAITING
+from flake8_torchperf.runtime.counting.evidence import Counts
+from flake8_torchperf.runtime.workload.plan import SyncRow
+
+NO_CALL = "the line ran, and what may wait in it was not executed"
+ON_HOST = "the tensors that it read were made on the host"
+
+_TESTS = frozenset(
+    {"if", "elif", "while", "ifexp", "and", "or", "not", "filter", "match", "if-raise", "if-break"}
+)
+# What the witness calls an operation that the linter names otherwise. Of one that stands in no
+# table, every call in its statement that may wait is taken for it.
+_NAMES: Mapping[str, frozenset[str]] = {
+    **{name: frozenset({"bool"}) for name in (*_TESTS, "assert", "bool", "__bool__")},
+    **{
+        name: frozenset({name, f"__{name}__"})
+        for name in ("item", "int", "float", "complex", "index", "tolist", "numpy", "cpu")
+    },
+}
+# A library's function, where only counters see what happens inside.
+_CALLS = frozenset({SiteKind.CALL, SiteKind.TORCH_CALL, SiteKind.UNSEEN_CALL})
+_MASKED = frozenset({"index", "index_put", "index_put_"})
+
+
+def was_executed(
+    site: Site, counter: str, spent: Counts, rows: Iterable[SyncRow], dispatched: Iterable[str]
+) -> bool:
+    """Whether the operation of a site was seen at work in its statement.
+
+    ``rows`` are the calls seen there, ``dispatched`` the operations counted there, which the level
+    "reads" does not count. Evidence that is no wait needs any work at all.
+    """
+    if getattr(spent, counter, 0):
+        return True
+    names = {name.removeprefix("aten::") for name in dispatched}
+    if counter not in WAITING:
+        return bool(names or spent.dispatches)
+    if site.kind not in _CALLS:
+        own = _NAMES.get(site.operation)
+        if any(own is None or not own.isdisjoint((row.kind, row.operation)) for row in rows):
+            return True
+    if site.kind in (SiteKind.MASK_INDEX, SiteKind.LIST_INDEX, SiteKind.NUMBER_ASSIGNED):
+        return not names.isdisjoint(_MASKED)
+    return site.operation in names
+
+
+def only_on_host(counter: str, count: int, rows: Iterable[SyncRow]) -> bool:
+    """Whether all that was counted are reads of tensors that are the host's wherever this runs."""
+    if counter not in ("host_reads", "dynamic_shapes", "transfers"):
+        return False
+    waiting = [row for row in rows if row.category in ("sync", "copy", "extra", "host")]
+    on_host = sum(row.times for row in waiting if row.firm)
+    return all(row.firm for row in waiting) and on_host >= count > 0
