@@ -218,6 +218,22 @@ def test_what_is_declared_is_not_believed(body: str, x: Any, n: Any) -> None:
     _same("x: Tensor, n: int", body, (x, n))
 
 
+CAUGHT = {
+    "a fraction for an int": ("int", TRAPS["a factor"], (torch.ones(2), 0.5)),
+    "a bool for an int": ("int", TRAPS["a factor"], (torch.ones(2, dtype=torch.bool), True)),
+    "a bool for an index": ("int", TRAPS["an index"], (torch.zeros(3), True)),
+    "positions for an index": ("int", TRAPS["an index"], (torch.zeros(3), torch.tensor([0, 2]))),
+    "one repeat for all": ("Tensor", TRAPS["repeats"], (torch.ones(3, 2), torch.tensor([2]))),
+    "no repeat": ("Tensor", TRAPS["repeats"], (torch.ones(0, 2), torch.tensor([2]))),
+}
+
+
+@pytest.mark.parametrize("row", list(CAUGHT.values()), ids=list(CAUGHT))
+def test_calls_that_broke_a_fix(row: tuple[str, str, tuple[Any, ...]]) -> None:
+    kind, body, arguments = row
+    _same(f"x: Tensor, n: {kind}", body, arguments)
+
+
 @pytest.mark.slow
 @every_program
 @settings_of(1000)
