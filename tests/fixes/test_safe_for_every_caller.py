@@ -236,7 +236,7 @@ def test_calls_that_broke_a_fix(row: tuple[str, str, tuple[Any, ...]]) -> None:
 
 @pytest.mark.slow
 @every_program
-@settings_of(1000)
+@settings_of(200)
 @given(x=tensors(), n=OTHERS)
 def test_eager_with_many_arguments(row: tuple[str, str], x: Any, n: Any) -> None:
     _same(*row, (x, n))
