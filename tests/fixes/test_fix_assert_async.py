@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
+from pathlib import Path
+from typing import Any
+
 import pytest
-from fixing import SAFE, UNSAFE, check_fix
+from fixing import SAFE, UNSAFE, check_fix, outcome
+from linting import ALL, PRELUDE
+
+from flake8_torchperf.linter import lint
 
 CHANGED = [
     pytest.param(
@@ -60,7 +67,7 @@ CHANGED = [
         def f(x: Tensor, strict: bool):
             if strict and x.isnan().sum():
                 raise ValueError(
-                    f"all {len(x)} items of {x[0]!r} "
+                    f"{strict=} for all of {x.shape!r} "
                     "must be {numbers}"
                 )
             return x + 1
@@ -70,7 +77,7 @@ CHANGED = [
             if strict:
                 torch._assert_async(
                     torch.logical_not(x.isnan().sum()),
-                    "all {len(x)} items of {x[0]} "
+                    f"{strict=} for all of {x.shape!r} "
                     "must be {numbers}"
                 )
             return x + 1
@@ -127,7 +134,7 @@ CHANGED = [
         def f(x: Tensor, lengths: Tensor):
             assert (x >= 0).all() and x.sum() == 1, "no distribution"  # really
             assert x.dim() == 1 and not torch.isinf(x).any() and x.shape[0] > 1
-            assert x.requires_grad or (lengths > 0).all(), f"{lengths} must not be empty"
+            assert x.requires_grad or (lengths > 0).all(), f"{lengths.shape} must not be empty"
             return x + 1
         """,
         """
@@ -138,7 +145,7 @@ CHANGED = [
             torch._assert_async(~torch.isinf(x).any())
             assert x.shape[0] > 1
             if not x.requires_grad:
-                torch._assert_async((lengths > 0).all(), "{lengths} must not be empty")
+                torch._assert_async((lengths > 0).all(), f"{lengths.shape} must not be empty")
             return x + 1
         """,
         id="assert",
@@ -219,6 +226,50 @@ KEPT = [
         """,
         id="torch is something else",
     ),
+    pytest.param(
+        """
+        def f(x: Tensor, y: Tensor, a, b, n: int):
+            if torch.isnan(x).any():
+                raise ValueError(f"{x.sum():.2f} is NaN")
+            assert (x > 0).all(), f"in {len(x)} rows"
+            assert (y > 0).all(), f"{y.max():.3f}"
+            return x + 1
+        """,
+        id="a tensor in the text, and what may fail",
+    ),
+    pytest.param(
+        """
+        def f(x: Tensor, y, other=None):
+            flag = x.isnan().any() if x.dim() else False
+            if flag:
+                raise ValueError("nan")
+            assert x.sum() == other
+            assert torch.zeros(2).sum() != y
+            return x + 1
+        """,
+        id="perhaps a bool",
+    ),
+    pytest.param(
+        """
+        def test_f(x: Tensor):
+            assert (x.cuda() > 0).all()
+
+        class TestF:
+            def check(self, x: Tensor):
+                assert (x.cuda() > 0).all()
+        """,
+        id="in tests",
+    ),
+    pytest.param(
+        """
+        class M(nn.Module):
+            def __init__(self, weight: Tensor):
+                super().__init__()
+                if weight.isnan().any():
+                    raise ValueError("nan")
+        """,
+        id="once",
+    ),
 ]
 
 
@@ -234,3 +285,35 @@ def test_other_errors_stay(before: str) -> None:
 
 def test_it_is_asked_for() -> None:
     check_fix("def f(x: Tensor):\n    assert (x > 0).all()\n", "", SAFE)
+
+
+@pytest.mark.parametrize(
+    "name", ["test_model.py", "model_test.py", "conftest.py", "tests/model.py"]
+)
+def test_files_of_tests_keep_their_assertions(name: str, tmp_path: Path) -> None:
+    text = PRELUDE + "def f(x: Tensor):\n    assert (x > 0).all()\n"
+    told = []
+    for path in (tmp_path / name, tmp_path / "model.py"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        found = lint(text, str(path), ALL, UNSAFE.safeties)
+        told.append(any(edit.name == "assert-async" for one in found for edit in one.edits))
+    assert told == [False, True]
+
+
+def test_the_text_has_the_values_of_the_host() -> None:
+    torch = pytest.importorskip("torch")
+    text = PRELUDE + textwrap.dedent("""
+        def f(x: Tensor, limit: int):
+            if (x > limit).any():
+                raise RuntimeError(f"{limit:>4} is exceeded in {x.shape}")
+            return x
+    """)
+    done = outcome(text, UNSAFE, code="TPF301")
+    assert done.changes
+    for code in (text, done.text):
+        names: dict[str, Any] = {}
+        exec(code, names)
+        names["f"](torch.ones(2), 1)
+        with pytest.raises(RuntimeError, match=r"   0 is exceeded in torch.Size\(\[2\]\)"):
+            names["f"](torch.ones(2), 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -48,7 +47,7 @@ def of_assert(
     holds = _opposite(term, facts) if facts["negated"] else build.bare(term)
     arguments = [cst.Arg(holds)]
     if asserted.msg is not None:
-        arguments.append(cst.Arg(_constant(build.bare(asserted.msg))))
+        arguments.append(cst.Arg(build.bare(asserted.msg)))
     call = cst.Call(build.expression(facts["assert_"]), arguments)
     line = node.with_changes(body=[cst.Expr(call)])
     if not facts["joined"]:
@@ -106,8 +105,7 @@ def _call(node: cst.If, holds: cst.BaseExpression, facts: Mapping[str, Any]) -> 
     else:
         gap = cst.SimpleWhitespace(" ")
     first = cst.Arg(holds, comma=cst.Comma(whitespace_after=gap))
-    text = message.with_changes(value=_constant(message.value))
-    return raised.with_changes(func=function, args=[first, text])
+    return raised.with_changes(func=function, args=[first, message])
 
 
 def _next_line(white: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
@@ -148,28 +146,3 @@ def _commented(node: cst.If, line: cst.SimpleStatementLine) -> cst.SimpleStateme
         above.append(cst.EmptyLine(comment=header.comment))
     above += [one for one in old.leading_lines if one.comment is not None]
     return line.with_changes(leading_lines=above, trailing_whitespace=old.trailing_whitespace)
-
-
-def _constant(message: cst.BaseExpression) -> cst.BaseExpression:
-    """A message with the names of values in it where an f-string has the values."""
-    if isinstance(message, cst.ConcatenatedString):
-        left, right = _constant(message.left), _constant(message.right)
-        return message.with_changes(left=left, right=right)
-    if not isinstance(message, cst.FormattedString):
-        return message
-    text = "".join(map(_part, message.parts))
-    prefix = message.start.rstrip("\"'").replace("f", "").replace("F", "")
-    quoted = f"{prefix}{message.start.lstrip('rRfF')}{text}{message.end}"
-    try:
-        if isinstance(ast.literal_eval(quoted), str):
-            return cst.SimpleString(quoted, message.lpar, message.rpar)
-    except (SyntaxError, ValueError):
-        pass  # quotes within the braces, as Python 3.12 allows them
-    return cst.SimpleString(repr(text), message.lpar, message.rpar)
-
-
-def _part(part: cst.BaseFormattedStringContent) -> str:
-    if isinstance(part, cst.FormattedStringText):
-        return part.value.replace("{{", "{").replace("}}", "}")
-    assert isinstance(part, cst.FormattedStringExpression)
-    return "{" + cst.Module([]).code_for_node(part.expression).strip() + "}"

@@ -1,6 +1,7 @@
 """``if t.any(): raise E(m)`` and ``assert t.all(), m`` -> ``torch._assert_async(..., m)``.
 
-The device tests the condition, and the error comes with the next thing that waits for it.
+The device tests the condition, and the error comes with the next thing that waits for it. The
+function takes tensors alone, and a text that is made before the test.
 """
 
 from __future__ import annotations
@@ -8,9 +9,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.pieces.numbers import is_real
+from flake8_torchperf.fixes.shared.tensors import is_tensor
+from flake8_torchperf.fixes.shared.texts import can_be_made_before, is_number_parameter
+from flake8_torchperf.syntax.traversal import FUNCTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +29,9 @@ if TYPE_CHECKING:
 ERRORS = frozenset(("ValueError", "RuntimeError", "AssertionError", "ArithmeticError", "Exception",
                     "FloatingPointError", "OverflowError", "ZeroDivisionError", "IndexError",
                     "TypeError"))  # fmt: skip
+# Methods that arrays and numbers lack.
+_OF_TENSORS = frozenset(("isnan", "isinf", "isfinite", "isposinf", "isneginf"))
+_NUMBERS = frozenset(("builtins.int", "builtins.float", "builtins.bool"))
 
 
 def plan(place: Place) -> Edit | None:
@@ -33,6 +42,10 @@ def plan(place: Place) -> Edit | None:
         return None
     if operand.reason.strength < Strength.INFERRED or operand.dtype == "complex":
         return None
+    if place.site.heat.level is Level.COLD or _is_in_tests(term, around):
+        return None  # what runs once gains nothing, and a test shows the values that differ
+    if not _is_tensor(term, around):
+        return None
     negated, outer = _without_not(term, around)
     test: ast.expr = outer
     terms, joined = [outer], ""
@@ -42,7 +55,7 @@ def plan(place: Place) -> Edit | None:
     statement = around.parent(test)
     if not isinstance(statement, (ast.If, ast.Assert)):
         return None
-    if not _raises(statement, test) or _caught(statement, around):
+    if not _raises(statement, test, around) or _caught(statement, around):
         return None
     if any(isinstance(part, (ast.NamedExpr, ast.Await)) for part in ast.walk(test)):
         return None
@@ -67,38 +80,68 @@ def _without_not(term: ast.expr, around: Surroundings) -> tuple[bool, ast.expr]:
     return negated, term
 
 
-def _raises(statement: ast.stmt, test: ast.expr) -> bool:
+def _is_tensor(term: ast.expr, around: Surroundings) -> bool:
+    """Is a condition a tensor on every path? Arrays and None are compared to a bool."""
+    match term:
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
+            return all(
+                is_tensor(one, around)
+                or is_real(one, around)
+                or is_number_parameter(one, around, _NUMBERS)
+                for one in (left, right)
+            ) and is_tensor(term, around)
+        case ast.Call(func=ast.Attribute(value=inner, attr=name), args=[]):
+            if name in ("any", "all") and not around.qualified(term.func).startswith("torch."):
+                return _is_tensor(inner, around)
+            return name in _OF_TENSORS or is_tensor(term, around)
+    return is_tensor(term, around)
+
+
+def _is_in_tests(node: ast.AST, around: Surroundings) -> bool:
+    """Does it stand in a test, whose runner shows values where an assertion fails?"""
+    path = around.module.path
+    if path is not None:
+        name = path.stem
+        if name.startswith("test_") or name.endswith("_test") or name == "conftest":
+            return True
+        if not {"test", "tests", "testing"}.isdisjoint(path.parts[-3:-1]):
+            return True
+    here = around.parent(node)
+    while here is not None:
+        if isinstance(here, FUNCTIONS) and here.name.startswith("test"):
+            return True
+        if isinstance(here, ast.ClassDef) and here.name.startswith("Test"):
+            return True
+        here = around.parent(here)
+    return False
+
+
+def _raises(statement: ast.stmt, test: ast.expr, around: Surroundings) -> bool:
     """Does a statement do nothing but raise an error with a text, where the test says so?"""
     match statement:
         case ast.Assert(test=tested, msg=message):
-            return tested is test and (message is None or _is_text(message))
+            plain = message is None or can_be_made_before(message, test, around)
+            return tested is test and plain
         case ast.If(test=tested, body=[ast.Raise(exc=raised, cause=None)], orelse=[]):
-            return tested is test and _is_error(raised)
+            return tested is test and _is_error(raised, test, around)
         case ast.If(
             test=tested,
             body=[ast.Raise(exc=raised, cause=ast.Constant(value=None))],
             orelse=[],
         ):
-            return tested is test and _is_error(raised)
+            return tested is test and _is_error(raised, test, around)
     return False
 
 
-def _is_error(raised: ast.expr | None) -> bool:
+def _is_error(raised: ast.expr | None, test: ast.expr, around: Surroundings) -> bool:
     match raised:
         case ast.Name(id=name):
             return name in ERRORS
         case ast.Call(func=ast.Name(id=name), args=[], keywords=[]):
             return name in ERRORS
         case ast.Call(func=ast.Name(id=name), args=[message], keywords=[]):
-            return name in ERRORS and _is_text(message)
+            return name in ERRORS and can_be_made_before(message, test, around)
     return False
-
-
-def _is_text(message: ast.expr) -> bool:
-    """Is it written out? What an f-string would fill in is left out: it would be read each time."""
-    if isinstance(message, ast.JoinedStr):
-        return True
-    return isinstance(message, ast.Constant) and isinstance(message.value, str)
 
 
 def _caught(statement: ast.stmt, around: Surroundings) -> bool:

@@ -1,6 +1,7 @@
 """``x[:, ids] = 0`` -> ``x.index_fill_(1, ids, 0)``: the number goes with the kernel.
 
-`index_fill_` takes one vector of int64, where an index may also be of another dtype or shape.
+`index_fill_` takes one vector of int64, where an index may also be of another dtype or shape: that
+it is one must be seen from how it is made.
 """
 
 from __future__ import annotations
@@ -9,14 +10,16 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.pieces.numbers import is_whole
 from flake8_torchperf.fixes.safe.fill_element import assignment, is_number
+from flake8_torchperf.fixes.shared.tensors import is_int64, only_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 
 def plan(place: Place) -> Edit | None:
@@ -29,6 +32,9 @@ def plan(place: Place) -> Edit | None:
     dimension = _dimension(target.slice)
     if dimension is None or not is_number(statement.value, place.around):
         return None
+    parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
+    if not _is_vector(parts[dimension], place.around):
+        return None
     return Edit((statement,), {"dimension": dimension})
 
 
@@ -36,9 +42,55 @@ def _dimension(index: ast.expr) -> int | None:
     """Which dimension the positions are along; None where other parts of the index say more."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     given = [n for n, part in enumerate(parts) if not _is_all(part)]
-    if len(given) != 1 or not isinstance(parts[given[0]], (ast.Name, ast.Attribute, ast.Call)):
+    kinds = (ast.Name, ast.Call, ast.Subscript)
+    if len(given) != 1 or not isinstance(parts[given[0]], kinds):
         return None
     return given[0]
+
+
+def _is_vector(node: ast.expr, around: Surroundings) -> bool:
+    """Is it surely one dimension of int64, or of what `long` makes int64?"""
+    match node:
+        case ast.Name():
+            value = only_value(node, around)
+            return value is not None and _is_vector(value, around)
+        case ast.Call(func=func, args=[bound], keywords=keywords):
+            name = around.qualified(func)
+            plain = all(one.arg == "device" for one in keywords)
+            if plain and (name == "torch.randperm" or name == "torch.arange"):
+                return name == "torch.randperm" or is_whole(bound, around)
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr=name), args=args, keywords=[]):
+            flat = name in ("flatten", "ravel") and not args
+            if name in ("view", "reshape") and len(args) == 1:
+                flat = ast.unparse(args[0]) in ("-1", "(-1,)")
+            if name == "long" and not args:
+                return _is_flat(inner)
+            return flat and _is_positions(inner, around)
+        case ast.Subscript(value=ast.Call() as made, slice=ast.Constant(value=int())):
+            as_tuple = any(
+                one.arg == "as_tuple" and ast.unparse(one.value) == "True" for one in made.keywords
+            )
+            where = around.qualified(made.func) == "torch.where" and len(made.args) == 1
+            return where or (as_tuple and is_int64(made, around))
+    return False
+
+
+def _is_flat(node: ast.expr) -> bool:
+    """``x.flatten()`` and ``x.reshape(-1)``."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr="flatten" | "ravel"), args=[], keywords=[]):
+            return True
+        case ast.Call(func=ast.Attribute(attr="view" | "reshape"), args=[size], keywords=[]):
+            return ast.unparse(size) == "-1"
+    return False
+
+
+def _is_positions(node: ast.expr, around: Surroundings) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="long"), args=[], keywords=[]):
+            return True
+    return is_int64(node, around)
 
 
 def _is_all(part: ast.expr) -> bool:
