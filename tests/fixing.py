@@ -10,6 +10,7 @@ from linting import ALL, PRELUDE
 
 from flake8_torchperf.findings.model import Finding
 from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed
+from flake8_torchperf.fixes.engine.width import wrapped
 from flake8_torchperf.linter import lint
 from flake8_torchperf.options import Options
 
@@ -42,6 +43,7 @@ def check_fix(before: str, after: str, choice: Choice = SAFE, *, code: str = "")
     """
     given = PRELUDE + unmarked(textwrap.dedent(before))
     wanted = PRELUDE + textwrap.dedent(after) if after else given
+    wanted, _ = wrapped(given, wanted)  # tests write on one line what is too long for it
     done = outcome(given, choice, code=code)
     assert done.text == wanted
     ast.parse(done.text)

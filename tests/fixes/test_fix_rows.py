@@ -87,7 +87,9 @@ CHANGED = [
                 best, norm = x.argmax(), x.norm()
                 values = torch.stack([loss, norm]).tolist()
                 values_read = torch.stack([kept, best]).tolist()
-                return {"loss": values[0], "kept": values_read[0], "best": values_read[1], "norm": values[1]}
+                return {
+                    "loss": values[0], "kept": values_read[0], "best": values_read[1], "norm": values[1]
+                }
         """,
         id="a dict in two groups",
     ),

@@ -52,7 +52,7 @@ PROGRAMS = {
     ),
     "queued-if-cuda": (
         "x: Tensor, n: int",
-        "return x.sum() * torch.tensor([0.2, 0.3], device=x.device) + n",
+        "return x.sum() * torch.tensor([0.2, 0.3]).to(x.device) + n",
     ),
     "fill-element": (
         "x: Tensor, n: int",

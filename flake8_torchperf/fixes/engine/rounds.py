@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.findings.rule import SAFE, SUGGESTED, UNSAFE
 from flake8_torchperf.fixes.engine.gains import gaining
+from flake8_torchperf.fixes.engine.width import wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,7 +152,11 @@ def _round(
     offered = list(gaining(text, offered, find, lambda edits: apply_edits(text, edits).text))
     allowed = [True] * len(offered) if judge is None else judge(text, offered)
     edits = [edit for (_, edit), right in zip(offered, allowed, strict=True) if right]
-    if not edits:
-        return text, ()
     applied = apply_edits(text, edits)
-    return applied.text, applied.edits
+    new, fits = wrapped(text, applied.text)
+    if not fits:
+        # A line that cannot be wrapped is worse to read than what it replaces.
+        short = [edit for edit in edits if wrapped(text, apply_edits(text, [edit]).text)[1]]
+        applied = apply_edits(text, short)
+        new, _ = wrapped(text, applied.text)
+    return (new, applied.edits) if applied.edits else (text, ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import tokenize
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ FEWEST_LINES = 60
 TELLING = 72
 SHARE = 0.99
 _OPENING, _CLOSING = "([{", ")]}"
+_CLAUSES = ("for", "if", "async")
 _INDENT = "    "
 
 
@@ -76,29 +78,63 @@ def _by_line(text: str) -> dict[int, list[tokenize.TokenInfo]]:
 
 
 def _wrapped(line: str, tokens: Sequence[tokenize.TokenInfo], width: int) -> str | None:
-    """Return a line in three, broken within the last brackets that make all of them short."""
-    if any(token.type == tokenize.COMMENT for token in tokens):
-        return None
+    """Return a line that is broken within its last brackets, or within those before them.
+
+    A comment stays in the first of the new lines.
+    """
     end = line[_length(line) :]
+    comments = [token.start[1] for token in tokens if token.type == tokenize.COMMENT]
+    code = line[: comments[0] if comments else _length(line)].rstrip()
+    comment = "  " + line[comments[0] : _length(line)] if comments else ""
     indent = line[: len(line) - len(line.lstrip())]
     inner = indent + ("\t" if indent.startswith("\t") else _INDENT)
-    for start, stop in _brackets(tokens):
-        body = line[start + 1 : stop].strip()
-        parts = (line[: start + 1], inner + body, indent + line[stop : _length(line)])
-        if body and all(len(part) <= width for part in parts):
-            return end.join(parts) + end
+    for start, stop, breaks in _brackets(tokens):
+        whole = code[start + 1 : stop].strip()
+        for body in ([whole], _pieces(code, start, stop, breaks)):
+            middle = [inner + part for part in body]
+            parts = (code[: start + 1] + comment, *middle, indent + code[stop:])
+            if whole and all(len(part) <= width for part in parts):
+                return end.join(parts) + end
     return None
 
 
-def _brackets(tokens: Sequence[tokenize.TokenInfo]) -> Iterator[tuple[int, int]]:
-    """Yield the columns of brackets that open and close in a line, the last to close first."""
-    pairs: list[tuple[int, int]] = []
+def _pieces(code: str, start: int, stop: int, breaks: Sequence[int]) -> list[str]:
+    """Return what brackets hold in a line for each item, or for each clause of a comprehension."""
+    places = [start + 1, *breaks, stop]
+    parts = [code[one:other].strip() for one, other in pairwise(places)]
+    parts = [part for part in parts if part]
+    if len(parts) > 1 and parts[0].endswith(",") and not parts[-1].endswith(","):
+        parts[-1] += ","
+    return parts
+
+
+def _brackets(tokens: Sequence[tokenize.TokenInfo]) -> Iterator[tuple[int, int, list[int]]]:
+    """Yield the columns of the outermost brackets that a line opens and closes, the last first.
+
+    With each come the columns behind its commas, or of the clauses of its comprehension.
+    """
+    found: list[tuple[int, int, list[int]]] = []
     open_at: list[int] = []
+    commas: list[int] = []
+    clauses: list[int] = []
     for token in tokens:
-        if token.type != tokenize.OP:
-            continue
-        if token.string in _OPENING:
-            open_at.append(token.start[1])
-        elif token.string in _CLOSING and open_at:
-            pairs.append((open_at.pop(), token.start[1]))
-    yield from sorted(pairs, key=lambda pair: -pair[1])
+        column = token.start[1]
+        if token.type == tokenize.OP and token.string in _OPENING:
+            if not open_at:
+                commas, clauses = [], []
+            open_at.append(column)
+        elif token.type == tokenize.OP and token.string in _CLOSING and open_at:
+            start = open_at.pop()
+            if not open_at:
+                found.append(
+                    (start, column, clauses if "for" in _words(clauses, tokens) else commas)
+                )
+        elif len(open_at) == 1 and token.string == ",":
+            commas.append(column + 1)
+        elif len(open_at) == 1 and token.string in _CLAUSES:
+            clauses.append(column)
+    yield from reversed(found)
+
+
+def _words(columns: Sequence[int], tokens: Sequence[tokenize.TokenInfo]) -> set[str]:
+    return {token.string for token in tokens if token.start[1] in columns}
