@@ -42,8 +42,8 @@ CHANGED = [
                 low, high = torch.stack([a, b.detach()]).tolist()
                 y = x @ x.T
                 c, d = y.min(), y.max()
-                values_read = torch.stack([c, d]).tolist()
-                return x * low + high, x * values_read[0] + (values_read[1] + values)
+                c_value, d_value = torch.stack([c, d]).tolist()
+                return x * low + high, x * c_value + (d_value + values)
         """,
         id="lines, and one statement",
     ),
@@ -85,11 +85,9 @@ CHANGED = [
             def forward(self, x: Tensor, y: Tensor):
                 loss, kept = F.cross_entropy(x, y), (x > 0).sum()
                 best, norm = x.argmax(), x.norm()
-                values = torch.stack([loss, norm]).tolist()
-                values_read = torch.stack([kept, best]).tolist()
-                return {
-                    "loss": values[0], "kept": values_read[0], "best": values_read[1], "norm": values[1]
-                }
+                loss_value, norm_value = torch.stack([loss, norm]).tolist()
+                kept_value, best_value = torch.stack([kept, best]).tolist()
+                return {"loss": loss_value, "kept": kept_value, "best": best_value, "norm": norm_value}
         """,
         id="a dict in two groups",
     ),

@@ -33,30 +33,30 @@ def read_before(
     line: cst.SimpleStatementLine, facts: Mapping[str, Any]
 ) -> cst.FlattenSentinel[cst.CSTNode]:
     """``f(x.item(), y.item())`` -> the reads in a line of their own, and what they give in it."""
-    replacing = _Replacing(facts["name"], facts["texts"])
+    replacing = _Replacing(facts["names"])
     changed = line.visit(replacing)
     assert isinstance(changed, cst.SimpleStatementLine)
-    read = _read(replacing.sources, facts["stack"])
-    target = cst.AssignTarget(cst.Name(facts["name"]))
+    read = _read([*replacing.read.values()], facts["stack"])
+    names = [cst.Element(cst.Name(name)) for name in replacing.read]
+    target = cst.AssignTarget(cst.Tuple(names, lpar=[], rpar=[]))
     before = cst.SimpleStatementLine([cst.Assign([target], read)], leading_lines=line.leading_lines)
     return cst.FlattenSentinel([before, changed.with_changes(leading_lines=[])])
 
 
 class _Replacing(cst.CSTTransformer):
-    """Puts ``values[0]`` where the first read was, and so on."""
+    """Puts names where reads were; ``read`` holds what each of them stands for."""
 
-    def __init__(self, name: str, texts: Sequence[str]) -> None:
+    def __init__(self, names: Mapping[str, str]) -> None:
         super().__init__()
-        self._name = name
-        self._texts = frozenset(texts)
-        self.sources: list[cst.BaseExpression] = []
+        self._names = names
+        self.read: dict[str, cst.BaseExpression] = {}
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        if _normal(original_node) not in self._texts:
+        name = self._names.get(_normal(original_node))
+        if name is None:
             return updated_node
-        index = cst.Index(cst.Integer(str(len(self.sources))))
-        self.sources.append(_source(original_node))
-        return cst.Subscript(cst.Name(self._name), [cst.SubscriptElement(index)])
+        self.read.setdefault(name, _source(original_node))
+        return cst.Name(name)
 
 
 def _source(read: cst.Call) -> cst.BaseExpression:

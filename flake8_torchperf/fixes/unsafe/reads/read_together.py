@@ -45,9 +45,10 @@ def plan(place: Place) -> Edit | None:
         return None
     if not all(_is_free(read, statement, place) for read in inside):
         return None
-    name = _unused(around)
-    facts = {**names, "form": "statement", "name": name, "texts": [ast.unparse(r) for r in inside]}
-    return Edit((statement,), facts, stack[1])
+    values = _names(inside, around)
+    if len(values) < 2:
+        return None  # one value, read twice
+    return Edit((statement,), {**names, "form": "statement", "names": values}, stack[1])
 
 
 def _inside(first: Site, statement: ast.stmt, around: Surroundings) -> list[ast.AST]:
@@ -117,9 +118,13 @@ def _follows(line: ast.stmt, other: ast.stmt, around: Surroundings) -> bool:
 
 def _is_free(read: ast.AST, statement: ast.stmt, place: Place) -> bool:
     """Is it evaluated in any case, and of a tensor that may be evaluated before all else?"""
+    return not is_lazy(place, read, statement) and _is_plain(_read_of(read))
+
+
+def _read_of(read: ast.AST) -> ast.expr:
+    """The tensor that ``t.item()`` and ``float(t)`` read."""
     assert isinstance(read, ast.Call)
-    source = read.func.value if isinstance(read.func, ast.Attribute) else read.args[0]
-    return not is_lazy(place, read, statement) and _is_plain(source)
+    return read.func.value if isinstance(read.func, ast.Attribute) else read.args[0]
 
 
 def _is_plain(node: ast.expr) -> bool:
@@ -130,14 +135,39 @@ def _is_plain(node: ast.expr) -> bool:
     return repeatable(node)
 
 
-def _unused(around: Surroundings) -> str:
-    """A name that the file does not use."""
+def _names(reads: Sequence[ast.AST], around: Surroundings) -> dict[str, str]:
+    """A name that the file does not use for what each read gives, by the text of the read."""
     used = {node.id for node in ast.walk(around.tree) if isinstance(node, ast.Name)}
     used |= {node.arg for node in ast.walk(around.tree) if isinstance(node, ast.arg)}
-    name = "values"
-    while name in used:
-        name += "_read"
-    return name
+    names: dict[str, str] = {}
+    for read in reads:
+        text = ast.unparse(read)
+        if text in names:
+            continue
+        name = f"{_called(_read_of(read))}_value"
+        while name in used:
+            name += "_read"
+        used.add(name)
+        names[text] = name
+    return names
+
+
+def _called(node: ast.expr) -> str:
+    """What an expression is called by the names and methods in it."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name.strip("_").lower() or "x"
+        case ast.Subscript(slice=ast.Constant(value=str(name))) if name.isidentifier():
+            return name.lower()
+        case ast.Subscript(value=inner):
+            return _called(inner)
+        case ast.Call(func=ast.Attribute(value=inner, attr=method)):
+            return _called(inner) if method in _SAME else f"{_called(inner)}_{method}"
+    return "x"
+
+
+# Methods that keep the value of a tensor.
+_SAME = ("detach", "cpu", "clone", "squeeze")
 
 
 def rewrite(
