@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,12 @@ from environments import call, copy_checkout, environment, pythons
 
 if TYPE_CHECKING:
     from xdist.scheduler import LoadFileScheduling
+
+# The tests start some hundred processes that import the package. Where PYTHONDONTWRITEBYTECODE is set,
+# each of them would compile it anew, and each worker the tests: more than half of the time of a linter's
+# process. What Python keeps, `.gitignore` names.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # The programs that users meet the plugin through, each in the newest version there is.
 CLIENTS = (

@@ -143,7 +143,7 @@ def test_most_of_what_is_generated_is_changed() -> None:
 
 
 @UNHURRIED
-@given(strategy())
+@given(st.deferred(strategy))
 def test_modules_of_any_syntax(source: str) -> None:
     try:
         ast.parse(source)

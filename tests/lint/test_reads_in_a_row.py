@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from check_run import torchperf
+from flake8_run import flake8
 from linting import ALL, HOT, LOOP, check, expected, program, table
 
 from flake8_torchperf.findings.message import leading
@@ -468,17 +468,13 @@ WORDS = [
 def printed(folder: Path, source: str, *options: str, command: str = "flake8") -> list[str]:
     """Return the lines that flake8 or ``torchperf check`` prints of a program, without its path."""
     (folder / "model.py").write_text(program(source), encoding="utf-8")
-    words = {
-        "flake8": ["flake8", "--isolated", "-j1", "--select=TPF"],
-        "check": ["flake8_torchperf.cli.main", "check", "--isolated", "--no-cache"],
-    }
-    ran = subprocess.run(
-        [sys.executable, "-m", *words[command], *options, "model.py"],
-        cwd=folder, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert not ran.stderr
-    assert ran.returncode == bool(ran.stdout)
-    return [line.removeprefix("model.py:") for line in ran.stdout.splitlines()]
+    if command == "flake8":
+        ran = flake8("-j1", "--select=TPF", *options, "model.py", cwd=folder)
+    else:
+        ran = torchperf("check", "--isolated", "--no-cache", *options, "model.py", cwd=folder)
+    assert not ran.errors
+    assert ran.status == bool(ran.output)
+    return [line.removeprefix("model.py:") for line in ran.output.splitlines()]
 
 
 @pytest.mark.parametrize(("reads", "words"), WORDS)
@@ -557,10 +553,7 @@ def test_a_baseline_knows_each_wait_by_itself(tmp_path, command):
         """
     written = ("--write-baseline=old.json",)
     (tmp_path / "model.py").write_text(program(first), encoding="utf-8")
-    subprocess.run(
-        [sys.executable, "-m", "flake8_torchperf.cli.main", "check", "--isolated", *written, "."],
-        cwd=tmp_path, capture_output=True, check=True,
-    )  # fmt: skip
+    assert torchperf("check", "--isolated", *written, ".", cwd=tmp_path).status == 0
     more = """
         def train_step(x: Tensor, y: Tensor):
             return x.item(), y.item(), y.tolist()
@@ -572,11 +565,8 @@ def test_a_baseline_knows_each_wait_by_itself(tmp_path, command):
 
 def test_a_baseline_is_written_of_each_wait(tmp_path):
     (tmp_path / "model.py").write_text(program(GATE.format(first="")), encoding="utf-8")
-    subprocess.run(
-        [sys.executable, "-m", "flake8_torchperf.cli.main", "check", "--isolated",
-         "--write-baseline=old.json", "."],
-        cwd=tmp_path, capture_output=True, check=True,
-    )  # fmt: skip
+    written = torchperf("check", "--isolated", "--write-baseline=old.json", ".", cwd=tmp_path)
+    assert written.status == 0
     entries = json.loads((tmp_path / "old.json").read_text())["files"]["model.py"]
     assert sorted(entry["code"] for entry in entries) == ["TPF101", "TPF102", "TPF106", "TPF106"]
     assert not printed(tmp_path, GATE.format(first=""), "--torchperf-baseline=old.json")
@@ -592,10 +582,7 @@ def test_a_fix_leaves_alone_what_is_suppressed(tmp_path):
             return a, b
         """)
     (tmp_path / "model.py").write_text(source, encoding="utf-8")
-    subprocess.run(
-        [sys.executable, "-m", "flake8_torchperf.cli.main", "fix", "--isolated", "--unsafe", "."],
-        cwd=tmp_path, capture_output=True, check=False,
-    )  # fmt: skip
+    torchperf("fix", "--isolated", "--unsafe", ".", cwd=tmp_path)
     assert (tmp_path / "model.py").read_text(encoding="utf-8") == source
 
 

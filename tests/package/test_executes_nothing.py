@@ -7,10 +7,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 from language_server import LanguageServer
 
 DRIVER = Path(__file__).parents[1] / "audited.py"
@@ -253,6 +255,14 @@ def test_the_marks_work(project: Path) -> None:
     assert marks_of(project) == ["helper", "inner", "inner-class", "package", "torch.py"]
 
 
+def with_slow(cases: Mapping[str, list[str]], *quick: str) -> list[ParameterSet]:
+    """Return the cases for ``parametrize``; those that `quick` does not name are slow tests."""
+    return [
+        pytest.param(case, id=name, marks=[] if name in quick else [pytest.mark.slow])
+        for name, case in cases.items()
+    ]
+
+
 LINTING = {
     "a file": ["model.py"],
     "the folder": ["."],
@@ -263,7 +273,7 @@ LINTING = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("arguments", list(LINTING.values()), ids=list(LINTING))
+@pytest.mark.parametrize("arguments", with_slow(LINTING, "the folder", "cold code too"))
 def test_flake8_leaves_no_mark(project: Path, arguments: list[str]) -> None:
     done = run(project, script("flake8"), *arguments)
     assert done.returncode == 1
@@ -288,7 +298,7 @@ CHECKING = {
 }
 
 
-@pytest.mark.parametrize("arguments", list(CHECKING.values()), ids=list(CHECKING))
+@pytest.mark.parametrize("arguments", with_slow(CHECKING, "once", "with four processes"))
 def test_torchperf_check_leaves_no_mark(project: Path, arguments: list[str]) -> None:
     """Twice: the second time from what is remembered."""
     folder = project.parent / "memory"

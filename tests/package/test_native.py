@@ -191,7 +191,9 @@ def test_a_wish_for_a_compiled_build_that_nobody_understands(
         monkeypatch.setenv(compiling.ASKED, value)
         assert compiling.wish().name == wish
     monkeypatch.setenv(compiling.ASKED, "false")
-    with pytest.raises(SystemExit, match="is 'false': write 1 to compile, 0 for plain Python"):
+    with pytest.raises(
+        SystemExit, match="is 'false': write 1 or auto to compile, 0 for plain Python"
+    ):
         compiling.wish()
 
 

@@ -336,7 +336,9 @@ def test_where_cuda_does_not_start_the_verdict_says_so(groups):
     assert verdict.reason.startswith("CUDA did not start: ")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGINT]
+)
 def test_a_killed_command_takes_its_children_along(tmp_path, number):
     (tmp_path / "slow.py").write_text(
         "import time\n\nimport torch\n\n\ndef f(x: torch.Tensor) -> float:\n"

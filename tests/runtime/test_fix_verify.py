@@ -194,7 +194,14 @@ ALLOWED = {
 }
 
 
-@pytest.mark.parametrize("word", ALLOWED)
+# Two calls of the sandbox each: the slow tests try all words.
+QUICK_WORDS = ("tensor-for-number", "dtype", "other-error")
+
+
+@pytest.mark.parametrize(
+    "word",
+    [w if w in QUICK_WORDS else pytest.param(w, marks=pytest.mark.slow) for w in ALLOWED],
+)
 def test_a_page_allows_what_it_names_alone(sandbox: Sandbox, tmp_path: Path, word: str) -> None:
     before, after = (HEAD + body + "\n" for body in ALLOWED[word])
     plain = verdict(sandbox, tmp_path, before, after, safety="unsafe")
@@ -250,7 +257,16 @@ FOR_OTHER_CALLERS = {
 }
 
 
-@pytest.mark.parametrize("name", FOR_OTHER_CALLERS)
+QUICK_CALLERS = ("a float for an int", "repeats that broadcast", "a mask of another length")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in QUICK_CALLERS else pytest.param(name, marks=pytest.mark.slow)
+        for name in FOR_OTHER_CALLERS
+    ],
+)
 def test_a_fix_that_is_wrong_for_other_callers_is_withdrawn(
     sandbox: Sandbox, tmp_path: Path, name: str
 ) -> None:
@@ -283,8 +299,11 @@ def test_the_import_that_failed_is_the_reason(sandbox: Sandbox, tmp_path: Path) 
     assert told.words.count("no_such_module") == 1
 
 
-def test_verdicts_are_the_same_from_run_to_run(sandbox: Sandbox, tmp_path: Path) -> None:
-    for before, after, _ in list(FOR_OTHER_CALLERS.values())[:3]:
+@pytest.mark.parametrize("callers", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_verdicts_are_the_same_from_run_to_run(
+    sandbox: Sandbox, tmp_path: Path, callers: int
+) -> None:
+    for before, after, _ in list(FOR_OTHER_CALLERS.values())[:callers]:
         first, second = (
             verdict(sandbox, tmp_path, before, after, safety="unsafe", allows=("other-error",))
             for _ in range(2)
@@ -316,7 +335,14 @@ NOT_RUN = {
 }
 
 
-@pytest.mark.parametrize("name", NOT_RUN)
+@pytest.mark.parametrize(
+    "name",
+    # test_the_import_that_failed_is_the_reason tells of an import too.
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name == "import failed" else name
+        for name in NOT_RUN
+    ],
+)
 def test_what_cannot_be_run_is_unverified(tmp_path: Path, name: str) -> None:
     before, reason = NOT_RUN[name]
     after = before.replace(").to(x.device)", ", device=x.device)")

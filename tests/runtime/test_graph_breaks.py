@@ -30,9 +30,17 @@ logger.propagate = False
 variable = contextvars.ContextVar("variable", default=1)
 """
 PROBES = [
-    pytest.param(entry["type"], probe, id=f"{entry['rule']}-{name}")
+    # One of each entry says whether the installed torch has its reason; the slow tests try them all.
+    pytest.param(
+        entry["type"],
+        probe,
+        id=f"{entry['rule']}-{name}",
+        marks=[pytest.mark.slow] if place else [],
+    )
     for entry in generator.seen()
-    for name, probe in {**entry.get("calls", {}), **entry.get("shows", {})}.items()
+    for place, (name, probe) in enumerate(
+        {**entry.get("calls", {}), **entry.get("shows", {})}.items()
+    )
 ]
 
 

@@ -269,16 +269,24 @@ def test_a_test_run_is_recorded(tmp_path: Path, workers: tuple[str, ...]) -> Non
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_a_test_run_never_overwrites_something_else(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [
+        ("test_step.py", "holds something else"),
+        pytest.param("no/p.json", "no folder", marks=pytest.mark.slow),
+    ],
+)
+def test_a_test_run_never_overwrites_something_else(
+    tmp_path: Path, name: str, problem: str
+) -> None:
     test = tmp_path / "test_step.py"
     test.write_text(TESTS)
-    for name, problem in (("test_step.py", "holds something else"), ("no/p.json", "no folder")):
-        run = torchperf(
-            "-q", f"--torchperf-profile-save={name}",
-            cwd=tmp_path, program=(sys.executable, "-m", "pytest"),
-        )  # fmt: skip
-        assert run.status != 0
-        assert problem in run.output + run.errors
+    run = torchperf(
+        "-q", f"--torchperf-profile-save={name}",
+        cwd=tmp_path, program=(sys.executable, "-m", "pytest"),
+    )  # fmt: skip
+    assert run.status != 0
+    assert problem in run.output + run.errors
     assert test.read_text() == TESTS
 
 

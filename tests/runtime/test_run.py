@@ -152,7 +152,9 @@ class TestReport:
         assert "Metric: aten::addmm" in asked
         assert "Metric:" not in training[0].stderr
 
-    @pytest.mark.parametrize("words", [["broken.py"], ["-m", "no_such_module"]])
+    @pytest.mark.parametrize(
+        "words", [["broken.py"], pytest.param(["-m", "no_such_module"], marks=pytest.mark.slow)]
+    )
     def test_a_program_that_never_started_has_no_report(self, tmp_path, words):
         (tmp_path / "broken.py").write_text("def f(:\n")
         done = torchperf(tmp_path, "--json", "run.json", *words)
@@ -197,7 +199,12 @@ class TestPassingThrough:
         assert training[0].stderr.startswith("to stderr\n")
 
     @pytest.mark.parametrize(
-        ("ending", "status"), [("sys.exit(3)", 3), ("sys.exit('said')", 1), ("1 / 0", 1)]
+        ("ending", "status"),
+        [
+            ("sys.exit(3)", 3),
+            pytest.param("sys.exit('said')", 1, marks=pytest.mark.slow),
+            pytest.param("1 / 0", 1, marks=pytest.mark.slow),
+        ],
     )
     def test_exit_status(self, tmp_path, ending, status):
         (tmp_path / "leave.py").write_text(f"import sys\n{ending}\n")
@@ -212,7 +219,9 @@ class TestPassingThrough:
         assert "ValueError: mine" in report
         assert "workload" not in report
 
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+    @pytest.mark.parametrize(
+        "number", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)]
+    )
     def test_a_signal_ends_the_workload_and_the_report_is_written(self, tmp_path, number):
         script = """\
             import time, torch
@@ -257,7 +266,9 @@ class TestPassingThrough:
         assert [one["path"] for one in files] == ["sub/helper.py"]
 
     @pytest.mark.skipif(sys.version_info < (3, 11), reason="PYTHONSAFEPATH came with Python 3.11")
-    @pytest.mark.parametrize("workload", [["s.py"], ["-m", "module"]])
+    @pytest.mark.parametrize(
+        "workload", [["s.py"], pytest.param(["-m", "module"], marks=pytest.mark.slow)]
+    )
     def test_imports_are_looked_for_where_python_would_under_safe_path(self, tmp_path, workload):
         (tmp_path / "first").mkdir()
         (tmp_path / "lib").mkdir()
@@ -270,6 +281,7 @@ class TestPassingThrough:
         )
         assert torchperf(tmp_path, *workload, env=safe).stdout == alone.stdout != ""
 
+    @pytest.mark.slow  # imports torch._dynamo twice
     def test_compiled_code_stays_compiled(self, tmp_path):
         script = """\
             import torch

@@ -88,7 +88,10 @@ def test_what_is_no_report_is_not_read_as_one(tmp_path: Path, text: str) -> None
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("descriptor", [0, 1, 2])
+@pytest.mark.parametrize(
+    "descriptor",
+    [pytest.param(0, marks=pytest.mark.slow), 1, pytest.param(2, marks=pytest.mark.slow)],
+)
 def test_a_closed_standard_stream(tmp_path: Path, descriptor: int) -> None:
     def close() -> None:
         os.close(descriptor)

@@ -10,7 +10,6 @@ import random
 import warnings
 from collections.abc import Iterator
 
-import hypothesmith
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
@@ -31,6 +30,9 @@ def with_torch(source: str, number: int) -> str:
 
 def strategy() -> st.SearchStrategy[str]:
     """Modules by libcst's nodes and by Python's grammar."""
+    # Seconds, which only those who draw from it are to pay.
+    import hypothesmith
+
     made = st.one_of(hypothesmith.from_node(), hypothesmith.from_grammar())
     return st.builds(with_torch, made, st.integers(0, 2**16))
 
