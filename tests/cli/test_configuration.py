@@ -212,8 +212,9 @@ WORKLOAD = (
     MODEL
     + """
 
-step([torch.ones(2)], torch.ones(2))
-save_report(torch.ones(2))
+x = torch.ones(2, device=torch.device("cpu"))  # a device of the program's choice
+step([x], x)
+save_report(x)
 """
 )
 

@@ -156,10 +156,12 @@ def test_a_row_that_is_switched_off(tree: Path, judged: Path) -> None:
         ("CONVENTION", [6]),
     ],
 )
+@pytest.mark.slow
 def test_a_cause_that_is_switched_off(tree: Path, name: str, lines: list[int]) -> None:
     assert lines_that_come(tree, name) == lines
 
 
+@pytest.mark.slow
 def test_judged_commits_of_clones(tree: Path, judged: Path, tmp_path: Path) -> None:
     clones = tmp_path / "clones"
     clones.mkdir()

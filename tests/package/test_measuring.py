@@ -80,6 +80,7 @@ def test_a_file_is_without_torch_where_the_plugin_passes_it_over(tmp_path: Path)
     assert "2 files, 11 lines, 1 findings" in run("perf", "stages", tmp_path)
 
 
+@pytest.mark.slow
 def test_growth_is_measured() -> None:
     told = run("perf", "growth", "--lines", "200", "--only", "file,terms,loops")
     (head, *rows, memory) = told.splitlines()
@@ -92,6 +93,7 @@ def test_growth_is_measured() -> None:
     assert memory.startswith("memory at 200 lines: ")
 
 
+@pytest.mark.slow
 def test_each_way_of_running_flake8_is_timed(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(READ)
     environment = Path(sys.executable).parent.parent
@@ -111,6 +113,7 @@ def test_check_is_timed_empty_and_remembering(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_what_counting_costs_is_measured() -> None:
     pytest.importorskip("torch")
     told = run("perf", "counter", "--seconds", "0", "--only", "64-128-128-10")

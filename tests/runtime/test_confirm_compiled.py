@@ -91,6 +91,7 @@ def test_modules_assumed_to_be_compiled_are_traced(
     assert {one["code"] for one in told["findings"]} == {"TPF301", "TPF101"}
 
 
+@pytest.mark.slow
 def test_verdicts_follow_the_tracer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Lines that break, a line that does not, and evidence that takes more than one call."""
     path = tmp_path / "compiled.py"

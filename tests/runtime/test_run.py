@@ -140,12 +140,14 @@ class TestReport:
             in report.splitlines()[-1]
         )
 
+    @pytest.mark.slow
     def test_where_only_reads_are_counted_no_time_is_told(self, tmp_path):
         (tmp_path / "train.py").write_text(TRAINING)
         told = torchperf(tmp_path, "--level", "reads", "train.py", input="a line\n").stderr
         assert "[8 host reads]" in told
         assert "ms in operations" not in told
 
+    @pytest.mark.slow
     def test_times_of_operations_are_printed_on_request(self, training, tmp_path):
         (tmp_path / "train.py").write_text(TRAINING)
         asked = torchperf(tmp_path, "--metrics", "train.py", input="a line\n").stderr
@@ -324,6 +326,7 @@ class TestPytest:
 
 
 class TestMistakes:
+    @pytest.mark.slow
     def test_a_report_that_cannot_be_written_costs_none_of_the_others(self, tmp_path):
         """The workload itself puts a folder where a report was to go."""
         (tmp_path / "s.py").write_text("import os\nfor one in 'ah':\n    os.mkdir(one)\n")
@@ -337,6 +340,7 @@ class TestMistakes:
         assert json.loads((tmp_path / "r.json").read_text())["exit_status"] == 0
 
     @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a path is UTF-8")
+    @pytest.mark.slow
     def test_a_path_that_is_not_utf_8_is_escaped_in_every_report(self, tmp_path):
         script = os.fsdecode(b"caf\xe9.py")
         (tmp_path / script).write_text(

@@ -23,7 +23,7 @@ READ = """
     def step(x: torch.Tensor) -> float:
         return x.sum().item()
 
-    step(torch.ones(3))
+    step(torch.ones(3, device=torch.device("cpu")))
 """
 FORGED = '{"findings": [{"code": "TPF101", "verdict": "refuted"}], "totals": {"host_reads": 0}}'
 # Finds the file for the results as a hostile program would.
