@@ -32,13 +32,15 @@ import torch
 import torch.distributed as dist
 from torch.utils.data import DataLoader, Dataset
 
+DEVICE = torch.device("cpu")  # the program's choice
+
 
 class Images(Dataset):
     def __len__(self):
         return 8
 
     def __getitem__(self, index):
-        return scaled(torch.full((4,), float(index)))
+        return scaled(torch.full((4,), float(index), device=DEVICE))
 
 
 def scaled(image: torch.Tensor) -> torch.Tensor:
@@ -223,7 +225,7 @@ def test_processes_that_torch_spawns_are_counted_by_their_rank(tmp_path: Path) -
         "import torch\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n\n\n"
         "def work(rank, store):\n"
         "    dist.init_process_group('gloo', init_method=store, rank=rank, world_size=2)\n"
-        "    step(torch.ones(3), 3 + rank)\n"
+        "    step(torch.ones(3, device=torch.device('cpu')), 3 + rank)\n"
         "    dist.destroy_process_group()\n\n\n"
         "def step(loss: torch.Tensor, times: int):\n"
         "    return [loss.sum().item() for _ in range(times)]\n\n\n"
@@ -264,7 +266,7 @@ class TestOtherProcesses:
         )
         (tmp_path / "train.py").write_text(
             "import sys\nimport torch\n\n\ndef read(x: torch.Tensor):\n    return x.item()\n\n\n"
-            "read(torch.ones(1))\nsys.exit(3)\n"
+            "read(torch.ones(1, device=torch.device('cpu')))\nsys.exit(3)\n"
         )
         path = os.pathsep.join([str(ROOT), str(tmp_path / "site-packages")])
         command = [*TORCHPERF, "run", "--json", "r.json", "-m", "launcher", "train.py"]
