@@ -135,6 +135,7 @@ def test_times_and_versions_may_differ_and_nothing_else(monkeypatch: pytest.Monk
 
 @NEEDS_TORCH
 @pytest.mark.parametrize("example", RUNNABLE)
+@pytest.mark.slow
 def test_runtime_examples_run(example: str, tmp_path: Path) -> None:
     """As tests, where they are tests; a script whose output is shown prints what is shown."""
     (tmp_path / "test_example.py").write_text(example, encoding="utf-8")

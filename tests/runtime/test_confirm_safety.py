@@ -100,6 +100,7 @@ def ran(tmp_path_factory, listener):
 
 
 @pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.slow
 def test_each_ends_with_its_reason_within_the_limit(ran, name):
     ((verdict, took),) = ran[0][name]
     assert verdict.status == "inconclusive"
@@ -109,11 +110,13 @@ def test_each_ends_with_its_reason_within_the_limit(ran, name):
 
 
 @pytest.mark.parametrize("name", ["writes", "sees_secrets", "reads_input", "fine"])
+@pytest.mark.slow
 def test_a_crash_before_does_not_spoil_the_next(ran, name):
     for verdict, _ in ran[0][name]:
         assert verdict.status == "confirmed", verdict.reason
 
 
+@pytest.mark.slow
 def test_the_process_that_started_it_is_out_of_reach_or_missed(ran):
     found, isolation, _, _ = ran
     ((verdict, _),) = found["kills_its_parent"]
@@ -123,6 +126,7 @@ def test_the_process_that_started_it_is_out_of_reach_or_missed(ran):
         assert verdict.reason == "crashed: it ended the process that started it"
 
 
+@pytest.mark.slow
 def test_nothing_of_the_users_changed(ran):
     _, isolation, path, source = ran
     assert [one.name for one in path.parent.iterdir()] == ["snippets.py"]
@@ -131,6 +135,7 @@ def test_nothing_of_the_users_changed(ran):
         assert path.read_text() == source
 
 
+@pytest.mark.slow
 def test_what_it_left_behind_is_ended(ran):
     """The forked process would sleep for ten minutes in a session of its own."""
     ((_, took),) = ran[0]["leaves_a_process"]
@@ -142,6 +147,7 @@ def test_what_it_left_behind_is_ended(ran):
     assert not [line for line in left if line.startswith(ours)]
 
 
+@pytest.mark.slow
 def test_there_is_no_network_where_it_can_be_dropped(ran):
     found, isolation, _, _ = ran
     if isolation["network"] != "dropped":

@@ -148,6 +148,7 @@ def test_what_torch_makes_for_itself_on_the_host_is_not_waited_for(
     assert data["totals"]["host_reads"] == 14  # size and hidden in six steps, bound and peak
 
 
+@pytest.mark.slow
 def test_a_scaler_that_is_enabled_waits(tmp_path: Path) -> None:
     data, _ = run(tmp_path, TRAINING.replace("ENABLED", "True"), "--level", "reads")
     confirmed = {one["line"]: one["count"] for one in data["confirmed"]}
