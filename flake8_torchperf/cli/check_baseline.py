@@ -21,7 +21,7 @@ from flake8_torchperf.baseline import (
     write,
 )
 from flake8_torchperf.cache.store import in_words
-from flake8_torchperf.cli.check_files import UNREADABLE, selected
+from flake8_torchperf.cli.check_files import UNREADABLE, place_of, selected
 from flake8_torchperf.cli.parser import fail
 from flake8_torchperf.data_files import relative
 from flake8_torchperf.plugin import TorchPerfPlugin
@@ -68,7 +68,7 @@ class OldFindings:
         allowed = self._baseline.allowed(name)
         if not allowed:
             return rows
-        ours = [(at, told[_place(row)]) for at, row in enumerate(rows) if _place(row) in told]
+        ours = [(at, told[place_of(row)]) for at, row in enumerate(rows) if place_of(row) in told]
         known, left = known_before([one for _, one in ours], allowed)
         old = {at for number, (at, _) in enumerate(ours) if number in known}
         if not any(unanalysed(row[0]) for row in rows):
@@ -196,10 +196,6 @@ def _merged(
             kept = tuple(entry for entry in listed if entry.code not in chosen)
         merged[name] = tuple(sorted({*merged.get(name, ()), *kept}))
     return merged
-
-
-def _place(row: Sequence[Any]) -> Place:
-    return (row[1], row[2], f"{row[0]} {row[3]}")
 
 
 def _number(count: int, noun: str) -> str:

@@ -232,6 +232,11 @@ def display_name(filename: str, options: argparse.Namespace) -> str:
     return (options.stdin_display_name or "stdin") if filename == STDIN else filename
 
 
+def place_of(row: Sequence[Any]) -> Place:
+    """Return what flake8 knows of a finding in one of its rows: line, column and text."""
+    return (row[1], row[2], f"{row[0]} {row[3]}")
+
+
 def key(memory: Memory, filename: str, data: bytes, options: argparse.Namespace) -> str:
     """The key of a file with this content."""
     return memory.key(display_name(filename, options), digest(data))
@@ -307,7 +312,7 @@ def lint(filename: str, work: Work) -> tuple[Result, str]:
         return (filename, [row], dict.fromkeys(defaults.STATISTIC_NAMES, 0)), ""
     name, found, counts = file.run_checks()
     told = file.told
-    rows = [(*row, *told.get((row[1], row[2], f"{row[0]} {row[3]}"), ())) for row in found]
+    rows = [(*row, *told.get(place_of(row), ())) for row in found]
     result = (name, rows, counts)
     if work.memory is None or before is None or content_of(filename) != before:
         return result, ""

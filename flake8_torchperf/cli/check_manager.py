@@ -22,6 +22,7 @@ from flake8_torchperf.cli.check_files import (
     display_name,
     key,
     lint,
+    place_of,
     recall,
     why_no_text,
 )
@@ -131,7 +132,7 @@ class Manager(checker.Manager):
     def _in_rows(self, name: str, rows: list[Any]) -> list[Any]:
         """Return flake8's rows of a file, those that follow in a row of waits left to its first."""
         told = self.told[name]
-        found = [(row, told.get(_place(row))) for row in rows]
+        found = [(row, told.get(place_of(row))) for row in rows]
         if not any(one is not None and one.row for _, one in found):
             return rows
         texts = {one.place: row[4] for row, one in found if one is not None}
@@ -195,7 +196,7 @@ class Manager(checker.Manager):
         return found, reported
 
     def _spent(self, name: str, row: Any) -> tuple[float, int, int]:
-        told = self.told[name].get(_place(row))
+        told = self.told[name].get(place_of(row))
         return (0.0, 0, 0) if told is None else told.measured
 
     def told_of(self, error: Violation) -> Told | None:
@@ -233,11 +234,6 @@ class Manager(checker.Manager):
         if filename != STDIN:
             work.memory.note(os.path.abspath(filename), digest(data))
         return recall(work.memory, key(work.memory, filename, data, self.options))
-
-
-def _place(row: Any) -> Place:
-    """Return what flake8 knows of a finding: line, column and text."""
-    return (row[1], row[2], f"{row[0]} {row[3]}")
 
 
 def _walking_aloud(find_files: Callable[[], None]) -> list[OSError]:

@@ -20,6 +20,7 @@ from flake8.options import aggregator, config
 from flake8.options.manager import OptionManager
 from flake8.plugins import finder
 
+from flake8_torchperf.cli.check_files import STDIN
 from flake8_torchperf.cli.codes import check_configured, check_given
 from flake8_torchperf.cli.parser import complain, near
 from flake8_torchperf.cli.report.formats import settle_format
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from flake8.plugins.finder import Plugin, Plugins
 
 PATHS = "PATH"
-STDIN = "-"
 _REPORT = "flake8.report"
 _OURS = "flake8_torchperf."
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8.utils import parse_comma_separated_list
 
+from flake8_torchperf.cli.check_files import UNREADABLE
 from flake8_torchperf.reserved import RESERVED
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 FAMILY = "TPF"
-# flake8's own, for a file that cannot be read or parsed; `check` reports them where selected.
-UNREADABLE = ("E902", "E999")
 PER_FILE = "per-file-ignores"
 OPTIONS = ("select", "ignore", "extend-select", "extend-ignore", PER_FILE)
 # Letters that are taken for digits.
