@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 class Suppression:
     """Tells for the options of one run which findings flake8 reports."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(
+        self, options: argparse.Namespace, guides: StyleGuideManager | None = None
+    ) -> None:
         self._disabled = bool(options.disable_noqa)
-        self._guides = StyleGuideManager(options, Nothing(options))
+        self._guides = guides or StyleGuideManager(options, Nothing(options))
 
     def selects(self, code: str, filename: str) -> bool:
         """True if a code is reported in a file at all."""

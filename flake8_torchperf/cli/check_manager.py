@@ -66,7 +66,7 @@ class Manager(checker.Manager):
         super().__init__(style_guide, plugins, argv)
         self._waiting: dict[str, list[Any]] = {}
         self._shown = (0, 0)
-        self._suppression = Suppression(self.options)
+        self._suppression = Suppression(self.options, style_guide)
 
     def start(self) -> None:
         """Find the files, and say of which folders there are none."""

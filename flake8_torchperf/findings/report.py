@@ -118,30 +118,37 @@ def _row(row: list[Raw], snippet: Snippet, catalogue: Catalogue, options: Option
 
     Each has the words for the case that it leads what is reported of the row.
     """
-    row = sorted(row, key=lambda raw: _place(raw, snippet)) if len(row) > 1 else row
+    if len(row) == 1:
+        return [_finding(row[0], locate(row[0].site, snippet), snippet, catalogue, options)]
+    row = sorted(row, key=lambda raw: _place(raw, snippet))
     line, column, _, _ = _place(row[0], snippet)
-    number = f"{line}:{column}" if len(row) > 1 else ""
     found = []
     for index, raw in enumerate(row):
+        site = locate(raw.site, snippet)
+        alone = _finding(raw, site, snippet, catalogue, options)
         others = [other.site for other in row[:index] + row[index + 1 :]]
-        alone = _finding(raw, snippet, catalogue, options)
         last = index + 1 == len(row)
-        lead = "" if last else _message(raw, others, snippet, catalogue, options)
-        found.append(replace(alone, row=number, lead=lead) if number else alone)
+        lead = "" if last else _message(raw, site, others, snippet, catalogue, options)
+        found.append(replace(alone, row=f"{line}:{column}", lead=lead))
     return found
 
 
-def _finding(raw: Raw, snippet: Snippet, catalogue: Catalogue, options: Options) -> Finding:
-    message = _message(raw, (), snippet, catalogue, options)
-    site = locate(raw.site, snippet)
+def _finding(
+    raw: Raw, site: Site, snippet: Snippet, catalogue: Catalogue, options: Options
+) -> Finding:
+    message = _message(raw, site, (), snippet, catalogue, options)
     return Finding(raw.rule.code, message, *_place(raw, snippet), raw.rule, site)
 
 
 def _message(
-    raw: Raw, others: Sequence[Site], snippet: Snippet, catalogue: Catalogue, options: Options
+    raw: Raw,
+    site: Site,
+    others: Sequence[Site],
+    snippet: Snippet,
+    catalogue: Catalogue,
+    options: Options,
 ) -> str:
-    """Return the message of a finding that leads ``others``, if any."""
-    site = locate(raw.site, snippet)
+    """Return the message of a finding at its located site that leads ``others``, if any."""
     if not all(LOGGED in other.traits for other in others):
         site = replace(site, traits=site.traits - {LOGGED})
     message = format_message(raw.rule, site, snippet, others)

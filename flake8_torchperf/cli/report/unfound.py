@@ -32,8 +32,9 @@ def unfound(path: Path, linted: Iterable[str], options: Options) -> list[str]:
     for name in linted:
         entries = profile.entries_of(name)
         if any(entry.waits for entry in entries):
-            profiled = Profiled(entries, Statements(_text(name)))
-            waited += ((told.cost, row) for told, row in _of_file(name, profiled, everything))
+            text = _text(name)
+            profiled = Profiled(entries, Statements(text))
+            waited += ((told.cost, row) for told, row in _of_file(name, text, profiled, everything))
     waited.sort(key=lambda one: one[0], reverse=True)
     rows = [row for _, row in waited[:AT_MOST]]
     if len(waited) > AT_MOST:
@@ -42,8 +43,9 @@ def unfound(path: Path, linted: Iterable[str], options: Options) -> list[str]:
     return rows
 
 
-def _of_file(name: str, profiled: Profiled, everything: Options) -> Iterator[tuple[Measured, str]]:
-    text = _text(name)
+def _of_file(
+    name: str, text: str, profiled: Profiled, everything: Options
+) -> Iterator[tuple[Measured, str]]:
     waited = profiled.waited()
     if not waited:
         return

@@ -144,19 +144,24 @@ def _round(
     offered = [(one, edit) for one in find(text) if (edit := choice.edit(one)) is not None]
     if not offered:
         return text, ()
-    from flake8_torchperf.fixes.engine.apply import apply_edits  # imports libcst
+    from flake8_torchperf.fixes.engine.apply import Applied, apply_edits  # imports libcst
+
+    @lru_cache(maxsize=4)
+    def applied_to(edits: tuple[Edit, ...]) -> Applied:
+        """The same edits are applied to see which can be made, what they gain, and to make them."""
+        return apply_edits(text, edits)
 
     # Of those that overlap, only the first can be made in this round.
-    made = {id(edit) for edit in apply_edits(text, [edit for _, edit in offered]).edits}
+    made = {id(edit) for edit in applied_to(tuple(edit for _, edit in offered)).edits}
     offered = [(one, edit) for one, edit in offered if id(edit) in made]
-    offered = list(gaining(text, offered, find, lambda edits: apply_edits(text, edits).text))
+    offered = list(gaining(text, offered, find, lambda edits: applied_to(tuple(edits)).text))
     allowed = [True] * len(offered) if judge is None else judge(text, offered)
-    edits = [edit for (_, edit), right in zip(offered, allowed, strict=True) if right]
-    applied = apply_edits(text, edits)
+    edits = tuple(edit for (_, edit), right in zip(offered, allowed, strict=True) if right)
+    applied = applied_to(edits)
     new, fits = wrapped(text, applied.text)
     if not fits:
         # A line that cannot be wrapped is worse to read than what it replaces.
-        short = [edit for edit in edits if wrapped(text, apply_edits(text, [edit]).text)[1]]
-        applied = apply_edits(text, short)
+        short = tuple(edit for edit in edits if wrapped(text, applied_to((edit,)).text)[1])
+        applied = applied_to(short)
         new, _ = wrapped(text, applied.text)
     return (new, applied.edits) if applied.edits else (text, ())

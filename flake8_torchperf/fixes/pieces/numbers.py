@@ -65,7 +65,7 @@ class _Proof:
             case ast.IfExp(body=one, orelse=other):
                 return self.whole(one) and self.whole(other)
             case ast.Subscript(value=value, slice=index):
-                return is_size(value) and _is_position(index)
+                return is_size(value) and is_position(index)
             case ast.Attribute(attr="ndim"):
                 return True
             case ast.Call():
@@ -77,7 +77,7 @@ class _Proof:
     def _call(self, node: ast.Call) -> bool:
         match node:
             case ast.Call(func=ast.Attribute(attr="size"), args=[index], keywords=[]):
-                return _is_position(index)
+                return is_position(index)
             case ast.Call(func=ast.Attribute(attr=name), args=[], keywords=[]) if name in _COUNTS:
                 return True
         called = self._around.qualified(node.func)
@@ -153,7 +153,8 @@ def is_size(node: ast.expr) -> bool:
     return False
 
 
-def _is_position(index: ast.expr) -> bool:
+def is_position(index: ast.expr) -> bool:
+    """True for a literal int, negative or not."""
     if isinstance(index, ast.UnaryOp) and isinstance(index.op, ast.USub):
         index = index.operand
     return isinstance(index, ast.Constant) and type(index.value) is int

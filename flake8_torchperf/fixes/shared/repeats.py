@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.fixes.pieces.numbers import is_position
 from flake8_torchperf.fixes.shared.tensors import has_one_value, only_value
 
 if TYPE_CHECKING:
@@ -61,17 +62,11 @@ def _fits(made: ast.expr, rows: str, dimension: int, around: Surroundings) -> bo
         # A column of a matrix; of more dimensions it would be a matrix, which is an error.
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple(elts=[ast.Slice() as part, _])):
             whole = part.lower is None and part.upper is None and part.step is None
-            return whole and name == rows and dimension == 0 and _is_number(made.slice.elts[1])  # type: ignore[attr-defined]
+            return whole and name == rows and dimension == 0 and is_position(made.slice.elts[1])  # type: ignore[attr-defined]
         case ast.Call(func=func):
             name = around.qualified(func).removeprefix("torch.")
             return name in _SIZED and _sized_as(made, name, rows, dimension)
     return False
-
-
-def _is_number(node: ast.expr) -> bool:
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        node = node.operand
-    return isinstance(node, ast.Constant) and type(node.value) is int
 
 
 def _sized_as(made: ast.Call, name: str, rows: str, dimension: int) -> bool:
