@@ -193,7 +193,12 @@ class TorchPerfPlugin:
         )
         if self.safeties is not None:
             self.found = findings
-        return [tell(finding, self.tree, self._lines) for finding in findings]
+        if not findings:
+            return []
+        from flake8_torchperf.syntax.statements import Places
+
+        places = Places(self.tree)
+        return [tell(finding, places, self._lines) for finding in findings]
 
 
 def check_files(options: Options) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.absint.domain.heat import Measured
     from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.syntax.statements import Places
 
 Place: TypeAlias = "tuple[int, int, str]"
 # A finding, whole or in plain values.
@@ -73,10 +74,10 @@ class Told(NamedTuple):
         return self.text.partition(" ")[0]
 
 
-def tell(finding: Finding, tree: ast.Module, lines: Sequence[str]) -> Told:
-    """The row of a finding in the module that ``tree`` was made of."""
+def tell(finding: Finding, places: Places, lines: Sequence[str]) -> Told:
+    """The row of a finding in the module that ``places`` were made of."""
     node = finding.site.node
-    function, last = _around(tree, getattr(node, "lineno", finding.line))
+    function, last = places.around(getattr(node, "lineno", finding.line))
     statement = lines[finding.line - 1 : max(finding.end_line, last)]
     return Told(
         finding.line,
@@ -85,7 +86,7 @@ def tell(finding: Finding, tree: ast.Module, lines: Sequence[str]) -> Told:
         finding.end_line,
         finding.end_column,
         finding.site.heat.cost.value,
-        function,
+        function or MODULE,
         normal_form(node),
         int(any(edit.safety == "safe" for edit in finding.edits)),
         int(any("noqa" in line.lower() for line in statement)),
@@ -204,33 +205,3 @@ def _headed(node: ast.AST) -> Iterable[ast.AST]:
         case ast.comprehension():
             return node.target, node.iter
     return () if isinstance(node, _TRIES) else (node,)
-
-
-def _around(tree: ast.Module, line: int) -> tuple[str, int]:
-    """The function that holds a line, as in ``Engine.step``, and where its statement ends.
-
-    The end is 0 where the innermost statement has a body.
-    """
-    names: list[str] = []
-    node: ast.AST = tree
-    below: ast.AST | None = tree
-    while below is not None:
-        node = below
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.append(node.name)
-        below = next((one for one in _statements(node) if _holds(one, line)), None)
-    simple = isinstance(node, ast.stmt) and not hasattr(node, "body")
-    return ".".join(names) or MODULE, (getattr(node, "end_lineno", 0) or 0) if simple else 0
-
-
-def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements, handlers and cases right below a node."""
-    for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.stmt, ast.ExceptHandler)):
-            yield child
-        elif isinstance(child, ast.match_case):
-            yield from child.body
-
-
-def _holds(node: ast.AST, line: int) -> bool:
-    return getattr(node, "lineno", 0) <= line <= getattr(node, "end_lineno", 0)

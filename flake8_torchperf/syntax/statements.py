@@ -7,8 +7,12 @@ a compound one: the unit in which a line counter, a linter and a reader mean the
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
+
+from flake8_torchperf.syntax.traversal import DEFINITIONS
 
 Span = tuple[int, int]
 """First and last line, counted from 1, both included."""
@@ -123,3 +127,80 @@ def _conditional_parts(node: ast.AST) -> list[ast.expr]:
         case ast.Assert() if node.msg is not None:
             return [node.msg]
     return []
+
+
+class ByLine:
+    """The nodes of a list, found by a line that they cover.
+
+    Clauses and arguments have no lines of their own: each line may be theirs.
+    """
+
+    __slots__ = ("_anywhere", "_first", "_last", "_sorted")
+
+    def __init__(self, nodes: Sequence[ast.AST]) -> None:
+        self._anywhere = [one for one in nodes if getattr(one, "end_lineno", None) is None]
+        lined = [one for one in nodes if getattr(one, "end_lineno", None) is not None]
+        self._sorted = sorted(lined, key=_first_line)
+        self._first = [_first_line(one) for one in self._sorted]
+        # The last line of any node up to each.
+        self._last = list(accumulate((_end(one) for one in self._sorted), max))
+
+    def at(self, line: int) -> list[ast.AST]:
+        """Return the nodes that cover a line, and those without lines."""
+        found = list(self._anywhere)
+        index = bisect_right(self._first, line) - 1
+        while index >= 0 and self._last[index] >= line:
+            if _end(self._sorted[index]) >= line:
+                found.append(self._sorted[index])
+            index -= 1
+        return found
+
+
+def _first_line(node: ast.AST) -> int:
+    if isinstance(node, DEFINITIONS) and node.decorator_list:
+        return node.decorator_list[0].lineno
+    line: int = getattr(node, "lineno", 0)
+    return line
+
+
+class Places:
+    """Where the lines of a module stand; made once for a module with findings."""
+
+    def __init__(self, tree: ast.Module) -> None:
+        self._tree = tree
+        # By node, the statements right below it.
+        self._below: dict[int, ByLine] = {}
+
+    def around(self, line: int) -> tuple[str, int]:
+        """Return the function that holds a line, as in ``Engine.step``, and its statement's end.
+
+        The function is "" at module level; the end is 0 where the innermost statement has a body.
+        """
+        names: list[str] = []
+        node: ast.AST = self._tree
+        below: ast.AST | None = self._tree
+        while below is not None:
+            node = below
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                names.append(node.name)
+            below = self._statement(node, line)
+        simple = isinstance(node, ast.stmt) and not hasattr(node, "body")
+        return ".".join(names), (getattr(node, "end_lineno", 0) or 0) if simple else 0
+
+    def _statement(self, node: ast.AST, line: int) -> ast.AST | None:
+        """Return the first statement right below a node that holds a line."""
+        below = self._below.get(id(node))
+        if below is None:
+            below = self._below[id(node)] = ByLine(list(_statements(node)))
+        # The lines of decorators are not their function's.
+        held = [one for one in below.at(line) if getattr(one, "lineno", 0) <= line]
+        return held[-1] if held else None
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    """The statements, handlers and cases right below a node."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.stmt, ast.ExceptHandler)):
+            yield child
+        elif isinstance(child, ast.match_case):
+            yield from child.body

@@ -11,6 +11,7 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.syntax.statements import ByLine
 from flake8_torchperf.syntax.traversal import DEFINITIONS, FUNCTIONS, Nodes, children
 
 if TYPE_CHECKING:
@@ -22,17 +23,6 @@ if TYPE_CHECKING:
 
 _BUILTIN = frozenset(dir(builtins))
 _LAZY = (*FUNCTIONS, ast.Lambda)
-
-
-def _covers(node: ast.AST, line: int) -> bool:
-    """May something that begins in a line stand in a node? Clauses and arguments have no lines."""
-    last: int | None = getattr(node, "end_lineno", None)
-    if last is None:
-        return True
-    first: int = getattr(node, "lineno", 0)
-    if isinstance(node, DEFINITIONS) and node.decorator_list:
-        first = node.decorator_list[0].lineno
-    return first <= line <= last
 
 
 class Surroundings:
@@ -47,7 +37,7 @@ class Surroundings:
         # Of the nodes on the way to those that were asked about: to walk whole functions would
         # take longer than to lint most files.
         self._parents: dict[int, ast.AST] = {}
-        self._opened: set[int] = set()
+        self._below: dict[int, ByLine] = {}
         self._all_known = False
         self._bound: dict[int, dict[str, str]] = {}
 
@@ -65,11 +55,12 @@ class Surroundings:
         waiting: list[ast.AST] = [self.tree]
         while waiting:
             here = waiting.pop()
-            below = children(here)
-            if id(here) not in self._opened:
-                self._opened.add(id(here))
-                self._parents.update([(id(child), here) for child in below])
-            waiting += below if line is None else [one for one in below if _covers(one, line)]
+            below = self._below.get(id(here))
+            if below is None:
+                nodes = children(here)
+                self._parents.update([(id(node), here) for node in nodes])
+                below = self._below[id(here)] = ByLine(nodes)
+            waiting += children(here) if line is None else below.at(line)
 
     def holds(self, node: ast.AST) -> bool:
         """Does the node stand in this module's tree?"""
