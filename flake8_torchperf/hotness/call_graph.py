@@ -96,18 +96,49 @@ class _Place:
 _Waiting: TypeAlias = "list[tuple[ast.AST, _Place]]"
 
 
+class _Classes:
+    """The classes of a module, by what a call says of them."""
+
+    def __init__(self, module: ModuleMap) -> None:
+        above = {name: _bases(info, module) for name, info in module.classes.items()}
+        below: dict[str, list[ClassInfo]] = {}
+        for name, bases in above.items():
+            for base in bases:
+                below.setdefault(base.name, []).append(module.classes[name])
+        # A class, its bases and its subclasses.
+        self._related = {
+            name: [info, *above[name], *below.get(name, ())]
+            for name, info in module.classes.items()
+        }
+        self._private: dict[str, list[FunctionInfo]] = {}
+        for one in module.classes.values():
+            for name, method in one.methods.items():
+                if name.startswith("_") and not name.startswith("__"):
+                    self._private.setdefault(name, []).append(method)
+
+    def methods(self, name: str, method: str) -> list[FunctionInfo]:
+        """Return the methods of that name of a class, its bases and its subclasses."""
+        related = self._related.get(name, ())
+        return [one.methods[method] for one in related if method in one.methods]
+
+    def private(self, name: str) -> list[FunctionInfo]:
+        """Return the method that ``fn._rescale()`` runs, where one class of the module has it."""
+        found = self._private.get(name, [])
+        return found if len(found) == 1 else []
+
+
 def calls_in(module: ModuleMap) -> Calls:
     """Every call in a module that leads to one of its own functions."""
     calls = Calls()
     known = {id(info.node): info for info in module.defined}
-    methods = _methods(module)
+    classes = _Classes(module)
     waiting: _Waiting = [(module.tree, _Place())]
     while waiting:
         node, place = waiting.pop()
         if type(node) not in ASKED:
             _wait(children(node), place, waiting, calls)
         elif isinstance(node, CALL):
-            _record(node, place, module, methods, calls)
+            _record(node, place, module, classes, calls)
             _wait(node.args, place, waiting, calls)
             _wait(node.keywords, place, waiting, calls)
             called = node.func
@@ -120,7 +151,7 @@ def calls_in(module: ModuleMap) -> Calls:
             _wait([*node.decorator_list, node.args], place, waiting, calls)
             _wait(node.body, _Place(place.info if info is None else info), waiting, calls)
         else:
-            for child, inner in _parted(node, place, methods):
+            for child, inner in _parted(node, place, classes):
                 _wait([child], inner, waiting, calls)
     return calls
 
@@ -142,10 +173,10 @@ def _wait(nodes: Sequence[ast.AST], place: _Place, waiting: _Waiting, calls: Cal
             waiting.append((node, place))
 
 
-def _parted(node: ast.AST, place: _Place, related: dict[str, list[ClassInfo]]) -> _Waiting:
+def _parted(node: ast.AST, place: _Place, classes: _Classes) -> _Waiting:
     """What stands in a node, each with how often it runs."""
     repeated, seldom = _parts(node)
-    if isinstance(node, ast.If) and not seldom and _on_first_call(node, place, related):
+    if isinstance(node, ast.If) and not seldom and _on_first_call(node, place, classes):
         seldom = set(map(id, node.body))
     if not repeated and not seldom:
         return [(child, place) for child in children(node)]
@@ -184,30 +215,18 @@ def _seldom_branch(node: ast.If) -> AbstractSet[int]:
     return NONE
 
 
-def _on_first_call(node: ast.If, place: _Place, related: dict[str, list[ClassInfo]]) -> bool:
+def _on_first_call(node: ast.If, place: _Place, classes: _Classes) -> bool:
     """Does the function turn on what the branch misses, or the branch have a method make it?"""
     if place.info is None or place.info.owner is None:
         return False
     if turned_on(node, place.info.node):
         return True
-    classes = related.get(place.info.owner.name, [])
-    return made_by_call(
-        node, lambda name: [one.methods[name].node for one in classes if name in one.methods]
-    )
+    owner = place.info.owner.name
+    return made_by_call(node, lambda name: [one.node for one in classes.methods(owner, name)])
 
 
 def _every_so_often(test: ast.expr) -> bool:
     return any(isinstance(n, ast.BinOp) and isinstance(n.op, ast.Mod) for n in walk([test]))
-
-
-def _methods(module: ModuleMap) -> dict[str, list[ClassInfo]]:
-    """For each class its relatives in the module: itself, its bases and its subclasses."""
-    above = {name: _bases(info, module) for name, info in module.classes.items()}
-    related: dict[str, list[ClassInfo]] = {}
-    for name, info in module.classes.items():
-        below = [module.classes[n] for n, bases in above.items() if info in bases]
-        related[name] = [info, *above[name], *below]
-    return related
 
 
 def _bases(info: ClassInfo, module: ModuleMap) -> list[ClassInfo]:
@@ -226,7 +245,7 @@ def _record(
     node: ast.Call,
     place: _Place,
     module: ModuleMap,
-    related: dict[str, list[ClassInfo]],
+    classes: _Classes,
     calls: Calls,
 ) -> None:
     site = CallSite(place.info, node.lineno, place.loops, place.seldom)
@@ -241,7 +260,7 @@ def _record(
     elif isinstance(func, ATTRIBUTE):
         name, owner = func.attr, func.value
         by_name = owner.id if isinstance(owner, NAME) else ""
-        found = _called(by_name, name, place, module, related) or _private(name, module)
+        found = _called(by_name, name, place, module, classes) or classes.private(name)
         for info in found:
             calls.sites.setdefault(info.key, []).append(site)
         if not found:
@@ -249,20 +268,12 @@ def _record(
             calls.outward.setdefault(name, []).append((func, site))
 
 
-def _private(name: str, module: ModuleMap) -> list[FunctionInfo]:
-    """The method that ``fn._rescale()`` runs, where one class of the module alone has it."""
-    if not name.startswith("_") or name.startswith("__"):
-        return []
-    found = [one.methods[name] for one in module.classes.values() if name in one.methods]
-    return found if len(found) == 1 else []
-
-
 def _called(
     owner: str,
     name: str,
     place: _Place,
     module: ModuleMap,
-    related: dict[str, list[ClassInfo]],
+    classes: _Classes,
 ) -> list[FunctionInfo]:
     """The methods that ``self.name()`` or ``Class.name()`` may run."""
     holder = None
@@ -270,5 +281,4 @@ def _called(
         holder = place.info.owner.name
     elif owner in module.classes:
         holder = owner
-    found = related.get(holder, []) if holder is not None else []
-    return [one.methods[name] for one in found if name in one.methods]
+    return classes.methods(holder, name) if holder is not None else []

@@ -6,7 +6,7 @@ import ast
 import io
 import re
 import tokenize
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,21 +37,30 @@ class Comment(NamedTuple):
 
 
 class Comments(NamedTuple):
-    """The contracts' comments of a module, and the lines where its logical lines end."""
+    """The contracts' comments of a module, their lines, and those where its logical lines end."""
 
     stated: tuple[Comment, ...]
+    lines: tuple[int, ...]
     ends: tuple[int, ...]
 
-    def applies(self, comment: Comment, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-        """True if a comment stands at a function's signature or decorators, or right above."""
+    def of(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Comment]:
+        """Return the comments at a function's signature or decorators, and right above."""
         first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
         at = bisect_left(self.ends, node.lineno)
         last = self.ends[at] if at < len(self.ends) else node.lineno
-        above = comment.alone and comment.column == node.col_offset
-        return first <= comment.line <= last or (above and comment.line == first - 1)
+        near = self.stated[bisect_left(self.lines, first - 1) : bisect_right(self.lines, last)]
+        return [
+            one
+            for one in near
+            if one.line >= first or (one.alone and one.column == node.col_offset)
+        ]
+
+    def mark(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+        """True if a comment at a function says that it must not wait."""
+        return any(one.well_spelt for one in self.of(node))
 
 
-NONE = Comments((), ())
+NONE = Comments((), (), ())
 
 
 @lru_cache(maxsize=8)
@@ -75,7 +84,7 @@ def _read(text: str) -> Comments:
                 well_spelt = _WELL_SPELT.match(token.string, found.start()) is not None
                 place = (line, column + found.start())
                 stated.append(Comment(*place, found[0], found["word"], alone, well_spelt))
-    return Comments(tuple(stated), tuple(ends))
+    return Comments(tuple(stated), tuple(one.line for one in stated), tuple(ends))
 
 
 def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
@@ -93,10 +102,11 @@ def stray_contracts(tree: ast.Module, lines: Sequence[str]) -> Iterator[tuple[Co
     functions = [
         node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
     ]
+    applied = {comment for node in functions for comment in comments.of(node)}
     for comment in comments.stated:
         if not comment.well_spelt:
             yield comment, _misspelt(comment)
-        elif not any(comments.applies(comment, node) for node in functions):
+        elif comment not in applied:
             advice = "write it on the `def` line or right above"
             yield comment, f"`# {CONTRACT}` applies to no function here; {advice}"
 

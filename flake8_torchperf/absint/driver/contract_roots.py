@@ -61,14 +61,15 @@ def stated_roots(analysis: Analysis, globs: tuple[str, ...]) -> Iterator[Root]:
     if globs:
         paths += analysis.project.modules_that_match(_defining(globs))
     for module in _modules(paths, analysis):
+        comments = contract_comments(module.lines)
         for info in module.defined:
             whole = canonical(info, analysis)
             if whole is None:
                 continue
-            if named_in(info, globs) or is_marked(info.node, module):
+            if named_in(info, globs) or comments.mark(info.node):
                 yield Root(whole, info.qualname, info.qualname)
             for source, node in nested_in(info.node, info.qualname):
-                if is_marked(node, module):
+                if comments.mark(node):
                     yield Root(whole, source, _shown(source))
         yield from _inherited(module, globs, analysis)
 
@@ -158,12 +159,6 @@ def nested_in(
             found.append((place, inner))
         waiting.extend((one, place) for one in ast.iter_child_nodes(inner))
     return found
-
-
-def is_marked(node: ast.FunctionDef | ast.AsyncFunctionDef, module: ModuleMap) -> bool:
-    """True if a comment at the function's signature or decorators says that it must not wait."""
-    comments = contract_comments(module.lines)
-    return any(one.well_spelt and comments.applies(one, node) for one in comments.stated)
 
 
 def _modules(paths: list[str], analysis: Analysis) -> Iterator[ModuleMap]:

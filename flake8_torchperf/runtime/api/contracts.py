@@ -10,11 +10,12 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar, overload
 
 import torch
 
-from flake8_torchperf.absint.driver.contract_roots import is_marked, nested_in, read_whole
+from flake8_torchperf.absint.driver.contract_roots import nested_in, read_whole
 from flake8_torchperf.digest import stamp
 from flake8_torchperf.hotness.own_heat import matches_glob
 from flake8_torchperf.runtime.api.budget import dispatch_budget
 from flake8_torchperf.runtime.counting.frames import Owner
+from flake8_torchperf.syntax.contract_comments import contract_comments
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -131,6 +132,6 @@ def _functions(path: str, changed: tuple[int, int]) -> dict[tuple[int, str], _De
         for qualname, node in own:
             line = min([node.lineno, *(one.lineno for one in node.decorator_list)])
             method = node is info.node and info.owner is not None
-            marked = module is not None and is_marked(node, module)
+            marked = module is not None and contract_comments(module.lines).mark(node)
             found[line, node.name] = _Defined(node.name, qualname, method, marked)
     return found

@@ -1,0 +1,61 @@
+"""Four times as many findings take four times the steps, from the source to what is printed."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from flake8_torchperf.plugin import TorchPerfPlugin
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+
+from finding_shapes import FINDINGS
+
+SMALL = 24
+AT_MOST = 4.4
+
+
+def steps(folder: Path, texts: dict[str, str]) -> tuple[int, int]:
+    """Return the bytecode instructions that the last file of a package takes, and its findings.
+
+    Instructions, since a search in a comprehension calls nothing.
+    """
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    path, text = folder / name, text
+    plugin = TorchPerfPlugin(
+        ast.parse(text), text.splitlines(keepends=True), str(path), lambda line: None
+    )
+    spent = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal spent
+        frame.f_trace_lines, frame.f_trace_opcodes = False, True
+        spent += event == "opcode"
+        return count
+
+    before = sys.gettrace()
+    sys.settrace(count)
+    try:
+        found = list(plugin.run())
+    finally:
+        sys.settrace(before)
+    return spent, len(found)
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_steps_grow_with_the_findings(name: str, tmp_path: Path) -> None:
+    make = FINDINGS[name]
+    measured = []
+    for count in (2, SMALL, 4 * SMALL):
+        folder = tmp_path / str(count) / "package"
+        folder.mkdir(parents=True)
+        measured.append(steps(folder, make(count)))
+    (_, few), (one, some), (four, many) = measured
+    assert (some, many) == (few + (SMALL - 2) * few // 2, few + (4 * SMALL - 2) * few // 2)
+    assert four < AT_MOST * one, f"{one:,} and {four:,} steps"
