@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from finding_shapes import FINDINGS
 
 SMALL = 24
-AT_MOST = 4.4
+AT_MOST = 4.1
 
 
 def steps(folder: Path, texts: dict[str, str]) -> tuple[int, int]:
