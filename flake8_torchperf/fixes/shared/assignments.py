@@ -82,16 +82,16 @@ class _Naming(cst.CSTTransformer):
         index = original_node.slice[0].slice
         if len(original_node.slice) > 1 or not isinstance(index, cst.Index):
             return updated_node
-        if _normal(index.value) != _normal(self._mask):
+        if normal(index.value) != normal(self._mask):
             return updated_node
         element = cst.SubscriptElement(cst.Index(cst.Name(self._name)))
         return updated_node.with_changes(slice=[element])
 
 
-def _normal(node: cst.BaseExpression) -> str:
+def normal(node: cst.BaseExpression) -> str:
     """The dump of an expression, whose brackets and white space do not matter."""
     bare = cst.Module([]).code_for_node(node)
-    return ast.dump(ast.parse(f"({bare}\n)", mode="eval"))
+    return ast.dump(ast.parse(f"({bare}\n)", mode="eval").body)
 
 
 def _code(node: cst.CSTNode) -> str:
