@@ -72,6 +72,10 @@ MADE = {
         "3 * (torch.ones(n) * -0.0 + 2).to(x.device)",
         "3 * (torch.ones(n, device=x.device) * -0.0 + 2)",
     ),
+    "plus a number": (
+        "1 + (torch.ones(n) * 2).to(x.device) - (torch.ones(n) + 1).to(x.device)",
+        "1 + torch.ones(n, device=x.device) * 2 - (torch.ones(n, device=x.device) + 1)",
+    ),
     "ints times an int": (
         "(torch.arange(len(x)) * len(x) + 1).to(x.device)",
         "torch.arange(len(x), device=x.device) * len(x) + 1",

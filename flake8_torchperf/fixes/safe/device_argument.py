@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.pieces.brackets import needs_brackets
 from flake8_torchperf.fixes.shared.factories import PLAIN, Made, Sameness, is_dtype
 from flake8_torchperf.fixes.shared.held_names import Held
 
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     import libcst as cst
 
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
-
-# What would take a part of an operation alone.
-_BINDING = (ast.BinOp, ast.UnaryOp, ast.Compare, ast.Attribute, ast.Subscript, ast.Await)
 
 
 def plan(place: Place) -> Edit | None:
@@ -73,7 +71,7 @@ def _edit(
     if len(alike) != len(here):
         return None
     facts["made"] = texts
-    facts["within"] = isinstance(place.around.parent(call), _BINDING)
+    facts["within"] = needs_brackets(receiver, call, place.around.parent(call))
     first: ast.AST = call
     match place.around.parent(call):
         case ast.Assign(targets=[ast.Name(id=bound)]) as line if (
