@@ -243,6 +243,28 @@ def test_a_name_that_serves_the_move_alone_is_seen_through(row: tuple[str, str])
     check_fix(body.format(before), body.format(after) if after else "", code="TPF501")
 
 
+BROKEN = {
+    "brackets for the line breaks alone": (
+        "(\n    torch.ones(n, 3)\n    .to(x.device)\n    .to(x.dtype)\n)",
+        "torch.ones(n, 3, device=x.device, dtype=x.dtype)",
+    ),
+    "further line breaks": (
+        "(\n    torch.ones(n)\n    .float()\n    .to(x.device)\n)",
+        "(\n    torch.ones(n, device=x.device)\n    .float()\n)",
+    ),
+    "a comment": (
+        "(  # all\n    torch.ones(n)\n    .to(x.device)\n)",
+        "(  # all\n    torch.ones(n, device=x.device)\n)",
+    ),
+}
+
+
+@rows(BROKEN)
+def test_brackets_stay_where_lines_are_broken_in_them(row: tuple[str, str]) -> None:
+    before, after = ("\n            ".join(text.splitlines()) for text in row)
+    check_fix(BODY.format(before), BODY.format(after), code="TPF501")
+
+
 LINES = """
     def step(x: Tensor, n: int):
         for _ in range(3):

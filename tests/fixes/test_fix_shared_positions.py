@@ -38,8 +38,8 @@ SHARED = {
     ),
     "among other indices": (
         "rows = x.view(-1, 3)[:, 0] > 0\ny[:, rows] -= x[rows, :3].sum()\nx = x[rows]",
-        "rows = x.view(-1, 3)[:, 0] > 0\nkept = torch.where(rows)[0]\n"
-        "y[:, kept] -= x[kept, :3].sum()\nx = x[kept]",
+        "rows = x.view(-1, 3)[:, 0] > 0\npositions = torch.where(rows)[0]\n"
+        "y[:, positions] -= x[positions, :3].sum()\nx = x[positions]",
     ),
     "by masked_select": (
         "x = torch.masked_select(x, mask)\ny = y.masked_select(mask)",
@@ -52,6 +52,16 @@ SHARED = {
     "of what is computed": (
         "y[..., 0][mask] = -torch.masked_select(x * 2, mask)",
         "kept = torch.where(mask)\ny[..., 0][kept] = -(x * 2).expand_as(mask)[kept]",
+    ),
+    "two by turns": (
+        "a = x[mask]\nb = x[~mask]\nx = net(a, y[mask])\ny = net(b, y[~mask])",
+        "kept = torch.where(mask)\na = x[kept]\nselected = torch.where(~mask)\nb = x[selected]\n"
+        "x = net(a, y[kept])\ny = net(b, y[selected])",
+    ),
+    "two by turns, one of them among other indices": (
+        "a = x[mask]\nm = x.view(-1)\nm = m > 0\nb = x[m, 0]\nx = net(a, y[mask])\ny = net(b, y[m])",
+        "kept = torch.where(mask)\na = x[kept]\nm = x.view(-1)\nm = m > 0\n"
+        "rows = torch.where(m)[0]\nb = x[rows, 0]\nx = net(a, y[kept])\ny = net(b, y[rows])",
     ),
     "around another statement": (
         "x = x[mask]\nfor _ in range(3):\n    x = x + 1\ny = y[mask]",

@@ -72,6 +72,7 @@ def _edit(
         return None
     facts["made"] = texts
     facts["within"] = needs_brackets(receiver, call, place.around.parent(call))
+    facts["whole"] = isinstance(place.around.parent(call), (ast.Assign, ast.AnnAssign))
     first: ast.AST = call
     match place.around.parent(call):
         case ast.Assign(targets=[ast.Name(id=bound)]) as line if (

@@ -33,9 +33,25 @@ def without_move(node: cst.BaseExpression, facts: Mapping[str, Any]) -> cst.Base
     elif made is not node:
         new = build.bare(new) if not node.lpar else new
         new = bracketed(new) if facts["within"] else new
-    if node.lpar and not isinstance(new, cst.Tuple):
-        return build.in_place_of(node, new)
-    return new
+    if not node.lpar or (facts["whole"] and _stands_alone(node, new)):
+        return new
+    return build.in_place_of(node, new)
+
+
+def _stands_alone(old: cst.BaseExpression, new: cst.BaseExpression) -> bool:
+    """True if brackets that were there to break a line within are needed no longer."""
+    module = cst.Module([])
+    brackets = [*old.lpar, *old.rpar]
+    text = module.code_for_node(new)
+    if "\n" not in module.code_for_node(old.lpar[0]) or any(map(build.comments_in, brackets)):
+        return False
+    if not isinstance(new, (cst.Call, cst.Subscript)):
+        return False
+    try:
+        cst.parse_expression(text)
+    except cst.ParserSyntaxError:
+        return False  # it is still broken outside of brackets of its own
+    return True
 
 
 class _Giving(cst.CSTTransformer):

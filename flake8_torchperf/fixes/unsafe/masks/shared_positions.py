@@ -10,6 +10,7 @@ import ast
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import bound_by, fresh_name, names_in
@@ -29,17 +30,21 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.absint.domain.site import Site
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
-_NAMES = ("kept", "positions", "selected")
+# What the positions of the first mask of a function are called, of the second, and so on: two masks
+# may serve by turns. A tuple of positions and the one tensor in it are not called alike.
+_TUPLES = ("kept", "selected", "chosen", "taken", "picked")
+_TENSORS = ("positions", "rows", "places", "found", "hits")
 
 
 def plan(place: Place) -> Edit | None:
     """Apply to the indices by one mask in statements that follow each other."""
     node, around = place.site.node, place.around
     first = around.statement(node)
-    mask = _mask(place)
+    mask = _mask(place.site, around)
     if mask is None or not isinstance(first, _SIMPLE) or not may_repeat(mask):
         return None
     uses = _uses(block_of(place, first), first, mask, place)
@@ -47,7 +52,8 @@ def plan(place: Place) -> Edit | None:
         return None
     if uses[-1].line is first and masked_assignment.planned(place, certain=False) is not None:
         return None  # so can this
-    name = fresh_name(place, first, _NAMES)
+    alone = any(use.among for use in uses)
+    name = _name(place, mask, _TENSORS if alone else _TUPLES)
     where = around.reach("torch.where", first)
     if not name or where is None:
         return None
@@ -55,7 +61,7 @@ def plan(place: Place) -> Edit | None:
         "name": name,
         "where": where[0],
         "mask": ast.unparse(mask),
-        "alone": any(use.among for use in uses),
+        "alone": alone,
         "calls": {
             ast.dump(use.node): has_shape_of(mask, use.tensor, around)
             for use in uses
@@ -65,10 +71,10 @@ def plan(place: Place) -> Edit | None:
     return Edit(tuple(dict.fromkeys(use.line for use in uses)), facts, where[1])
 
 
-def _mask(place: Place) -> ast.expr | None:
-    """The mask that a finding is about; None where that is not known to be one."""
-    node, found, operand = place.site.node, place.site.operand, place.site.operand_node
-    chosen = masked_select(node, place.around)
+def _mask(site: Site, around: Surroundings) -> ast.expr | None:
+    """The mask that a place reads or writes through; None where that is not known to be one."""
+    node, found, operand = site.node, site.operand, site.operand_node
+    chosen = masked_select(node, around)
     if chosen is not None:
         return chosen[1]
     if not isinstance(node, ast.Subscript) or not isinstance(found, Tensor):
@@ -78,6 +84,19 @@ def _mask(place: Place) -> ast.expr | None:
     if not isinstance(node.slice, ast.Tuple):
         return node.slice
     return next((one for one in node.slice.elts if one is operand), None)
+
+
+def _name(place: Place, mask: ast.expr, names: Sequence[str]) -> str:
+    """A name for the positions of a mask that those of no other mask in the function get."""
+    around, function = place.around, place.around.function(mask)
+    masks = [
+        ast.dump(found)
+        for site in around.reported(SiteKind.MASK_INDEX)
+        if (found := _mask(site, around)) is not None and around.function(found) is function
+    ]
+    nth = list(dict.fromkeys(masks)).index(ast.dump(mask))
+    free = [one for one in names if fresh_name(place, mask, (one,))]
+    return free[nth] if nth < len(free) else ""
 
 
 @dataclass(frozen=True, slots=True)
