@@ -140,6 +140,8 @@ STAY = {
     "times what the device has": "(torch.ones(n) * x.cpu()).to(x.device)",
     "a part of a row": "torch.zeros(n)[:3].to(x.device)",
     "beside a tensor from elsewhere": "torch.cat([torch.zeros(1), x.cpu()]).to(x.device)",
+    "doubles, which not every device has": "torch.ones(n).double().float().to(x.device)",
+    "doubles, moved as floats": "torch.zeros(n, dtype=torch.double).to(x.device, torch.float)",
     "a leaf": "torch.zeros(n, requires_grad=True).to(x.device)",
     "one row many times": "torch.zeros(n).expand(4, -1).to(x.device)",
     "a device that is asked for": "torch.zeros(n).to(pick(x))",

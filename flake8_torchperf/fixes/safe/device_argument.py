@@ -52,6 +52,8 @@ def planned(place: Place, least: Sameness) -> Edit | None:
         call, cast = outer or call, ""
     if cast and found < Sameness.PLAIN and not _is_of_floats(call, cast, place.around):
         found = Sameness.ROUNDED  # ints may not hold them, and each device has others then
+    if cast and made.doubles:
+        found = Sameness.ROUNDED
     if found < least:
         return None
     facts = {"given": given, "cast": cast, "moves": True, "levels": 2 if call is outer else 1}

@@ -43,6 +43,7 @@ _INTS = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "t
                    "torch.int64", "torch.long", "torch.bool"))  # fmt: skip
 _FLOATS = frozenset(("torch.float", "torch.float32", "torch.double", "torch.float64", "torch.half",
                      "torch.float16", "torch.bfloat16"))  # fmt: skip
+_DOUBLES = frozenset(("double", "torch.double", "torch.float64"))
 _EXACT_OPERATORS = (ast.Add, ast.Sub, ast.Mult)
 _OPERATORS = (*_EXACT_OPERATORS, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod)
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
@@ -70,6 +71,7 @@ class Made:
         self.calls: list[ast.Call] = []
         self.computes = False
         self.casts = False
+        self.doubles = False  # which MPS has not
         self._around = around
         self._held = held
         self._numbers: list[ast.expr] = []
@@ -137,6 +139,9 @@ class Made:
         """What a cast leaves: floats that ints cannot hold become other ints on other devices."""
         if found is None or found is Sameness.ROUNDED:
             return found
+        if self.doubles:
+            return Sameness.ROUNDED
+        self.doubles = to in _DOUBLES
         if not ints:
             return Sameness.PLAIN if found is Sameness.PLAIN else Sameness.EXACT
         # As many numbers as exceed int64 would fit no memory; a number that is given may.
@@ -169,6 +174,8 @@ class Made:
         self.calls.append(call)
         dtypes = [one.value for one in call.keywords if one.arg == "dtype"]
         ints = any(self._around.qualified(one) in _INTS for one in dtypes)
+        doubles = any(self._around.qualified(one) in _DOUBLES for one in dtypes)
+        self.doubles = self.doubles or doubles
         if name in PLAIN:
             return Sameness.WHOLE if ints else Sameness.PLAIN
         if name in WHOLE:
