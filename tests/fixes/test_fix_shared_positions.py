@@ -32,6 +32,41 @@ SHARED = {
         "# Without padding.\nx = x[mask]  # n\ny = y[mask]",
         "# Without padding.\nkept = torch.where(mask)\nx = x[kept]  # n\ny = y[kept]",
     ),
+    "with a slice of all behind it": (
+        "x = x[mask, :]\ny = y[mask]",
+        "kept = torch.where(mask)\nx = x[kept]\ny = y[kept]",
+    ),
+    "among other indices": (
+        "rows = x.view(-1, 3)[:, 0] > 0\ny[:, rows] -= x[rows, :3].sum()\nx = x[rows]",
+        "rows = x.view(-1, 3)[:, 0] > 0\npositions = torch.where(rows)[0]\n"
+        "y[:, positions] -= x[positions, :3].sum()\nx = x[positions]",
+    ),
+    "by masked_select": (
+        "x = torch.masked_select(x, mask)\ny = y.masked_select(mask)",
+        "kept = torch.where(mask)\nx = x.expand_as(mask)[kept]\ny = y.expand_as(mask)[kept]",
+    ),
+    "by masked_select, of the mask's shape": (
+        "x = torch.masked_select(ids, mask)\ny = y[mask]",
+        "kept = torch.where(mask)\nx = ids[kept]\ny = y[kept]",
+    ),
+    "of what is computed": (
+        "y[..., 0][mask] = -torch.masked_select(x * 2, mask)",
+        "kept = torch.where(mask)\ny[..., 0][kept] = -(x * 2).expand_as(mask)[kept]",
+    ),
+    "two by turns": (
+        "a = x[mask]\nb = x[~mask]\nx = net(a, y[mask])\ny = net(b, y[~mask])",
+        "kept = torch.where(mask)\na = x[kept]\nselected = torch.where(~mask)\nb = x[selected]\n"
+        "x = net(a, y[kept])\ny = net(b, y[selected])",
+    ),
+    "two by turns, one of them among other indices": (
+        "a = x[mask]\nm = x.view(-1)\nm = m > 0\nb = x[m, 0]\nx = net(a, y[mask])\ny = net(b, y[m])",
+        "kept = torch.where(mask)\na = x[kept]\nm = x.view(-1)\nm = m > 0\n"
+        "rows = torch.where(m)[0]\nb = x[rows, 0]\nx = net(a, y[kept])\ny = net(b, y[rows])",
+    ),
+    "around another statement": (
+        "x = x[mask]\nfor _ in range(3):\n    x = x + 1\ny = y[mask]",
+        "kept = torch.where(mask)\nx = x[kept]\nfor _ in range(3):\n    x = x + 1\ny = y[kept]",
+    ),
 }
 APART = {
     "used once": "x = x[mask]",
@@ -40,6 +75,11 @@ APART = {
     "filled in": "x = x[mask]\ny[mask] = 0",
     "not in any case": "x = x[mask]\ny = y[mask] if net else y",
     "changed in place between": "x = net(x[mask])\nmask[0] = True\ny = net(y[mask])",
+    "among other indices, of unknown rank": "x = x[mask, 0]\ny = y[mask]",
+    "no function of torch": "x = x[mask]\ny = net.masked_select(y, mask)",
+    "changed by a loop between": (
+        "x = net(x[mask])\nfor i in range(3):\n    mask[i] = True\ny = net(y[mask])"
+    ),
     "what is called each time": "x = x[net(ids).bool()]\ny = y[net(ids).bool()]",
 }
 
@@ -60,6 +100,32 @@ def test_positions_are_found_once(row: tuple[str, str]) -> None:
 @rows(APART)
 def test_a_mask_that_serves_once_stays(row: str) -> None:
     check_fix(body(row), "", UNSAFE)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (3, 1), (3, 4)])
+def test_positions_give_what_masked_select_gives(shape: tuple[int, ...]) -> None:
+    torch = pytest.importorskip("torch")
+    mask = torch.randn(3, 4) > 0
+    x = torch.randn(shape, requires_grad=True)
+    told = torch.masked_select(x, mask), x.expand_as(mask)[torch.where(mask)]
+    assert torch.equal(*told)
+    one, other = (torch.autograd.grad(each.square().sum(), x)[0] for each in told)
+    assert torch.allclose(one, other)
+
+
+def test_positions_in_one_dimension_stand_among_other_indices() -> None:
+    torch = pytest.importorskip("torch")
+    x, mask = torch.randn(4, 4, 4), torch.tensor([True, False, True, True])
+    kept, rows = torch.where(mask)[0], torch.tensor([0, 2, 1])
+    for before, after in (
+        ((mask, 0), (kept, 0)),
+        ((mask, slice(3)), (kept, slice(3))),
+        ((slice(None), mask), (slice(None), kept)),
+        ((..., 1, mask), (..., 1, kept)),
+        ((rows, mask), (rows, kept)),
+        ((mask, slice(None), mask), (kept, slice(None), kept)),
+    ):
+        assert torch.equal(x[before], x[after])
 
 
 def test_positions_give_what_the_mask_gives() -> None:

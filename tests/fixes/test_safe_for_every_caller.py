@@ -32,6 +32,22 @@ PROGRAMS = {
         "return x.sum() + torch.arange(1, x.shape[0] + 1).to(x.device) * n",
     ),
     "device-argument, like": ("x: Tensor, n: int", "return torch.ones(n).to(x)"),
+    "device-argument, dtype": (
+        "x: Tensor, n: int",
+        "return torch.ones(n).to(x.device).to(x.dtype)",
+    ),
+    "device-argument, computed": (
+        "x: Tensor, n: int",
+        "k = x.shape[0]\nreturn x.sum() + (torch.arange(k) * k + 1).to(x.device) * n",
+    ),
+    "device-argument, times a number": (
+        "x: Tensor, n: int",
+        "return x.sum() + (torch.tril(torch.ones(n, n)) * 2 - 1).to(x.device)",
+    ),
+    "device-argument, by a name": (
+        "x: Tensor, n: int",
+        "y = torch.zeros(n)\nz = x + 1\ny = y.to(x.device)\nreturn y.sum() + z",
+    ),
     "device-argument, index": (
         "x: Tensor, n: int",
         "k = x.shape[0]\nreturn x[torch.arange(k)] * n",

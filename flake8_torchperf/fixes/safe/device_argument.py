@@ -1,92 +1,139 @@
 """``torch.zeros(n).to(d)`` -> ``torch.zeros(n, device=d)``: the tensor is made where it is used.
 
-Only for factories whose values are exact on every device: ``linspace`` and the windows round in
-their own way on each, and random numbers come from another generator there.
+Only where all that happens before the move gives the same bits on every device: ``linspace`` and
+the windows round in their own way on each, and random numbers come from another generator there.
 """
 
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
-from flake8_torchperf.fixes.pieces.numbers import is_whole
+from flake8_torchperf.fixes.pieces.brackets import needs_brackets
+from flake8_torchperf.fixes.shared.factories import PLAIN, Made, Sameness, is_dtype
+from flake8_torchperf.fixes.shared.held_names import Held
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     import libcst as cst
 
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
-# Zeros and ones are the same in every dtype; whole numbers are in their own.
-PLAIN = frozenset(("zeros", "ones", "empty", "eye", "zeros_like", "ones_like", "empty_like"))
-WHOLE = frozenset(("full", "tril_indices", "triu_indices"))
-# What makes another tensor of the result: a leaf, one in pinned memory, one that exists already.
-_CHOSEN = frozenset(("device", "generator", "out", "requires_grad", "pin_memory", "names"))
-# Methods that only look at the same memory in another way: they do so on every device.
-_VIEWS = frozenset(("unsqueeze", "view", "squeeze", "t", "transpose", "permute", "repeat"))
-# Methods that round to the nearest number of another dtype, as every device does.
-_CASTS = frozenset(("float", "double", "half", "bfloat16", "int", "long", "short", "bool"))
-_KEPT = _VIEWS | _CASTS
-_INTS = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "torch.int",
-                   "torch.int64", "torch.long"))  # fmt: skip
-
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a factory whose tensor is moved, or is an index, in the same expression."""
-    return _as_index(place) or planned(place, _is_exact)
+    """Apply to factories whose tensor is moved, or is an index, and used by nothing before."""
+    return planned(place, least=Sameness.EXACT)
 
 
-def _as_index(place: Place) -> Edit | None:
-    """``x[torch.arange(n), ids]``: the index is made where ``x`` is, which is stated a tensor."""
-    part = place.site.node
-    if place.site.operation != "index" or "by-stated" not in place.site.traits:
+def planned(place: Place, least: Sameness) -> Edit | None:
+    """The edit for numbers that come out on the device at ``least`` as surely."""
+    if place.site.operation == "index":
+        return _as_index(place, least)
+    call = place.site.node
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
-    around = place.around.parent(part)
+    given = where_to(call, "as-another" in place.site.traits)
+    statement = place.around.statement(call)
+    if given is None or statement is None:
+        return None
+    held = Held(place, statement, [ast.parse(text, mode="eval").body for text in given.values()])
+    made = Made(place.around, held)
+    receiver = call.func.value
+    found = made.sameness(receiver)
+    if found is None:
+        return None
+    cast = given.pop("dtype", "")
+    outer = _cast_behind(call, place.around) if not cast else None
+    if _takes_dtype(made, place.around) and (cast or outer is not None):
+        given["dtype"] = cast or ast.unparse(outer.args[0])  # type: ignore[union-attr]
+        call, cast = outer or call, ""
+    if cast and found < Sameness.PLAIN and not _is_of_floats(call, cast, place.around):
+        found = Sameness.ROUNDED  # ints may not hold them, and each device has others then
+    if cast and made.doubles:
+        found = Sameness.ROUNDED
+    if found < least:
+        return None
+    facts = {"given": given, "cast": cast, "moves": True, "levels": 2 if call is outer else 1}
+    return _edit(place, call, receiver, made, facts)
+
+
+def _edit(
+    place: Place, call: ast.Call, receiver: ast.expr, made: Made, facts: dict[str, Any]
+) -> Edit | None:
+    """The edit of a move, and of the factories in statements before it."""
+    within = {id(one) for one in ast.walk(receiver)}
+    here = [one for one in made.calls if id(one) in within]
+    before = [one for one in made.calls if id(one) not in within]
+    texts = [ast.dump(one) for one in here]
+    alike = [one for one in ast.walk(receiver)
+             if isinstance(one, ast.Call) and ast.dump(one) in texts]  # fmt: skip
+    if len(alike) != len(here):
+        return None
+    facts["made"] = texts
+    facts["within"] = needs_brackets(receiver, call, place.around.parent(call))
+    facts["whole"] = isinstance(place.around.parent(call), (ast.Assign, ast.AnnAssign))
+    first: ast.AST = call
+    match place.around.parent(call):
+        case ast.Assign(targets=[ast.Name(id=bound)]) as line if (
+            isinstance(receiver, ast.Name) and bound == receiver.id and not facts["cast"]
+        ):
+            first = line  # `x = x` says nothing
+            facts["moves"] = False
+    return Edit((first, *before), facts)
+
+
+def _takes_dtype(made: Made, around: Surroundings) -> bool:
+    """True if a factory makes the same in any dtype, and nothing is computed with it."""
+    if made.casts or made.computes or len(made.calls) != 1:
+        return False
+    (call,) = made.calls
+    name = around.qualified(call.func).removeprefix("torch.")
+    return name in PLAIN and not any(one.arg == "dtype" for one in call.keywords)
+
+
+def _cast_behind(call: ast.Call, around: Surroundings) -> ast.Call | None:
+    """The ``.to(dtype)`` right behind a move."""
+    above = around.parent(call)
+    cast = around.parent(above) if isinstance(above, ast.Attribute) and above.attr == "to" else None
+    match cast:
+        case ast.Call(func=func, args=[dtype], keywords=[]) if func is above and (
+            (isinstance(dtype, ast.Attribute) and dtype.attr == "dtype" and repeatable(dtype))
+            or is_dtype(dtype, around)
+        ):
+            return cast
+    return None
+
+
+def _is_of_floats(call: ast.Call, cast: str, around: Surroundings) -> bool:
+    """True if the dtype that a move is given is one of floats, by its name in torch."""
+    given = [*call.args, *(one.value for one in call.keywords)]
+    dtype = next((one for one in given if ast.unparse(one) == cast), None)
+    return is_dtype(dtype, around, of_floats=True)
+
+
+def _as_index(place: Place, least: Sameness) -> Edit | None:
+    """``x[torch.arange(n), ids]``: the index is made where ``x`` is, which is a tensor."""
+    part = place.site.node
+    if least is not Sameness.ROUNDED and "by-stated" not in place.site.traits:
+        return None
+    around, statement = place.around.parent(part), place.around.statement(part)
     if isinstance(around, ast.Tuple):
         around = place.around.parent(around)
     if not isinstance(around, ast.Subscript) or not repeatable(around.value):
         return None
-    made = _factory(part) if isinstance(part, ast.expr) else None
-    if made is None or {one.arg for one in made.keywords} & {*_CHOSEN, None}:
+    if not isinstance(part, ast.expr) or statement is None:
         return None
-    name = place.around.qualified(made.func).removeprefix("torch.")
-    if not _is_exact(made, name, False, place.around):
+    where = ast.Attribute(around.value, "device", ast.Load())
+    made = Made(place.around, Held(place, statement, [where]))
+    found = made.sameness(part, loose=True)
+    if found is None or found < least:
         return None
-    device = f"{ast.unparse(around.value)}.device"
-    return Edit((part,), {"given": {"device": device}, "moves": False})
-
-
-def planned(
-    place: Place, allowed: Callable[[ast.Call, str, bool, Surroundings], bool]
-) -> Edit | None:
-    """The edit for a factory that ``allowed(call, name, casts, around)`` lets be made elsewhere."""
-    call = place.site.node
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-        return None
-    keywords = where_to(call, "as-another" in place.site.traits)
-    made = _factory(call.func.value)
-    if keywords is None or made is None:
-        return None
-    casts = "dtype" in keywords
-    if casts and _casts(call.func.value):
-        return None
-    if any(one.arg is None or one.arg in _CHOSEN for one in made.keywords):
-        return None
-    if casts and any(one.arg == "dtype" for one in made.keywords):
-        return None
-    name = place.around.qualified(made.func).removeprefix("torch.")
-    if not allowed(made, name, casts, place.around):
-        return None
-    return Edit((call,), {"given": keywords, "moves": True})
-
-
-def _is_cast_to_ints(made: ast.Call, around: Surroundings) -> bool:
-    """Does a factory round its numbers to ints, as every device does?"""
-    given = [one.value for one in made.keywords if one.arg == "dtype"]
-    return any(around.qualified(one) in _INTS for one in given)
+    given = {"device": ast.unparse(where)}
+    facts = {"given": given, "cast": "", "moves": True, "levels": 0}
+    return _edit(place, part, part, made, facts)  # type: ignore[arg-type]
 
 
 def where_to(call: ast.Call, by_tensor: bool) -> dict[str, str] | None:
@@ -128,6 +175,8 @@ def _is_device(node: ast.expr | None) -> bool:
             return False
         case ast.Constant(value=value):
             return isinstance(value, str)
+        case ast.Attribute(value=ast.Subscript(value=owner, slice=key), attr="device"):
+            return repeatable(owner) and repeatable(key)
     return repeatable(node)
 
 
@@ -135,87 +184,21 @@ def _plain(node: ast.expr) -> bool:
     return isinstance(node, (ast.Name, ast.Attribute)) and repeatable(node)
 
 
-def _factory(node: ast.expr) -> ast.Call | None:
-    """The call that makes the tensor, behind methods and indices that only look at it."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _KEPT:
-            return _factory(inner)
-        case ast.Subscript(value=inner, slice=index) if _adds_dimensions(index):
-            return _factory(inner)
-        case ast.Call():
-            return node
-    return None
-
-
-def _casts(node: ast.expr) -> bool:
-    """Is there a cast on the way to the factory?"""
-    inner: ast.expr | None = node
-    while inner is not None:
-        match inner:
-            case ast.Call(func=ast.Attribute(attr=name)) if name in _CASTS:
-                return True
-            case ast.Call(func=ast.Attribute(value=value)) | ast.Subscript(value=value):
-                inner = value
-            case _:
-                inner = None
-    return False
-
-
-def _adds_dimensions(index: ast.expr) -> bool:
-    """``[None]``, ``[:, None]``, ``[..., None]``."""
-    parts = index.elts if isinstance(index, ast.Tuple) else [index]
-    return all(
-        (isinstance(one, ast.Constant) and one.value in (None, ...))
-        or (isinstance(one, ast.Slice) and not (one.lower or one.upper or one.step))
-        for one in parts
-    )
-
-
-def _is_exact(made: ast.Call, name: str, casts: bool, around: Surroundings) -> bool:
-    """Does a factory give the same numbers on every device?"""
-    if name in PLAIN:
-        return True
-    if casts:
-        return False  # rounded once, where it was rounded twice
-    if name == "arange":
-        bounds = [*made.args, *(one.value for one in made.keywords if one.arg != "dtype")]
-        if len(bounds) == 1 or _is_cast_to_ints(made, around):
-            return True
-        return all(is_whole(one, around) for one in bounds)
-    return name in WHOLE
-
-
-def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
-    """Pass the device to the factory, and leave the move out."""
+def rewrite(
+    nodes: Sequence[cst.CSTNode], edit: Edit
+) -> Sequence[cst.CSTNode | cst.RemovalSentinel]:
+    """Pass the device to the factories, and leave the move out."""
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine import build
+    from flake8_torchperf.fixes.shared import given_arguments as given
 
-    arguments = [
-        build.keyword(name, build.expression(text)) for name, text in edit.facts["given"].items()
-    ]
-    new: list[cst.CSTNode] = []
-    for old in nodes:
-        assert isinstance(old, cst.BaseExpression)
-        made = old
-        if edit.facts["moves"]:
-            made = cst.ensure_type(cst.ensure_type(old, cst.Call).func, cst.Attribute).value
-        new.append(build.in_place_of(old, _made_with(made, arguments)))
+    first, *before = nodes
+    new: list[cst.CSTNode | cst.RemovalSentinel] = []
+    if edit.facts["moves"]:
+        assert isinstance(first, cst.BaseExpression)
+        new.append(given.without_move(first, edit.facts))
+    else:
+        new.append(cst.RemoveFromParent())
+    texts = edit.facts["given"]
+    new += [given.with_keywords(cst.ensure_type(one, cst.Call), texts) for one in before]
     return new
-
-
-def _made_with(node: cst.BaseExpression, arguments: Sequence[cst.Arg]) -> cst.BaseExpression:
-    """The expression with further arguments for the factory in it; see `_factory`."""
-    import libcst as cst
-
-    from flake8_torchperf.fixes.engine import build
-
-    match node:
-        case cst.Call(func=cst.Attribute(value=inner, attr=cst.Name(value=name)) as func) if (
-            name in _KEPT
-        ):
-            return node.with_changes(func=func.with_changes(value=_made_with(inner, arguments)))
-        case cst.Subscript(value=inner):
-            return node.with_changes(value=_made_with(inner, arguments))
-    assert isinstance(node, cst.Call)
-    return build.with_arguments(node, arguments)

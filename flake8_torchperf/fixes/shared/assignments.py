@@ -9,7 +9,7 @@ import libcst as cst
 
 from flake8_torchperf.fixes.engine import build
 from flake8_torchperf.fixes.shared.conditions import bracketed
-from flake8_torchperf.fixes.shared.reductions import method
+from flake8_torchperf.fixes.shared.reductions import method, selection_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,52 +46,99 @@ def without_mask(
 
 
 class _Unmasking(cst.CSTTransformer):
-    """``x[mask]`` -> ``x`` for one mask."""
+    """``x[mask]`` and ``torch.masked_select(x, mask)`` -> ``x`` for one mask."""
 
     def __init__(self, mask: cst.BaseExpression) -> None:
         super().__init__()
-        self._mask = mask
+        self._mask = _code(mask)
 
     def leave_Subscript(
         self, original_node: cst.Subscript, updated_node: cst.Subscript
     ) -> cst.BaseExpression:
         index = original_node.slice[0].slice
-        if isinstance(index, cst.Index) and _code(index.value) == _code(self._mask):
+        if isinstance(index, cst.Index) and _code(index.value) == self._mask:
             return updated_node.value
         return updated_node
 
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        if not _is_masked_select(original_node):
+            return updated_node
+        if _code(selection_of(original_node)[1]) != self._mask:
+            return updated_node
+        return bracketed(selection_of(updated_node)[0])
 
-def with_index(node: cst.CSTNode, mask: str, name: str) -> cst.CSTNode:
-    """A statement with a name in the place of a mask, wherever this is an index."""
-    new = node.visit(_Naming(cst.parse_expression(mask), name))
+
+def _is_masked_select(node: cst.Call) -> bool:
+    name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
+    return isinstance(name, cst.Name) and name.value == "masked_select"
+
+
+def with_positions(
+    node: cst.CSTNode, mask: str, name: str, alone: bool, calls: Mapping[str, bool]
+) -> cst.CSTNode:
+    """A statement with a name in the place of a mask, wherever this selects.
+
+    ``alone`` says that the name is one tensor of positions and may stand among other indices;
+    ``calls`` are the dumps of calls of ``masked_select``, each with whether its tensor surely has
+    the shape of the mask.
+    """
+    new = node.visit(_Naming(cst.parse_expression(mask), name, alone, calls))
     assert isinstance(new, cst.CSTNode)
     return new
 
 
 class _Naming(cst.CSTTransformer):
-    """``x[mask]`` -> ``x[name]`` for one mask."""
+    """``x[mask]`` -> ``x[name]``, ``masked_select(x, mask)`` -> ``x.expand_as(mask)[name]``."""
 
-    def __init__(self, mask: cst.BaseExpression, name: str) -> None:
+    def __init__(
+        self, mask: cst.BaseExpression, name: str, alone: bool, calls: Mapping[str, bool]
+    ) -> None:
         super().__init__()
         self._mask = mask
-        self._name = name
+        self._key = normal(mask)
+        self._name = cst.Name(name)
+        self._alone = alone
+        self._calls = calls
 
     def leave_Subscript(
         self, original_node: cst.Subscript, updated_node: cst.Subscript
     ) -> cst.BaseExpression:
-        index = original_node.slice[0].slice
-        if len(original_node.slice) > 1 or not isinstance(index, cst.Index):
+        parts = [one.slice for one in original_node.slice]
+        masks = [isinstance(one, cst.Index) and normal(one.value) == self._key for one in parts]
+        if not any(masks):
             return updated_node
-        if _normal(index.value) != _normal(self._mask):
+        if self._alone:
+            slices = [
+                one.with_changes(slice=cst.Index(self._name)) if is_mask else one
+                for one, is_mask in zip(updated_node.slice, masks, strict=True)
+            ]
+            return updated_node.with_changes(slice=slices)
+        if masks != [True, *([False] * (len(parts) - 1))] or not all(map(_is_full, parts[1:])):
             return updated_node
-        element = cst.SubscriptElement(cst.Index(cst.Name(self._name)))
-        return updated_node.with_changes(slice=[element])
+        return updated_node.with_changes(slice=[cst.SubscriptElement(cst.Index(self._name))])
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        if not _is_masked_select(original_node):
+            return updated_node
+        has_shape = self._calls.get(normal(original_node))
+        if has_shape is None:
+            return updated_node
+        owner = bracketed(build.bare(selection_of(updated_node)[0]))
+        if not has_shape:
+            owner = cst.Call(cst.Attribute(owner, cst.Name("expand_as")), [cst.Arg(self._mask)])
+        element = cst.SubscriptElement(cst.Index(self._name))
+        return build.in_place_of(updated_node, cst.Subscript(owner, [element]))
 
 
-def _normal(node: cst.BaseExpression) -> str:
+def _is_full(part: cst.BaseSlice) -> bool:
+    """True for ``:``."""
+    return isinstance(part, cst.Slice) and not (part.lower or part.upper or part.step)
+
+
+def normal(node: cst.BaseExpression) -> str:
     """The dump of an expression, whose brackets and white space do not matter."""
     bare = cst.Module([]).code_for_node(node)
-    return ast.dump(ast.parse(f"({bare}\n)", mode="eval"))
+    return ast.dump(ast.parse(f"({bare}\n)", mode="eval").body)
 
 
 def _code(node: cst.CSTNode) -> str:

@@ -82,17 +82,38 @@ def _is_stated_number(bound: ast.expr | ast.arg | None) -> bool:
     return False
 
 
-def selected(node: ast.expr, mask: str) -> ast.expr | None:
-    """The ``x`` of ``x[mask]``; ``mask`` is the dump of one."""
-    if isinstance(node, ast.Subscript) and ast.dump(node.slice) == mask:
-        return node.value
+def selected(node: ast.expr, mask: str, around: Surroundings) -> ast.expr | None:
+    """The ``x`` of ``x[mask]`` or ``torch.masked_select(x, mask)``; ``mask`` is a dump."""
+    found = selection(node, around)
+    return found[0] if found is not None and ast.dump(found[1]) == mask else None
+
+
+def selection(node: ast.AST, around: Surroundings) -> tuple[ast.expr, ast.expr] | None:
+    """The tensor and the index of ``x[mask]``, or those that ``masked_select`` is given."""
+    match node:
+        case ast.Subscript(value=tensor, slice=ast.expr() as index):
+            return tensor, index
+    return masked_select(node, around)
+
+
+def masked_select(node: ast.AST, around: Surroundings) -> tuple[ast.expr, ast.expr] | None:
+    """The tensor and the mask of ``torch.masked_select(x, mask)`` and ``x.masked_select(mask)``."""
+    match node:
+        case ast.Call(func=func, args=[tensor, mask], keywords=[]) if (
+            around.qualified(func) == "torch.masked_select"
+        ):
+            return tensor, mask
+        case ast.Call(func=ast.Attribute(value=tensor, attr="masked_select"), args=[mask],
+                      keywords=[]):  # fmt: skip
+            return tensor, mask
     return None
 
 
 def is_elementwise(node: ast.expr, mask: str, around: Surroundings) -> bool:
     """Is each of its elements made of the same one of what the mask selects, and of numbers?"""
-    if selected(node, mask) is not None:
-        return repeatable(node.value)  # type: ignore[attr-defined]
+    owner = selected(node, mask, around)
+    if owner is not None:
+        return repeatable(owner) or masked_select(node, around) is not None
     match node:
         case ast.Constant(value=value):
             return type(value) in (int, float)

@@ -48,17 +48,29 @@ def of_selection(call: cst.Call, facts: Mapping[str, Any]) -> cst.BaseExpression
     """The reduction of all elements, those that ``x[mask]`` leaves out being neutral."""
     by_method = isinstance(call.func, cst.Attribute) and not call.args
     chosen = call.func.value if by_method else call.args[0].value  # type: ignore[attr-defined]
-    assert isinstance(chosen, cst.Subscript)
-    index = chosen.slice[0].slice
-    assert isinstance(index, cst.Index)
-    mask = build.bare(index.value)
+    tensor, index = selection_of(chosen)
+    mask = build.bare(index)
     count = cst.Call(method(mask, "sum"))
     if not facts["neutral"]:
         return build.in_place_of(call, count)
-    arguments = [mask, chosen.value, cst.Integer(facts["neutral"])]
+    arguments = [mask, build.bare(tensor), cst.Integer(facts["neutral"])]
     where = cst.Call(build.expression(facts["where"]), [cst.Arg(one) for one in arguments])
     if facts["name"] != "mean":
         return build.in_place_of(call, cst.Call(method(where, facts["name"])))
     divided = cst.BinaryOperation(cst.Call(method(where, "sum")), cst.Divide(), count)
     whole = build.in_place_of(call, divided)
     return conditions.bracketed(whole) if facts["within"] else whole
+
+
+def selection_of(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression]:
+    """The tensor and the mask of ``x[mask]`` or of a call of ``masked_select``."""
+    if isinstance(node, cst.Subscript):
+        index = node.slice[0].slice
+        assert isinstance(index, cst.Index)
+        return node.value, index.value
+    call = cst.ensure_type(node, cst.Call)
+    given = [one.value for one in call.args]
+    if len(given) == 1:
+        given.insert(0, cst.ensure_type(call.func, cst.Attribute).value)
+    tensor, mask = given
+    return tensor, mask

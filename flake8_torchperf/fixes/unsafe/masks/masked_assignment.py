@@ -37,14 +37,14 @@ def planned(place: Place, *, certain: bool) -> Edit | None:
     if not isinstance(mask, ast.expr) or isinstance(mask, (ast.Tuple, ast.Slice, ast.Constant)):
         return None
     key = ast.dump(mask)
-    if not isinstance(node, ast.Subscript) or ast.dump(node.slice) != key:
+    if not isinstance(node, ast.expr) or selected(node, key, around) is None:
         return None
     if not may_repeat(mask) or not repeatable(target.value) or operator == "MatMult":
         return None
     if not is_elementwise(value, key, around):
         return None
     owners = [one for part in ast.walk(value) if isinstance(part, ast.expr)
-              and (one := selected(part, key)) is not None]  # fmt: skip
+              and (one := selected(part, key, around)) is not None]  # fmt: skip
     where = around.reach("torch.where", node)
     if not owners or where is None:
         return None

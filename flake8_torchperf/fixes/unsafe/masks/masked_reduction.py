@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
-from flake8_torchperf.fixes.shared.masks import has_shape_of, may_repeat
+from flake8_torchperf.fixes.pieces.brackets import needs_brackets
+from flake8_torchperf.fixes.shared.masks import has_shape_of, may_repeat, selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,8 +20,8 @@ if TYPE_CHECKING:
 
 # What stands for an element that is not selected.
 _NEUTRAL = {"sum": "0", "mean": "0", "any": "0", "all": "1"}
-# What would take a part of a quotient alone.
-_BINDING = (ast.BinOp, ast.UnaryOp, ast.Attribute, ast.Subscript)
+# What a mean becomes.
+_QUOTIENT = ast.BinOp(ast.Name("total"), ast.Div(), ast.Name("count"))
 _COUNTS = ("numel", "nelement")
 
 
@@ -31,12 +32,15 @@ def plan(place: Place) -> Edit | None:
 
 def planned(place: Place, *, certain: bool) -> Edit | None:
     """The edit for a selection that is reduced at once, where shapes are ``certain`` or are not."""
-    node, operand = place.site.node, place.site.operand
-    if not isinstance(node, ast.Subscript) or not isinstance(operand, Tensor):
+    node, operand, around = place.site.node, place.site.operand, place.around
+    chosen = selection(node, around)
+    if chosen is None or not isinstance(node, ast.expr) or not isinstance(operand, Tensor):
         return None
-    if node.slice is not place.site.operand_node or operand.dtype != "bool":
+    tensor, mask = chosen
+    is_call = isinstance(node, ast.Call)
+    if not is_call and (mask is not place.site.operand_node or operand.dtype != "bool"):
         return None
-    if not may_repeat(node.slice) or not repeatable(node.value):
+    if not may_repeat(mask) or not (is_call or repeatable(tensor)):
         return None
     found = reduced_by(node, place.around)
     where = place.around.reach("torch.where", node)
@@ -44,14 +48,16 @@ def planned(place: Place, *, certain: bool) -> Edit | None:
         return None
     call, name = found
     counts = name in _COUNTS
-    if (counts or has_shape_of(node.slice, node.value, place.around)) != certain:
+    # `masked_select` takes masks and tensors of any shapes that go together, and so does `where`.
+    whole = name not in ("mean", *_COUNTS) if is_call else counts
+    if (whole or has_shape_of(mask, tensor, around)) != certain:
         return None
     facts = {"name": name, "where": where[0], "neutral": _NEUTRAL.get(name, ""),
-             "within": isinstance(place.around.parent(call), _BINDING)}  # fmt: skip
+             "within": needs_brackets(_QUOTIENT, call, around.parent(call))}  # fmt: skip
     return Edit((call,), facts, () if counts else where[1])
 
 
-def reduced_by(node: ast.Subscript, around: Surroundings) -> tuple[ast.Call, str] | None:
+def reduced_by(node: ast.expr, around: Surroundings) -> tuple[ast.Call, str] | None:
     """The call around a selection that reduces all of it to one value, and the reduction."""
     above = around.parent(node)
     if isinstance(above, ast.Attribute):

@@ -1,19 +1,27 @@
 """``a = a[mask]``, ``b = b[mask]`` -> ``kept = torch.where(mask)``, ``a[kept]``, ``b[kept]``.
 
-A mask is counted for each index that it is; its positions are found once and used by all.
+``b[mask, :]`` and ``torch.masked_select(b, mask)`` select by the same positions. A mask is counted
+for each index that it is; its positions are found once and used by all.
 """
 
 from __future__ import annotations
 
 import ast
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.absint.domain.site import SiteKind
 from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import bound_by, fresh_name, names_in
 from flake8_torchperf.fixes.pieces.evaluation import is_lazy
 from flake8_torchperf.fixes.pieces.siblings import block_of
-from flake8_torchperf.fixes.shared.masks import may_repeat
+from flake8_torchperf.fixes.shared.masks import (
+    has_shape_of,
+    masked_select,
+    may_repeat,
+    selection,
+)
 from flake8_torchperf.fixes.unsafe.masks import masked_assignment
 from flake8_torchperf.fixes.unsafe.masks.masked_reduction import reduced_by
 
@@ -22,54 +30,97 @@ if TYPE_CHECKING:
 
     import libcst as cst
 
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.absint.domain.site import Site
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
-_NAMES = ("kept", "positions", "selected")
+# What the positions of the first mask of a function are called, of the second, and so on: two masks
+# may serve by turns. A tuple of positions and the one tensor in it are not called alike.
+_TUPLES = ("kept", "selected", "chosen", "taken", "picked")
+_TENSORS = ("positions", "rows", "places", "found", "hits")
 
 
 def plan(place: Place) -> Edit | None:
     """Apply to the indices by one mask in statements that follow each other."""
-    node, around, found = place.site.node, place.around, place.site.operand
+    node, around = place.site.node, place.around
     first = around.statement(node)
-    if not isinstance(node, ast.Subscript) or not isinstance(first, _SIMPLE):
+    mask = _mask(place.site, around)
+    if mask is None or not isinstance(first, _SIMPLE) or not may_repeat(mask):
         return None
-    if not isinstance(found, Tensor) or found.dtype != "bool":
+    uses = _uses(block_of(place, first), first, mask, place)
+    if len(uses) < 2 or uses[0].line is not first:
         return None
-    mask = node.slice
-    if not may_repeat(mask):
-        return None
-    block = block_of(place, first)
-    uses = _uses(block, first, mask, place)
-    if len(uses) < 2 or uses[0][0] is not first:
-        return None
-    if uses[-1][0] is first and masked_assignment.planned(place, certain=False) is not None:
+    if uses[-1].line is first and masked_assignment.planned(place, certain=False) is not None:
         return None  # so can this
-    name = fresh_name(place, first, _NAMES)
+    alone = any(use.among for use in uses)
+    name = _name(place, mask, _TENSORS if alone else _TUPLES)
     where = around.reach("torch.where", first)
     if not name or where is None:
         return None
-    lines = list(dict.fromkeys(line for line, _ in uses))
-    facts = {"name": name, "where": where[0], "mask": ast.unparse(mask)}
-    return Edit(tuple(lines), facts, where[1])
+    facts = {
+        "name": name,
+        "where": where[0],
+        "mask": ast.unparse(mask),
+        "alone": alone,
+        "calls": {
+            ast.dump(use.node): has_shape_of(mask, use.tensor, around)
+            for use in uses
+            if isinstance(use.node, ast.Call)
+        },
+    }
+    return Edit(tuple(dict.fromkeys(use.line for use in uses)), facts, where[1])
 
 
-def _uses(
-    block: Sequence[ast.stmt], first: ast.stmt, mask: ast.expr, place: Place
-) -> list[tuple[ast.stmt, ast.Subscript]]:
-    """The indices by a mask from a statement on, as long as nothing may change the mask."""
+def _mask(site: Site, around: Surroundings) -> ast.expr | None:
+    """The mask that a place reads or writes through; None where that is not known to be one."""
+    node, found, operand = site.node, site.operand, site.operand_node
+    chosen = masked_select(node, around)
+    if chosen is not None:
+        return chosen[1]
+    if not isinstance(node, ast.Subscript) or not isinstance(found, Tensor):
+        return None
+    if found.dtype != "bool":
+        return None
+    if not isinstance(node.slice, ast.Tuple):
+        return node.slice
+    return next((one for one in node.slice.elts if one is operand), None)
+
+
+def _name(place: Place, mask: ast.expr, names: Sequence[str]) -> str:
+    """A name for the positions of a mask that those of no other mask in the function get."""
+    around, function = place.around, place.around.function(mask)
+    masks = [
+        ast.dump(found)
+        for site in around.reported(SiteKind.MASK_INDEX)
+        if (found := _mask(site, around)) is not None and around.function(found) is function
+    ]
+    nth = list(dict.fromkeys(masks)).index(ast.dump(mask))
+    free = [one for one in names if fresh_name(place, mask, (one,))]
+    return free[nth] if nth < len(free) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A place where a mask selects; ``among`` other indices it must be one tensor of positions."""
+
+    line: ast.stmt
+    node: ast.expr
+    tensor: ast.expr
+    among: bool = False
+
+
+def _uses(block: Sequence[ast.stmt], first: ast.stmt, mask: ast.expr, place: Place) -> list[_Use]:
+    """The selections by a mask from a statement on, as long as nothing may change the mask."""
     start = next((at for at, one in enumerate(block) if one is first), len(block))
-    names, key = names_in([mask]), ast.dump(mask)
+    names = names_in([mask])
     attribute = any(isinstance(one, ast.Attribute) for one in ast.walk(mask))
-    found: list[tuple[ast.stmt, ast.Subscript]] = []
+    found: list[_Use] = []
     for line in block[start:]:
-        if not isinstance(line, _SIMPLE):
-            break
-        here = [one for one in ast.walk(line)
-                if isinstance(one, ast.Subscript) and ast.dump(one.slice) == key]  # fmt: skip
-        if any(is_lazy(place, one, line) or reduced_by(one, place.around) for one in here):
-            break  # what is reduced can do without a count at all
-        found += [(line, one) for one in here if not _is_store_alone(one, line)]
+        if isinstance(line, _SIMPLE):
+            here = _uses_in(line, mask, place)
+            if any(is_lazy(place, u.node, line) or _is_reduced(u.node, place) for u in here):
+                break  # what is reduced can do without a count at all
+            found += [use for use in here if not _is_store_alone(use.node, line)]
         if names & bound_by([line]) or _writes_into(line, names):
             break
         if attribute and any(isinstance(one, ast.Call) for one in ast.walk(line)):
@@ -77,12 +128,48 @@ def _uses(
     return found
 
 
-def _is_store_alone(node: ast.Subscript, line: ast.stmt) -> bool:
+def _uses_in(line: ast.stmt, mask: ast.expr, place: Place) -> list[_Use]:
+    """The places in a statement where a mask selects, as far as positions can do the same."""
+    key = ast.dump(mask)
+    found = place.site.operand
+    one_dimension = (
+        isinstance(found, Tensor) and found.rank == 1 and place.site.operand_node is mask
+    )
+    uses: list[_Use] = []
+    for node in ast.walk(line):
+        if not isinstance(node, ast.expr):
+            continue
+        chosen = selection(node, place.around)
+        if chosen is None:
+            continue
+        tensor, index = chosen
+        parts = index.elts if isinstance(index, ast.Tuple) else [index]
+        if ast.dump(index) == key or (ast.dump(parts[0]) == key and all(map(_is_full, parts[1:]))):
+            uses.append(_Use(line, node, tensor))
+        elif one_dimension and any(ast.dump(one) == key for one in parts):
+            uses.append(_Use(line, node, tensor, among=True))
+    return uses
+
+
+def _is_full(part: ast.expr) -> bool:
+    """True for ``:``."""
+    return isinstance(part, ast.Slice) and not (part.lower or part.upper or part.step)
+
+
+def _is_store_alone(node: ast.expr, line: ast.stmt) -> bool:
     """``a[mask] = 0`` fills in without counting."""
     match line:
-        case ast.Assign(targets=[target], value=value) if target is node:
-            return isinstance(value, (ast.Constant, ast.UnaryOp))
+        case ast.Assign(
+            targets=[target], value=ast.Constant() | ast.UnaryOp(operand=ast.Constant())
+        ):
+            return target is node
     return False
+
+
+def _is_reduced(node: ast.expr, place: Place) -> bool:
+    """True for ``a[mask].sum()``; among other indices a mask has no shape of its tensor."""
+    among = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple)
+    return not among and reduced_by(node, place.around) is not None
 
 
 def _writes_into(line: ast.stmt, names: frozenset[str]) -> bool:
@@ -108,13 +195,20 @@ def rewrite(
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build
-    from flake8_torchperf.fixes.shared.assignments import with_index
+    from flake8_torchperf.fixes.shared.assignments import with_positions
 
     facts = edit.facts
-    lines = [with_index(node, facts["mask"], facts["name"]) for node in nodes]
+    lines = [
+        with_positions(node, facts["mask"], facts["name"], facts["alone"], facts["calls"])
+        for node in nodes
+    ]
     first = lines[0]
     assert isinstance(first, cst.SimpleStatementLine)
-    found = cst.Call(build.expression(facts["where"]), [cst.Arg(build.expression(facts["mask"]))])
+    found: cst.BaseExpression = cst.Call(
+        build.expression(facts["where"]), [cst.Arg(build.expression(facts["mask"]))]
+    )
+    if facts["alone"]:
+        found = cst.Subscript(found, [cst.SubscriptElement(cst.Index(cst.Integer("0")))])
     target = cst.AssignTarget(cst.Name(facts["name"]))
     above = cst.SimpleStatementLine(
         [cst.Assign([target], found)], leading_lines=first.leading_lines

@@ -1,0 +1,291 @@
+"""Which calls make a tensor on the host before it is moved, and whether the device makes the same.
+
+Between the call and the move may stand views, casts, arithmetic and names that serve nothing else.
+Imported while linting, so it must import neither libcst nor torch.
+"""
+
+from __future__ import annotations
+
+import ast
+from enum import IntEnum
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.fixes.pieces.numbers import is_real, is_whole
+from flake8_torchperf.fixes.shared.held_names import Held
+from flake8_torchperf.fixes.shared.masks import is_number
+from flake8_torchperf.knowledge.table import load
+
+if TYPE_CHECKING:
+    from flake8_torchperf.fixes.engine.surroundings import Surroundings
+
+# Zeros and ones are the same in every dtype; whole numbers are in their own.
+PLAIN = frozenset(("zeros", "ones", "empty", "eye", "zeros_like", "ones_like", "empty_like"))
+WHOLE = frozenset(("tril_indices", "triu_indices"))
+RANDOM = frozenset(("rand", "randn", "randint", "randperm", "rand_like", "randn_like",
+                    "randint_like"))  # fmt: skip
+ROUNDED = frozenset(("linspace", "logspace", "hann_window", "hamming_window", "blackman_window",
+                     "bartlett_window", "kaiser_window"))  # fmt: skip
+FACTORIES = PLAIN | WHOLE | RANDOM | ROUNDED | {"arange", "full"}
+# What makes another tensor of the result: a leaf, one in pinned memory, one that exists already.
+CHOSEN = frozenset(("device", "generator", "out", "requires_grad", "pin_memory", "names"))
+# Methods that only look at the same memory in another way: they do so on every device.
+_VIEWS = frozenset(("unsqueeze", "view", "squeeze", "t", "transpose", "permute", "repeat",
+                    "reshape", "flatten", "contiguous", "clone"))  # fmt: skip
+# A move copies what these leave out or show twice to memory of its own, and so does arithmetic.
+_LOOSE = frozenset(("expand", "narrow", "expand_as"))
+_TO_FLOATS = frozenset(("float", "double", "half", "bfloat16"))
+_TO_INTS = frozenset(("int", "long", "short", "bool"))
+_HOLD_COUNTS = frozenset(("long", "bool", "torch.long", "torch.int64", "torch.bool"))
+# Copies of the same bits to other places, or zeros.
+_PLACING = frozenset(("tril", "triu", "flip", "roll", "diag", "fliplr", "flipud"))
+_JOINING = frozenset(("cat", "concat", "stack", "hstack", "vstack"))
+_INTS = frozenset(("torch.int8", "torch.int16", "torch.short", "torch.int32", "torch.int",
+                   "torch.int64", "torch.long", "torch.bool"))  # fmt: skip
+_FLOATS = frozenset(("torch.float", "torch.float32", "torch.double", "torch.float64", "torch.half",
+                     "torch.float16", "torch.bfloat16"))  # fmt: skip
+_DOUBLES = frozenset(("double", "torch.double", "torch.float64"))
+_EXACT_OPERATORS = (ast.Add, ast.Sub, ast.Mult)
+_OPERATORS = (*_EXACT_OPERATORS, ast.Div, ast.Pow, ast.FloorDiv, ast.Mod)
+_ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE, ast.Eq, ast.NotEq)
+# Whole numbers up to this are exact in every dtype of floats: bfloat16 has eight bits.
+_LARGEST_EXACT = 256
+
+
+class Sameness(IntEnum):
+    """How surely a device makes the same numbers as the host."""
+
+    ROUNDED = 0  # in its own way, or other random numbers
+    EXACT = 1  # the same bits
+    PLAIN = 2  # zeros and ones, of floats
+    WHOLE = 3  # ints and bools
+
+
+class Made:
+    """The factories in an expression; `sameness` says how their numbers come out elsewhere.
+
+    ``loose`` allows views whose memory a move would copy, as an index or arithmetic does. ``held``
+    looks up names that hold what was made in earlier statements.
+    """
+
+    def __init__(self, around: Surroundings, held: Held | None = None) -> None:
+        self.calls: list[ast.Call] = []
+        self.computes = False
+        self.casts = False
+        self.doubles = False  # which MPS has not
+        self._around = around
+        self._held = held
+        self._numbers: list[ast.expr] = []
+        self._filled = False
+
+    def sameness(self, node: ast.expr, *, loose: bool = False) -> Sameness | None:
+        """How the numbers of an expression come out; None where it holds more than factories."""
+        found = self._of(node, loose)
+        if found is None or not self.calls:
+            return None
+        sizes = {ast.dump(one) for call in self.calls for one in call.args}
+        for number in self._numbers:
+            if is_real(number, self._around):
+                continue
+            if ast.dump(number) not in sizes and not is_number(number, self._around):
+                return None
+            found = Sameness.ROUNDED  # it may be a tensor
+        return found
+
+    def _of(self, node: ast.expr, loose: bool) -> Sameness | None:
+        match node:
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if not self._of_torch(node):
+                return self._method(node, inner, name, loose)
+            case ast.Call():
+                return self._function(node, loose)
+            case ast.Subscript(value=inner, slice=index) if loose or _adds_dimensions(index):
+                return self._of(inner, loose) if _is_basic(index) else None
+            case ast.BinOp(left=left, op=op, right=right) if isinstance(op, _OPERATORS):
+                return self._arithmetic(left, op, right)
+            case ast.UnaryOp(op=ast.USub() | ast.Invert(), operand=operand):
+                return _negated(self._computed([operand]))
+            case ast.Compare(left=left, ops=[op], comparators=[right]) if isinstance(op, _ORDERED):
+                return _compared(self._computed([left, right]))
+            case ast.Name() if self._held is not None:
+                value = self._held.value(node)
+                return None if value is None else self._of(value, loose)
+        return None
+
+    def _of_torch(self, node: ast.Call) -> bool:
+        return self._around.qualified(node.func).startswith("torch.")
+
+    def _method(self, node: ast.Call, inner: ast.expr, name: str, loose: bool) -> Sameness | None:
+        if name in _VIEWS:
+            return self._of(inner, loose)
+        if name in _LOOSE:
+            return self._of(inner, loose) if loose else None
+        if name in _TO_FLOATS | _TO_INTS and not node.args:
+            self.casts = True
+            return self._cast(self._of(inner, loose), name, name in _TO_INTS)
+        if name in ("to", "type") and len(node.args) == 1 and not node.keywords:
+            dtype = self._around.qualified(node.args[0])
+            if dtype not in _INTS | _FLOATS:
+                return None
+            self.casts = True
+            return self._cast(self._of(inner, loose), dtype, dtype in _INTS)
+        if name in _PLACING:
+            self.computes = True
+            return self._of(inner, True)
+        op = load().method(name)
+        if op is None or not op.pointwise or not op.flags.isdisjoint("dhsym") or node.keywords:
+            return None
+        return self._rounded([inner, *node.args]) if not name.endswith("_") else None
+
+    def _cast(self, found: Sameness | None, to: str, ints: bool) -> Sameness | None:
+        """What a cast leaves: floats that ints cannot hold become other ints on other devices."""
+        if found is None or found is Sameness.ROUNDED:
+            return found
+        if self.doubles:
+            return Sameness.ROUNDED
+        self.doubles = to in _DOUBLES
+        if not ints:
+            return Sameness.PLAIN if found is Sameness.PLAIN else Sameness.EXACT
+        # As many numbers as exceed int64 would fit no memory; a number that is given may.
+        held = to in _HOLD_COUNTS and not self._filled
+        return Sameness.WHOLE if held or found >= Sameness.PLAIN else Sameness.ROUNDED
+
+    def _function(self, node: ast.Call, loose: bool) -> Sameness | None:
+        name = self._around.qualified(node.func).removeprefix("torch.")
+        if name in FACTORIES:
+            return self._factory(node, name)
+        if not node.args or any(one.arg in ("out", None) for one in node.keywords):
+            return None
+        first = node.args[0]
+        if name in _PLACING or name in ("clone", "unsqueeze", "reshape", "flatten", "transpose"):
+            self.computes = self.computes or name in _PLACING
+            return self._of(first, loose or name in _PLACING)
+        if name in _JOINING:
+            parts = first.elts if isinstance(first, (ast.Tuple, ast.List)) else []
+            return self._computed(parts) if parts else None
+        op = load().function(f"torch.{name}")
+        if op is None or not op.pointwise or not op.flags.isdisjoint("dhsym") or node.keywords:
+            return None
+        return self._rounded(node.args)
+
+    def _factory(self, call: ast.Call, name: str) -> Sameness | None:
+        if any(one.arg is None or one.arg in CHOSEN for one in call.keywords):
+            return None
+        if any(isinstance(one, ast.Starred) for one in call.args) and name not in PLAIN:
+            return None
+        self.calls.append(call)
+        dtypes = [one.value for one in call.keywords if one.arg == "dtype"]
+        ints = any(self._around.qualified(one) in _INTS for one in dtypes)
+        doubles = any(self._around.qualified(one) in _DOUBLES for one in dtypes)
+        self.doubles = self.doubles or doubles
+        if name in PLAIN:
+            return Sameness.WHOLE if ints else Sameness.PLAIN
+        if name in WHOLE:
+            return Sameness.WHOLE
+        if name == "full":
+            self._filled = True
+            return Sameness.EXACT
+        if name != "arange":
+            return Sameness.ROUNDED
+        bounds = [*call.args, *(one.value for one in call.keywords if one.arg != "dtype")]
+        if all(is_whole(one, self._around) for one in bounds):
+            return Sameness.WHOLE if ints or not dtypes else Sameness.EXACT
+        if ints:
+            return Sameness.WHOLE
+        return Sameness.EXACT if len(bounds) == 1 else Sameness.ROUNDED
+
+    def _arithmetic(self, left: ast.expr, op: ast.operator, right: ast.expr) -> Sameness | None:
+        found = self._computed([left, right])
+        if not found or found is Sameness.ROUNDED:
+            return found
+        if isinstance(op, _EXACT_OPERATORS):
+            return found if found is Sameness.WHOLE else Sameness.EXACT
+        by = right.value if isinstance(right, ast.Constant) else None
+        divides = isinstance(op, (ast.FloorDiv, ast.Mod)) and type(by) is int and by > 0
+        return found if divides and found is Sameness.WHOLE else Sameness.ROUNDED
+
+    def _computed(self, parts: list[ast.expr]) -> Sameness | None:
+        """What comes of tensors and numbers that one operation takes: the least of them."""
+        self.computes = True
+        found: list[Sameness] = []
+        for part in parts:
+            count = len(self.calls)
+            if self._is_number(part):
+                continue
+            one = self._of(part, True)
+            if one is None or len(self.calls) == count:
+                return None
+            found.append(one)
+        numbers = [one for one in parts if self._is_number(one)]
+        self._numbers += numbers
+        if not found:
+            return None
+        least = min(found)
+        if all(is_whole(one, self._around) for one in numbers) and least is Sameness.WHOLE:
+            return least
+        exact = all(map(_is_exact, numbers))
+        return min(least, Sameness.EXACT if numbers else least) if exact else Sameness.ROUNDED
+
+    def _rounded(self, parts: list[ast.expr]) -> Sameness | None:
+        return None if self._computed(parts) is None else Sameness.ROUNDED
+
+    def _is_number(self, node: ast.expr) -> bool:
+        """True for an operand without a call of torch: a number, or a tensor from elsewhere."""
+        if is_real(node, self._around):
+            return True
+        match node:
+            case ast.Constant(value=value):
+                return type(value) in (int, float)
+            case ast.UnaryOp(op=ast.USub(), operand=operand):
+                return self._is_number(operand)
+            case ast.BinOp(left=left, right=right):
+                return self._is_number(left) and self._is_number(right)
+            case ast.Name():
+                return self._held is None or self._held.value(node) is None
+            case ast.Attribute():
+                return True
+        return False
+
+
+def _negated(found: Sameness | None) -> Sameness | None:
+    """What a sign leaves: no zeros and ones that any dtype holds."""
+    return Sameness.EXACT if found is Sameness.PLAIN else found
+
+
+def _compared(found: Sameness | None) -> Sameness | None:
+    """What comparing leaves: bools, the same where the numbers are."""
+    return Sameness.WHOLE if found else found
+
+
+def _is_exact(node: ast.expr) -> bool:
+    """True for a literal that every dtype of floats holds."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        node = node.operand
+    value = node.value if isinstance(node, ast.Constant) else None
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) <= _LARGEST_EXACT and value == int(value)
+
+
+def is_dtype(node: ast.expr | None, around: Surroundings, *, of_floats: bool = False) -> bool:
+    """True if an expression is surely a dtype of torch, one of floats where that is asked."""
+    known = _FLOATS if of_floats else _INTS | _FLOATS
+    return node is not None and around.qualified(node) in known
+
+
+def _is_basic(index: ast.expr) -> bool:
+    """True for an index of slices, ints and None, which looks at the same memory."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(
+        isinstance(one, ast.Slice)
+        or (isinstance(one, ast.Constant) and (one.value in (None, ...) or type(one.value) is int))
+        for one in parts
+    )
+
+
+def _adds_dimensions(index: ast.expr) -> bool:
+    """``[None]``, ``[:, None]``, ``[..., None]``."""
+    parts = index.elts if isinstance(index, ast.Tuple) else [index]
+    return all(
+        (isinstance(one, ast.Constant) and one.value in (None, ...))
+        or (isinstance(one, ast.Slice) and not (one.lower or one.upper or one.step))
+        for one in parts
+    )

@@ -1,0 +1,68 @@
+"""Factories as libcst's nodes that get a device, with the move behind them left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from flake8_torchperf.fixes.engine import build
+from flake8_torchperf.fixes.shared.assignments import normal
+from flake8_torchperf.fixes.shared.conditions import bracketed
+from flake8_torchperf.fixes.shared.reductions import method
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
+
+
+def with_keywords(call: cst.Call, given: Mapping[str, str]) -> cst.Call:
+    """A call with further arguments by name."""
+    arguments = [build.keyword(name, build.expression(text)) for name, text in given.items()]
+    return build.with_arguments(call, arguments)
+
+
+def without_move(node: cst.BaseExpression, facts: Mapping[str, Any]) -> cst.BaseExpression:
+    """What is moved, made by factories that are given the place; brackets only where needed."""
+    made = node
+    for _ in range(facts["levels"]):
+        made = cst.ensure_type(cst.ensure_type(made, cst.Call).func, cst.Attribute).value
+    new = made.visit(_Giving(facts["made"], facts["given"]))
+    assert isinstance(new, cst.BaseExpression)
+    if facts["cast"]:
+        new = cst.Call(method(new, "to"), [cst.Arg(build.expression(facts["cast"]))])
+    elif made is not node:
+        new = build.bare(new) if not node.lpar else new
+        new = bracketed(new) if facts["within"] else new
+    if not node.lpar or (facts["whole"] and _stands_alone(node, new)):
+        return new
+    return build.in_place_of(node, new)
+
+
+def _stands_alone(old: cst.BaseExpression, new: cst.BaseExpression) -> bool:
+    """True if brackets that were there to break a line within are needed no longer."""
+    module = cst.Module([])
+    brackets = [*old.lpar, *old.rpar]
+    text = module.code_for_node(new)
+    if "\n" not in module.code_for_node(old.lpar[0]) or any(map(build.comments_in, brackets)):
+        return False
+    if not isinstance(new, (cst.Call, cst.Subscript)):
+        return False
+    try:
+        cst.parse_expression(text)
+    except cst.ParserSyntaxError:
+        return False  # it is still broken outside of brackets of its own
+    return True
+
+
+class _Giving(cst.CSTTransformer):
+    """Gives arguments to the calls that make a tensor."""
+
+    def __init__(self, made: Collection[str], given: Mapping[str, str]) -> None:
+        super().__init__()
+        self._made = made
+        self._given = given
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        if normal(original_node) in self._made:
+            return with_keywords(updated_node, self._given)
+        return updated_node
