@@ -6,6 +6,7 @@
     nox -s runtime                  the oldest torch, that of CI, and the newest, several GB each
     nox -s "runtime(torch='2.6.0')"  one of them
     nox -s quick                    style, and the fast tests of a change of the linter, right here
+    nox -s thorough                 what .ci/run leaves out, right here: compiled wheels, many sizes
     nox -s docs                     the documentation, as a site, into build/site
     nox -s docs -- -b linkcheck     asks the web for what its pages link to
 
@@ -37,6 +38,9 @@ os.environ["PATH"] = os.pathsep.join(
 NOT_FOR_LINTING = (
     "torch", "mypy", "ruff", "import-linter", "types-", "build", "setuptools", "wheel",
 )  # fmt: skip
+
+# As setup.cfg has it where nobody names marks.
+FAST = "not slow and not thorough"
 
 nox.options.sessions = ["linter"]
 # What the runtime supports: the first release that has `torch.accelerator` and `Library.fallback`,
@@ -75,7 +79,7 @@ def test_tools() -> list[str]:
 def linter(session: nox.Session) -> None:
     """Install the linter and test it, without torch."""
     session.install("--no-compile", "-e", ".", *test_tools())
-    options = session.posargs or ["-m", "not slow"]
+    options = session.posargs or ["-m", FAST]
     session.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", *options)
 
 
@@ -92,6 +96,16 @@ def quick(session: nox.Session) -> None:
     session.run("python", "-m", "pytest", "-q", "-n", "2", *left_out, *(session.posargs or folders))
 
 
+@nox.session(venv_backend="none")
+def thorough(session: nox.Session) -> None:
+    """Run what takes minutes and seldom tells more than the slow tests; before each release.
+
+    It installs nothing: the active environment holds the extra `test`.
+    """
+    options = session.posargs or ["-m", "thorough"]
+    session.run("python", "-m", "pytest", "-q", "-n", "auto", *options)
+
+
 @nox.session(python=RUNTIME_PYTHON, venv_backend="venv")
 @nox.parametrize("torch", RELEASES)
 def runtime(session: nox.Session, torch: str) -> None:
@@ -102,7 +116,7 @@ def runtime(session: nox.Session, torch: str) -> None:
         session.skip(f"torch {torch} cannot be installed here for Python {session.python}")
     session.install("--no-compile", "-e", ".", *test_tools())
     options = session.posargs or [
-        "-m", "not slow", *map(str, sorted((ROOT / "tests" / "runtime").glob("test_runtime_*.py"))),
+        "-m", FAST, *map(str, sorted((ROOT / "tests" / "runtime").glob("test_runtime_*.py"))),
         "tests/package/test_torch_table.py", "tests/lint/test_measured_waits.py",
     ]  # fmt: skip
     if torch == RELEASES[0] and not session.posargs:  # docs/confirm-and-run.md says so

@@ -133,7 +133,7 @@ def test_in_a_function(source: str) -> None:
     check(parsed(HEAD + source))
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.parametrize("source", list(EXPRESSIONS.values()), ids=list(EXPRESSIONS))
 def test_elsewhere(source: str) -> None:
     """At module level, as a default, in a class body, as what a decorator or an attribute is."""

@@ -19,7 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
 from shapes import PLACES, SHAPES
 
 COMPILED = Options(scope=Level.COLD, assume_compiled=True)
-# The slow tests double them, but for the loops: their bound begins to hold beyond the half of that.
+# The thorough tests double them, but for the loops: their bound begins to hold beyond half of that.
 SIZES = {"file": 60, "names": 1_250, "closures": 4, "classes": 10, "loops": 120}
 SIZE = 10
 # Each method leads to all before it: what it may write is as long a list, up to 400 methods.
@@ -28,7 +28,7 @@ IN_SQUARE = ("chain of methods",)
 AT_MOST = 1.3
 # The same shapes elsewhere than in a function are as much work.
 CASES = [
-    pytest.param(name, place, times, marks=[] if times == 1 else [pytest.mark.slow])
+    pytest.param(name, place, times, marks=[] if times == 1 else [pytest.mark.thorough])
     for name, shape in SHAPES.items()
     if name not in IN_SQUARE
     for place in (PLACES if "place" in inspect.signature(shape.make).parameters else [""])
@@ -69,7 +69,7 @@ def test_work_grows_in_proportion(name: str, place: str, times: int) -> None:
         assert three - two < AT_MOST * (two - one) + 250, f"{one:,}, {two:,}, {three:,} calls"
 
 
-@pytest.mark.parametrize("length", [200, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("length", [200, pytest.param(1_000, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("name", [n for n in SHAPES if n.startswith(("chain", "layers", "circ"))])
 def test_a_long_chain_ends_well(name: str, length: int) -> None:
     """Each names the one before, hundreds of times: nothing follows that to its end by recursion."""

@@ -26,7 +26,7 @@ def pieces() -> Pieces:
     return Pieces(torch_files())
 
 
-@pytest.mark.parametrize("examples", [40, pytest.param(150, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("examples", [40, pytest.param(150, marks=pytest.mark.thorough)])
 def test_made_up_modules(examples: int) -> None:
     @settings(
         max_examples=examples,

@@ -74,7 +74,7 @@ def failures(names: list[str], *outside: str) -> list[list[str]]:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="each module is imported in a fork")
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_every_module_can_be_imported_first() -> None:
     names = modules()
     assert len(names) > 150

@@ -16,7 +16,7 @@ from compiling import PYTHONS
 from environments import ROOT, attempt, call, clean_environment, copy_checkout, environment
 from environments import share_packages as share
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thorough
 
 VARIABLE = "FLAKE8_TORCHPERF_COMPILE"
 # The tests whose snippets go through the whole interpreter.

@@ -440,7 +440,7 @@ CASES = [
 ]
 
 
-@pytest.mark.slow  # tests/fixes/test_fix_pages.py runs each of them in the process of the test
+@pytest.mark.thorough  # tests/fixes/test_fix_pages.py runs each of them in the process of the test
 @pytest.mark.parametrize(
     ("rule", "fix"), CASES, ids=[f"{rule.code}-{fix.name}" for rule, fix in CASES]
 )
