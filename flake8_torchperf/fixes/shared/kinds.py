@@ -6,17 +6,20 @@ A tensor of ints and floats holds floats, of which float32 has none for 16,777,2
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.tensors import has_one_value, only_value
+from flake8_torchperf.fixes.shared.tensors import has_one_value, is_tensor, only_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
+_MPS = re.compile(r"\bmps\b")
 # Refused for ints; and what is of its tensor's dtype, which `sum` of a mask is not.
-_FLOATS = frozenset(("mean", "nanmean", "logsumexp", "norm"))
+_FLOATS = frozenset(("mean", "nanmean", "logsumexp", "norm", "std", "var"))
+_TO_FLOAT = frozenset(("float", "double", "half", "bfloat16"))
 _SAME = frozenset(("max", "min", "amax", "amin", "median", "nanmedian", "squeeze", "detach",
                    "clone", "contiguous", "view", "reshape", "flatten", "cpu"))  # fmt: skip
 
@@ -31,10 +34,30 @@ def kind_of(node: ast.expr, dtype: str, around: Surroundings) -> str:
     return "" if dtype != "unknown" else _told(node, around)
 
 
+def has_float64(around: Surroundings) -> bool:
+    """False if a file names MPS, which has no float64."""
+    return not any(_MPS.search(line) for line in around.module.lines)
+
+
 def have_one_kind(nodes: Sequence[ast.expr], around: Surroundings) -> bool:
     """True if the expressions are known to be of one class of dtypes, or made in one way."""
     kinds = {_told(one, around) for one in nodes}
     return len(kinds) == 1 and "" not in kinds
+
+
+def averaged(node: ast.expr, around: Surroundings) -> str:
+    """The kind of what an expression takes the mean of, where a tensor gives it; otherwise ""."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr=name) as func, args=args):
+            if around.qualified(func).startswith("torch."):
+                if not args:
+                    return ""
+                inner = args[0]
+            if name in _FLOATS:
+                told = _told(inner, around)
+                return told if told.startswith("like ") else ""
+            return averaged(inner, around) if name in _SAME else ""
+    return ""
 
 
 def _told(node: ast.expr, around: Surroundings) -> str:
@@ -48,7 +71,11 @@ def _told(node: ast.expr, around: Surroundings) -> str:
                 if not args:
                     return ""
                 inner = args[0]
-            if name in _FLOATS:
+            if name in _FLOATS or (name in _TO_FLOAT and not args):
                 return "float"
             return _told(inner, around) if name in _SAME else ""
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return _told(inner, around)
+        case ast.Subscript(value=inner) if is_tensor(inner, around):
+            return _told(inner, around)
     return ""

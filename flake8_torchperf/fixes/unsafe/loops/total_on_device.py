@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.numbers import is_whole
+from flake8_torchperf.fixes.shared.kinds import has_float64
 from flake8_torchperf.fixes.shared.tensors import bindings
 
 if TYPE_CHECKING:
@@ -64,8 +65,8 @@ def plan(place: Place) -> Edit | None:
 
 
 def _floats(around: Surroundings) -> str:
-    """The method that makes floats as precise as the devices have them: MPS has no float64."""
-    return "float" if any("mps" in line for line in around.module.lines) else "double"
+    """The method that makes floats as precise as the devices have them."""
+    return "double" if has_float64(around) else "float"
 
 
 def _is_bound(name: str, around: Surroundings) -> bool:
