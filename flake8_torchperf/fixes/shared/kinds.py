@@ -9,7 +9,7 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.tensors import has_one_value, is_tensor, only_value
+from flake8_torchperf.fixes.shared.tensors import has_one_value, is_int64, is_tensor, only_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _MPS = re.compile(r"\bmps\b")
 # Refused for ints; and what is of its tensor's dtype, which `sum` of a mask is not.
 _FLOATS = frozenset(("mean", "nanmean", "logsumexp", "norm", "std", "var"))
+_CASTS = frozenset(("float", "double", "half", "bfloat16", "long", "int", "bool"))
 _TO_FLOAT = frozenset(("float", "double", "half", "bfloat16"))
 _SAME = frozenset(("max", "min", "amax", "amin", "median", "nanmedian", "squeeze", "detach",
                    "clone", "contiguous", "view", "reshape", "flatten", "cpu"))  # fmt: skip
@@ -43,6 +44,40 @@ def have_one_kind(nodes: Sequence[ast.expr], around: Surroundings) -> bool:
     """True if the expressions are known to be of one class of dtypes, or made in one way."""
     kinds = {_told(one, around) for one in nodes}
     return len(kinds) == 1 and "" not in kinds
+
+
+def have_one_dtype(nodes: Sequence[ast.expr], around: Surroundings) -> bool:
+    """True if the expressions are known to be tensors of the same dtype."""
+    dtypes = {_dtype(one, around) for one in nodes}
+    return len(dtypes) == 1 and "" not in dtypes
+
+
+def _dtype(node: ast.expr, around: Surroundings) -> str:
+    """A dtype, or the tensor that has it, or the sum of it; "" where nothing tells."""
+    if is_int64(node, around):
+        return "long"
+    match node:
+        case ast.Name():
+            value = only_value(node, around)
+            told = "" if value is None else _dtype(value, around)
+            return told or (f"like {node.id}" if has_one_value(node, around) else "")
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return _dtype(inner, around)
+        case ast.Subscript(value=inner) if is_tensor(inner, around):
+            return _dtype(inner, around)
+        case ast.Call(func=ast.Attribute(value=inner, attr=name) as func, keywords=[], args=args):
+            if around.qualified(func).startswith("torch."):
+                if not args:
+                    return ""
+                inner, args = args[0], args[1:]
+            if name in _CASTS and not args:
+                return name
+            if name == "sum":
+                told = _dtype(inner, around)
+                return f"sum {told}" if told else ""
+            same = name in _SAME or name in _FLOATS or name == "abs"
+            return _dtype(inner, around) if same else ""
+    return ""
 
 
 def averaged(node: ast.expr, around: Surroundings) -> str:

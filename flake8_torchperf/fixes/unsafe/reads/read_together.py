@@ -67,7 +67,11 @@ def plan(place: Place) -> Edit | None:
     touched = _statements(free, place)
     values = _names(free, touched, around)
     if len(lines) > 1 and len(lines) >= len(free):
-        facts: dict[str, Any] = {**names, "form": "lines", "methods": tuple(one.method for one in lines)}
+        facts: dict[str, Any] = {
+            **names,
+            "form": "lines",
+            "methods": tuple(one.method for one in lines),
+        }
         return Edit(tuple(one.statement for one in lines), facts, stack[1])
     if len(values) < 2 or free[0] is not reads[0]:
         return None  # one value, read twice
