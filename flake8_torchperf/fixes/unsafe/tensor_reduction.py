@@ -58,9 +58,9 @@ def _of_two(call: ast.Call, name: str, place: Place) -> Edit | None:
     if index is None or (index == 1 and not _is_plain(call.args[0])):
         return None
     operand = place.site.operand
-    if isinstance(operand, Tensor) and operand.dtype in ("int", "bool"):
-        if not is_whole(call.args[1 - index], place.around):
-            return None  # it would become a tensor of floats
+    ints = isinstance(operand, Tensor) and operand.dtype in ("int", "bool")
+    if ints and not is_whole(call.args[1 - index], place.around):
+        return None  # it would become a tensor of floats
     bound = {"max": "min", "min": "max"}[name]
     return Edit((call,), {"form": "clamp", "index": index, "bound": bound})
 
