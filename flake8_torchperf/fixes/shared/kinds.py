@@ -95,11 +95,28 @@ def averaged(node: ast.expr, around: Surroundings) -> str:
     return ""
 
 
+def _is_backpropagated(name: ast.Name, around: Surroundings) -> bool:
+    """Does its function call ``loss.backward()``? Only floats have gradients."""
+    function = around.function(name)
+    if function is None or not has_one_value(name, around):
+        return False
+    funcs = (one.func for one in ast.walk(function) if isinstance(one, ast.Call))
+    return any(
+        isinstance(func, ast.Attribute)
+        and func.attr == "backward"
+        and isinstance(func.value, ast.Name)
+        and func.value.id == name.id
+        for func in funcs
+    )
+
+
 def _told(node: ast.expr, around: Surroundings) -> str:
     match node:
         case ast.Name():
             value = only_value(node, around)
             told = "" if value is None else _told(value, around)
+            if not told and _is_backpropagated(node, around):
+                return "float"
             return told or (f"like {node.id}" if has_one_value(node, around) else "")
         case ast.Call(func=ast.Attribute(value=inner, attr=name) as func, args=args):
             if around.qualified(func).startswith("torch."):
