@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import pytest
 from fixing import UNSAFE, outcome
@@ -176,3 +177,36 @@ def test_reads_in_a_row_become_one(before: str, after: str | None) -> None:
     wanted = text if after is None else PRELUDE + textwrap.dedent(after)
     assert done.text == wrapped(text, wanted)[0]
     assert not outcome(done.text, UNSAFE, HOT, "TPF101").changes
+
+
+def test_numbers_are_those_of_each_read() -> None:
+    torch = pytest.importorskip("torch")
+    text = PRELUDE + textwrap.dedent("""
+        def training_step(x: Tensor, y: Tensor, n: Tensor):
+            metrics: dict = {}
+            for _ in range(2):
+                metrics["mean"] = x.mean().item()
+                metrics["kept"] = (n > 0).sum().item()
+                metrics["any"] = (x > 1).any().item()
+                metrics["norm"] = float(y.norm())
+                metrics["best"] = n.argmax().item()
+                metrics["all"] = bool((x > 1).all())
+                metrics["sum"] = float(n.sum())
+            return metrics
+    """)
+    done = outcome(text, UNSAFE, HOT, "TPF101")
+    assert done.text.count(".tolist()") == 3  # floats, ints and bools
+    assert ".item()" not in done.text
+    large = torch.tensor([16_777_216, 1, 2**53])
+    for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float64):
+        for other in (dtype, torch.float32, torch.float64):
+            x, y = torch.full((3,), 1.1, dtype=dtype), torch.full((3,), 1 / 3, dtype=other)
+            told = []
+            for code in (text, done.text):
+                names: dict[str, Any] = {}
+                exec(code, names)
+                told.append(names["training_step"](x, y, large))
+            assert list(told[0].items()) == list(told[1].items())
+            assert [type(one) for one in told[0].values()] == [
+                type(one) for one in told[1].values()
+            ]

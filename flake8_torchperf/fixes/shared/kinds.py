@@ -30,7 +30,7 @@ def kind_of(node: ast.expr, dtype: str, around: Surroundings) -> str:
 
     ``dtype`` is what the interpreter knows of it.
     """
-    if dtype in ("float", "int"):
+    if dtype in ("float", "int", "bool"):
         return dtype
     return "" if dtype != "unknown" else _told(node, around)
 

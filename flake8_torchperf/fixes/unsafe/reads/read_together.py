@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
-# More numbers are no longer read at a glance.
+# More statements are no longer read at a glance.
 _MOST = 24
 _NO_DIMENSIONS = ".reshape(())"
 
@@ -81,17 +81,16 @@ def plan(place: Place) -> Edit | None:
 
 
 def _behind(place: Place, statement: ast.stmt) -> list[_Read]:
-    """The read of a finding and those in its statement and in the statements right behind it."""
+    """The read of a finding and those in its statement and in the statements behind it."""
     around = place.around
     block = {id(one): i for i, one in enumerate(block_of(place, statement))}
-    last = block.get(id(statement), len(block))
+    first = block.get(id(statement), len(block))
     found: list[_Read] = []
     for site in itertools.chain([place.site], around.reported_behind(place.site)):
         line = around.statement(site.node)
         at = block.get(id(line), -1)
-        if at not in (last, last + 1) or not isinstance(line, _SIMPLE) or len(found) == _MOST:
+        if not first <= at < first + _MOST or not isinstance(line, _SIMPLE):
             break
-        last = at
         read = _read(site, line, around)
         if read is not None:
             found.append(read)
@@ -110,8 +109,8 @@ def _read(site: Site, line: ast.stmt, around: Surroundings) -> _Read | None:
     method = "" if operand.scalar is True else _NO_DIMENSIONS
     kind = kind_of(tensor, operand.dtype, around)
     called = call.func.id if isinstance(call.func, ast.Name) else ""
-    if called == "int":
-        return _Read(call, line, tensor, kind, method) if kind == "int" else None
+    if called in ("int", "bool"):
+        return _Read(call, line, tensor, kind, method) if kind == called else None
     made_float = called == "float" or _is_made_float(call, around)
     if made_float and kind not in ("float", "int" if called == "" else "float"):
         # Python rounds a large int as float64 does, which MPS does not have.
@@ -128,11 +127,11 @@ def _is_made_float(call: ast.Call, around: Surroundings) -> bool:
 
 
 def _source(call: ast.Call) -> ast.expr | None:
-    """The tensor of ``t.item()``, ``float(t)`` and ``int(t)``."""
+    """The tensor of ``t.item()``, ``float(t)``, ``int(t)`` and ``bool(t)``."""
     match call:
         case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[]):
             return tensor
-        case ast.Call(func=ast.Name(id="float" | "int"), args=[tensor]):
+        case ast.Call(func=ast.Name(id="float" | "int" | "bool"), args=[tensor]):
             return tensor
     return None
 
