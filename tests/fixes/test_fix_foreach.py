@@ -1,9 +1,13 @@
-"""Loops over parameters become foreach operations, ``get_total_norm`` and a clamped factor."""
+"""Loops over parameters become foreach operations, norms of norms and a clamped factor."""
 
 from __future__ import annotations
 
+import textwrap
+from typing import Any
+
 import pytest
-from fixing import UNSAFE, check_fix
+from fixing import UNSAFE, check_fix, outcome
+from linting import PRELUDE
 
 FOREACH = {
     "gradients of some": (
@@ -151,7 +155,43 @@ NORMS = {
         def norm(params: list[nn.Parameter]):
             # a number
             # of one
-            total = torch.nn.utils.get_total_norm([p.grad.detach().data for p in params if p.grad is not None])
+            total = 0.0
+            tensors = [p.grad.detach().data for p in params if p.grad is not None]
+            if tensors:
+                norms = torch._foreach_norm(tensors)
+                norms = torch.stack([norm.to(norms[0].device) for norm in norms])
+                total = torch.linalg.vector_norm(norms.double()).item()
+            return total
+        """,
+    ),
+    "a matrix norm": (
+        """
+        def norm(params: list[nn.Parameter]):
+            total = 0.0
+            for p in params:
+                total += torch.linalg.norm(p.grad, 2).item() ** 2
+            total = total ** 0.5
+            return total
+        """,
+        "",
+    ),
+    "left a tensor": (
+        """
+        def norm(params: list[nn.Parameter], n: float):
+            total = 0.0
+            for p in params:
+                total += torch.norm(p.grad, n) ** n
+            total = total ** (1 / n)
+            return total
+        """,
+        """
+        def norm(params: list[nn.Parameter], n: float):
+            total = 0.0
+            tensors = [p.grad for p in params]
+            if tensors:
+                norms = torch._foreach_norm(tensors, n)
+                norms = torch.stack([norm.to(norms[0].device) for norm in norms])
+                total = torch.linalg.vector_norm(norms, n)
             return total
         """,
     ),
@@ -250,3 +290,30 @@ def test_norms_become_one(before: str, after: str) -> None:
 @pytest.mark.parametrize(("before", "after"), FACTORS.values(), ids=FACTORS)
 def test_a_factor_is_clamped(before: str, after: str) -> None:
     check_fix(before, after, UNSAFE, code="TPF301")
+
+
+def test_a_norm_is_that_of_python() -> None:
+    torch = pytest.importorskip("torch")
+    text = PRELUDE + textwrap.dedent("""
+        def norm(params: list[nn.Parameter]):
+            total = 0.0
+            for p in params:
+                total += p.grad.norm(2).item() ** 2
+            total = total ** 0.5
+            return total
+    """)
+    done = outcome(text, UNSAFE)
+    assert done.changes
+    for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        params = [torch.nn.Parameter(torch.zeros(4, dtype=dtype)) for _ in range(9)]
+        for scale in (0.001, 1, 30_000):  # the norm of all is too large for float16
+            for p in params:
+                p.grad = torch.full_like(p, scale)
+            told = []
+            for code in (text, done.text):
+                names: dict[str, Any] = {}
+                exec(code, names)
+                told.append(names["norm"](params))
+                assert names["norm"]([]) == 0.0
+            assert type(told[0]) is type(told[1])
+            assert told[1] == pytest.approx(told[0], rel=1e-12)

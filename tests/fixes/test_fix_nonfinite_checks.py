@@ -67,21 +67,75 @@ FIXED = {
             return flags
         """,
     ),
-}
-REFUSED = {
-    "which one it was": """
-        def check(model: nn.Module):
+    "which one it was": (
+        """
+        def check(model: nn.Module, strict: bool):
+            found = False
             for name, p in model.named_parameters():
                 if torch.isnan(p.grad).any():
-                    raise ValueError(name)
+                    logging.error(f"{name} has NaNs")  # each of them
+                    found = True
+                    if strict:
+                        raise ValueError(name)
+            return found
         """,
-    "the number of hits": """
+        """
+        def check(model: nn.Module, strict: bool):
+            found = False
+            rounds = list(model.named_parameters())
+            flags = [torch.isnan(p.grad).any() for name, p in rounds]
+            for (name, p), hit in zip(rounds, torch.stack(flags).tolist() if flags else []):
+                if hit:
+                    logging.error(f"{name} has NaNs")  # each of them
+                    found = True
+                    if strict:
+                        raise ValueError(name)
+            return found
+        """,
+    ),
+    "the number of hits": (
+        """
         def check(tensors: list[Tensor]):
             hits = 0
             for t in tensors:
+                if t is None:
+                    continue
                 if torch.isnan(t).any():
                     hits += 1
             return hits
+        """,
+        """
+        def check(tensors: list[Tensor]):
+            hits = 0
+            rounds = [t for t in tensors if t is not None]
+            flags = [torch.isnan(t).any() for t in rounds]
+            for t, hit in zip(rounds, torch.stack(flags).tolist() if flags else []):
+                if hit:
+                    hits += 1
+            return hits
+        """,
+    ),
+}
+REFUSED = {
+    "more rounds than fit into memory": """
+        def check(batches):
+            hits = 0
+            for x in batches:
+                if torch.isnan(x).any():
+                    hits += 1
+            return hits
+        """,
+    "a tensor is changed where one is found": """
+        def check(tensors: list[Tensor], grads: list[Tensor]):
+            for t in tensors:
+                if torch.isnan(t).any():
+                    grads[0].zero_()
+        """,
+    "the list grows by what is found": """
+        def check(tensors: list[Tensor]):
+            for t in tensors:
+                if torch.isnan(t).any():
+                    tensors.append(t.nan_to_num())
         """,
     "work beside the check": """
         def check(tensors: list[Tensor]):

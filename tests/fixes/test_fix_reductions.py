@@ -9,11 +9,11 @@ CHANGED = [
     pytest.param(
         """
         def f(a: Tensor, b: Tensor, n: int):
-            return max(a.sum(), b.sum()) + min(n / 2, a.norm()) + max(a.norm() - 1, 0)
+            return max(a.sum(), a.abs().sum()) + min(n / 2, a.norm()) + max(a.norm() - 1, 0)
         """,
         """
         def f(a: Tensor, b: Tensor, n: int):
-            return torch.maximum(a.sum(), b.sum()) + a.norm().clamp(max=n / 2) + (a.norm() - 1).clamp(min=0)
+            return torch.maximum(a.sum(), a.abs().sum()) + a.norm().clamp(max=n / 2) + (a.norm() - 1).clamp(min=0)
         """,
         id="of two",
     ),
@@ -48,6 +48,20 @@ CHANGED = [
 ]
 
 KEPT = [
+    pytest.param(
+        """
+        def f(a: Tensor, b: Tensor):
+            return max(a.sum(), b.sum())
+        """,
+        id="of two dtypes, of which the larger one's is kept",
+    ),
+    pytest.param(
+        """
+        def f(a: Tensor):
+            return max((a > 0).sum(), 0.5)
+        """,
+        id="of an int and a fraction",
+    ),
     pytest.param(
         """
         def f(tensors: list[Tensor]):

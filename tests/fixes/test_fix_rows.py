@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import textwrap
+from typing import Any
 
 import pytest
 from fixing import UNSAFE, outcome
 from linting import HOT, PRELUDE
+
+from flake8_torchperf.fixes.engine.width import wrapped
 
 CHANGED = [
     pytest.param(
@@ -69,7 +72,14 @@ CHANGED = [
                 b = n.sum().item()
                 return {"loss": x.mean().item(), "count": n.sum().item(), "most": y.max().item()}
         """,
-        None,
+        """
+        class M(nn.Module):
+            def forward(self, x: Tensor, y: Tensor, n: Tensor):
+                loss = F.cross_entropy(x, y)
+                a, x_mean_value = torch.stack([loss.mean(), x.mean()]).tolist()
+                b = n.sum().item()
+                return {"loss": x_mean_value, "count": n.sum().item(), "most": y.max().item()}
+        """,
         id="a float and what may be a count",
     ),
     pytest.param(
@@ -91,6 +101,71 @@ CHANGED = [
         """,
         id="a dict in two groups",
     ),
+    pytest.param(
+        """
+        def forward(x: Tensor, y: Tensor, metrics: dict, prefix: str):
+            loss = F.cross_entropy(x, y)
+            for _ in range(3):
+                metrics["loss"] = loss.item()
+                # how sure it is
+                metrics[f"{prefix}_top"] = torch.max(x.float()).detach().item()
+                norm = x.norm().item()
+                wandb.log({"norm": norm, "std": x.std().item()})
+        """,
+        """
+        def forward(x: Tensor, y: Tensor, metrics: dict, prefix: str):
+            loss = F.cross_entropy(x, y)
+            for _ in range(3):
+                loss_value, x_max_value, norm, x_std_value = torch.stack([loss, torch.max(x.float()).detach(), x.norm(), x.std()]).tolist()
+                metrics["loss"] = loss_value
+                # how sure it is
+                metrics[f"{prefix}_top"] = x_max_value
+                wandb.log({"norm": norm, "std": x_std_value})
+        """,
+        id="entries, a name and a call, with work between the reads",
+    ),
+    pytest.param(
+        """
+        class M(nn.Module):
+            def forward(self, x: Tensor, y: Tensor, scores):
+                best, worst = x[:1, :1].mean(0), y[:1, :1].mean(0)
+                logs = dict(best=best.item(), worst=worst.item())
+                return logs
+
+            def training_step(self, x: Tensor):
+                a, b = x.sum(), x[0].max()
+                return {"a": float(a.item()), "b": float(b.item())}
+        """,
+        """
+        class M(nn.Module):
+            def forward(self, x: Tensor, y: Tensor, scores):
+                best, worst = x[:1, :1].mean(0), y[:1, :1].mean(0)
+                best_value, worst_value = torch.stack([best.reshape(()), worst.reshape(())]).tolist()
+                logs = dict(best=best_value, worst=worst_value)
+                return logs
+
+            def training_step(self, x: Tensor):
+                a, b = x.sum(), x[0].max()
+                a_value, b_value = torch.stack([a.double(), b.double()]).tolist()
+                return {"a": float(a_value), "b": float(b_value)}
+        """,
+        id="one element, and floats of any dtype",
+    ),
+    pytest.param(
+        """
+        class M(nn.Module):
+            def forward(self, x: Tensor, step):
+                a, b = x.mean(), x.std()
+                logs = {"a": a.item(), "step": step.update(b), "b": b.item()}
+                logs["c"] = self.step(x).mean().item()
+                logs["d"] = self.step(x).mean().item()
+                rows = {"a": a.item(), "rows": [a.item() for a in x.unbind()]}
+                x[0] = a.item()
+                return logs, x.mean().item()
+        """,
+        None,
+        id="what may change a tensor between them",
+    ),
 ]
 
 
@@ -99,5 +174,39 @@ def test_reads_in_a_row_become_one(before: str, after: str | None) -> None:
     text = PRELUDE + textwrap.dedent(before)
     done = outcome(text, UNSAFE, HOT, "TPF101")
     assert done.first
-    assert done.text == (text if after is None else PRELUDE + textwrap.dedent(after))
+    wanted = text if after is None else PRELUDE + textwrap.dedent(after)
+    assert done.text == wrapped(text, wanted)[0]
     assert not outcome(done.text, UNSAFE, HOT, "TPF101").changes
+
+
+def test_numbers_are_those_of_each_read() -> None:
+    torch = pytest.importorskip("torch")
+    text = PRELUDE + textwrap.dedent("""
+        def training_step(x: Tensor, y: Tensor, n: Tensor):
+            metrics: dict = {}
+            for _ in range(2):
+                metrics["mean"] = x.mean().item()
+                metrics["kept"] = (n > 0).sum().item()
+                metrics["any"] = (x > 1).any().item()
+                metrics["norm"] = float(y.norm())
+                metrics["best"] = n.argmax().item()
+                metrics["all"] = bool((x > 1).all())
+                metrics["sum"] = float(n.sum())
+            return metrics
+    """)
+    done = outcome(text, UNSAFE, HOT, "TPF101")
+    assert done.text.count(".tolist()") == 3  # floats, ints and bools
+    assert ".item()" not in done.text
+    large = torch.tensor([16_777_216, 1, 2**53])
+    for dtype in (torch.bfloat16, torch.float16, torch.float32, torch.float64):
+        for other in (dtype, torch.float32, torch.float64):
+            x, y = torch.full((3,), 1.1, dtype=dtype), torch.full((3,), 1 / 3, dtype=other)
+            told = []
+            for code in (text, done.text):
+                names: dict[str, Any] = {}
+                exec(code, names)
+                told.append(names["training_step"](x, y, large))
+            assert list(told[0].items()) == list(told[1].items())
+            assert [type(one) for one in told[0].values()] == [
+                type(one) for one in told[1].values()
+            ]

@@ -114,9 +114,114 @@ CHANGED = [
         """,
         id="on MPS",
     ),
+    pytest.param(
+        """
+        def f(model, optimizer, batches: list[Tensor]):
+            sums = {"loss": 0.0, "hits": 0, "rounds": 0}
+            metrics = dict()
+            metrics["norm"] = 0
+            for batch in batches:
+                loss = model(batch)
+                loss.backward()
+                metrics["norm"] += loss.item()
+                sums["loss"] += batch.mean().item() * len(batch)
+                sums["hits"] += (batch > 0).sum().item()
+                sums["rounds"] += 1
+            return sums, metrics
+        """,
+        """
+        def f(model, optimizer, batches: list[Tensor]):
+            sums = {"loss": 0.0, "hits": 0, "rounds": 0}
+            metrics = dict()
+            metrics["norm"] = 0
+            for batch in batches:
+                loss = model(batch)
+                loss.backward()
+                metrics["norm"] += loss.detach().double()
+                sums["loss"] += batch.mean().detach().double() * len(batch)
+                sums["hits"] += (batch > 0).sum().detach().long()
+                sums["rounds"] += 1
+            sums["hits"] = int(sums["hits"])
+            sums["loss"] = float(sums["loss"])
+            metrics["norm"] = float(metrics["norm"])
+            return sums, metrics
+        """,
+        id="entries of a dict, and what goes backward",
+    ),
 ]
 
 KEPT = [
+    pytest.param(
+        """
+        def f(losses: list[Tensor]):
+            total = 0.0
+            try:
+                for loss in losses:
+                    total += loss.mean().item()
+                print(total)
+            except KeyboardInterrupt:
+                pass
+            finally:
+                print(total)
+        """,
+        id="read where the loop may have been left by an exception",
+    ),
+    pytest.param(
+        """
+        def f(losses: list[Tensor], log):
+            sums = {"loss": 0.0}
+            for loss in losses:
+                sums["loss"] += loss.mean().item()
+                log(sums)
+            return sums
+        """,
+        id="a dict that others see in each round",
+    ),
+    pytest.param(
+        """
+        def f(losses: list[Tensor], key: str):
+            sums = {"loss": 0.0}
+            for loss in losses:
+                sums["loss"] += loss.mean().item()
+                sums[key] = 1
+            return sums
+        """,
+        id="a key that may be the same",
+    ),
+    pytest.param(
+        """
+        def f(losses: list[Tensor]):
+            sums = {"loss": 0.0}
+            kept = sums
+            for loss in losses:
+                sums["loss"] += loss.mean().item()
+                print(kept)
+            return sums
+        """,
+        id="a dict with two names",
+    ),
+    pytest.param(
+        """
+        def f(losses: list[Tensor]):
+            sums = collections.defaultdict(float)
+            for loss in losses:
+                sums["loss"] += loss.mean().item()
+            return sums
+        """,
+        id="an entry that is there only after a round",
+    ),
+    pytest.param(
+        """
+        def f(losses: list[Tensor]):
+            sums = {"loss": 0.0}
+            for loss in losses:
+                sums["loss"] += loss.mean().item()
+                if sums["loss"] > 3:
+                    break
+            return sums
+        """,
+        id="an entry that is read in the loop",
+    ),
     pytest.param(
         """
         def f(losses: list[Tensor], bar):

@@ -6,7 +6,7 @@ import ast
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flake8_torchperf.fixes.engine.surroundings import Place
+    from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 
 def block_of(place: Place, statement: ast.stmt) -> list[ast.stmt]:
@@ -27,3 +27,13 @@ def around_in_block(place: Place, statement: ast.stmt) -> tuple[ast.stmt | None,
         return None, None
     before = block[at - 1] if at else None
     return before, block[at + 1] if at + 1 < len(block) else None
+
+
+def statements_before(statement: ast.AST, around: Surroundings) -> list[ast.stmt]:
+    """The statements before one in its block."""
+    above = around.parent(statement)
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(above, field, None)
+        if isinstance(block, list) and statement in block:
+            return block[: block.index(statement)]
+    return []

@@ -6,17 +6,21 @@ A tensor of ints and floats holds floats, of which float32 has none for 16,777,2
 from __future__ import annotations
 
 import ast
+import re
 from typing import TYPE_CHECKING
 
-from flake8_torchperf.fixes.shared.tensors import has_one_value, only_value
+from flake8_torchperf.fixes.shared.tensors import has_one_value, is_int64, is_tensor, only_value
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
+_MPS = re.compile(r"\bmps\b")
 # Refused for ints; and what is of its tensor's dtype, which `sum` of a mask is not.
-_FLOATS = frozenset(("mean", "nanmean", "logsumexp", "norm"))
+_FLOATS = frozenset(("mean", "nanmean", "logsumexp", "norm", "std", "var"))
+_CASTS = frozenset(("float", "double", "half", "bfloat16", "long", "int", "bool"))
+_TO_FLOAT = frozenset(("float", "double", "half", "bfloat16"))
 _SAME = frozenset(("max", "min", "amax", "amin", "median", "nanmedian", "squeeze", "detach",
                    "clone", "contiguous", "view", "reshape", "flatten", "cpu"))  # fmt: skip
 
@@ -26,9 +30,14 @@ def kind_of(node: ast.expr, dtype: str, around: Surroundings) -> str:
 
     ``dtype`` is what the interpreter knows of it.
     """
-    if dtype in ("float", "int"):
+    if dtype in ("float", "int", "bool"):
         return dtype
     return "" if dtype != "unknown" else _told(node, around)
+
+
+def has_float64(around: Surroundings) -> bool:
+    """False if a file names MPS, which has no float64."""
+    return not any(_MPS.search(line) for line in around.module.lines)
 
 
 def have_one_kind(nodes: Sequence[ast.expr], around: Surroundings) -> bool:
@@ -37,18 +46,88 @@ def have_one_kind(nodes: Sequence[ast.expr], around: Surroundings) -> bool:
     return len(kinds) == 1 and "" not in kinds
 
 
-def _told(node: ast.expr, around: Surroundings) -> str:
+def have_one_dtype(nodes: Sequence[ast.expr], around: Surroundings) -> bool:
+    """True if the expressions are known to be tensors of the same dtype."""
+    dtypes = {_dtype(one, around) for one in nodes}
+    return len(dtypes) == 1 and "" not in dtypes
+
+
+def _dtype(node: ast.expr, around: Surroundings) -> str:
+    """A dtype, or the tensor that has it, or the sum of it; "" where nothing tells."""
+    if is_int64(node, around):
+        return "long"
     match node:
         case ast.Name():
             value = only_value(node, around)
-            told = "" if value is None else _told(value, around)
+            told = "" if value is None else _dtype(value, around)
             return told or (f"like {node.id}" if has_one_value(node, around) else "")
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return _dtype(inner, around)
+        case ast.Subscript(value=inner) if is_tensor(inner, around):
+            return _dtype(inner, around)
+        case ast.Call(func=ast.Attribute(value=inner, attr=name) as func, keywords=[], args=args):
+            if around.qualified(func).startswith("torch."):
+                if not args:
+                    return ""
+                inner, args = args[0], args[1:]
+            if name in _CASTS and not args:
+                return name
+            if name == "sum":
+                told = _dtype(inner, around)
+                return f"sum {told}" if told else ""
+            same = name in _SAME or name in _FLOATS or name == "abs"
+            return _dtype(inner, around) if same else ""
+    return ""
+
+
+def averaged(node: ast.expr, around: Surroundings) -> str:
+    """The kind of what an expression takes the mean of, where a tensor gives it; otherwise ""."""
+    match node:
         case ast.Call(func=ast.Attribute(value=inner, attr=name) as func, args=args):
             if around.qualified(func).startswith("torch."):
                 if not args:
                     return ""
                 inner = args[0]
             if name in _FLOATS:
+                told = _told(inner, around)
+                return told if told.startswith("like ") else ""
+            return averaged(inner, around) if name in _SAME else ""
+    return ""
+
+
+def _is_backpropagated(name: ast.Name, around: Surroundings) -> bool:
+    """Does its function call ``loss.backward()``? Only floats have gradients."""
+    function = around.function(name)
+    if function is None or not has_one_value(name, around):
+        return False
+    funcs = (one.func for one in ast.walk(function) if isinstance(one, ast.Call))
+    return any(
+        isinstance(func, ast.Attribute)
+        and func.attr == "backward"
+        and isinstance(func.value, ast.Name)
+        and func.value.id == name.id
+        for func in funcs
+    )
+
+
+def _told(node: ast.expr, around: Surroundings) -> str:
+    match node:
+        case ast.Name():
+            value = only_value(node, around)
+            told = "" if value is None else _told(value, around)
+            if not told and _is_backpropagated(node, around):
+                return "float"
+            return told or (f"like {node.id}" if has_one_value(node, around) else "")
+        case ast.Call(func=ast.Attribute(value=inner, attr=name) as func, args=args):
+            if around.qualified(func).startswith("torch."):
+                if not args:
+                    return ""
+                inner = args[0]
+            if name in _FLOATS or (name in _TO_FLOAT and not args):
                 return "float"
             return _told(inner, around) if name in _SAME else ""
+        case ast.UnaryOp(op=ast.USub(), operand=inner):
+            return _told(inner, around)
+        case ast.Subscript(value=inner) if is_tensor(inner, around):
+            return _told(inner, around)
     return ""

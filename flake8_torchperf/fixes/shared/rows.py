@@ -8,61 +8,92 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from flake8_torchperf.fixes.engine import build
+from flake8_torchperf.fixes.shared.reductions import method
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from typing import TypeAlias
+
+    _Written: TypeAlias = "cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel"
 
 
-def one_line(lines: Sequence[cst.SimpleStatementLine], stack: str) -> cst.SimpleStatementLine:
+def one_line(
+    lines: Sequence[cst.SimpleStatementLine], facts: Mapping[str, Any]
+) -> cst.SimpleStatementLine:
     """``a = x.item()``, ``b = y.item()`` -> ``a, b = torch.stack([x, y]).tolist()``."""
     targets: list[cst.Element] = []
     sources: list[cst.BaseExpression] = []
-    for line in lines:
+    for line, called in zip(lines, facts["methods"], strict=True):
         assign = line.body[0]
         assert isinstance(assign, cst.Assign)
         assert isinstance(assign.value, cst.Call)
         target = assign.targets[0].target
         assert isinstance(target, cst.BaseExpression)
         targets.append(cst.Element(target))
-        sources.append(_source(assign.value))
+        sources.append(_source(assign.value, called))
     names = cst.AssignTarget(cst.Tuple(targets, lpar=[], rpar=[]))
-    return lines[0].with_changes(body=[cst.Assign([names], _read(sources, stack))])
+    return lines[0].with_changes(body=[cst.Assign([names], _read(sources, facts["stack"]))])
 
 
 def read_before(
-    line: cst.SimpleStatementLine, facts: Mapping[str, Any]
-) -> cst.FlattenSentinel[cst.CSTNode]:
+    lines: Sequence[cst.SimpleStatementLine], facts: Mapping[str, Any]
+) -> list[_Written]:
     """``f(x.item(), y.item())`` -> the reads in a line of their own, and what they give in it."""
-    replacing = _Replacing(facts["names"])
-    changed = line.visit(replacing)
-    assert isinstance(changed, cst.SimpleStatementLine)
+    replacing = _Replacing(facts["names"], facts["methods"])
+    changed = [line.visit(replacing) for line in lines]
+    first = changed[0]
+    assert isinstance(first, cst.SimpleStatementLine)
     read = _read([*replacing.read.values()], facts["stack"])
     names = [cst.Element(cst.Name(name)) for name in replacing.read]
     target = cst.AssignTarget(cst.Tuple(names, lpar=[], rpar=[]))
-    before = cst.SimpleStatementLine([cst.Assign([target], read)], leading_lines=line.leading_lines)
-    return cst.FlattenSentinel([before, changed.with_changes(leading_lines=[])])
+    before = cst.SimpleStatementLine([cst.Assign([target], read)])
+    before = before.with_changes(leading_lines=first.leading_lines)
+    rest = [] if _is_idle(first) else [first.with_changes(leading_lines=[])]
+    written: list[_Written] = [cst.FlattenSentinel([before, *rest])]
+    for one in changed[1:]:
+        assert isinstance(one, cst.SimpleStatementLine)
+        written.append(cst.RemoveFromParent() if _is_idle(one) else one)
+    return written
+
+
+def _is_idle(line: cst.SimpleStatementLine) -> bool:
+    """Is it ``a = a``?"""
+    match line.body:
+        case [cst.Assign([cst.AssignTarget(cst.Name(target))], cst.Name(value))]:
+            return target == value
+    return False
 
 
 class _Replacing(cst.CSTTransformer):
     """Puts names where reads were; ``read`` holds what each of them stands for."""
 
-    def __init__(self, names: Mapping[str, str]) -> None:
+    def __init__(self, names: Mapping[str, str], methods: Mapping[str, str]) -> None:
         super().__init__()
         self._names = names
+        self._methods = methods
         self.read: dict[str, cst.BaseExpression] = {}
 
     def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        name = self._names.get(_normal(original_node))
+        text = _normal(original_node)
+        name = self._names.get(text)
         if name is None:
             return updated_node
-        self.read.setdefault(name, _source(original_node))
+        self.read.setdefault(name, _source(original_node, self._methods[text]))
         return cst.Name(name)
 
 
-def _source(read: cst.Call) -> cst.BaseExpression:
-    if isinstance(read.func, cst.Attribute):
-        return build.bare(read.func.value)
-    return build.bare(read.args[0].value)
+def _source(read: cst.Call, called: str) -> cst.BaseExpression:
+    """The tensor that is read, with the methods called on it that ``called`` writes."""
+    given = read.func.value if isinstance(read.func, cst.Attribute) else read.args[0].value
+    tensor = build.bare(given)
+    for name in (one for one in _METHODS if one in called):
+        args = [cst.Arg(cst.Tuple([]))] if name == "reshape" else []
+        tensor = cst.Call(method(tensor, name), args)
+    return tensor
+
+
+# In the order in which they are called.
+_METHODS = ("double", "reshape")
 
 
 def _read(sources: Sequence[cst.BaseExpression], stack: str) -> cst.Call:

@@ -38,6 +38,7 @@ def number(use: cst.CSTNode, kind: str) -> cst.Call:
 
 def read_line(name: str, kind: str) -> cst.SimpleStatementLine:
     """``total = float(total)``, for behind the loop."""
-    target = cst.AssignTarget(cst.Name(name))
-    call = cst.Call(cst.Name(kind), [cst.Arg(cst.Name(name))])
-    return cst.SimpleStatementLine([cst.Assign([target], call)])
+    total = build.expression(name)
+    assert isinstance(total, (cst.Name, cst.Subscript))
+    call = cst.Call(cst.Name(kind), [cst.Arg(build.expression(name))])
+    return cst.SimpleStatementLine([cst.Assign([cst.AssignTarget(total)], call)])

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.absint.domain.values import Strength, Tensor
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
-from flake8_torchperf.fixes.shared.kinds import have_one_kind
+from flake8_torchperf.fixes.pieces.numbers import is_whole
+from flake8_torchperf.fixes.shared.kinds import have_one_dtype, have_one_kind
 from flake8_torchperf.fixes.shared.tensors import bindings
 
 if TYPE_CHECKING:
@@ -46,6 +47,9 @@ def plan(place: Place) -> Edit | None:
 
 def _of_two(call: ast.Call, name: str, place: Place) -> Edit | None:
     if "bounded" not in place.site.traits:
+        # Python gives one of the two as it is, torch the dtype that both fit into.
+        if not have_one_dtype(call.args, place.around):
+            return None
         written = place.around.reach(f"torch.{_OF_TWO[name]}", call)
         if written is None:
             return None
@@ -53,6 +57,10 @@ def _of_two(call: ast.Call, name: str, place: Place) -> Edit | None:
     index = next((i for i, one in enumerate(call.args) if one is place.site.operand_node), None)
     if index is None or (index == 1 and not _is_plain(call.args[0])):
         return None
+    operand = place.site.operand
+    ints = isinstance(operand, Tensor) and operand.dtype in ("int", "bool")
+    if ints and not is_whole(call.args[1 - index], place.around):
+        return None  # it would become a tensor of floats
     bound = {"max": "min", "min": "max"}[name]
     return Edit((call,), {"form": "clamp", "index": index, "bound": bound})
 

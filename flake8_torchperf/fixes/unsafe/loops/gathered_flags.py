@@ -1,4 +1,7 @@
-"""``for t in ts: if isinf(t).any(): return True`` -> all flags in a list, and one read of them."""
+"""``for t in ts: if isinf(t).any(): return True`` -> all flags in a list, and one read of them.
+
+Where it matters which of them it was, each round gets its flag from that read.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.pieces.code import exits, fresh_name, names_in
 from flake8_torchperf.fixes.pieces.flags import flag_text, tensor_read
-from flake8_torchperf.fixes.pieces.gather import Rounds, rounds_of
+from flake8_torchperf.fixes.pieces.gather import Rounds, rounds_of, stays
+from flake8_torchperf.fixes.pieces.telling import only_tells
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,10 +28,15 @@ def plan(place: Place) -> Edit | None:
         return None
     loop = place.site.loops[-1].node
     rounds = rounds_of(place, loop)
-    if loop is None or rounds is None or len(rounds.body) != 1:
+    if not isinstance(loop, ast.For) or rounds is None or len(rounds.body) != 1:
         return None
     test = rounds.body[0]
-    if not isinstance(test, ast.If) or test.orelse or not _ends(test.body, rounds):
+    if not isinstance(test, ast.If) or test.orelse:
+        return None
+    ends = _ends(test.body, rounds)
+    # The rounds are kept in a list, which the batches of a loader are too large for.
+    tells = only_tells(test.body, names_in([loop.iter, test.test]), place.around)
+    if not ends and not (tells and stays(place, loop.iter)):
         return None
     if place.around.statement(place.site.node) is not test:
         return None
@@ -38,11 +47,37 @@ def plan(place: Place) -> Edit | None:
     torch = place.around.name_of("torch")
     if not flag or not name:
         return None
+    if not ends:
+        return _each(place, loop, rounds, name, flag)
     facts = {
         "list": f"{name} = {rounds.listed(flag)}",
         "test": f"{name} and {torch or 'torch'}.stack({name}).any().item()",
     }
     return Edit((loop,), facts, () if torch else ("torch",))
+
+
+def _each(place: Place, loop: ast.For, rounds: Rounds, flags: str, flag: str) -> Edit | None:
+    """The edit of a loop whose rounds have to know their own flags."""
+    every = fresh_name(place, loop, ("rounds", "every_round", "all_rounds"))
+    single = fresh_name(place, loop, ("hit", "is_hit", "found"))
+    torch = place.around.name_of("torch") or "torch"
+    if not every or not single:
+        return None
+    target = f"({rounds.target})" if isinstance(loop.target, ast.Tuple) else rounds.target
+    taken = rounds.listed(target) if rounds.conditions else f"list({rounds.iterable})"
+    text = _EACH.format(
+        rounds=every, flags=flags, flag=flag, hit=single, torch=torch, target=target, taken=taken
+    ).replace("in_rounds", f"for {rounds.target} in {every}")
+    return Edit((loop,), {"each": text}, () if place.around.name_of("torch") else ("torch",))
+
+
+_EACH = """\
+{rounds} = {taken}
+{flags} = [{flag} in_rounds]
+for {target}, {hit} in zip({rounds}, {torch}.stack({flags}).tolist() if {flags} else []):
+    if {hit}:
+        pass
+"""
 
 
 def _ends(block: Sequence[ast.stmt], rounds: Rounds) -> bool:
@@ -90,6 +125,13 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
     (loop,) = nodes
     assert isinstance(loop, cst.For)
     test = _innermost(statements.statements_of(loop.body))
+    if "each" in edit.facts:
+        *before, again = statements.parsed(edit.facts["each"])
+        assert isinstance(again, cst.For)
+        (asked,) = statements.statements_of(again.body)
+        asked = asked.with_changes(body=test.body)
+        again = again.with_changes(body=again.body.with_changes(body=[asked]))
+        return [statements.with_comments_of(loop, [*before, again])]
     test = test.with_changes(
         test=build.expression(edit.facts["test"]),
         body=statements.without_break(test.body),

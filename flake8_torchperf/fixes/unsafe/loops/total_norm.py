@@ -1,6 +1,8 @@
-"""A norm over many tensors, added up in a loop -> ``torch.nn.utils.get_total_norm``.
+"""A norm over many tensors, added up in a loop -> ``torch._foreach_norm``, and the norm of these.
 
-``total = 0``, ``total += p.norm(n).item() ** n`` for each, and ``total = total ** (1 / n)``.
+``total = 0``, ``total += p.norm(n).item() ** n`` for each, and ``total = total ** (1 / n)``. Each
+norm is of its tensor's dtype, as it was, and their norm is computed in double precision, as Python
+does: `torch.nn.utils.get_total_norm` computes it in the tensors' dtype, and float16 ends at 65,504.
 """
 
 from __future__ import annotations
@@ -9,9 +11,16 @@ import ast
 from typing import TYPE_CHECKING
 
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.pieces.code import argument_text, invariant, names_in, text_of
+from flake8_torchperf.fixes.pieces.code import (
+    argument_text,
+    fresh_name,
+    invariant,
+    names_in,
+    text_of,
+)
 from flake8_torchperf.fixes.pieces.gather import Rounds, rounds_of
 from flake8_torchperf.fixes.pieces.siblings import around_in_block
+from flake8_torchperf.fixes.shared.kinds import has_float64
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,11 +49,54 @@ def plan(place: Place) -> Edit | None:
         return None
     if not invariant(order, rounds.bound) or total in names_in([order, loop.iter, tensor]):
         return None
+    root = _root(place, after, total)
+    read = any(_is_read(node) for one in rounds.body for node in ast.walk(one))
+    tensors = fresh_name(place, loop, ("tensors", "each", "gathered"))
+    norms = fresh_name(place, loop, ("norms", "each_norm", "all_norms"))
+    if (root == "torch.sqrt" and read) or not tensors or not norms:
+        return None  # an error, or no name is free
     torch = place.around.name_of("torch")
-    grads = rounds.listed(text_of(place, tensor))
-    given = "" if _number(order) == 2 else f", {argument_text(place, order)}"
-    text = f"{total} = {torch or 'torch'}.nn.utils.get_total_norm({grads}{given})"
-    return Edit((before, loop, after), {"text": text}, () if torch else ("torch",))
+    whole = _WHOLE.format(
+        tensors=tensors,
+        norms=norms,
+        total=total,
+        torch=torch or "torch",
+        listed=rounds.listed(text_of(place, tensor)),
+        order="" if _number(order) == 2 else f", {argument_text(place, order)}",
+        cast=_cast(place) if read or root == "math.sqrt" else "",
+        read=".item()" if read or root == "math.sqrt" else "",
+    )
+    return Edit((before, loop, after), {"text": whole}, () if torch else ("torch",))
+
+
+# A norm is moved only where the tensors are on several devices.
+_WHOLE = """\
+{total} = 0.0
+{tensors} = {listed}
+if {tensors}:
+    {norms} = {torch}._foreach_norm({tensors}{order})
+    {norms} = {torch}.stack([norm.to({norms}[0].device) for norm in {norms}])
+    {total} = {torch}.linalg.vector_norm({norms}{cast}{order}){read}
+"""
+
+
+def _cast(place: Place) -> str:
+    return ".double()" if has_float64(place.around) else ".float()"
+
+
+def _is_read(node: ast.AST) -> bool:
+    match node:
+        case ast.Call(func=ast.Attribute(attr="item")) | ast.Call(func=ast.Name(id="float")):
+            return True
+    return False
+
+
+def _root(place: Place, after: ast.stmt, total: str) -> str:
+    """The function that takes the root; "" for a power."""
+    match after:
+        case ast.Assign(value=ast.Call() as call):
+            return place.around.qualified(call.func)
+    return ""
 
 
 def _summed(place: Place, rounds: Rounds) -> tuple[str, ast.expr, ast.expr] | None:
@@ -100,6 +152,8 @@ def _norm(place: Place, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     known = place.around.qualified(node.func)
     if known in ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm"):
         tensor, *args = args
+        if args and known == "torch.linalg.norm":
+            return None  # that of a matrix, where the tensor is one
     elif node.func.attr == "norm" and not known:
         tensor = node.func.value
     else:
@@ -127,7 +181,7 @@ def _is_root(place: Place, after: ast.stmt, total: str, order: ast.expr) -> bool
         case ast.BinOp(left=ast.Name(id=base), op=ast.Pow(), right=power):
             return base == total and _inverts(power, order)
         case ast.Call(args=[ast.Name(id=base)], keywords=[]):
-            known = place.around.qualified(value.func) in ("math.sqrt", "torch.sqrt", "numpy.sqrt")
+            known = place.around.qualified(value.func) in ("math.sqrt", "torch.sqrt")
             return base == total and known and _number(order) == 2
     return False
 
@@ -155,7 +209,7 @@ def _number(node: ast.expr) -> float | None:
 def rewrite(
     nodes: Sequence[cst.CSTNode], edit: Edit
 ) -> Sequence[cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel]:
-    """Put the call in the place of the first statement; the loop and the root go."""
+    """Put the new text in the place of the first statement; the loop and the root go."""
     import libcst as cst
 
     from flake8_torchperf.fixes.pieces import statements

@@ -1,5 +1,7 @@
 """``total += loss.item()`` -> ``total += loss.detach().double()``, and one ``float(total)`` behind.
 
+The total is a name, or an entry of a dict that nothing else sees until the loop is over.
+
 The total is added up in double precision, and counts in int64, as Python does: in bfloat16, 1,000
 ones are 256.
 ``float`` and ``int`` take a number as well, so that a loop without rounds leaves what it left.
@@ -13,7 +15,11 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
+from flake8_torchperf.fixes.pieces.code import names_in, text_of
+from flake8_torchperf.fixes.pieces.entries import entry_total
 from flake8_torchperf.fixes.pieces.numbers import is_whole
+from flake8_torchperf.fixes.pieces.siblings import statements_before
+from flake8_torchperf.fixes.shared.kinds import has_float64, kind_of
 from flake8_torchperf.fixes.shared.tensors import bindings
 
 if TYPE_CHECKING:
@@ -41,10 +47,10 @@ class _Total:
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a name that starts as a number, and that the loop only adds to."""
+    """Apply to a name or an entry that starts as a number, and that the loop only adds to."""
     around, statement = place.around, place.site.node
     read, operand = place.site.operand_node, place.site.operand
-    if not isinstance(statement, ast.AugAssign) or not isinstance(statement.target, ast.Name):
+    if not isinstance(statement, ast.AugAssign):
         return None
     if not isinstance(statement.op, (ast.Add, ast.Sub)) or not isinstance(operand, Tensor):
         return None
@@ -52,20 +58,50 @@ def plan(place: Place) -> Edit | None:
     function = around.function(statement)
     if whole is None or function is None:
         return None
-    total = _total(statement, statement.target.id, function, around)
+    match statement.target:
+        case ast.Name(id=name):
+            total = _total(statement, name, function, around)
+        case ast.Subscript() as target:
+            total = _entry(target, function, around)
+        case _:
+            return None
     kind = None if total is None else _kind(whole, operand, total.start, around)
     if total is None or kind is None or bindings(function, kind) or _is_bound(kind, around):
+        return None
+    if _is_caught(statement, around):
         return None
     nodes: tuple[ast.AST, ...] = (whole, *total.within)
     if total.after is not None:
         nodes = (*nodes, total.after)
-    facts = {"kind": kind, "name": statement.target.id, "after": total.after is not None}
+    name = text_of(place, statement.target)
+    facts = {"kind": kind, "name": name, "after": total.after is not None}
     return Edit(nodes, {**facts, "cast": "long" if kind == "int" else _floats(around)})
 
 
+def _is_caught(statement: ast.AugAssign, around: Surroundings) -> bool:
+    """May what catches an exception of the loop use the total, which is a tensor there?"""
+    target = statement.target.value if isinstance(statement.target, ast.Subscript) else None
+    names = names_in([target or statement.target])
+    here: ast.AST = statement
+    above = around.parent(here)
+    while above is not None and not isinstance(here, _SCOPES):
+        caught = [*above.handlers, *above.finalbody] if isinstance(above, ast.Try) else []
+        if names & names_in(caught) and here in getattr(above, "body", ()):
+            return True
+        here, above = above, around.parent(above)
+    return False
+
+
+def _entry(target: ast.Subscript, function: ast.AST, around: Surroundings) -> _Total | None:
+    """An entry of a dict as a total. It is read behind the loop, or nobody would need the dict."""
+    entry = entry_total(target, function, around)
+    after = None if entry is None else _behind(entry.loop, around)
+    return None if entry is None or after is None else _Total(entry.start, (), after)
+
+
 def _floats(around: Surroundings) -> str:
-    """The method that makes floats as precise as the devices have them: MPS has no float64."""
-    return "float" if any("mps" in line for line in around.module.lines) else "double"
+    """The method that makes floats as precise as the devices have them."""
+    return "double" if has_float64(around) else "float"
 
 
 def _is_bound(name: str, around: Surroundings) -> bool:
@@ -111,7 +147,9 @@ def _kind(read: ast.Call, operand: Tensor, start: int | float, around: Surroundi
         return "float" if called != "int" or operand.dtype in ("int", "bool") else None
     if operand.dtype in ("int", "bool"):
         return _kind_of_arithmetic(read, around)
-    return "float" if operand.dtype == "float" and not called else None
+    source = _source(read)
+    kind = operand.dtype if source is None else kind_of(source, operand.dtype, around)
+    return "float" if kind == "float" and not called else None
 
 
 def _kind_of_arithmetic(read: ast.Call, around: Surroundings) -> str | None:
@@ -174,7 +212,7 @@ def _start(
             loop = here
         elif not isinstance(here, (ast.With, ast.AsyncWith)):
             loop = None
-        for earlier in reversed(_before(here, above)):
+        for earlier in reversed(statements_before(here, around)):
             for node in ast.walk(earlier):
                 if isinstance(node, ast.Name) and node.id == name:
                     number = _number(around.parent(node), node)
@@ -183,15 +221,6 @@ def _start(
                     return (loop, number) if around.statement(node) is earlier else None
         here = above
     return None
-
-
-def _before(statement: ast.AST, above: ast.AST) -> list[ast.AST]:
-    """The statements before one in its block."""
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(above, field, None)
-        if isinstance(block, list) and statement in block:
-            return block[: block.index(statement)]
-    return []
 
 
 def _number(assign: ast.AST | None, target: ast.Name) -> int | float | None:

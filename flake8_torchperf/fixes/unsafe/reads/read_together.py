@@ -8,13 +8,21 @@ from __future__ import annotations
 
 import ast
 import itertools
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from flake8_torchperf.absint.domain.values import Tensor
 from flake8_torchperf.findings.model import Edit
-from flake8_torchperf.fixes.engine.surroundings import repeatable
+from flake8_torchperf.fixes.pieces.code import bound_by, names_in
 from flake8_torchperf.fixes.pieces.evaluation import is_lazy
-from flake8_torchperf.fixes.shared.kinds import kind_of
+from flake8_torchperf.fixes.pieces.siblings import block_of
+from flake8_torchperf.fixes.shared.effects import (
+    acting_before,
+    is_pure,
+    place_of_end,
+    stored_by,
+)
+from flake8_torchperf.fixes.shared.kinds import averaged, has_float64, kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,126 +33,202 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
-# How Python's own types are called that `tolist` gives for a class of dtypes.
-_KINDS = {"float": "float", "int": "int", "unknown": ""}
+# More statements are no longer read at a glance.
+_MOST = 24
+_NO_DIMENSIONS = ".reshape(())"
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """A read of one number: its call, the statement around it, and the tensor that it reads.
+
+    ``method`` is what has to be called on the tensor before it is stacked: ``.reshape(())`` where
+    it may have dimensions, ``.double()`` where it is made a float, and may be of another dtype.
+    """
+
+    call: ast.Call
+    statement: ast.stmt
+    tensor: ast.expr
+    kind: str
+    method: str
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to assignments one after the other, and to reads in one statement."""
+    """Apply to assignments one after the other, and to reads in statements behind each other."""
     around = place.around
     stack = around.reach("torch.stack", place.site.node)
     statement = around.statement(place.site.node)
     if stack is None or statement is None or around.function(statement) is None:
         return None
+    reads = _alike(_behind(place, statement), around)
     names = {"stack": stack[0]}
-    lines = _assignments(place.site, around)
-    if len(lines) > 1:
-        return Edit(tuple(lines), {**names, "form": "lines"}, stack[1])
-    inside = _inside(place.site, statement, around)
-    if len(inside) < 2 or not isinstance(statement, _SIMPLE):
-        return None
-    if not all(_is_free(read, statement, place) for read in inside):
-        return None
-    values = _names(inside, around)
-    if len(values) < 2:
+    lines = _assignments(reads, place)
+    free = [] if len(lines) == len(reads) else _movable(reads, place)
+    touched = _statements(free, place)
+    values = _names(free, touched, around)
+    if len(lines) > 1 and len(lines) >= len(free):
+        facts: dict[str, Any] = {
+            **names,
+            "form": "lines",
+            "methods": tuple(one.method for one in lines),
+        }
+        return Edit(tuple(one.statement for one in lines), facts, stack[1])
+    if len(values) < 2 or free[0] is not reads[0]:
         return None  # one value, read twice
-    return Edit((statement,), {**names, "form": "statement", "names": values}, stack[1])
+    methods = {ast.unparse(one.call): one.method for one in free}
+    whole: dict[str, Any] = {**names, "form": "statements", "names": values, "methods": methods}
+    return Edit(tuple(touched), whole, stack[1])
 
 
-def _inside(first: Site, statement: ast.stmt, around: Surroundings) -> list[ast.AST]:
-    """The first of the reads and those behind it in its statement that are of its kind."""
-    sites = [first]
-    for site in around.reported_behind(first):
-        if around.statement(site.node) is not statement:
+def _behind(place: Place, statement: ast.stmt) -> list[_Read]:
+    """The read of a finding and those in its statement and in the statements behind it."""
+    around = place.around
+    block = {id(one): i for i, one in enumerate(block_of(place, statement))}
+    first = block.get(id(statement), len(block))
+    found: list[_Read] = []
+    for site in itertools.chain([place.site], around.reported_behind(place.site)):
+        line = around.statement(site.node)
+        at = block.get(id(line), -1)
+        if not first <= at < first + _MOST or not isinstance(line, _SIMPLE):
             break
-        sites.append(site)
-    kind = _kind(first, around)
-    return [site.node for site in sites if kind and _kind(site, around) == kind]
+        read = _read(site, line, around)
+        if read is not None:
+            found.append(read)
+        elif site is place.site:
+            break
+    return found
 
 
-def _kind(site: Site, around: Surroundings) -> str:
-    """What the values must agree in to be put into one tensor; "" where nothing tells."""
-    source = _source(site)
-    dtype = site.operand.dtype if isinstance(site.operand, Tensor) else ""
-    return "" if source is None else kind_of(source, dtype, around)
-
-
-def _source(site: Site) -> ast.expr | None:
-    """The tensor of ``t.item()``, or of ``float(t)`` where that changes no type."""
-    operand = site.operand
-    if not isinstance(operand, Tensor) or operand.scalar is not True:
+def _read(site: Site, line: ast.stmt, around: Surroundings) -> _Read | None:
+    call, operand = site.node, site.operand
+    if not isinstance(call, ast.Call) or not isinstance(operand, Tensor) or call.keywords:
         return None
-    match site.node:
-        case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[], keywords=[]):
+    tensor = _source(call)
+    if tensor is None or operand.dtype == "complex":
+        return None
+    method = "" if operand.scalar is True else _NO_DIMENSIONS
+    kind = kind_of(tensor, operand.dtype, around)
+    called = call.func.id if isinstance(call.func, ast.Name) else ""
+    if called in ("int", "bool"):
+        return _Read(call, line, tensor, kind, method) if kind == called else None
+    made_float = called == "float" or _is_made_float(call, around)
+    if made_float and kind not in ("float", "int" if called == "" else "float"):
+        # Python rounds a large int as float64 does, which MPS does not have.
+        if not has_float64(around):
+            return None
+        kind, method = "float", f".double(){method}"
+    return _Read(call, line, tensor, kind, method)
+
+
+def _is_made_float(call: ast.Call, around: Surroundings) -> bool:
+    """Is it the ``t.item()`` of ``float(t.item())``?"""
+    above = around.parent(call)
+    return isinstance(above, ast.Call) and around.qualified(above.func) == "builtins.float"
+
+
+def _source(call: ast.Call) -> ast.expr | None:
+    """The tensor of ``t.item()``, ``float(t)``, ``int(t)`` and ``bool(t)``."""
+    match call:
+        case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[]):
             return tensor
-        case ast.Call(func=ast.Name(id=called), args=[tensor], keywords=[]):
-            return tensor if called == _KINDS.get(operand.dtype) else None
+        case ast.Call(func=ast.Name(id="float" | "int" | "bool"), args=[tensor]):
+            return tensor
     return None
 
 
-def _assignments(first: Site, around: Surroundings) -> list[ast.stmt]:
+def _alike(reads: Sequence[_Read], around: Surroundings) -> list[_Read]:
+    """Those that may be put into one tensor with the first."""
+    # `mean` takes no ints, so what it is the mean of holds floats.
+    floats = {like for one in reads if (like := averaged(one.tensor, around))}
+    kinds = ["float" if one.kind in floats else one.kind for one in reads]
+    return [one for one, kind in zip(reads, kinds, strict=True) if kind and kind == kinds[0]]
+
+
+def _assignments(reads: Sequence[_Read], place: Place) -> list[_Read]:
     """The first of the reads and those right behind it, as far as each fills a name alone."""
-    found: list[ast.Assign] = []
+    found: list[_Read] = []
     filled: set[str] = set()
-    kind = _kind(first, around)
-    for site in itertools.chain([first], around.reported_behind(first)):
-        line = around.statement(site.node)
-        source = _source(site)
-        if not isinstance(line, ast.Assign) or line.value is not site.node or source is None:
+    for read in reads:
+        line = read.statement
+        if not isinstance(line, ast.Assign) or line.value is not read.call:
             break
         target = line.targets[0]
         if len(line.targets) > 1 or not isinstance(target, ast.Name):
             break
-        if found and not _follows(line, found[-1], around):
+        if found and not _follows(line, found[-1].statement, place):
             break
-        if any(isinstance(n, ast.Name) and n.id in filled for n in ast.walk(source)):
-            break
-        if not kind or _kind(site, around) != kind:
+        if any(isinstance(n, ast.Name) and n.id in filled for n in ast.walk(read.tensor)):
             break
         filled.add(target.id)
-        found.append(line)
-    return list(found)
+        found.append(read)
+    acting = [one for one in found[1:] if not is_pure(one.tensor, place.around)]
+    return found[: found.index(acting[0])] if acting else found
 
 
-def _follows(line: ast.stmt, other: ast.stmt, around: Surroundings) -> bool:
-    above = around.parent(other)
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(above, field, None)
-        if isinstance(block, list) and other in block:
-            index = block.index(other) + 1
-            return index < len(block) and block[index] is line
-    return False
+def _follows(line: ast.stmt, other: ast.stmt, place: Place) -> bool:
+    block = block_of(place, other)
+    at = next((i for i, one in enumerate(block) if one is other), len(block)) + 1
+    return at < len(block) and block[at] is line
 
 
-def _is_free(read: ast.AST, statement: ast.stmt, place: Place) -> bool:
-    """Is it evaluated in any case, and of a tensor that may be evaluated before all else?"""
-    return not is_lazy(place, read, statement) and _is_plain(_read_of(read))
+def _movable(reads: Sequence[_Read], place: Place) -> list[_Read]:
+    """The reads, from the first one on, whose tensors can be computed before all statements."""
+    free = [one for one in reads if _is_free(one, place)]
+    while len(free) > 1 and not _can_move(free, place):
+        free.pop()
+    return free
 
 
-def _read_of(read: ast.AST) -> ast.expr:
-    """The tensor that ``t.item()`` and ``float(t)`` read."""
-    assert isinstance(read, ast.Call)
-    return read.func.value if isinstance(read.func, ast.Attribute) else read.args[0]
+def _is_free(read: _Read, place: Place) -> bool:
+    """Is it evaluated in any case, once, and so is every call of the same text?"""
+    text = ast.dump(read.call)
+    calls = (one for one in ast.walk(read.statement) if isinstance(one, ast.Call))
+    same = [one for one in calls if ast.dump(one) == text]
+    return not any(is_lazy(place, one, read.statement) for one in same)
 
 
-def _is_plain(node: ast.expr) -> bool:
-    """A name, an attribute, and what methods without arguments make of one: ``t.detach()``."""
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        given = [*node.args, *(one.value for one in node.keywords)]
-        return _is_plain(node.func.value) and all(isinstance(one, ast.Constant) for one in given)
-    return repeatable(node)
+def _statements(reads: Sequence[_Read], place: Place) -> list[ast.stmt]:
+    """The statements from the first of the reads to the last one."""
+    if not reads:
+        return []
+    block = block_of(place, reads[0].statement)
+    at = [i for i, one in enumerate(block) if any(read.statement is one for read in reads)]
+    return block[at[0] : at[-1] + 1]
 
 
-def _names(reads: Sequence[ast.AST], around: Surroundings) -> dict[str, str]:
-    """A name that the file does not use for what each read gives, by the text of the read."""
+def _can_move(reads: Sequence[_Read], place: Place) -> bool:
+    """Can all tensors be computed before the first of the statements, in their order?"""
+    lines = _statements(reads, place)
+    stored = stored_by(lines[:-1])
+    if stored is None or any(names_in([one.tensor]) & stored for one in reads):
+        return False
+    acting = acting_before(lines, place_of_end(reads[-1].call), place.around)
+    first = reads[0]
+    if getattr(first.statement, "value", None) is first.call:  # it comes first anyway
+        own = {id(one) for one in ast.walk(first.tensor)}
+        acting = [one for one in acting if id(one) not in own]
+    return not acting
+
+
+def _names(
+    reads: Sequence[_Read], lines: Sequence[ast.stmt], around: Surroundings
+) -> dict[str, str]:
+    """A name for what each read gives, by the text of the read.
+
+    It is the one that its statement binds, or one that the file does not use.
+    """
     used = {node.id for node in ast.walk(around.tree) if isinstance(node, ast.Name)}
     used |= {node.arg for node in ast.walk(around.tree) if isinstance(node, ast.arg)}
     names: dict[str, str] = {}
     for read in reads:
-        text = ast.unparse(read)
+        text = ast.unparse(read.call)
         if text in names:
             continue
-        name = f"{_called(_read_of(read))}_value"
+        name = _bound_alone(read, lines)
+        if name:
+            names[text] = name
+            continue
+        name = f"{_called(read.tensor, around)}_value"
         while name in used:
             name += "_read"
         used.add(name)
@@ -152,22 +236,37 @@ def _names(reads: Sequence[ast.AST], around: Surroundings) -> dict[str, str]:
     return names
 
 
-def _called(node: ast.expr) -> str:
+def _bound_alone(read: _Read, lines: Sequence[ast.stmt]) -> str:
+    """The name that a statement does nothing but bind to a number; "" where another one uses it."""
+    match read.statement:
+        case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is read.call:
+            before = [one for one in lines if one.lineno < read.statement.lineno]
+            behind = [one for one in lines if one.lineno > read.statement.lineno]
+            free = name not in names_in([read.tensor, *before])
+            bound = bound_by(behind)
+            return name if free and name not in bound else ""
+    return ""
+
+
+def _called(node: ast.expr, around: Surroundings) -> str:
     """What an expression is called by the names and methods in it."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name.strip("_").lower() or "x"
         case ast.Subscript(slice=ast.Constant(value=str(name))) if name.isidentifier():
             return name.lower()
-        case ast.Subscript(value=inner):
-            return _called(inner)
-        case ast.Call(func=ast.Attribute(value=inner, attr=method)):
-            return _called(inner) if method in _SAME else f"{_called(inner)}_{method}"
+        case ast.Subscript(value=inner) | ast.UnaryOp(operand=inner):
+            return _called(inner, around)
+        case ast.Call(func=ast.Attribute(value=inner, attr=method), args=args):
+            if around.qualified(node.func).startswith("torch.") and args:
+                inner = args[0]
+            called = _called(inner, around)
+            return called if method in _SAME else f"{called}_{method}"
     return "x"
 
 
 # Methods that keep the value of a tensor.
-_SAME = ("detach", "cpu", "clone", "squeeze")
+_SAME = ("detach", "cpu", "clone", "squeeze", "float", "double", "contiguous")
 
 
 def rewrite(
@@ -180,6 +279,6 @@ def rewrite(
 
     lines = [node for node in nodes if isinstance(node, cst.SimpleStatementLine)]
     if edit.facts["form"] == "lines":
-        first = rows.one_line(lines, edit.facts["stack"])
+        first = rows.one_line(lines, edit.facts)
         return [first, *(cst.RemoveFromParent() for _ in lines[1:])]
-    return [rows.read_before(lines[0], edit.facts)]
+    return rows.read_before(lines, edit.facts)
