@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.candidates.nominate import nominate, with_compiled
 from flake8_torchperf.digest import promises
 from flake8_torchperf.prefilter import concerns
+from flake8_torchperf.project.answers import noting
 from flake8_torchperf.project.call_order import callers_first
 from flake8_torchperf.project.module_index import read_module
 from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
@@ -68,7 +69,7 @@ def lint_tree(
     searched, with the digest of what they held. ``safeties`` names the fixes that are planned.
     """
     path = Path(filename)
-    with _collection_paused():
+    with _collection_paused(), noting(reads):
         module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
         try:
             compiled = _compiled(module, options, reads)

@@ -1,14 +1,16 @@
 """What one run remembers: a file's key in, the rows found for it before out, or nothing.
 
 A row is a tuple of texts and numbers; which ones is its owner's business. With the rows stands what
-was read besides the file itself: which modules, and what they held. An entry counts only while all
-of them still hold it, and while those that were looked for in vain are still missing.
+was asked besides the file itself: which modules, for which of their parts, and the digests of the
+answers. An entry counts only while all answers are the same, and while the modules that were looked
+for in vain are still missing.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -23,16 +25,21 @@ from flake8_torchperf.digest import (
     read_bytes,
     read_file,
 )
+from flake8_torchperf.project.answers import ALL, PART, Parts
+from flake8_torchperf.project.lazy_index import parts_of
+from flake8_torchperf.project.resolver import NO_PYTHON, decoded
+from flake8_torchperf.project.text_search import read_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from flake8_torchperf.cache.store import Store
 
 Row: TypeAlias = "tuple[str | int | float | None, ...]"
 # Path of a module that was looked for -> digest of what it held, "" where there was no file. A path
 # that ends in a separator or in `WHOLE` stands for all modules below that folder, one that ends in
-# `PROMISES` for those of them that may hold a function that must not wait.
+# `PROMISES` for those of them that may hold a function that must not wait. Behind a path and `PART`
+# stands what it was asked for (see `project/answers.py`).
 Reads: TypeAlias = "Mapping[str, str]"
 
 _PARSES = "parses"
@@ -50,6 +57,7 @@ class Memory:
     _held: dict[str, str] = field(default_factory=dict)
     _packages: dict[str, str] = field(default_factory=dict)
     _real: dict[str, str] = field(default_factory=dict)
+    _parts: dict[str, Parts | None] = field(default_factory=dict)
 
     def key(self, given: str, content: str) -> str:
         """The key of a file, by its name as on the command line and the digest of its text.
@@ -65,27 +73,55 @@ class Memory:
         return digest_of([self.conditions, *place, content])
 
     def recall(self, key: str) -> list[Row] | None:
-        """The rows kept under ``key`` if all that was read for them is as it was, or None."""
+        """The rows kept under ``key`` if all that was asked for them has the same answers, or None.
+
+        Each file is compared by its content first. Of one that has changed, what was asked is asked
+        again; the entry is written anew then, for the next run to compare contents.
+        """
         entry = self.store.get(key)
         if not _is_entry(entry):
             return None
-        prefix = entry["prefix"]
-        paths = [prefix + name for name in entry["reads"]]
-        if self._state((path, self._now(path)) for path in paths) != entry["state"]:
-            return None
+        reads: list[list[Any]] = []
+        for name, content, packages, parts, answer in entry["reads"]:
+            path = entry["prefix"] + name
+            now = self._now(path)
+            if now != content and not (parts and self._answer(path, parts) == answer):
+                return None
+            if packages != (self._packages_above(path) if now else ""):
+                return None
+            reads.append([name, now, packages, parts, answer])
+        if reads != entry["reads"]:
+            with suppress(OSError):  # the entry of before serves as well
+                self.store.put(key, {**entry, "reads": reads})
         return [tuple(row) for row in entry["rows"]]
 
     def keep(self, key: str, rows: Sequence[Row], reads: Reads) -> None:
         """Keep rows with what was read for them. Raises OSError where they can't be written."""
-        paths = sorted(reads)
-        prefix = os.path.commonprefix(paths)  # noqa: RUF071 - characters, to write them once
-        entry = {
-            "prefix": prefix,
-            "reads": [path[len(prefix) :] for path in paths],
-            "state": self._state((path, reads[path]) for path in paths),
-            "rows": rows,
-        }
-        self.store.put(key, entry)
+        parts: dict[str, list[str]] = {path: [] for path in sorted(reads) if PART not in path}
+        for question in sorted(reads):
+            path, separator, part = question.partition(PART)
+            if separator:
+                parts[path].append(part)
+        prefix = os.path.commonprefix(list(parts))  # noqa: RUF071 - characters, to write them once
+        kept = []
+        for path, asked in parts.items():
+            content = reads[path]
+            packages = self._packages_above(path) if content else ""
+            # What was asked for whole is compared by its content alone.
+            single = [] if ALL in asked else asked
+            answer = digest_of(reads[f"{path}{PART}{part}"] for part in single) if single else ""
+            kept.append([path[len(prefix) :], content, packages, single, answer])
+        self.store.put(key, {"prefix": prefix, "reads": kept, "rows": rows})
+
+    def _answer(self, path: str, parts: Sequence[str]) -> str:
+        """The digest of what a module, or a folder, answers now when asked for parts of it."""
+        if path.endswith(os.sep):
+            texts = read_texts(path)
+            return digest_of(map(texts.answer, parts))
+        if path not in self._parts:
+            self._parts[path] = _parts_now(path)
+        module = self._parts[path]
+        return "" if module is None else digest_of(map(module.answer, parts))
 
     def parsed(self, content: str) -> bool:
         """True if a text of this digest is known to parse, whatever the file's name."""
@@ -116,13 +152,6 @@ class Memory:
                 content = held(path)
             self._held[path] = content
         return content
-
-    def _state(self, reads: Iterable[tuple[str, str]]) -> str:
-        parts: list[str] = []
-        for path, content in reads:
-            # Where a module's own imports lead depends on the packages it lies in.
-            parts += (path, content, self._packages_above(path) if content else "")
-        return digest_of(parts)
 
     def _real_folder(self, folder: str) -> str:
         real = self._real.get(folder)
@@ -156,16 +185,33 @@ def held(path: str) -> str:
     return read_file(path)[1]
 
 
+def _parts_now(path: str) -> Parts | None:
+    """A module by what may be asked of it; None of one that is asked for whole."""
+    data = read_bytes(path)
+    try:
+        return parts_of(decoded(data)) if isinstance(data, bytes) else None
+    except NO_PYTHON:
+        return None
+
+
 def _is_entry(entry: Any) -> bool:
     """Does an entry have the form that `Memory.keep` writes?"""
     return (
         isinstance(entry, dict)
         and isinstance(entry.get("prefix"), str)
-        and isinstance(entry.get("state"), str)
-        and _all(entry.get("reads"), str)
+        and _all(entry.get("reads"), list)
+        and all(map(_is_read, entry["reads"]))
         and _all(entry.get("rows"), list)
         and all(_all(row, (str, int, float, type(None))) for row in entry["rows"])
     )
+
+
+def _is_read(read: list[Any]) -> bool:
+    """Path, content, packages around, parts that were asked for, and the digest of the answers."""
+    match read:
+        case [str(), str(), str(), list(parts), str()]:
+            return _all(parts, str)
+    return False
 
 
 def _all(values: Any, kind: type | tuple[type, ...]) -> bool:

@@ -119,6 +119,7 @@ def _feeds_accelerator(ctx: Context) -> bool:
 def _calling_module_accelerates(name: str, ctx: Context) -> bool:
     project = ctx.analysis.project
     for path in project.modules_that_call(name)[:MOST_CALLING]:
+        project.note_whole(path)
         module, _ = read_file(path)
         if module is not None and not is_beside_steps(module, ctx.analysis.conventions):
             imported = any(to.endswith(f".{name}") for to in module.imports.values())
@@ -204,7 +205,7 @@ def _switched(arguments: Arguments, name: str) -> bool | None:
 
 def _mentions(ctx: Context, name: str) -> bool:
     """Does the module name something that makes the slow form the right one?"""
-    return any(name in line for line in ctx.module.lines)
+    return ctx.module.says(name)
 
 
 # How a module speaks of graphs that are captured and run again: gradients in them keep their place.

@@ -66,8 +66,7 @@ def _sets_default(module: ModuleMap, ctx: Context) -> bool:
 
 
 def _finds_default(module: ModuleMap) -> bool:
-    text = "".join(module.lines)
-    return any(name in text for name in DEFAULTS) and any(
+    return any(module.says(name) for name in DEFAULTS) and any(
         isinstance(node, ast.Call)
         and isinstance(node.func, (ast.Attribute, ast.Name))
         and (node.func.attr if isinstance(node.func, ast.Attribute) else node.func.id) in DEFAULTS

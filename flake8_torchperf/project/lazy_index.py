@@ -12,6 +12,7 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from flake8_torchperf.project.answers import NAMED, Parts
 from flake8_torchperf.project.module_index import ModuleMap, module_name, read_block, read_module
 
 if TYPE_CHECKING:
@@ -47,9 +48,10 @@ class _Definition:
 class _Deferred(dict[str, Info]):
     """Names to what they define, as in any module map; parsed when first looked for."""
 
-    def __init__(self, module: list[ModuleMap]) -> None:
+    def __init__(self, module: list[ModuleMap], parts: Parts) -> None:
         super().__init__()
         self._module = module
+        self._parts = parts
         self._waiting: dict[str, _Definition] = {}
 
     def defer(self, definition: _Definition) -> None:
@@ -58,14 +60,15 @@ class _Deferred(dict[str, Info]):
             self._waiting[definition.name] = definition
 
     def __contains__(self, name: object) -> bool:
+        self._parts.ask(f"{NAMED}{name}")
         waiting = self._waiting.pop(str(name), None) if self._waiting else None
         if waiting is not None:
             read_block(_parsed(waiting), self._module[0])
         return super().__contains__(name)
 
-    def __missing__(self, name: str) -> Info:
+    def __getitem__(self, name: str) -> Info:
         if name in self:
-            return self[name]
+            return super().__getitem__(name)
         raise KeyError(name)
 
     def get(self, name: str, default: Any = None) -> Any:
@@ -95,15 +98,34 @@ def read_outline(text: str, path: Path) -> ModuleMap:
     except (_UnclearError, SyntaxError):
         return read_module(_parse(text), (text,), path)
     holder: list[ModuleMap] = []
-    functions: _Deferred[FunctionInfo] = _Deferred(holder)
-    classes: _Deferred[ClassInfo] = _Deferred(holder)
+    parts = Parts(str(path), text, cut)
+    functions: _Deferred[FunctionInfo] = _Deferred(holder, parts)
+    classes: _Deferred[ClassInfo] = _Deferred(holder, parts)
     for definition in definitions:
         (classes if definition.is_class else functions).defer(definition)
     name, package = module_name(path)
-    module = ModuleMap(name, package, (text,), None, path, functions=functions, classes=classes)
+    module = ModuleMap(
+        name, package, (text,), None, path, functions=functions, classes=classes, parts=parts
+    )
     holder.append(module)
     read_block(tree.body, module)
     return module
+
+
+def parts_of(text: str) -> Parts | None:
+    """The parts of a module that may be asked for; None of one that is asked for whole."""
+    try:
+        rest, _ = _cut(text)
+        _parse(rest)
+    except (_UnclearError, SyntaxError, ValueError):
+        return None
+    return Parts("", text, cut)
+
+
+def cut(text: str) -> tuple[str, list[tuple[str, str]]]:
+    """A module's text without its functions and classes, and those with their names."""
+    rest, definitions = _cut(text)
+    return rest, [(one.name, one.text) for one in definitions]
 
 
 def _cut(text: str) -> tuple[str, list[_Definition]]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from flake8_torchperf.prefilter import MAX_PACKAGE_DEPTH
+from flake8_torchperf.project.answers import ALL, SAYS
 from flake8_torchperf.syntax.host_expressions import HostNames
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.record_types import empty_class, made_record
@@ -17,6 +18,8 @@ from flake8_torchperf.syntax.traversal import Nodes
 
 if TYPE_CHECKING:
     from collections.abc import MutableMapping
+
+    from flake8_torchperf.project.answers import Parts
 
 FunctionNode: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
@@ -154,7 +157,7 @@ class ModuleMap:
 
     name: str
     package: str
-    lines: tuple[str, ...]
+    held: tuple[str, ...]
     parsed: ast.Module | None
     path: Path | None
     imports: dict[str, str] = field(default_factory=dict)
@@ -164,12 +167,27 @@ class ModuleMap:
     constants: dict[str, list[ast.expr]] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     defined: list[FunctionInfo] = field(default_factory=list)
+    # Notes what is asked of an outline.
+    parts: Parts | None = None
     _nodes: dict[int, Nodes] = field(default_factory=dict)
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The source; of an outline it counts as asked for whole."""
+        if self.parts is not None:
+            self.parts.ask(ALL)
+        return self.held
 
     @property
     def tree(self) -> ast.Module:
         """All of the module; parsed again each time where its map is only an outline."""
         return self.parsed or ast.parse("".join(self.lines))
+
+    def says(self, word: str) -> bool:
+        """True if the source holds a word, be it a part of a longer one."""
+        if self.parts is not None:
+            self.parts.ask(f"{SAYS}{word}")
+        return any(word in line for line in self.held)
 
     def nodes(self, node: ast.AST) -> Nodes:
         """The nodes in a piece of the module, walked once however many ask."""

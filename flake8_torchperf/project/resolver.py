@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING
 
 from flake8_torchperf import digest
 from flake8_torchperf.digest import stamp
+from flake8_torchperf.project.answers import (
+    ALL,
+    PART,
+    REST,
+    THAT_CALL,
+    THAT_SAY,
+    answer_of_search,
+    noting,
+)
 from flake8_torchperf.project.file_index import FileIndex
 from flake8_torchperf.project.lazy_index import read_outline
 from flake8_torchperf.project.text_search import (
@@ -51,11 +60,28 @@ class Project:
         for path in (f"{base}.py", os.path.join(base, "__init__.py")):
             if self._folders.holds(path):
                 self._read += 1
-                self._modules[name], content = read_file(path)
-                self._note(path, content)
+                self._modules[name] = self._opened(path)
                 break
             self._note(path, digest.NO_FILE)
         return self._modules[name]
+
+    def _opened(self, path: str) -> ModuleMap | None:
+        """Map the file at a path, of which its module level is asked for, or all of it."""
+        module, content = read_file(path)
+        self._note(path, content)
+        with noting(self._reads):
+            if module is not None and module.parts is not None:
+                module.parts.ask(REST)
+            else:
+                self._note(f"{path}{PART}{ALL}", content)
+        return module
+
+    def note_whole(self, path: str) -> None:
+        """Note that all of a file counts, of which the text was searched before."""
+        if self._reads is not None and f"{path}{PART}{ALL}" not in self._reads:
+            content = digest.read_file(path)[1]
+            self._note(path, content)
+            self._note(f"{path}{PART}{ALL}", content)
 
     def _note(self, path: str, content: str) -> None:
         if self._reads is not None:
@@ -77,13 +103,21 @@ class Project:
 
         None where those are too many to be read.
         """
-        texts = self.texts()
-        return () if texts is None else texts.that_say(word)
+        texts = self._searching()
+        if texts is None:
+            return ()
+        found = texts.that_say(word)
+        self._note(f"{self._searched()}{PART}{THAT_SAY}{word}", answer_of_search(found))
+        return found
 
     def modules_that_call(self, word: str) -> tuple[str, ...]:
         """Those of `modules_that_say` in which a word may be called; none of too many."""
-        texts = self.texts()
-        return () if texts is None else texts.that_call(word)
+        texts = self._searching()
+        if texts is None:
+            return ()
+        found = texts.that_call(word)
+        self._note(f"{self._searched()}{PART}{THAT_CALL}{word}", answer_of_search(found))
+        return found
 
     def modules_that_promise(self) -> tuple[str, ...]:
         """The modules of the package that may hold a function that must not wait."""
@@ -116,6 +150,13 @@ class Project:
 
     def texts(self) -> TextSearch | None:
         """The text of all modules that are searched; None where there is no package."""
+        texts = self._searching()
+        if texts is not None:
+            self._note(f"{self._searched()}{PART}{ALL}", texts.content)
+        return texts
+
+    def _searching(self) -> TextSearch | None:
+        """The modules that are searched, of which single answers are noted."""
         texts = self._texts_of_package()
         if texts is not None and self._reads is not None:
             self._reads.setdefault(self._searched(), texts.content)

@@ -16,6 +16,7 @@ from flake8_torchperf.digest import (
     read_bytes,
     stamp,
 )
+from flake8_torchperf.project.answers import THAT_CALL, THAT_SAY, answer_of_search
 
 # A name that more modules hold is anybody's: each of them would have to be parsed.
 MOST_MODULES = 24
@@ -75,6 +76,15 @@ class TextSearch:
         call = re.compile(begins + re.escape(text.encode()) + rb"\s*\(")
         said = self.that_say(text) or ()
         return tuple(path for path in said if call.search(self._data[path]))
+
+    def answer(self, part: str) -> str:
+        """Return the digest of the modules that are found where a folder is asked for a part."""
+        found = (
+            self.that_say(part.removeprefix(THAT_SAY))
+            if part.startswith(THAT_SAY)
+            else self.that_call(part.removeprefix(THAT_CALL))
+        )
+        return answer_of_search(found)
 
     def _search(self, text: bytes) -> tuple[str, ...] | None:
         word = text.lstrip(b".").rpartition(b" ")[2]

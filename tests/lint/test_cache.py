@@ -41,6 +41,16 @@ def sizes(batches: list[int]) -> list[float]:
 """
 
 
+CALLING = """\
+import torch
+from pkg.helper import largest
+
+
+def sizes(batches: list[torch.Tensor]) -> list[float]:
+    return [largest(batch) for batch in batches]
+"""
+
+
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
     """A package whose one finding depends on another module of it."""
@@ -125,8 +135,34 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a module it imports goes": (lambda p: (p / "pkg/helper.py").unlink(), ["./pkg/user.py"]),
     "a module that was missing": (
-        lambda p: ((p / "pkg/helper").mkdir(), edit(p, "pkg/helper/__init__.py", HOST_HELPER)),
-        ["./pkg/user.py"],
+        lambda p: (
+            (p / "pkg/helper.py").rename(p / "pkg/aside.py"),
+            (p / "pkg/helper").mkdir(),
+            edit(p, "pkg/helper/__init__.py", HOST_HELPER),
+        ),
+        ["./pkg/aside.py", "./pkg/user.py"],
+    ),
+    "a name that it does not import": (
+        lambda p: edit(
+            p, "pkg/helper.py", f"{HELPER}\n\ndef other(n):\n    return make(n).item()\n"
+        ),
+        ["./pkg/helper.py"],
+    ),
+    "a comment and blank lines": (
+        lambda p: edit(p, "pkg/helper.py", HELPER.replace("\n\n\n", "\n\n# Makes.\n\n\n")),
+        ["./pkg/helper.py"],
+    ),
+    "a constant beside what it imports": (
+        lambda p: edit(p, "pkg/helper.py", f"SIZE = 3\n{HELPER}"),
+        ["./pkg/helper.py", "./pkg/user.py"],
+    ),
+    "what it imports, replaced further down": (
+        lambda p: edit(p, "pkg/helper.py", f"{HELPER}\n\n{HOST_HELPER}"),
+        ["./pkg/helper.py", "./pkg/user.py"],
+    ),
+    "a text in a long string": (
+        lambda p: edit(p, "pkg/helper.py", f'"""Makes.\n\n# tensors\n"""\n{HELPER}'),
+        ["./pkg/helper.py", "./pkg/user.py"],
     ),
     "its package goes": (
         lambda p: (p / "pkg/__init__.py").unlink(),
@@ -138,6 +174,10 @@ CHANGES: dict[str, tuple[Callable[[Path], object], list[str]]] = {
     ),
     "a module it does not import": (
         lambda p: edit(p, "pkg/other.py", HELPER),
+        ["./pkg/other.py"],
+    ),
+    "a module that calls a function of its name": (
+        lambda p: edit(p, "pkg/other.py", "import torch\nfrom pkg.user import sizes\nsizes([1])\n"),
         ["./pkg/other.py", "./pkg/user.py"],
     ),
 }
@@ -155,10 +195,11 @@ def test_what_makes_it_look_again(
 @pytest.mark.parametrize(
     "change",
     [
-        lambda p: edit(p, "pkg/user.py", USER.replace("in batches", "in batches[1:]")),
-        lambda p: edit(p, "pkg/other.py", "import torch\n" + HOST_HELPER),
+        lambda p: edit(p, "pkg/user.py", CALLING.replace("in batches", "in batches[1:]")),
+        lambda p: edit(p, "pkg/user.py", USER),
+        lambda p: edit(p, "pkg/other.py", CALLING),
     ],
-    ids=["the text of what calls it", "a new module that may call it"],
+    ids=["the text of what calls it", "a call that goes", "a new module that may call it"],
 )
 def test_a_helper_that_waits_is_looked_at_again(
     project: Path, cache: Path, change: Callable[[Path], object]
@@ -166,6 +207,7 @@ def test_a_helper_that_waits_is_looked_at_again(
     """How hot it is, its callers tell."""
     waiting = HELPER + "\n\ndef largest(x: torch.Tensor):\n    return x.max().item()\n"
     edit(project, "pkg/helper.py", waiting)
+    edit(project, "pkg/user.py", CALLING)
     check(cwd=project, cache=cache)
     change(project)
     assert "./pkg/helper.py" in analysed(project, cache)

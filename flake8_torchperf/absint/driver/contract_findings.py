@@ -11,6 +11,7 @@ from flake8_torchperf.absint.driver.contracts import Contracts, Reached, Way, in
 from flake8_torchperf.digest import read_bytes, stamp
 from flake8_torchperf.findings import report
 from flake8_torchperf.hotness.function_heat import FunctionHeats
+from flake8_torchperf.project.answers import PART, noting
 from flake8_torchperf.project.module_index import ModuleMap
 from flake8_torchperf.project.resolver import NO_PYTHON, Project, decoded
 
@@ -49,7 +50,11 @@ class _Followed:
 
     def holds(self, told: tuple[object, ...]) -> bool:
         """Is all as it was?"""
-        return self.told == told and self.stamps == [stamp(path) for path in self.reads]
+        return self.told == told and self.stamps == _stamps(self.reads)
+
+
+def _stamps(reads: dict[str, str]) -> list[tuple[int, int]]:
+    return [stamp(path) for path in reads if PART not in path]
 
 
 # Linting goes through a package file after file; its contracts are the same for all of them.
@@ -152,8 +157,9 @@ def _reached(analysis: Analysis, names: Names, options: Options) -> list[Reached
     if last is None:
         reads: dict[str, str] = {}
         apart = _apart(analysis, reads)
-        reached = Contracts(apart, FunctionHeats(apart, names)).follow(globs)
-        last = _Followed(told, reached, reads, [stamp(path) for path in reads])
+        with noting(reads):
+            reached = Contracts(apart, FunctionHeats(apart, names)).follow(globs)
+        last = _Followed(told, reached, reads, _stamps(reads))
         _LAST[:] = [last]
     if project.reads is not None:
         project.reads.update(last.reads)

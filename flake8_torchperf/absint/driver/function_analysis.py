@@ -81,7 +81,7 @@ def _interpreted(
     given: Env | None = None,
 ) -> AnalysisResult:
     """The sites of a function that runs as often as ``base`` says."""
-    snippet = Snippet(info.module.lines, [info.node])
+    snippet = Snippet(info.module.held, [info.node])
     if is_kernel(info):
         return AnalysisResult(snippet, ())
     sites: list[Site] = []

@@ -194,6 +194,7 @@ class PackageCallers:
     def _read(self, path: str) -> tuple[ModuleMap, Calls]:
         known = self._modules.get(path)
         if known is None:
+            self._analysis.project.note_whole(path)
             known = self._modules[path] = _read(path, *stamp(path))
             self._heats.keep(*known)
         return known

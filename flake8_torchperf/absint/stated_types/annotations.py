@@ -150,7 +150,7 @@ SAYS_TORCH: Cache[int, bool] = Cache("modules that name torch")
 
 def _says_torch(module: ModuleMap, analysis: Analysis) -> bool:
     """Does the module name torch? A `Tensor` of one that does not may be anyone's."""
-    return SAYS_TORCH.kept(analysis, id(module), lambda: any("torch" in s for s in module.lines))
+    return SAYS_TORCH.kept(analysis, id(module), lambda: module.says("torch"))
 
 
 def _of_class(info: ClassInfo, analysis: Analysis, reason: Reason, depth: int = 0) -> Value:

@@ -1,0 +1,110 @@
+"""What one file's findings depend on in others: the parts that were asked for, with their digests.
+
+A module is asked for definitions by name, for the rest of its module level, for whether it holds a
+word, or whole; a folder for the modules that hold a word. An answer holds no line numbers.
+"""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.digest import digest, digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    # A module's text without its definitions, and these with their names.
+    Cut = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
+
+# Stands between a path and the part of it that was asked for; no path holds it.
+PART = "\0"
+# The parts of a module: all of it, what is left without definitions, a definition, a word in it.
+ALL, REST, NAMED, SAYS = "*", "-", "def ", "says "
+# The parts of a folder: the modules that hold a word, those in which it may be called.
+THAT_SAY, THAT_CALL = "say ", "call "
+
+_QUOTES = re.compile(r"\"\"\"|'''")
+# A line without code.
+_NO_CODE = re.compile(r"^[ \t]*(?:#.*)?\n", re.MULTILINE)
+
+# Where what is asked now is noted, innermost last.
+_NOTED: list[dict[str, str] | None] = [None]
+
+
+@contextmanager
+def noting(reads: dict[str, str] | None) -> Iterator[None]:
+    """Note in ``reads`` which parts of modules are asked for within, each with its digest."""
+    _NOTED.append(reads)
+    try:
+        yield
+    finally:
+        _NOTED.pop()
+
+
+class Parts:
+    """The text of a module by what may be asked of it; ``definitions`` are names with texts."""
+
+    def __init__(self, path: str, text: str, cut: Cut) -> None:
+        self._path = path
+        self._text = text
+        self._cut = cut
+        self._named: dict[str, str] | None = None
+        self._rest = ""
+        # Where the last question was noted, and which were.
+        self._reads: dict[str, str] | None = None
+        self._asked: set[str] = set()
+
+    def ask(self, part: str) -> None:
+        """Note a question where somebody wants to know of it."""
+        reads = _NOTED[-1]
+        if reads is None:
+            return
+        if reads is not self._reads:
+            self._reads, self._asked = reads, set()
+        if part not in self._asked:
+            self._asked.add(part)
+            reads[f"{self._path}{PART}{part}"] = self.answer(part)
+
+    def answer(self, part: str) -> str:
+        """Return the digest of a part; "" of a definition that is not there."""
+        if part == ALL:
+            return digest(self._text.encode("utf-8", "surrogatepass"))
+        if part.startswith(SAYS):
+            return "yes" if part.removeprefix(SAYS) in self._text else ""
+        if self._named is None:
+            self._rest, self._named = self._digests()
+        return self._rest if part == REST else self._named.get(part.removeprefix(NAMED), "")
+
+    def _digests(self) -> tuple[str, dict[str, str]]:
+        rest, definitions = self._cut(self._text)
+        texts: dict[str, list[str]] = {}
+        for name, text in definitions:
+            texts.setdefault(name, []).append(without_comments(text))
+        return (
+            digest_of([without_comments(rest)]),
+            {name: digest_of(held) for name, held in texts.items()},
+        )
+
+
+def answer_of_search(paths: Sequence[str] | None) -> str:
+    """Return the digest of the modules that a search found; of too many, another."""
+    return "too many" if paths is None else digest_of(paths)
+
+
+def without_comments(text: str) -> str:
+    """Return source text without the lines that hold no code, but for those in long strings."""
+    kept: list[str] = []
+    done = 0
+    opened = _QUOTES.search(text)
+    while opened is not None:
+        closed = text.find(opened[0], opened.end())
+        if closed < 0:
+            return text
+        end = closed + len(opened[0])
+        kept += (_NO_CODE.sub("", text[done : opened.start()]), text[opened.start() : end])
+        done = end
+        opened = _QUOTES.search(text, end)
+    kept.append(_NO_CODE.sub("", text[done:]))
+    return "".join(kept)
