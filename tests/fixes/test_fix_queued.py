@@ -7,6 +7,7 @@ from fixing import SHOWN, UNSAFE, check_fix
 
 STEP = """
     def step(x: Tensor, rows: list, device: torch.device, where: str = "cpu"):
+        rows_of_x = x.size(0)
         place = x.device
         return x * {}
 """
@@ -52,6 +53,22 @@ def rows(cases: dict) -> pytest.MarkDecorator:  # type: ignore[type-arg]
 @rows(SAFE_CASES)
 def test_a_copy_is_queued_where_that_is_safe(row: tuple[str, str]) -> None:
     check_fix(STEP.format(row[0]), STEP.format(row[1]), code="TPF502")
+
+
+DECLARED = {
+    "the device of what may be an array": "torch.tensor([0.2, 0.3]).to(z.device{})",
+    "the device by a name": "torch.tensor([0.2, 0.3]).to(at{})",
+    "what an array can do as well": "z.sum() * torch.tensor([0.2, 0.3]).to(z.device{})",
+}
+
+
+@rows(DECLARED)
+def test_an_annotation_makes_nothing_safe(row: str) -> None:
+    """numpy's arrays have a device, too, which is a text."""
+    head = "def step(x: Tensor, z: Tensor, rows: list):\n    at = z.device\n    return x * "
+    before, after = head + row.format(""), head + row.format(", non_blocking=True")
+    check_fix(before, "", code="TPF502")
+    check_fix(before, after, UNSAFE, code="TPF502")
 
 
 @rows(UNKNOWN)

@@ -15,6 +15,7 @@ WIDTHS = {
     "of black": (FILLED + "y = '" + "a" * 82 + "'\n", 88),
     "of pycodestyle": (FILLED + "y = '" + "a" * 72 + "'\n", 79),
     "wide": (FILLED + "y = '" + "a" * 110 + "'\n", 120),
+    "with an address": ("x = 1\n" * 70 + "y = '" + "a" * 72 + "'\n# https://" + "a" * 80, 79),
     "with one line of data": (
         FILLED * 2 + "y = '" + "a" * 500 + "'\n" + "z = 1  # " + "a" * 70,
         79,
@@ -40,6 +41,10 @@ WRAPPED = {
     "a comprehension": (
         f"y = [{LONG}({LONG}) for {LONG} in {LONG}.values() if {LONG}]\n",
         f"y = [\n    {LONG}({LONG})\n    for {LONG} in {LONG}.values()\n    if {LONG}\n]\n",
+    ),
+    "a subscript behind it": (
+        f"y = g({LONG}).to({LONG}, {LONG}, non_blocking=True)[None, :]\n",
+        f"y = g({LONG}).to(\n    {LONG}, {LONG}, non_blocking=True\n)[None, :]\n",
     ),
     "with a comment": (
         f"y = g({LONG}).to({LONG}, {LONG}, non_blocking=True)  # up\n",

@@ -19,6 +19,10 @@ USUAL = 100
 FEWEST_LINES = 60
 TELLING = 72
 SHARE = 0.99
+# Lines that are long because they cannot be wrapped, or for a reason that was written down.
+_KNOWN_LONG = ("://", "noqa")
+# Brackets that hold less are not broken: nothing would be left to read in their line.
+_SHORTEST = 16
 _OPENING, _CLOSING = "([{", ")]}"
 _CLAUSES = ("for", "if", "async")
 _INDENT = "    "
@@ -26,7 +30,11 @@ _INDENT = "    "
 
 def width_of(text: str) -> int:
     """Return how long the lines of a file are allowed to be, as far as the file shows."""
-    lengths = [len(line) for line in text.splitlines() if line.strip()]
+    lengths = [
+        len(line)
+        for line in text.splitlines()
+        if line.strip() and not any(word in line for word in _KNOWN_LONG)
+    ]
     if len(lengths) < FEWEST_LINES or max(lengths) <= TELLING:
         return max(USUAL, *lengths, 0)
     for width in WIDTHS:
@@ -88,12 +96,20 @@ def _wrapped(line: str, tokens: Sequence[tokenize.TokenInfo], width: int) -> str
     comment = "  " + line[comments[0] : _length(line)] if comments else ""
     indent = line[: len(line) - len(line.lstrip())]
     inner = indent + ("\t" if indent.startswith("\t") else _INDENT)
-    for start, stop, breaks in _brackets(tokens):
+    # A subscript, or an item with others behind it, is read as one piece.
+    brackets = [
+        found
+        for found in _brackets(tokens)
+        if code[found[0]] != "[" or not code[: found[0]][-1:].isidentifier()
+    ]
+    for start, stop, breaks in brackets:
+        if code[stop + 1 :].lstrip().startswith(","):
+            continue
         whole = code[start + 1 : stop].strip()
         for body in ([whole], _pieces(code, start, stop, breaks)):
             middle = [inner + part for part in body]
             parts = (code[: start + 1] + comment, *middle, indent + code[stop:])
-            if whole and all(len(part) <= width for part in parts):
+            if len(whole) >= _SHORTEST and all(len(part) <= width for part in parts):
                 return end.join(parts) + end
     return None
 

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING
 from flake8_torchperf.findings.model import Edit
 from flake8_torchperf.fixes.engine.surroundings import repeatable
 from flake8_torchperf.fixes.safe.non_blocking import queueable
-from flake8_torchperf.fixes.shared.tensors import is_parameter, is_tensor
+from flake8_torchperf.fixes.shared.tensors import (
+    is_parameter,
+    is_tensor,
+    is_tensor_for_all,
+    only_value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,12 +49,17 @@ def _flag(device: ast.expr | None, place: Place) -> str:
     match device:
         case ast.Constant(value=str(text)) | ast.Call(args=[ast.Constant(value=str(text))]):
             return "True" if text.partition(":")[0] == "cuda" else ""
+        # A caller may pass an array, which has a device too, whatever is declared.
         case ast.Attribute(value=owner, attr="device") if is_tensor(owner, around):
-            return f"{ast.unparse(owner)}.is_cuda"
+            sure = is_tensor_for_all(owner, around)
+            return f"{ast.unparse(owner)}.is_cuda" if sure else ""
     if "as-another" in place.site.traits:
-        return f"{ast.unparse(device)}.is_cuda" if is_tensor(device, around) else ""
+        return f"{ast.unparse(device)}.is_cuda" if is_tensor_for_all(device, around) else ""
     # Whatever is declared, a caller may pass "cuda", which has no type.
     known = "device-object" in place.site.traits and not is_parameter(device, around)
+    value = only_value(device, around) if isinstance(device, ast.Name) else None
+    if isinstance(value, ast.Attribute) and value.attr == "device":
+        known = known and is_tensor_for_all(value.value, around)
     return f'{ast.unparse(device)}.type == "cuda"' if known else ""
 
 

@@ -22,9 +22,26 @@ _VIEWS = frozenset(("T", "mT", "H", "data", "real", "imag"))
 _RANDOM = ("rand", "normal", "bernoulli", "multinomial", "poisson", "dropout", "exponential")
 
 
+# What numpy's arrays have as well.
+_OF_ARRAYS = frozenset((
+    "all", "any", "argmax", "argmin", "argsort", "conj", "copy", "cumprod", "cumsum", "data",
+    "diagonal", "dot", "fill", "flatten", "imag", "item", "max", "mean", "min", "nonzero", "prod",
+    "put", "ravel", "real", "repeat", "reshape", "resize", "round", "sort", "squeeze", "std", "sum",
+    "swapaxes", "take", "tolist", "trace", "transpose", "var", "view",
+))  # fmt: skip
+# Parts of these may not be evaluated.
+_LAZY = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp,
+         ast.GeneratorExp)  # fmt: skip
+
+
 def is_tensor(node: ast.expr, around: Surroundings) -> bool:
     """Is an expression surely a tensor?"""
     return _Reading(around).tensor(node)
+
+
+def is_tensor_for_all(node: ast.expr, around: Surroundings) -> bool:
+    """True if an expression is a tensor whatever callers pass, be it declared or not."""
+    return _Reading(around, declared=False).tensor(node)
 
 
 def is_cheap(node: ast.expr, around: Surroundings) -> bool:
@@ -122,8 +139,9 @@ def _stands_in(node: ast.AST, value: ast.expr) -> bool:
 class _Reading:
     """One question, with the names that are being looked into."""
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: Surroundings, *, declared: bool = True) -> None:
         self._around = around
+        self._declared = declared  # False where annotations prove nothing
         self._open: set[str] = set()
 
     def tensor(self, node: ast.expr) -> bool:
@@ -193,10 +211,14 @@ class _Reading:
             return True  # `x = x * 2` says nothing about what x was
         self._open.add(node.id)
         found = bindings(function, node.id)
-        result = bool(found) and all(
+        shown = not self._declared and self._has_run_as_one(node, function)
+        if shown:
+            found = [one for one in found if not isinstance(one, ast.arg)]
+        result = (shown or bool(found)) and all(
             one is not None and self._bound_to_tensor(one) for one in found
         )
-        result = result or self._is_used_as_one(node.id, function, found)
+        if self._declared:
+            result = result or self._is_used_as_one(node.id, function, found)
         self._open.discard(node.id)
         return result
 
@@ -214,6 +236,27 @@ class _Reading:
             for node in ast.walk(function)
         )
 
+    def _has_run_as_one(self, name: ast.Name, function: ast.AST) -> bool:
+        """True if what only a tensor can do has been done with a name before a place."""
+        assert isinstance(function, FUNCTIONS)
+        waiting: list[ast.AST] = [
+            one
+            for one in function.body
+            if isinstance(one, (ast.Assign, ast.AugAssign, ast.Expr)) and _end(one) < name.lineno
+        ]
+        while waiting:
+            node = waiting.pop()
+            if isinstance(node, _LAZY):
+                continue
+            match node:
+                case ast.Call(func=ast.Attribute(value=ast.Name(id=used), attr=method)):
+                    if used == name.id and method not in _OF_ARRAYS and load().method(method):
+                        return True
+            if isinstance(node, ast.Call) and _is_first(node, name.id) and self._takes_tensor(node):
+                return True
+            waiting.extend(ast.iter_child_nodes(node))
+        return False
+
     def _takes_tensor(self, node: ast.Call) -> bool:
         """Does a function of torch take nothing but a tensor first?"""
         name = self._around.qualified(node.func)
@@ -225,6 +268,8 @@ class _Reading:
 
     def _bound_to_tensor(self, bound: ast.expr | ast.arg) -> bool:
         if isinstance(bound, ast.arg):
+            if not self._declared:
+                return False
             hint = bound.annotation
             if isinstance(hint, ast.Constant) and hint.value in ("torch.Tensor", "Tensor"):
                 return True
@@ -253,6 +298,10 @@ class _Reading:
             case ast.Tuple(elts=elts) | ast.List(elts=elts):
                 return all(map(self.cheap, elts))
         return False
+
+
+def _end(node: ast.stmt) -> int:
+    return node.end_lineno or node.lineno
 
 
 def _is_first(node: ast.Call, name: str) -> bool:
