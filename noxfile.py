@@ -53,7 +53,7 @@ LEFT_OUT_OF_QUICK = (
     *(f"tests/lint/test_{name}.py" for name in (
         "bounds", "bounds_work", "cache", "cache_store", "catalogue", "compiled_breaks",
         "compiled_guards", "compiled_transforms", "determinism", "faq_examples",
-        "fixtures_compiled", "fuzz", "message_lengths", "no_veto_by_name", "nomination",
+        "fixtures_compiled", "fuzz", "growth", "message_lengths", "no_veto_by_name", "nomination",
         "outline", "sharding",
     )),
     *(f"tests/cli/test_{name}.py" for name in (

@@ -68,7 +68,7 @@ PROGRAMS = {
     ),
     "queued-if-cuda": (
         "x: Tensor, n: int",
-        "return x.sum() * torch.tensor([0.2, 0.3]).to(x.device) + n",
+        "rank = x.dim()\nreturn x.sum() * torch.tensor([0.2, 0.3]).to(x.device) + n + rank",
     ),
     "fill-element": (
         "x: Tensor, n: int",
