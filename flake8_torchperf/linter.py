@@ -11,7 +11,7 @@ import gc
 import io
 import os
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,7 +27,9 @@ from flake8_torchperf.syntax.compile_guards import speaks_of_compiling
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from flake8_torchperf.absint.domain.heat import Heat
     from flake8_torchperf.absint.domain.site import AnalysisResult
+    from flake8_torchperf.absint.domain.values import Value
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.candidates.nominate import Suspects
     from flake8_torchperf.findings.catalogue import Catalogue
@@ -81,6 +83,37 @@ def lint_tree(
             return _with_edits(found, module, safeties)
         finally:
             module.forget()
+
+
+@dataclass(frozen=True, slots=True)
+class LineValues:
+    """What is known in one line: the function around it, how often that runs, and the values."""
+
+    function: str
+    heat: Heat | None
+    values: list[tuple[ast.expr, Value]]
+    lines: tuple[str, ...]
+
+
+def values_in(source: str, filename: str, line: int, options: Options) -> LineValues:
+    """Interpret what stands around a line, suspect or not. Raises SyntaxError."""
+    tree = ast.parse(source)
+    lines = tuple(io.StringIO(source, newline="").readlines())
+    path = Path(filename)
+    module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
+    from flake8_torchperf.absint.driver.watched_values import values_in_line
+    from flake8_torchperf.findings.catalogue import load_catalogue
+    from flake8_torchperf.hotness.function_heat import FunctionHeats
+    from flake8_torchperf.hotness.own_heat import Names
+
+    catalogue = load_catalogue(options.rules)
+    compiled = _compiled(module, options, None)
+    analysis = _analysis(module, compiled, catalogue.called_functions, options, None)
+    names = Names(analysis.conventions, options.hot + catalogue.hot, options.cold)
+    heats = FunctionHeats(analysis, names)
+    info, values = values_in_line(module, line, analysis, heats)
+    heat = None if info is None else heats.called(info)
+    return LineValues("" if info is None else info.qualname, heat, values, module.held)
 
 
 def _with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]) -> list[Finding]:

@@ -26,6 +26,7 @@ COMMANDS = (
     "flake8_torchperf.cli.check_command",
     "flake8_torchperf.cli.fix.command",
     "flake8_torchperf.cli.explain",
+    "flake8_torchperf.cli.why.command",
     "flake8_torchperf.cli.confirm_command",
     "flake8_torchperf.cli.run_command",
     "flake8_torchperf.cli.profile.command",
@@ -38,6 +39,7 @@ EPILOG = """\
 examples:
   torchperf check src            find where Python makes the accelerator wait
   torchperf explain TPF203       why, and what to write instead
+  torchperf why train.py:41      why a line is reported, or is not
   torchperf rules                every rule in one table
   torchperf run train.py         run a workload and tell which findings it confirms
 """

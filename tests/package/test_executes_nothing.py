@@ -313,6 +313,7 @@ def test_torchperf_check_leaves_no_mark(project: Path, arguments: list[str]) -> 
 TELLING = {
     "explain": ["explain", "TPF203"],
     "explain as json": ["explain", "TPF203", "--format", "json"],
+    "why": ["why", "model.py:3"],
     "rules": ["rules"],
     "rules as json": ["rules", "--format", "json"],
     "help": ["--help"],

@@ -1,0 +1,264 @@
+"""What is known in one line, from what its findings and its values rest on, in plain values."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.absint.domain.heat import FREE, Cause, Level
+from flake8_torchperf.absint.domain.values import (
+    BESIDE_HOST,
+    BoundMethod,
+    ClassValue,
+    Compared,
+    External,
+    Function,
+    Imported,
+    Instance,
+    NDArray,
+    Scalar,
+    Sequence,
+    Tensor,
+    Union,
+    UnknownValue,
+    tensor_of,
+)
+from flake8_torchperf.findings.heat_text import hidden_by, place
+from flake8_torchperf.linter import lint, values_in
+
+if TYPE_CHECKING:
+    from flake8_torchperf.absint.domain.heat import Heat
+    from flake8_torchperf.absint.domain.values import Value
+    from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.options import Options
+
+# Causes that leave a place out because its wait is wanted or costs nothing, not because of how
+# often it runs.
+FATE = FREE | {
+    Cause.ANSWER, Cause.COPY_ASKED, Cause.DECLARED, Cause.ERROR_TEXT, Cause.LIST_MADE,
+    Cause.OPERATION, Cause.START_UP, Cause.TEXT_MADE,
+}  # fmt: skip
+RESIDENCE = {
+    "device": "on an accelerator",
+    "host": "on the host",
+    "unknown": "nothing says where: as if on an accelerator",
+    BESIDE_HOST: "nothing says where, but it is combined with a tensor on the host",
+}
+_NAMING = (External, Imported, BoundMethod, Function, ClassValue)
+NO_TENSOR = "no tensor is needed"
+# Longer source is cut in its middle.
+LONGEST = 60
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One rule's finding in the line, reported or not.
+
+    ``tensor`` is why the value is known to be a tensor, ``sure`` how sure that is ("stated",
+    "inferred", "assumed"), ``residence`` where it lies, ``frequency`` how often the place runs,
+    ``calls`` the calls that lead there, ``cause`` what decided whether it is reported, in words as
+    ``decided``; ``wanted`` is False where that was no question of the wait itself. ``changes`` are
+    what would make the decision another.
+    """
+
+    code: str
+    column: int
+    message: str
+    reported: bool
+    tensor: str
+    sure: str
+    residence: str
+    frequency: str
+    calls: tuple[str, ...]
+    cause: str
+    decided: str
+    wanted: bool
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of an expression: ``kind`` in words, and of a tensor where it lies and why."""
+
+    expression: str
+    column: int
+    kind: str
+    residence: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Account:
+    """All that is known in a line of a file."""
+
+    path: str
+    line: int
+    source: str
+    function: str
+    frequency: str
+    silenced: bool
+    findings: tuple[Judged, ...]
+    values: tuple[Known, ...]
+
+
+def account_of(source: str, path: str, line: int, options: Options) -> Account:
+    """Lint a module as configured and with everything reported. Raises SyntaxError."""
+    whole = replace(options, scope=Level.COLD, confidence="assumed", explain=False)
+    reported = _in_line(lint(source, path, options), line)
+    every = _in_line(lint(source, path, whole), line)
+    told = {(one.code, one.column): one for one in reported}
+    known = values_in(source, path, line, options)
+    hidden = [one for one in every if (one.code, one.column) not in told]
+    text = known.lines[line - 1].rstrip("\r\n")
+    judged = [_judged(one, options, reported=True) for one in reported]
+    judged += [_judged(one, options, reported=False) for one in hidden]
+    return Account(
+        path,
+        line,
+        text.strip(),
+        known.function,
+        _frequency_of(known.heat),
+        "noqa" in text.lower(),
+        tuple(judged),
+        tuple(_values(known.values)),
+    )
+
+
+def _in_line(found: list[Finding], line: int) -> list[Finding]:
+    return [one for one in found if one.line <= line <= max(one.line, one.end_line)]
+
+
+def _judged(finding: Finding, options: Options, *, reported: bool) -> Judged:
+    site = finding.site
+    operand = None if site.operand is None else tensor_of(site.operand)
+    sure = "" if operand is None else operand.reason.strength.name.lower()
+    heat = site.heat
+    told = place(site)
+    frequency = f"{heat.cost.value}, {told.words.format(name=told.name)}"
+    doubted = not reported and _is_doubted(sure, options)
+    cause = heat.cause if reported else heat.hidden_by
+    decided = _decided(finding, frequency, reported=reported, doubted=doubted, sure=sure)
+    return Judged(
+        finding.code,
+        finding.column + 1,
+        finding.message,
+        reported,
+        NO_TENSOR if operand is None else operand.reason.describe(_line_of),
+        sure,
+        "" if operand is None else RESIDENCE.get(operand.device, operand.device),
+        frequency,
+        tuple(f"{one.caller or 'module level'} at {one.path}:{one.line}" for one in heat.calls),
+        "CONFIDENCE" if doubted else cause.name,
+        decided,
+        not reported and not doubted and cause in FATE,
+        _changes(finding, reported=reported, doubted=doubted),
+    )
+
+
+def _is_doubted(sure: str, options: Options) -> bool:
+    """True if the reason is weaker than what the options ask for."""
+    order = ("assumed", "inferred", "stated")
+    return sure != "" and order.index(sure) < order.index(options.confidence)
+
+
+def _decided(finding: Finding, frequency: str, *, reported: bool, doubted: bool, sure: str) -> str:
+    heat = finding.site.heat
+    if reported:
+        return f"reported: it runs {frequency}"
+    if doubted:
+        return f"left out: that it is a tensor is only {sure}"
+    if heat.level is Level.COLD:
+        return f"left out: {hidden_by(heat)}"
+    return f"left out: {finding.code} asks for code that runs more often than {frequency}"
+
+
+def _changes(finding: Finding, *, reported: bool, doubted: bool) -> tuple[str, ...]:
+    """What a person may write or measure to have it decided otherwise."""
+    function = finding.site.function.replace(".<locals>", "")
+    if reported:
+        return (
+            f"`# noqa: {finding.code}` in the line, with the reason",
+            f'`--cold "{function}"`, where the function runs seldom',
+            "a profile of `torchperf run` in which the line ran once or did not wait",
+        )
+    if doubted:
+        return ("an annotation that says it is a tensor", "`--confidence assumed`")
+    heat = finding.site.heat
+    if heat.level is Level.COLD and heat.hidden_by in FATE:
+        return ("`--scope all`", "a profile of `torchperf run` in which the line waited")
+    return (
+        f'`--hot "{function}"`, where the function runs often',
+        "`--scope all`",
+        "a profile of `torchperf run` in which the line ran often",
+    )
+
+
+def _frequency_of(heat: Heat | None) -> str:
+    """How often a function runs, as far as its name, its text and its callers show."""
+    if heat is None:
+        return "once, at module level"
+    words = hidden_by(heat) if heat.level is Level.COLD else _words(heat)
+    return {
+        Level.COLD: f"seldom, or nobody knows: {words}",
+        Level.HOT: f"as often as it is called: {words}",
+        Level.STEP: f"in each step: {words}",
+        Level.LOOP: f"in a loop: {words}",
+    }[heat.level]
+
+
+def _words(heat: Heat) -> str:
+    from flake8_torchperf.findings.heat_text import WORDS
+
+    name = heat.caller if heat.cause is Cause.CALLED else heat.name
+    return WORDS[heat.cause].format(name=name, line=heat.line)
+
+
+def _values(values: list[tuple[ast.expr, Value]]) -> list[Known]:
+    """Describe each value once; literals and the names of modules and functions say it all."""
+    found: dict[str, Known] = {}
+    for node, value in values:
+        if not isinstance(node, ast.Constant) and not isinstance(value, _NAMING):
+            known = _known(node, value)
+            found.setdefault(known.expression, known)
+    return list(found.values())
+
+
+def _known(node: ast.expr, value: Value) -> Known:
+    text = " ".join(ast.unparse(node).split())
+    text = text if len(text) <= LONGEST else f"{text[: LONGEST - 3]}..."
+    column = node.col_offset + 1
+    tensor = tensor_of(value)
+    if tensor is not None and not isinstance(value, Scalar):
+        kind = "a tensor" if isinstance(value, Tensor) else "may be a tensor"
+        dtype = "" if tensor.dtype == "unknown" else f" of {tensor.dtype}"
+        size = ", of one value" if tensor.scalar else ""
+        reason = f"{tensor.reason.describe(_line_of)} ({tensor.reason.strength.name.lower()})"
+        residence = RESIDENCE.get(tensor.device, tensor.device)
+        return Known(text, column, f"{kind}{dtype}{size}", residence, reason)
+    return Known(text, column, _kind(value))
+
+
+def _kind(value: Value) -> str:
+    match value:
+        case UnknownValue() | Compared():
+            return "nothing is known of it"
+        case Scalar(kind=kind, known=True, value=known) if kind != "str":
+            return f"{kind} {known!r} on the host"
+        case Scalar(kind=kind, read=read) if read is not None:
+            return f"{kind} on the host, read from a tensor"
+        case Scalar(kind=kind):
+            return f"{kind} on the host"
+        case NDArray():
+            return "an array of numpy, on the host"
+        case Sequence(kind=kind):
+            return f"a {kind}"
+        case Instance(name=name):
+            return f"an object of {name}"
+        case Union(options=options):
+            return " or ".join(dict.fromkeys(map(_kind, options)))
+    return type(value).__name__.strip("_").lower()
+
+
+def _line_of(node: ast.AST) -> int | None:
+    return getattr(node, "lineno", None)
