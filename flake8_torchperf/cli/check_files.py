@@ -331,7 +331,8 @@ def lint(filename: str, work: Work) -> tuple[Result, str]:
 
 # The files linted in this process.
 _linted = itertools.count(1)
-_FULL_COLLECTION_EVERY = 200
+# A full one takes as long as a few files, and has found a few hundred objects in hundreds of them.
+_FULL_COLLECTION_EVERY = 1000
 
 # What a process of the pool does, and with what: set once, when it starts.
 _work: list[tuple[Callable[[str, Any], Any], Work]] = []
