@@ -28,7 +28,7 @@ NAME: Final = ast.Name
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DEFINITIONS = (*FUNCTIONS, ast.ClassDef)
 SCOPES = (*DEFINITIONS, ast.Lambda)
-# Fields whose lists hold None as well: the key of ``**other`` in a dict, a parameter without default.
+# Fields whose lists hold None too: the key of ``**other`` in a dict, a parameter without default.
 # To look for it in each list would take a comparison a node.
 HOLED = frozenset(("keys", "kw_defaults"))
 # Types without any node below that is evaluated.
