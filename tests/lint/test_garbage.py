@@ -40,7 +40,7 @@ def test_heats_go_with_the_analysis() -> None:
 
     import flake8_torchperf.hotness.function_heat as place
 
-    before, place.FunctionHeats = place.FunctionHeats, Seen  # type: ignore[misc]
+    before, place.FunctionHeats = place.FunctionHeats, Seen  # type: ignore[assignment, misc]
     lines = tuple(SOURCE.splitlines(keepends=True))
     gc.collect()
     gc.disable()
