@@ -314,5 +314,6 @@ def _findings(
         findings = _with_contracts(findings, suspects, analysis, names, catalogue, options)
     finally:
         analysis.forget()
+        heats.forget()
     findings.sort(key=lambda f: (f.line, f.column, f.code))
     return findings

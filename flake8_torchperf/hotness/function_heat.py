@@ -54,6 +54,13 @@ class FunctionHeats:
         self._warmed: dict[str, Heat] = {}
         analysis.is_around_steps = self.is_around_steps
 
+    def forget(self) -> None:
+        """Let go of what refers back to this, so that it goes at once and not as garbage."""
+        for called in self._called.values():
+            called.forget()
+        for table in (self._own, self._calls, self._called, self._around, self._warmed):
+            table.clear()
+
     def own(self, info: FunctionInfo) -> Heat:
         """The heat of a function by its name, its decorators and its parameters."""
         found = self._own.get(info.key)

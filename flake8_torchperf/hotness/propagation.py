@@ -50,6 +50,13 @@ class CalledHeats:
         self._in_steps = Some(calls, self.in_steps)
         self._hot = Some(calls, self.makes_hot)
 
+    def forget(self) -> None:
+        """Let go of what refers back to this, so that it goes with its last user."""
+        for question in (self._before_steps, self._set_up, self._seldom):
+            question.forget()
+        for one in (self._in_steps, self._hot):
+            one.forget()
+
     def of(self, info: FunctionInfo) -> Heat:
         """How often a function runs, and why."""
         heat = self._own(info)

@@ -73,6 +73,10 @@ class _Ways:
         return found
 
 
+def _nothing(_info: FunctionInfo, _site: CallSite) -> bool | None:
+    return None
+
+
 class Every:
     """Is a function seen to be called, and does every call that leads to it say yes?
 
@@ -93,6 +97,10 @@ class Every:
             refused = ways.reached_from(dict.fromkeys([*ways.saying(False), *uncalled], 0))
             self._known.update((key, key not in refused) for key in ways.said)
         return self._known[info.key]
+
+    def forget(self) -> None:
+        """Let go of who judges: whoever asks the question often does."""
+        self._judge = _nothing
 
 
 # Functions in circles of calls whose own calls are followed one by one.
@@ -164,6 +172,10 @@ class Some:
             inside = ways.reached_from(dict.fromkeys(ways.agreeing[by], 0), but=by)
             found.update((k, n) for k, n in inside.items() if n < found.get(k, n + 1))
         return found
+
+    def forget(self) -> None:
+        """Let go of who judges: whoever asks the question often does."""
+        self._judge = _nothing
 
     def _is_known(self, key: str) -> bool | None:
         return None if key not in self._known else self._known[key] is not None

@@ -201,6 +201,9 @@ class ModuleMap:
 
         A tree that waits for the garbage collector is walked by it, and takes memory until then.
         """
+        for info in self.classes.values():
+            info.methods.clear()
+            info.functions.clear()
         for table in (self.functions, self.classes, self._nodes):
             table.clear()
         self.defined.clear()

@@ -143,6 +143,7 @@ class Analysis:
         self._externals.clear()
         self.caches.clear()
         self.observed.clear()
+        self.is_around_steps = _holds_none
 
     def begin(self) -> Budget:
         """What there is for one function; whatever was looked at before has ended, or failed."""

@@ -48,10 +48,21 @@ class Surroundings:
             self._open(line)
         if id(node) not in self._parents and not self._all_known:
             # It has no line, or, in an f-string of an older Python, a wrong one.
-            self._open(None)
-            self._all_known = True
+            self._learn_all()
 
-    def _open(self, line: int | None) -> None:
+    def _learn_all(self) -> None:
+        """Note the node around each node of the module."""
+        waiting: list[ast.AST] = [self.tree]
+        while waiting:
+            here = waiting.pop()
+            below = children(here)
+            for node in below:
+                self._parents[id(node)] = here
+            waiting += below
+        self._all_known = True
+
+    def _open(self, line: int) -> None:
+        """Note the nodes around those that cover a line."""
         waiting: list[ast.AST] = [self.tree]
         while waiting:
             here = waiting.pop()
@@ -60,7 +71,7 @@ class Surroundings:
                 nodes = children(here)
                 self._parents.update([(id(node), here) for node in nodes])
                 below = self._below[id(here)] = ByLine(nodes)
-            waiting += children(here) if line is None else below.at(line)
+            waiting += below.at(line)
 
     def holds(self, node: ast.AST) -> bool:
         """Does the node stand in this module's tree?"""
