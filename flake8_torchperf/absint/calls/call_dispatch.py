@@ -253,7 +253,7 @@ def _external(callee: External, arguments: Arguments, env: Env, ctx: Context) ->
 
 
 def _recorded(ctx: Context) -> int:
-    """How many sites there are: what a call of torch waits for is told once."""
+    """Return how many sites are recorded so far, so that a torch call's wait is recorded once."""
     return 0 if ctx.sink is None else len(ctx.sink)
 
 

@@ -84,7 +84,7 @@ def _records_graphs(name: str, arguments: Arguments) -> bool:
 
 
 def _leads_somewhere(callee: Value, ctx: Context) -> bool:
-    """Does the call lead to a function of the project, which notes it itself?"""
+    """True if the call leads to a function of the project, which notes the call itself."""
     match callee:
         case Function() | Closure() | ClassValue() | Partial():
             return True
@@ -96,7 +96,7 @@ def _leads_somewhere(callee: Value, ctx: Context) -> bool:
 
 
 def _is_unclear(callee: Value) -> bool:
-    """Is it unknown what is called, or code of a library that waits for all we know?"""
+    """True if the callee is unknown, or belongs to a library that may wait."""
     match callee:
         case UnknownValue() | Returning():
             return True

@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What running a nested function's body gave: its result, and its names at the end.
+    """The result of running a nested function's body, and the values of its names at the end.
 
-    ``falls_through`` says whether the end of the body is reached; ``opaque_calls`` and ``waits``
-    are what it added to the budget's.
+    ``falls_through`` says whether the end of the body is reached. ``opaque_calls`` and ``waits``
+    are the amounts that the body added to the budget's counts.
     """
 
     value: Value
@@ -119,11 +119,11 @@ def _outcome(closure: Closure, body: list[ast.stmt], env: Env, ctx: Context) -> 
 
 
 def _named(closure: Closure, env: Env) -> frozenset[tuple[str, Value, tuple[object, ...]]]:
-    """What all that a body names is worth, what other nested functions name that it may call too.
+    """Return the values that a body can see, which together decide its outcome.
 
-    A name that stands for a part of something, ``x.shape`` or ``xs[0]``, goes with the whole. Each
-    with what is remembered of the tensors in it, by which they do not differ as values: a message
-    tells where the operand comes from.
+    These are the values of the names in the body and in the nested functions that it may call.
+    ``x.shape`` and ``xs[0]`` are included with ``x`` and ``xs``. Facts about tensors that comparing
+    values ignores are added, because messages say where an operand comes from.
     """
     words = _words(closure)
     waiting = [closure]
@@ -144,7 +144,7 @@ def _named(closure: Closure, env: Env) -> frozenset[tuple[str, Value, tuple[obje
 
 
 def _remembered(value: Value, depth: int = 0) -> Iterator[object]:
-    """What equality of values leaves out, of the tensors in one; of its reason what is told."""
+    """Yield the facts about the tensors in a value that equality ignores, such as their reasons."""
     if isinstance(value, Tensor):
         reason: Reason | None = value.reason
         yield value.role, value.chain, value.arrives, value.reason.strength
@@ -200,7 +200,7 @@ def _run(body: list[ast.stmt], env: Env, ctx: Context) -> _Outcome:
 
 
 def _write_outer(body: list[ast.stmt], closure: Closure, env: Env) -> None:
-    """What a nested function assigns to ``nonlocal`` names, its outer function sees."""
+    """Join the values that a nested function gives its ``nonlocal`` names into the outer ones."""
     if not isinstance(closure.env, dict):
         return
     for statement in body:
@@ -210,7 +210,7 @@ def _write_outer(body: list[ast.stmt], closure: Closure, env: Env) -> None:
 
 
 def _fill_outer(closure: Closure, env: Env, outside: Env) -> None:
-    """What a nested function puts into a list or dict of the function around it, that one sees."""
+    """Update the outer function's lists and dicts with what a nested function puts into them."""
     nodes = closure.module.nodes(closure.node)
     own = {name.id for name in nodes.of(ast.Name) if not _is_read(name)}
     own.update(parameter.arg for parameter in nodes.of(ast.arg))
@@ -222,5 +222,5 @@ def _fill_outer(closure: Closure, env: Env, outside: Env) -> None:
 
 
 def _is_read(node: ast.Name) -> bool:
-    """Is the name asked for, not bound?"""
+    """True if the name is read, not bound."""
     return isinstance(node.ctx, ast.Load)

@@ -111,7 +111,7 @@ ATTRIBUTES: Cache[AttributeKey, Value | None] = Cache("attributes")
 
 
 def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
-    """What the class and its bases say of an attribute; None where they say nothing."""
+    """Return the value that a class and its bases give an attribute; None if they say nothing."""
     known = ATTRIBUTES.table(ctx.analysis)
     key = (info.key, name, NO_WRITERS)
     if key not in known:
@@ -170,7 +170,7 @@ def _answers_as_other(value: Value, name: str, info: ClassInfo, analysis: Analys
 
 
 def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
-    """What a class's docstring says of an attribute; None where it says nothing."""
+    """Return the value that a class's docstring gives an attribute; None if it says nothing."""
     if name not in raw_docstring(info.node):
         return None
     reason = Reason(f"docstring of `{info.name}`", source=Source.DOCSTRING)
@@ -217,7 +217,11 @@ def _registered(value: Value, info: ClassInfo, ctx: Context) -> Value:
 
 
 def _reconciled(values: list[Value], stated: Value | None) -> Value:
-    """What several methods write: None and Unknown among them take nothing from a tensor."""
+    """Return the value of an attribute that several methods write.
+
+    A tensor stays a tensor if other methods write None or an unknown value. ``stated`` is the
+    declared value; it is returned if no method writes a tensor.
+    """
     known = [v for v in values if v is not UNKNOWN]
     if not known:
         return stated if stated is not None else UNKNOWN
@@ -328,7 +332,7 @@ WRAPPABLE = (Function, Closure, Instance, Partial)
 
 
 def _is_whole(given: Value) -> bool:
-    """Does it hold nothing that holds something? What wraps itself in a loop comes to an end."""
+    """True if no part of the object has parts itself, so that repeated wrapping comes to an end."""
     inner = given.parts.items or () if isinstance(given, Instance) and given.parts else ()
     return not any(isinstance(part, Instance) and part.parts is not None for part in inner)
 

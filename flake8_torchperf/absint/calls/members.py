@@ -116,7 +116,7 @@ def _of_opaque(owner: Opaque, name: str, node: ast.Attribute | None, ctx: Contex
 
 
 def of_any(owner: Value, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """What an attribute gives whoever is asked for it."""
+    """Return the value of an attribute that means the same for any owner, else UNKNOWN."""
     if name == "saved_tensors":
         # torch.autograd.Function: what `ctx.save_for_backward` kept
         reason = Reason("`saved_tensors` of an autograd context", node)
@@ -125,7 +125,10 @@ def of_any(owner: Value, name: str, node: ast.Attribute | None, ctx: Context) ->
 
 
 def _movable(value: Value) -> Value:
-    """What an object holds may have been moved since it was made, with all it is combined with."""
+    """Return a value held by an object; a host tensor no longer says where its operands lie.
+
+    The object may have been moved since it was made, together with those operands.
+    """
     if isinstance(value, Tensor) and value.device == "host" and value.scalar is False:
         return replace(value, scalar=None)
     return value

@@ -1,4 +1,4 @@
-"""What a function returns, by its body, its annotation and its docstring together."""
+"""The value that a function returns, by its body, its annotation and its docstring together."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def worth_interpreting(stated: Value, info: FunctionInfo) -> bool:
 
 
 def result_of(info: FunctionInfo, returns: list[Value], env: Env) -> Value:
-    """What a body that was seen to return these values gives, called with what is in ``env``."""
+    """Return the result of a call whose body returns these values, with its names in ``env``."""
     known = join_all(returns) if returns else NONE
     if tensor_of(known) is not None and _as_it_is_given(info, returns, env):
         return UNKNOWN
@@ -74,9 +74,9 @@ def _quick_no(known: Union) -> bool:
 
 
 def _as_declared(info: FunctionInfo, env: Env) -> bool:
-    """Is it asked for its type what is only declared to be a tensor or something else?
+    """True if the body tests the type of a value that is only declared to be one of several.
 
-    ``if isinstance(lr, Tensor): return lr.squeeze()``, and ``lr`` as it is where it is a number.
+    An example is ``if isinstance(lr, Tensor): return lr.squeeze()`` for ``lr: float | Tensor``.
     """
     return any(
         isinstance(given := env.get(name), Union) and not given.met
@@ -157,7 +157,7 @@ ANNOTATED: Cache[str, Value] = Cache("results by annotation")
 
 
 def documented(info: FunctionInfo, analysis: Analysis) -> Value | None:
-    """What the docstring says of the result; None where it says nothing. Kept."""
+    """Return the result that the docstring states, or None if it states none. Cached."""
     return DOCUMENTED.kept(analysis, info.key, lambda: _read_docstring(info, analysis))
 
 
@@ -171,7 +171,7 @@ def _read_docstring(info: FunctionInfo, analysis: Analysis) -> Value | None:
 
 
 def returns_annotation(info: FunctionInfo, analysis: Analysis) -> Value | None:
-    """What the return annotation says; None where there is none."""
+    """Return the result that the annotation states, or None if there is no annotation."""
     if info.node.returns is None:
         return None
     known = ANNOTATED.table(analysis)

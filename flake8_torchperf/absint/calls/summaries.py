@@ -59,10 +59,10 @@ MAX_SUMMARY_LINES = 250
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What calling a function gives: its result, and the attributes of ``self`` that it writes.
+    """The outcome of a call: its result, and the attributes of ``self`` that it writes.
 
-    ``plain`` says that its body calls nothing opaque, reads no value and asks for no size that the
-    data decides.
+    ``plain`` says that the body makes no opaque call, reads no value and asks for no size that
+    depends on data.
     """
 
     value: Value
@@ -71,7 +71,7 @@ class Summary:
 
 
 def call_function(function: Function, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """What a call of a function of the project returns; its writes are noted in ``env``."""
+    """Return the result of calling a function of the project; note its writes in ``env``."""
     if ctx.analysis.log is not None:
         given: Env = {}
         skip = bool(self_name(function.info)) and function.bound is not None
@@ -172,7 +172,7 @@ def summarise(
 
 
 def out_of_reach(info: FunctionInfo, ctx: Context) -> bool:
-    """Is the function running already, or are the calls too deep to follow one more?"""
+    """True if the function is already running, or the calls are too deep to follow another."""
     return ctx.depth >= MAX_CALL_DEPTH or info.key in ctx.calls
 
 
@@ -370,7 +370,7 @@ def fill_with_numbers(env: Env, given: Env) -> None:
 
 
 def _numbers_for_tensors(given: Value, declared: Value) -> bool:
-    """Does every call give numbers or text, or a list of them, where tensors are declared?"""
+    """True if all calls give numbers or text, or sequences of them, where tensors are declared."""
     match given, declared:
         case Scalar(tensor=None), Tensor():
             return True

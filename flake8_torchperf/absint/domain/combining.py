@@ -1,4 +1,4 @@
-"""What several values give together: their device, their shape, the tensor among them."""
+"""Joint properties of several values: their device, their shape, the tensor among them."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ DECIDING: dict[str, tuple[bool | None, ...]] = {"host": (False,), BESIDE_HOST: (
 
 
 def combine_scalar(values: list[Tensor]) -> bool | None:
-    """Whether a broadcast over these tensors has no dimensions."""
+    """Return True if a broadcast over these tensors has no dimensions, None if that is unknown."""
     if any(v.scalar is False for v in values):
         return False
     return True if all(v.scalar for v in values) else None
 
 
 def truthy(value: Value) -> Value:
-    """What ``value`` may be where it was found true."""
+    """Return ``value`` after a test found it true; UNKNOWN if nothing is left of it."""
     return without(value, NoneValue) or UNKNOWN
 
 
 def may_be_number(value: Value) -> bool:
-    """Is it a number, or declared to be one or something else?"""
+    """True if the value is a number, or is declared to be a number or something else."""
     if isinstance(value, Union):
         return not value.met and any(map(may_be_number, value.options))
     return isinstance(value, Scalar) and value.kind != "str"

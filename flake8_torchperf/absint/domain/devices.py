@@ -7,7 +7,7 @@ DEVICE_NAMES = frozenset(("cpu", "cuda", "mps", "xpu", "npu", "hpu", "mtia", "xl
 
 
 def names_device(text: object) -> bool:
-    """Is it a device's name, with or without its number?"""
+    """True if the text is a device's name, with or without an index."""
     return isinstance(text, str) and text.partition(":")[0] in DEVICE_NAMES
 
 

@@ -1,4 +1,4 @@
-"""What was read from a file onto the host, of which only that is known."""
+"""Values known only to lie on the host: data read from a file, and a tokenizer's batches."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Strength(IntEnum):
-    """How sure a reason is: assumed by convention, inferred from use, stated in code."""
+    """The strength of a reason: assumed by convention, inferred from use, stated in code."""
 
     ASSUMED = 1
     INFERRED = 2
@@ -21,7 +21,7 @@ class Strength(IntEnum):
 
 
 class Source(Enum):
-    """What a fact was read from, where that decides what else may be believed."""
+    """The origin of a fact, where it decides what else may be believed."""
 
     ELSEWHERE = auto()
     PARAMETER_ANNOTATION = auto()

@@ -1,6 +1,6 @@
-"""How many dimensions a tensor has, as far as the way it was made says.
+"""The number of dimensions of a tensor, as far as the way it was made shows it.
 
-It matters where one is left to index with: a tensor without dimensions is read on the host.
+It matters for a tensor that is used as an index: one without dimensions is read on the host.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def broadcast_rank(tensors: Iterable[Tensor]) -> int | None:
 def with_rank(
     value: Value, op: Op, name: str, arguments: Arguments, tensors: list[Tensor], *, method: bool
 ) -> Value:
-    """What a call of torch's returns, with the number of its dimensions where that is known."""
+    """Return the result of a torch call with its number of dimensions, where that is known."""
     first = tensors[0] if tensors else None
     if name not in KNOWN and (not op.reduction or first is None or first.rank is None):
         return value
@@ -172,7 +172,7 @@ def _reduced(op: Op, rank: int, arguments: Arguments) -> int | None:
 
 
 def _dimensions(given: Argument) -> int | None:
-    """How many dimensions a ``dim=`` names."""
+    """Return how many dimensions a ``dim=`` names, or None if that is unknown."""
     if isinstance(given.value, Scalar) and given.value.kind == "int":
         return 1
     return _length(given.value)

@@ -1,4 +1,4 @@
-"""How the interpreter's values are declared."""
+"""The decorator with which the interpreter's values are declared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the interpreter saw: places where tensor work meets Python."""
+"""Places where tensor work meets Python, as the interpreter records them."""
 
 from __future__ import annotations
 

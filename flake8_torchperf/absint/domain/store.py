@@ -129,7 +129,7 @@ def rejoin(before: Env, after: Env) -> None:
 
 
 def _asked_for(now: Value | None, value: Value) -> bool:
-    """Is it what it was, or the tensor that a test asked for?"""
+    """True if ``now`` joins nothing but ``value`` and tensors that a type test found."""
     return isinstance(now, Union) and all(
         option == value or (isinstance(option, Tensor) and option.reason.source is Source.TYPE_TEST)
         for option in now.options
@@ -147,7 +147,7 @@ def outcome(name: str) -> str:
 
 @record
 class Flow:
-    """What leaves a statement: by falling through (None: never), by break and by continue."""
+    """The environments after a statement: by falling through (None: never), break or continue."""
 
     env: Env | None
     breaks: tuple[Env, ...] = ()

@@ -1,4 +1,4 @@
-"""What the interpreter knows of an expression: immutable values, and how two of them join."""
+"""The interpreter's knowledge of an expression: immutable values, and how two of them join."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class Mapping_:
     made: bool = False
 
     def any_value(self) -> Value:
-        """What one of its values may be, whatever its key."""
+        """Return the value under an arbitrary key: the join of those that are known."""
         known = [value for _, value in self.items]
         if known and self.element is UNKNOWN:
             return join_all(known)
@@ -261,7 +261,7 @@ class UnknownValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compared:
-    """What comparing values of which nothing is known gives: a bool, or a mask of tensors."""
+    """The result of comparing unknown values: a bool, or a mask if they are tensors."""
 
 
 Value: TypeAlias = (
@@ -480,7 +480,7 @@ def _join_sequences(a: Sequence, b: Sequence) -> Value:
 
 
 def _mapped(a: Mapping_, b: Mapping_) -> Value:
-    """What either dict holds; one made empty says nothing about what will stand in it."""
+    """Return the element of two joined dicts; one made empty says nothing of its later values."""
     for empty, other in ((a, b), (b, a)):
         if empty.made and empty.element is UNKNOWN:
             return other.element
