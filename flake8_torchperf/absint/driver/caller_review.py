@@ -1,6 +1,7 @@
-"""What the calls in a whole package say of a function: set-up calls it alone, or gives no tensor.
+"""A review of functions by the calls in their whole package.
 
-The functions that call it, in whatever module, are interpreted for what they give it.
+The calls may show that only set-up code runs a function, or that it is given no tensor. Its
+callers, in whatever module, are interpreted for the arguments that they pass.
 """
 
 from __future__ import annotations
@@ -114,10 +115,10 @@ class CallerReview:
         return None
 
     def _only_set_up(self, info: FunctionInfo) -> bool:
-        """Does every call that leads to a function, however far from it, stand in set-up code?
+        """True if every call that leads to a function, however indirectly, is in set-up code.
 
-        One that does not is enough, or a function that nothing calls: the rest is not looked for,
-        for each name has the whole package searched.
+        The search stops at the first call that is not, or at a function that nothing calls, because
+        each name costs a search of the whole package.
         """
         seen = {info.key}
         waiting = [info]
@@ -166,16 +167,16 @@ class CallerReview:
         return probe if self._tells(info, agreed) else None
 
     def _tells(self, info: FunctionInfo, agreed: dict[str, Value]) -> bool:
-        """Do the calls say more of a parameter than it declares itself?"""
+        """True if the calls say more about a parameter than its declaration does."""
         declared = declared_parameters(info, self._analysis)
         filled = dict(declared)
         fill_as_called(filled, agreed, private=info.name.startswith("_"))
         return filled != declared
 
     def _sets_up(self, site: CallSite) -> bool | None:
-        """Does a call stand where things are set up, saved or shown? None where its caller says it.
+        """True if a call is in code that sets up, saves or shows; None if its caller decides that.
 
-        What a metric computes at the end its users also compute in each step, by its functions.
+        What a metric computes at the end is also computed in each step by users of its functions.
         """
         caller = site.caller
         if site.seldom:
@@ -199,9 +200,9 @@ class CallerReview:
         return False if repeated else None
 
     def _made_by_others(self, info: FunctionInfo) -> bool:
-        """Is it of a class of which the package makes objects, and that is no module?
+        """True if the package makes objects of the method's class, and that is no class of torch's.
 
-        A layer is made once; what a function makes for itself, it may make in each step.
+        A layer is made once; a function may make other objects for itself in each step.
         """
         if info.owner is None or torch_kind(info.owner, self._analysis):
             return False
@@ -209,7 +210,7 @@ class CallerReview:
 
 
 def _wants_step(site: Site) -> bool:
-    """Is it a copy, which counts in a step and not in any helper?"""
+    """True if the site is a copy that counts in a step, but not in just any helper."""
     return site.kind in COPIES and site.heat.hidden_by in (Cause.COPY_ASKED, Cause.GIVEN_TENSORS)
 
 
@@ -223,13 +224,13 @@ def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:
 
 
 def _given(info: FunctionInfo, site: CallSite, probe: Analysis) -> dict[str, Value] | None:
-    """What one call was seen to give; None where it was not seen."""
+    """Return the arguments that one call was seen to pass; None if it was not seen."""
     module = info.module if site.caller is None else site.caller.module
     return probe.observed.get(called_at(info, module, site.line))
 
 
 def _same(values: list[Value]) -> Value:
-    """What all calls give alike; of one of which nothing is known, the others say nothing."""
+    """Return a value that covers all values; UNKNOWN if one of them is unknown."""
     return UNKNOWN if UNKNOWN in values else join_all(values)
 
 

@@ -49,7 +49,7 @@ class _Followed:
     stamps: list[tuple[int, int]]
 
     def holds(self, told: tuple[object, ...]) -> bool:
-        """Is all as it was?"""
+        """True if the settings and all files that were read are unchanged."""
         return self.told == told and self.stamps == _stamps(self.reads)
 
 
@@ -145,7 +145,7 @@ def _heat(way: Way, level: Level) -> Heat:
 
 
 def _reached(analysis: Analysis, names: Names, options: Options) -> list[Reached]:
-    """What the contracts of the linted module's package reach."""
+    """Return the functions that the contracts of the linted module's package reach."""
     project = analysis.project
     globs = options.sync_free
     if not project.top or not _is_saved(project.linted):
@@ -183,7 +183,7 @@ def _apart(analysis: Analysis, reads: dict[str, str]) -> Analysis:
 
 
 def _is_saved(module: ModuleMap) -> bool:
-    """Is the module on disk as it is linted?"""
+    """True if the file on disk holds the text that is linted."""
     if module.path is None:
         return False
     data = read_bytes(str(module.path))

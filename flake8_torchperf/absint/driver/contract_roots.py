@@ -129,7 +129,7 @@ def is_recorded(info: FunctionInfo) -> bool:
 
 
 def may_record(info: FunctionInfo) -> bool:
-    """May a function have torch record a CUDA graph?"""
+    """True if a function may have torch record a CUDA graph."""
     return not RECORDERS.isdisjoint(info.nodes.words())
 
 
@@ -227,7 +227,7 @@ def _inherited(module: ModuleMap, globs: tuple[str, ...], analysis: Analysis) ->
 
 
 def _defining(globs: tuple[str, ...]) -> str:
-    """What the text of a module holds that defines a function of that name, or its class."""
+    """Return a pattern for module texts that define a function named by a glob, or its class."""
     ways: list[str] = []
     for glob in globs:
         owner, _, name = glob.rpartition(".")

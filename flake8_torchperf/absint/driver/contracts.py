@@ -1,4 +1,4 @@
-"""What a function that must not wait leads to: every call from it followed through its package."""
+"""The functions that a function that must not wait leads to, followed through its package."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ BASE = Heat(Level.STEP, Cause.CONTRACT, around=Level.STEP)
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a function is reached: the one that must not wait, and the calls from there.
+    """The path to a function: the root that must not wait, and the calls that lead from there.
 
-    ``recorded`` says that torch records the first of them as a CUDA graph.
+    ``recorded`` says that torch records the root as a CUDA graph.
     """
 
     root: str
@@ -93,7 +93,7 @@ class Reached:
     rounds: int = 0
 
     def way_to(self, source: str, line: int) -> Way | None:
-        """How a place in it is reached; None where nothing that must not wait runs it."""
+        """Return the path to a place in the function; None if that place may wait."""
         found = self.ways.get(source)
         if found is not None:
             return found
@@ -195,7 +195,7 @@ class Contracts:
                 self._reach(outer, source, way.to(source.rpartition(".")[2]), {})
 
     def _follow_decorators(self, reached: Reached) -> None:
-        """What a decorator of the package makes of a function runs in its place."""
+        """Reach the functions nested in the package's decorators: they run in place of this one."""
         info = reached.info
         way = reached.ways.get(info.qualname)
         if way is None:
@@ -227,7 +227,7 @@ class Contracts:
             self._wait(reached)
 
     def _recorded(self) -> Iterator[Root]:
-        """What torch is told to record as a CUDA graph anywhere in the package."""
+        """Yield the functions and blocks that the package has torch record as CUDA graphs."""
         for module in recording_modules(self._analysis):
             known = None
             for one in module.defined:
@@ -257,7 +257,7 @@ def interpreted(
 
 
 def _last(info: FunctionInfo) -> str:
-    """What a path calls a function; what is made or called as an object goes by its class."""
+    """Return a function's name in a path; constructors and calls of objects go by their class."""
     if info.owner is None or info.name not in OF_OBJECTS:
         return info.name
     return info.owner.name if info.name in MAKING else info.qualname

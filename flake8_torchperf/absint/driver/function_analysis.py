@@ -192,10 +192,10 @@ def _run_nested(item: Pending, module: ModuleMap, heats: FunctionHeats) -> None:
 
 
 def _as_outer(heat: Heat, outer: Context, node: FunctionNode) -> bool:
-    """Does a nested function run as often as the function around it?
+    """True if a nested function runs as often as the function around it.
 
-    So does one of which nothing else is known, and one that a cold function makes for itself and
-    only calls. What it hands on may run in each step.
+    It does if nothing else is known of it, if the outer function's heat is final, or if a cold
+    outer function only calls it. A nested function that is passed on may run in each step.
     """
     if heat.cause is Cause.NOTHING or outer.base.cause in FINAL:
         return True
@@ -205,7 +205,7 @@ def _as_outer(heat: Heat, outer: Context, node: FunctionNode) -> bool:
 
 
 def _only_called(name: str, outer: Context) -> bool:
-    """Does a function do nothing with the name of one nested in it but call it?"""
+    """True if the outer function only calls the nested function of this name."""
     return outer.node is not None and name in _names_only_called(outer.node)
 
 
@@ -220,7 +220,7 @@ def _names_only_called(function: ast.AST) -> frozenset[str]:
 
 
 def module_constant(analysis: Analysis, module: ModuleMap, name: str) -> Value:
-    """What a name assigned at module level is worth: its annotation, else what is assigned."""
+    """Return the value of a module-level name, by its annotation or else by its assignments."""
     from flake8_torchperf.absint.domain.values import Reason
     from flake8_torchperf.absint.stated_types.annotations import annotated
 

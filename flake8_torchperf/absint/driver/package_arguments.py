@@ -1,7 +1,7 @@
-"""What calls in other modules give the parameters of which a function says nothing itself.
+"""The arguments that calls in other modules give to parameters of which nothing else is known.
 
-Asked only where such a parameter is read: ``float(value)`` waits if somebody gives a tensor. The
-functions that call it are interpreted for that, so few of them are.
+They are looked up only for parameters that are read, as in ``float(value)``, which waits for a
+tensor. Few callers are looked at, because each has to be interpreted.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PackageArguments:
         self._asked = 0
 
     def tell(self, functions: Sequence[FunctionInfo]) -> None:
-        """Have the parameters told that are read, and make hot what a loop calls with a tensor."""
+        """Find the arguments for parameters that are read; heat what a loop calls with a tensor."""
         for info in functions:
             names = _read_parameters(info, self._analysis)
             if names and self._asked < MAX_ASKED:

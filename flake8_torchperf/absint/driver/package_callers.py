@@ -154,7 +154,7 @@ class PackageCallers:
                     yield from calls.of(whole.classes[base.name].methods[info.name])
 
     def _is_far(self, path: str) -> bool:
-        """Is a file in another folder than the linted one?"""
+        """True if a file is in another folder than the linted one."""
         own = self._analysis.project.linted.path
         return own is None or Path(path).parent != own.parent
 
@@ -200,7 +200,7 @@ class PackageCallers:
         return known
 
     def _leads(self, called: ast.expr, info: FunctionInfo, module: ModuleMap) -> bool:
-        """May what is called there be this function? Any object may have a method of its name."""
+        """True if the called expression may be this function. Any object may have such a method."""
         if info.owner is not None and info.name != CONSTRUCTOR:
             return isinstance(called, ast.Attribute)
         head = called
@@ -223,7 +223,7 @@ class PackageCallers:
 
 
 def _says(module: ModuleMap, name: str) -> bool:
-    """Does a module say a name anywhere, in a string or a comment too, but where it is defined?"""
+    """True if a module's text, comments included, has a name other than where it is defined."""
     return (
         re.search(rf"(?<!def )(?<!class )\b{re.escape(name)}\b", "".join(module.lines)) is not None
     )
@@ -238,14 +238,14 @@ def _of_name(info: FunctionInfo, module: ModuleMap, calls: Calls) -> list[CallSi
 
 
 def _is_plain(decorator: str) -> bool:
-    """Does a decorator tell nobody of the function: ``@torch.no_grad()``, ``@staticmethod``?"""
+    """True if a decorator registers the function nowhere, as ``@torch.no_grad()``."""
     if decorator in ("staticmethod", "classmethod"):
         return True
     return decorator.startswith("torch.") and not hands_to_tracer(decorator)
 
 
 def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:
-    """Is the function, or something of its name, handed on as a value, to be called anywhere?"""
+    """True if the function, or something of its name, is passed on or renamed."""
     if info.owner is not None or module.name == info.module.name:
         return info.name in calls.values
     if info.name in module.functions or info.name in module.classes:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Watched:
-    """What the expressions that begin in a line were worth, by the expression."""
+    """The values of the expressions that begin on one line, by expression."""
 
     def __init__(self, module: ModuleMap, line: int) -> None:
         self._module = module

@@ -1,4 +1,4 @@
-"""What every evaluation shares: torch's table, the modules read so far, and caches."""
+"""The state that every evaluation shares: torch's table, the modules read so far, and caches."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _holds_none(loop: ast.AST, module: ModuleMap) -> bool:
 
 @dataclass(slots=True)
 class Stack:
-    """How many expressions, and names of modules, are being looked at, each for the one before."""
+    """The number of expressions, and of module names, whose evaluation is nested at the moment."""
 
     expressions: int = 0
     names: int = 0
@@ -145,12 +145,12 @@ class Analysis:
         self.observed.clear()
 
     def begin(self) -> Budget:
-        """What there is for one function; whatever was looked at before has ended, or failed."""
+        """Return a fresh budget for one function; earlier evaluations have ended or failed."""
         self.stack = Stack()
         return Budget(self.stack)
 
     def lookup(self, module: ModuleMap, name: str) -> Value:
-        """What a name means at the top level of a module."""
+        """Return the value of a name at the top level of a module."""
         key = (module.name or str(id(module)), name)
         if key in self._names:
             return self._names[key]
@@ -184,7 +184,7 @@ class Analysis:
         return UNKNOWN
 
     def star(self, source: str, name: str) -> Value | None:
-        """What ``from source import *`` binds to ``name``, or None."""
+        """Return the value that ``from source import *`` binds to ``name``, or None."""
         other = self.project.module(source)
         if other is not None:
             value = self.lookup(other, name)
@@ -195,11 +195,11 @@ class Analysis:
         return None
 
     def known(self, qualified: str) -> bool:
-        """Is this one of torch's public functions or classes?"""
+        """True if this is one of torch's public functions or classes."""
         return self.table.function(qualified) is not None or self.table.klass(qualified) is not None
 
     def external(self, qualified: str) -> Value:
-        """What an imported dotted name stands for: the source beside us where there is one."""
+        """Return the value of an imported dotted name, from its source if the project has it."""
         found = self._externals.get(qualified)
         if found is None:
             # Names that lead to each other in a circle lead nowhere.

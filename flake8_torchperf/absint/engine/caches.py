@@ -1,4 +1,4 @@
-"""What an analysis keeps while one file is linted: a table for each kind of fact, by name."""
+"""The caches of an analysis while one file is linted: a table for each kind of fact, by name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Cache(Generic[Key, Fact]):
         return cast("dict[Key, Fact]", analysis.caches[self.name])
 
     def kept(self, analysis: Analysis, key: Key, find: Callable[[], Fact]) -> Fact:
-        """What ``find`` gives, found when first asked for under this key."""
+        """Return the result of ``find`` for this key; it is called on the first request only."""
         table = self.table(analysis)
         if key not in table:
             table[key] = find()

@@ -94,6 +94,6 @@ def attribute_of(owner: Value, name: str, node: ast.Attribute | None, ctx: Conte
 
 
 def item_of(owner: Value, ctx: Context) -> Value:
-    """What an object gives for any index."""
+    """Return the value of an object's item at any index."""
     handler = ITEMS.get(type(owner))
     return UNKNOWN if handler is None else handler(owner, ctx)

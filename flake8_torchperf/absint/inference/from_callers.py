@@ -1,7 +1,7 @@
-"""What a function returns must be because of what its callers do with it.
+"""The type of a function's result by what its callers do with it.
 
-``loss, logs = step(batch)`` above ``loss.backward()`` tells of the ``loss`` that ``step`` returns.
-Callers are interpreted first.
+``loss, logs = step(batch)`` above ``loss.backward()`` shows that the ``loss`` that ``step``
+returns is a tensor. Callers are interpreted first.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a function's parameters are before any call is seen."""
+"""The values of a function's parameters before any call is seen."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class _Docstring:
         self._raw = "\n".join([raw_docstring(node) for node in self._nodes])
 
     def names(self, name: str) -> bool:
-        """Does it mention a name at all?"""
+        """True if the docstring contains a name."""
         return name in self._raw
 
     @cached_property
@@ -130,7 +130,7 @@ class _Docstring:
 
     @cached_property
     def speaks_of_booleans(self) -> bool:
-        """May it say of anything that it is boolean?"""
+        """True if the docstring may call anything boolean."""
         return "bool" in self._raw.lower()
 
 
@@ -231,7 +231,7 @@ def _is_forward(info: FunctionInfo) -> bool:
 def _assume_compiled(
     found: dict[str, Value], info: FunctionInfo, uses: Callable[[], Evidence]
 ) -> None:
-    """What a compiled function asks for a method of tensors is one: arrays are traced as such."""
+    """Assume tensors where a compiled function calls their methods: arrays become tensors."""
     named = {
         node.value.id
         for node in info.nodes.of(ast.Subscript)
@@ -277,7 +277,7 @@ def _assume_forward(
 
 
 def given_tensors(info: FunctionInfo, analysis: Analysis) -> bool:
-    """Do a function's parameters say that it is given tensors?"""
+    """True if a function's parameters are declared, or inferred, to be given tensors."""
     return any(_has_tensor(value) for value in declared_parameters(info, analysis).values())
 
 

@@ -1,4 +1,4 @@
-"""Which calls and attributes tell that their owner is a tensor, whatever else is known of it."""
+"""Calls and attributes that show their owner to be a tensor, whatever else is known of it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ WORDS = frozenset((
 
 
 def may_tell(nodes: Nodes, module: ModuleMap) -> bool:
-    """May anything in a function tell of its names? Over-approximate, and cheap."""
+    """True if anything in a function may show a name's type. Over-approximate, and cheap."""
     words = nodes.words()
     return not (WORDS.isdisjoint(words) and _of_torch(module).isdisjoint(words)) or any(
         isinstance(index.slice, (ast.UnaryOp, ast.Tuple)) for index in nodes.of(ast.Subscript)
@@ -100,7 +100,7 @@ def _of_torch(module: ModuleMap) -> frozenset[str]:
 
 
 def of_no_tensor(call: ast.Call, table: TorchTable) -> bool:
-    """``xp.isnan(x)``: does a method of this name take fewer arguments, asked of a tensor?"""
+    """True if a tensor's method of this name does not take so many arguments: ``xp.isnan(x)``."""
     method = table.method(call.func.attr) if isinstance(call.func, ast.Attribute) else None
     if method is None or not call.args or any(isinstance(a, ast.Starred) for a in call.args):
         return False
@@ -160,7 +160,7 @@ def _as_others_ask(node: ast.expr) -> bool:
 
 
 def _speaks_of_torch(module: ModuleMap, function: FunctionNode | None) -> bool:
-    """Does a function name torch, or its module nothing else that answers as torch does?"""
+    """True if a function names torch, or its module has no arrays that answer as tensors do."""
     if not knows_arrays(module):
         return True
     return function is not None and not _of_torch(module).isdisjoint(module.nodes(function).words())
@@ -174,7 +174,7 @@ BARE_ARRAYS = {
 
 
 def _axis_alone(call: ast.Call) -> bool:
-    """Is an integer, as it is written, all that a method is given?"""
+    """True if a method's only argument is an integer literal."""
     match call:
         case ast.Call(args=[ast.Constant(value=int()) as axis], keywords=[]):
             return not isinstance(axis.value, bool)
@@ -244,7 +244,7 @@ def sliced(node: ast.expr) -> bool:
 
 
 def told_by_attribute(name: str, module: ModuleMap) -> bool:
-    """Do tensors alone have this attribute, of what the module knows?"""
+    """True if only tensors have this attribute, among the types that the module uses."""
     return name in TELLING or (name in SHAPES and not knows_arrays(module))
 
 
@@ -259,7 +259,7 @@ def told_by_cast(func: ast.Attribute, table: TorchTable) -> tuple[ast.expr, str]
 
 
 def foreign(name: str, table: TorchTable) -> bool:
-    """Is this no attribute of a tensor?"""
+    """True if a tensor has no attribute of this name."""
     return not (name.startswith("__") or _has(table, name))
 
 
@@ -297,10 +297,10 @@ HOLDING = frozenset((
 
 @lru_cache(maxsize=64)
 def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> bool:
-    """Does a module import a library whose arrays answer as tensors do, or torch not at all?
+    """True if a module imports a library with arrays that answer as tensors do, or not torch.
 
-    Asked of a function: does it, or the class it is a method of, name such a library, or does it
-    work on a data frame?
+    If torch is imported and ``function`` is given, that function or its class has to name such a
+    library, or to work on a data frame.
     """
     names = _array_names(module)
     if not names:

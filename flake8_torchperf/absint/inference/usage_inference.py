@@ -1,8 +1,8 @@
-"""What a function's own body tells of its names: use as evidence.
+"""The types of names by their use in the function's own body.
 
 ``tensor`` in ``for grad in grads: for tensor in grad: torch.isinf(tensor)`` is a tensor, so
-``grad`` is one too where it is asked for its ``.device``, and ``grads`` holds tensors. What is used
-only where a test of its type holds tells nothing.
+``grad`` is one too if its ``.device`` is read, and ``grads`` holds tensors. Uses that depend on a
+test of the type show nothing.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Aliases: TypeAlias = "dict[str, Uses]"
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What tells a torch function from any other: the module's imports and torch's table."""
+    """The facts by which uses are judged: the function, its module, torch's table."""
 
     module: ModuleMap
     table: TorchTable
@@ -73,13 +73,13 @@ class Evidence:
     targets: dict[int, Use]
 
     def value_of(self, name: str, node: ast.AST | None, *, optional: bool = False) -> Value:
-        """What the uses of a parameter make of it."""
+        """Return the value that the uses of a parameter imply."""
         use = self.uses.get(name)
         value = UNKNOWN if use is None else value_of(use, name, node)
         return union((value, NONE)) if optional and value is not UNKNOWN else value
 
     def value_at(self, target: ast.Name) -> Value:
-        """What the uses of a name make of what an assignment gave it."""
+        """Return the value that the uses of an assigned name imply."""
         use = self.targets.get(id(target))
         return UNKNOWN if use is None else value_of(use, target.id, target)
 
@@ -123,7 +123,7 @@ USES: Cache[int, Evidence] = Cache("uses of names")
 
 
 def evidence_of(node: FunctionNode, module: ModuleMap, analysis: Analysis) -> Evidence:
-    """How a function uses its names; collected once."""
+    """Return the uses of a function's names. Cached."""
     known = USES.table(analysis)
     found = known.get(id(node))
     if found is None:
@@ -215,7 +215,7 @@ def _asked_before(statement: ast.stmt, known: Knowledge) -> set[str]:
 
 
 def _expressions(statement: ast.stmt) -> list[ast.AST]:
-    """What may tell in a statement itself, without what stands in the blocks inside it."""
+    """Return the expressions of a statement that may show a type, except in nested blocks."""
     found: list[ast.AST] = []
     waiting: list[ast.AST] = [
         one for one in children(statement) if isinstance(one, (ast.expr, ast.withitem))
@@ -285,7 +285,7 @@ def _scaled(name: str, value: ast.expr | None) -> bool:
 
 
 def _unpack(parts: list[ast.expr], aliases: Aliases, known: Knowledge) -> None:
-    """What is unpacked may be of several kinds: each part has a use of its own."""
+    """Give each target of an unpacking a use of its own, since the parts may differ in kind."""
     for part in parts:
         _assign(part.value if isinstance(part, ast.Starred) else part, None, aliases, known)
 
@@ -458,7 +458,7 @@ def _takes_a_part(node: ast.expr) -> TypeGuard[ast.Subscript]:
 
 
 def _is_own(func: ast.expr) -> bool:
-    """Is it a method of the same object?"""
+    """True if this is a method of the same object."""
     match func:
         case ast.Attribute(value=ast.Name(id=owner)):
             return owner in SHARED_OWNERS
