@@ -1,7 +1,7 @@
-"""Which functions of a file deserve a closer look: cheap, over-approximate, ast only.
+"""The functions of a file that deserve a closer look: cheap, over-approximate, ast only.
 
-A construct nominates only where an operand may be a tensor: what surely lies on the host does not
-count.
+A construct nominates a function only if an operand may be a tensor. Operands that surely lie on the
+host do not count.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ NUMERIC_MODULES = {"math", "cmath", "np", "numpy", "operator"}
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """What the interpreter should look at."""
+    """The code that the interpreter should look at."""
 
     functions: tuple[FunctionInfo, ...]
     module_level: bool
@@ -155,7 +155,7 @@ def _module_level(module: ModuleMap, names: Names) -> bool:
 
 @lru_cache(maxsize=2)  # of the module linted
 def module_level(module: ModuleMap) -> Nodes:
-    """What stands outside functions: the module's own statements and those of its classes."""
+    """Return the nodes outside functions: statements of the module and of its classes."""
     statements: list[ast.stmt] = []
     for statement in module.tree.body:
         inner = statement.body if isinstance(statement, ast.ClassDef) else [statement]
@@ -164,7 +164,7 @@ def module_level(module: ModuleMap) -> Nodes:
 
 
 def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:
-    """Do any of the nodes hold what a rule could object to?"""
+    """True if any of the nodes holds something that a rule could object to."""
     by_type = nodes.by_type()
     for kind, objectionable in OBJECTIONABLE.items():
         for node in by_type.get(kind, ()):
@@ -276,7 +276,7 @@ def _assignment(node: ast.Assign, hosts: Container[str], names: Names) -> bool:
 
 
 def _written(target: ast.Subscript, value: ast.expr, hosts: Container[str]) -> bool:
-    """``v[i] = 1.0``: may a tensor be given a number, or what was made on the host just there?"""
+    """True if ``v[i] = 1.0`` may write a number, or a new tensor of the host, into a tensor."""
     key, owner = target.slice, target.value
     if isinstance(key, ast.Constant) and not isinstance(key.value, int):
         return False

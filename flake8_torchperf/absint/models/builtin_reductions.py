@@ -69,7 +69,7 @@ WHOLE = "whole"
 
 
 def _how_compared(values: Iterable[Value], arguments: Arguments) -> tuple[str, ...]:
-    """What is to be said of a reduction: of keys and numbers nothing can be stacked."""
+    """Return the traits of a reduction: one that compares keys or numbers cannot be stacked."""
     if _key(arguments) is not None:
         return (KEYED,)
     numbers = any(tensor_of(v) is None or may_be_number(v) for v in values)

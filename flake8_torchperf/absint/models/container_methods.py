@@ -123,7 +123,7 @@ def _sequence(
 
 
 def _of_modules(owner: Value, name: str, arguments: Arguments) -> Value:
-    """What torch's lists and dicts of modules answer as any module does."""
+    """Return the result of a module's method on one of torch's lists or dicts of modules."""
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
         return torch_classes.module_iteration(name, arguments.node)
     return owner if name in ("to", "cuda", "eval", "train", "requires_grad_") else UNKNOWN

@@ -131,7 +131,7 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
 
 
 def _default(arguments: Arguments, ctx: Context) -> Value:
-    """What a defaultdict's factory makes."""
+    """Return the value that a defaultdict's factory makes."""
     factory = arguments.value(0)
     match factory:
         case External(name="builtins.list"):

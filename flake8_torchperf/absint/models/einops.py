@@ -30,7 +30,7 @@ SHAPING = ("rearrange", "repeat", "reduce")
 
 
 def call_einops(name: str, arguments: Arguments) -> Value:
-    """What a function of einops returns; Unknown where it is given nothing known."""
+    """Return the result of an einops function; UNKNOWN if its input is unknown."""
     given = arguments.value(0, "tensor")
     if isinstance(given, NDArray):
         return NDARRAY if name in SHAPING else UNKNOWN

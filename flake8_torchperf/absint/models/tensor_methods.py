@@ -207,7 +207,7 @@ def _to_host(
 
 
 def _device_given(arguments: Arguments) -> bool:
-    """Is a device or a tensor among the arguments of ``to``, not just something unknown?"""
+    """True if ``to`` is given a device or a tensor, not just an unknown value."""
     if "device" in arguments.keywords or "other" in arguments.keywords:
         return True
     first = arguments.get(0)

@@ -1,4 +1,4 @@
-"""What holds modules and parameters: torch's lists, dicts, rows of them, and distributions."""
+"""Containers of modules and parameters: torch's lists, dicts and sequences; and distributions."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def distribution(made: Value, arguments: Arguments) -> Value:
 
 
 def lies_on_host(value: Value) -> bool:
-    """Is it a number, a tensor on the host, or a distribution of nothing else?"""
+    """True for a number, a tensor on the host, or a distribution made only of those."""
     match value:
         case Scalar(kind=kind):
             return kind in NUMBER_KINDS
@@ -87,7 +87,7 @@ def lies_on_host(value: Value) -> bool:
 
 
 def given_by(owner: Instance, value: Value) -> Value:
-    """What one of torch's objects gives: on the host where all that it is made of is."""
+    """Return a value that a torch object gives; a tensor is on the host if the object is."""
     if isinstance(value, BoundMethod):
         return replace(value, owner=owner)
     if isinstance(value, Tensor) and _ON_HOST in owner.facts:

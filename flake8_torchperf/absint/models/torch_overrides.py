@@ -247,7 +247,7 @@ def _autograd_grad(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _unknown(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """What it returns depends on data that no source shows."""
+    """Return UNKNOWN: the result depends on data that no source shows."""
     return UNKNOWN
 
 

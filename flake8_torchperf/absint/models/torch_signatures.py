@@ -1,4 +1,4 @@
-"""What torch's signatures say of a call: the dtype and device of its result, its parameters."""
+"""A call by torch's signatures: the dtype and device of its result, and its parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def resolve(op: Op, arguments: Arguments) -> Return:
-    """What the call returns; where no overload fits what is known, what all of them share."""
+    """Return the result of a call; if no overload fits, the result that all of them share."""
     positional, keywords = kinds(arguments)
     if not arguments.open:
         found = op.resolve(positional, keywords)
@@ -113,7 +113,7 @@ def types_at(op: Op, position: int) -> set[str]:
 
 
 def slots_at(op: Op, position: int) -> list[Param]:
-    """What the overloads take at a position."""
+    """Return the overloads' parameters at a position."""
     found: list[Param] = []
     for overload in op.overloads:
         slots = [p for p in overload.params if p.form in ("positional", "variadic")]

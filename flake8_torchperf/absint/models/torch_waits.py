@@ -114,7 +114,7 @@ def sites_of(
 
 
 def _beside_host(name: str, tensors: list[Tensor]) -> bool:
-    """Is one of several tensors, and no index or number, on the host? Then they all are."""
+    """True if one of several tensors is on the host and may have dimensions: then all are there."""
     if name.startswith("index_put"):
         return False
     return len(tensors) > 1 and any(t.device == "host" and not t.scalar for t in tensors)
@@ -127,7 +127,7 @@ def _takes_singular_values(arguments: Arguments) -> bool:
 
 
 def _gives_python_values(op: Op) -> bool:
-    """Is the read the purpose of the call, as of ``is_nonzero``, and no step to a tensor?"""
+    """True if the call gives Python values: the read is its purpose, as for ``is_nonzero``."""
     return all(isinstance(o.returns, (ScalarReturn, HostReturn)) for o in op.overloads)
 
 

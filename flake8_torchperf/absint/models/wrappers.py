@@ -1,4 +1,4 @@
-"""What wraps a module or a function answers as what it wraps: its ``forward`` tells the result."""
+"""Wrappers of modules and functions, which answer as the object that they wrap."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INSIDE = frozenset(("module", "_orig_mod", "_fsdp_wrapped_module", "_forward_mod
 
 
 def wrapped(arguments: Arguments) -> Value | None:
-    """What a wrapper's call is given to wrap; None where nothing of it is known."""
+    """Return the object that a wrapper's call is given to wrap; None if it is unknown."""
     for keyword in KEYWORDS:
         given = arguments.value(0, keyword)
         if isinstance(given, (Function, Closure, Instance, Returning, Partial, BoundMethod)):

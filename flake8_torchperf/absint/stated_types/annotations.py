@@ -77,7 +77,7 @@ def annotated(
 
 
 def _type_arguments(node: ast.Subscript) -> list[ast.expr]:
-    """What stands in the square brackets of a generic type; ``*Ts`` without its star."""
+    """Return the arguments of a generic type; ``*Ts`` without its star."""
     inside = node.slice
     several = inside.elts if isinstance(inside, ast.Tuple) and inside.elts else [inside]
     return [
@@ -88,7 +88,7 @@ def _type_arguments(node: ast.Subscript) -> list[ast.expr]:
 
 
 def resolve_dotted(name: str, module: ModuleMap, analysis: Analysis) -> Value:
-    """What a dotted name means at the top level of a module."""
+    """Return the value of a dotted name at the top level of a module."""
     head, *rest = name.split(".")
     value = analysis.lookup(module, head)
     for part in rest:
@@ -149,7 +149,7 @@ SAYS_TORCH: Cache[int, bool] = Cache("modules that name torch")
 
 
 def _says_torch(module: ModuleMap, analysis: Analysis) -> bool:
-    """Does the module name torch? A `Tensor` of one that does not may be anyone's."""
+    """True if the module mentions torch; elsewhere `Tensor` may be any class."""
     return SAYS_TORCH.kept(analysis, id(module), lambda: module.says("torch"))
 
 
@@ -271,7 +271,7 @@ def _generic(
 
 
 def _takes_text(parameters: ast.expr) -> bool:
-    """``Callable[[str, str], Tensor]``: is it called with text and nothing else?"""
+    """True if a callable takes only text, as ``Callable[[str, str], Tensor]`` does."""
     if not isinstance(parameters, ast.List) or not parameters.elts:
         return False
     return all(isinstance(one, ast.Name) and one.id == "str" for one in parameters.elts)

@@ -55,12 +55,12 @@ def _base(name: str, info: ClassInfo, analysis: Analysis) -> ClassInfo | str:
 
 
 def is_tensor_class(info: ClassInfo, analysis: Analysis) -> bool:
-    """Is it derived from torch's Tensor, however far up?"""
+    """True if a class derives from torch's Tensor, directly or not."""
     return any(base in TENSOR_CLASSES for base in lineage(info, analysis))
 
 
 def torch_kind(info: ClassInfo, analysis: Analysis) -> str:
-    """What the nearest torch base is: "module", "optimizer", ...; "" for other classes."""
+    """Return the kind of the nearest torch base: "module", "optimizer", ...; "" for none."""
     for base in lineage(info, analysis):
         if isinstance(base, str):
             found = analysis.table.klass(base)
@@ -82,7 +82,7 @@ def kind_of_instance(owner: Instance, analysis: Analysis) -> str:
 
 
 def is_module(value: Value, analysis: Analysis) -> bool:
-    """Is it an object of a module's class?"""
+    """True for an object of a module's class."""
     return isinstance(value, Instance) and kind_of_instance(value, analysis) == "module"
 
 

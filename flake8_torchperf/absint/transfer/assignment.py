@@ -264,10 +264,10 @@ def fill(path: str, container: Value, env: Env, ctx: Context) -> None:
 
 
 def renamed(target: ast.expr, call: ast.Call, env: Env, ctx: Context) -> Value:
-    """What ``model, rest = unknown(model, rest)`` leaves under the names that it is given.
+    """Return the value under the names of ``model, rest = unknown(model, rest)``.
 
-    What takes the name of a module that it was made of is that module, wrapped: quantised, sharded
-    or adapted.
+    If a module is passed to an unknown call and the result takes its name, the result is that
+    module in a wrapper: quantised, sharded or adapted.
     """
     if isinstance(target, (ast.Tuple, ast.List)):
         items = tuple(renamed(part, call, env, ctx) for part in target.elts)

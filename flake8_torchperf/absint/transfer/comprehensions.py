@@ -48,7 +48,7 @@ def dict_comprehension(node: ast.DictComp, env: Env, ctx: Context) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """What was counted and recorded when a comprehension began."""
+    """The counts when a comprehension begins: opaque calls, decided values, recorded sites."""
 
     opaque: int
     decided: int

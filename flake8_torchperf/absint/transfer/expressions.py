@@ -83,7 +83,7 @@ def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
 
 
 def _changes_nothing(node: ast.expr) -> bool:
-    """Does evaluating it do no more than give a value? Calls may change what they are given."""
+    """True if evaluating the expression changes nothing; a call may change its arguments."""
     if isinstance(node, ast.Attribute):
         return _changes_nothing(node.value)
     if isinstance(node, ast.Compare):
@@ -128,7 +128,7 @@ def name(node: ast.Name, env: Env, ctx: Context) -> Value:
 
 
 def _says_host(name: str, ctx: Context) -> bool:
-    """``lengths_cpu``: does the name say where the thing lies?"""
+    """True if the name says that the value is on the host, as ``lengths_cpu`` does."""
     return ctx.analysis.conventions.says("variable", name, "on-host")
 
 
@@ -251,7 +251,7 @@ OF_NUMBERS = "of-numbers"
 
 
 def _truth_of(*values: Value) -> tuple[str, ...]:
-    """Whether the operators of bits mean the same of these values; () where that is not known."""
+    """Return the trait that says if ``&``, ``|`` and ``~`` suit these values; () if unknown."""
     kinds = set(map(_kind, values))
     if kinds == {"bool"}:
         return (OF_BOOLS,)

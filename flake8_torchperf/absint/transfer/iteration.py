@@ -1,4 +1,4 @@
-"""What iterating or unpacking a value yields, and the sites that iterating a tensor makes."""
+"""The values that iterating or unpacking yields, and the sites of iterating a tensor."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ WHOLE = ("unpack", "star", "list", "tuple")
 
 
 def _never_tested(value: Value) -> bool:
-    """Is it taken apart although a declaration allows None? Then it says little of the truth.
+    """True if a declaration allows None, and no test has excluded it.
 
+    Such a declaration is weak evidence for a value that is unpacked:
     ``rotary: Tensor | None = None`` above ``cos, sin = rotary`` is a pair.
     """
     return (
@@ -40,7 +41,10 @@ def _never_tested(value: Value) -> bool:
 
 
 def _left_out(value: Value, ctx: Context) -> bool:
-    """Is it an optional parameter as it was given, tested for None or not? The same goes for it."""
+    """True for an unchanged parameter that is declared a tensor and is None by default.
+
+    Its declaration is weak evidence too, whether or not it was tested for None.
+    """
     if not isinstance(value, Tensor) or value.chain or value.role or ctx.node is None:
         return False
     return any(
@@ -128,7 +132,7 @@ def _adds(statement: ast.stmt) -> bool:
 
 
 def _is_arithmetic(node: ast.expr) -> bool:
-    """Is it computed by operators alone, from at least two things?"""
+    """True if the value is computed by operators alone, from at least two operands."""
     if not isinstance(node, ast.BinOp):
         return False
     return all(
@@ -138,7 +142,7 @@ def _is_arithmetic(node: ast.expr) -> bool:
 
 
 def _row_of(value: Value) -> bool:
-    """Is it a tensor of one dimension, of which a list holds as many tensors as it has numbers?"""
+    """True for a tensor of one dimension: its list holds as many tensors as it has numbers."""
     return isinstance(value, Tensor) and value.rank == 1
 
 

@@ -106,7 +106,7 @@ def _items_or_rows(iterated: Tensor, node: ForNode, ctx: Context) -> Value:
 
 
 def _enumerated(node: ast.expr, iterated: Value, env: Env, ctx: Context) -> Value:
-    """What ``enumerate`` counts; anything else is iterated itself."""
+    """Return the value inside ``enumerate(...)``, or else the iterated value itself."""
     match node:
         case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
             return evaluate(inner, env, ctx.silent())
@@ -114,9 +114,9 @@ def _enumerated(node: ast.expr, iterated: Value, env: Env, ctx: Context) -> Valu
 
 
 def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...], kept: bool) -> Site:
-    """What ``enumerate(t)``, ``range(len(t))`` and ``p.mul_(c)`` say of the loop they stand in.
+    """Return the site, with the traits of the loop whose head or in-place step it is.
 
-    ``kept`` says that its body only puts away what it goes through.
+    ``kept`` says that the loop's body only stores the items: the iteration is then free of cost.
     """
     head = site.kind is SiteKind.TENSOR_ITERATION and index_loops.is_given(site.node, node.iter)
     step = site.kind is SiteKind.PARAMETER_LOOP and site.loops[-1].node is node
@@ -195,9 +195,9 @@ def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
 
 
 def _looked_at(path: str, grown: ast.Call, loop: ast.AST) -> bool:
-    """Does each round use all that was collected so far, so that it has to be in one piece?
+    """True if a round uses all that was collected so far, which then has to be in one piece.
 
-    Its shape and whether it is there at all could be told of a list as well.
+    Reading its shape or testing it for None does not count: a list could answer that as well.
     """
     aside = {id(inner) for inner in ast.walk(grown)}
     for node in ast.walk(loop):
@@ -227,7 +227,7 @@ def _pieces(call: ast.Call) -> list[ast.expr]:
 
 
 def _carried(path: str, grown: ast.Call, loop: ast.AST) -> bool:
-    """Does what was grown reach the next round: is nothing else assigned to it each round?
+    """True if the grown tensor reaches the next round, because nothing else is assigned to it.
 
     An assignment beside the growing one in the same ``if`` (the first round's) does not count.
     """
@@ -239,9 +239,9 @@ def _carried(path: str, grown: ast.Call, loop: ast.AST) -> bool:
 
 
 def _reset(body: list[ast.stmt], path: str, grown: ast.Call) -> bool:
-    """Is something else assigned beside the growing assignment, in any block around it?
+    """True if another assignment stands beside the growing one, in any block around it.
 
-    The other branches of an ``if`` around it are not beside it.
+    The other branches of an ``if`` around it do not count.
     """
     for statement in body:
         inside = _assignments(statement)

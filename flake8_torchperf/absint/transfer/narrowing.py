@@ -1,4 +1,4 @@
-"""What a test tells of the names in it, where it holds and where it fails."""
+"""The facts that a test shows about the names in it, where it holds and where it fails."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def note_outcome(target: ast.expr, test: ast.expr, env: Env) -> None:
 
 
 def _tells(test: ast.expr) -> bool:
-    """Does an expression test types, devices, None or who runs it, and nothing but that?"""
+    """True if an expression tests only types, devices, None, or the mode in which code runs."""
     match test:
         case ast.Call(func=func):
             asked = dotted_name(func).rpartition(".")[2]
@@ -284,7 +284,7 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
 
 
 def _as_given(path: str, env: Env, ctx: Context) -> Value | None:
-    """What all calls of the function gave for a parameter that still is that: a number, a list."""
+    """Return the number or list that all calls give a parameter, if it still has that value."""
     agreed = ctx.analysis.agreed.get(ctx.calls[-1]) if ctx.calls and not ctx.depth else None
     if agreed is None:
         return None
@@ -357,7 +357,7 @@ def _subclass(node: ast.expr, classes: ast.expr, env: Env, ctx: Context, holds: 
 
 
 def _derives(value: Value, base: Value, analysis: Analysis) -> bool | None:
-    """Is a class derived from another? None where that cannot be told."""
+    """True if a class derives from another, False if it does not, None if that is undecided."""
     name = base.name if isinstance(base, External) else ""
     match value:
         case External(name=own) if own == name:

@@ -258,7 +258,10 @@ def _compare(
 
 
 def _or_number(made: Tensor, number: Scalar, left: Value, right: Value) -> Value:
-    """What ``float | Tensor`` gives: a number or a tensor, and which, a method asked for tells."""
+    """Return the result of an operation on two ``float | Tensor``: a number or a tensor.
+
+    A later method call shows which of the two it is.
+    """
     if not (may_be_number(left) and may_be_number(right)):
         return made
     sides = [side for side in (left, right) if isinstance(side, Union)]

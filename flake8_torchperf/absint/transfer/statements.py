@@ -140,9 +140,9 @@ def _also_there(node: ast.Assign, source: ast.expr, env: Env) -> None:
 
 
 def _told_later(node: ast.Assign, env: Env, ctx: Context) -> None:
-    """What the use of the names that something unknown is assigned to tells of where it came from.
+    """Note the type of an unknown source by the later use of the name that it is assigned to.
 
-    ``loss = step(batch)`` or ``loss = out.loss`` above ``loss.backward()``.
+    Examples are ``loss = step(batch)`` and ``loss = out.loss`` above ``loss.backward()``.
     """
     target, source = node.targets[0], node.value
     if isinstance(source, ast.Call):
@@ -337,7 +337,7 @@ def _after(
 
 
 def _calls(test: ast.expr) -> bool:
-    """Does a test call something, as one that asks for a type does?"""
+    """True if a test or a part of it is a call, as a type test is."""
     if isinstance(test, ast.BoolOp):
         return any(map(_calls, test.values))
     return isinstance(test.operand if isinstance(test, ast.UnaryOp) else test, ast.Call)

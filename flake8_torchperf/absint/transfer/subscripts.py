@@ -132,7 +132,10 @@ def _array_index(indices: list[Index], ctx: Context) -> None:
 
 
 def _masked_unknown(indices: list[Index], node: ast.Subscript, ctx: Context) -> Value:
-    """What is indexed by a mask that is a tensor is a tensor as well; so is ``x[:, 0]``'s ``x``."""
+    """Return an item of an unknown value that its index shows to be a tensor, else UNKNOWN.
+
+    A mask shows it, and so does an index like that of ``x[:, 0]``.
+    """
     base = _by_mask(indices, node, ctx)
     told = "" if base is not None else told_by_index(node, ctx.module)
     if told:
@@ -311,7 +314,7 @@ def _list_of_numbers(value: Value) -> bool:
 def _tensor_index(
     tensor: Tensor, index: Tensor, place: Index, node: ast.Subscript, ctx: Context, operation: str
 ) -> bool:
-    """The sites of a tensor as an index; is it read as a number?"""
+    """Record the sites of a tensor used as an index; return True if it is read as a number."""
     assert place.node is not None
     if not _several(index) or tensor.device == "host":
         pass
@@ -346,7 +349,7 @@ def _tensor_index(
 
 
 def _several(index: Tensor) -> bool:
-    """May it hold more than one number? One is taken from the host like a number of Python's."""
+    """True if an index may hold several numbers; a single one is used like a Python number."""
     return index.scalar is not True and index.role not in ("iterated", "element")
 
 
@@ -380,7 +383,7 @@ def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
 
 
 def _copied_to_host(index: Index) -> bool:
-    """``x[t.cpu()]``: is it an index that was brought to the host?"""
+    """True for an index that was brought to the host, as in ``x[t.cpu()]``."""
     value = index.value
     if not isinstance(value, Tensor) or value.device != "host":
         return False
