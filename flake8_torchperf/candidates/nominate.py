@@ -212,7 +212,7 @@ def _counts(source: ast.expr) -> bool:
 
 
 def called_name(func: ast.expr) -> str:
-    """The last name of what is called; "" where it has none."""
+    """Return the last name of a called expression; "" if it has none."""
     if isinstance(func, ast.Attribute):
         return func.attr
     return func.id if isinstance(func, ast.Name) else ""
@@ -292,7 +292,7 @@ def _written(target: ast.Subscript, value: ast.expr, hosts: Container[str]) -> b
 
 
 def _may_lie_on_host(value: ast.expr) -> bool:
-    """A tensor that a factory makes in place, or one by its name; what else it is called tells."""
+    """True for a name, or for a tensor that a factory makes in place."""
     if isinstance(value, ast.Call):
         return called_name(value.func) in HOST_MADE
     return isinstance(value, ast.Name)
@@ -369,7 +369,7 @@ def _asks_type(node: ast.Call) -> bool:
 
 
 def _kept(node: ast.Call) -> bool:
-    """``self.betas.to(x.device)``: what an object keeps on the host is copied in every call."""
+    """True for ``self.betas.to(x.device)``: an object's host tensor is copied in every call."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name()))):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]

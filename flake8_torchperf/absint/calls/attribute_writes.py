@@ -76,7 +76,7 @@ OWN_CALLS: Cache[tuple[str, str], list[FunctionInfo]] = Cache("calls of the same
 
 
 def _by_calls(start: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> frozenset[str]:
-    """The attributes that methods of the same object write which a method calls."""
+    """Return the attributes written by the methods of the same object that a method calls."""
     known, key = WRITTEN.table(analysis), (start.key, klass.key)
     if key not in known:
         seen: set[str] = set()
@@ -97,7 +97,7 @@ MAX_METHODS = 400
 
 
 def _own_calls(info: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> list[FunctionInfo]:
-    """The methods of the same object that a method calls, through ``self`` or ``super()``."""
+    """Return the methods of the same object that a method calls by ``self`` or ``super()``."""
     key = (info.key, klass.key)
     return OWN_CALLS.kept(analysis, key, lambda: [*_find_own_calls(info, klass, analysis)])
 

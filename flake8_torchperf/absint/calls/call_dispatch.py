@@ -130,7 +130,7 @@ def _another_each_round(called: ast.expr, ctx: Context) -> bool:
 
 
 def _note_model(callee: Instance, node: ast.Call, ctx: Context) -> None:
-    """A loop that calls a model is one over steps, whatever its function is called."""
+    """Note a call of a model: a loop that makes one runs over steps."""
     if kind_of_instance(callee, ctx.analysis) == "module":
         ctx.analysis.models_called.add(id(node))
 
@@ -283,7 +283,7 @@ def unknown_method(
     env: Env,
     ctx: Context,
 ) -> Value:
-    """A method of an owner of which nothing is known, where the method itself tells."""
+    """Return the result of a method of an unknown owner, if the method alone shows it."""
     name = func.attr
     if isinstance(owner, Instance):
         return wrappers.prepared(owner, name, arguments, ctx)
@@ -346,7 +346,7 @@ def _kept_in_new(node: ast.Call, owner: ast.expr, ctx: Context) -> bool:
 
 
 def _of_gradient(func: ast.Attribute, ctx: Context) -> bool:
-    """``layer.weight.grad.norm(2)``: who has a ``grad`` that answers as a tensor, is one."""
+    """``layer.weight.grad.norm(2)``: a ``grad`` with tensor methods belongs to a tensor."""
     asked = isinstance(func.value, ast.Attribute) and func.value.attr == "grad"
     return (
         asked
@@ -375,7 +375,7 @@ STRING_METHODS = frozenset(
 
 
 def _named_call(callee: Value, node: ast.Call, ctx: Context) -> None:
-    """A call that a page of the user's own asks for by name."""
+    """Record a call that one of the user's own rule pages names."""
     if not ctx.analysis.called or ctx.sink is None:
         return
     name = ""

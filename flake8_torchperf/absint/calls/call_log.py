@@ -55,7 +55,7 @@ def note(
 
 
 def note_outward(callee: Value, arguments: Arguments, ctx: Context) -> None:
-    """Note what a call hands to code that is not the project's, or that nobody can tell."""
+    """Note the functions that a call passes to code outside the project or to unknown code."""
     if ctx.analysis.log is None or ctx.sink is None:
         return
     if _leads_somewhere(callee, ctx):

@@ -1,7 +1,6 @@
-"""Nested functions and lambdas called: in the environment they were defined in.
+"""Calls of nested functions and lambdas, in the environment they were defined in.
 
-A call that is seen again, with the same arguments where all that the body names is worth the same,
-is not interpreted again.
+A body is not interpreted again if its arguments and all the values that it can see are the same.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ OUTCOMES: Cache[tuple[object, ...], _Outcome] = Cache("what nested functions gav
 
 
 def _outcome(closure: Closure, body: list[ast.stmt], env: Env, ctx: Context) -> _Outcome:
-    """Run a body, or take what it gave the last time it met the same."""
+    """Run a body, or return its cached outcome for the same values."""
     if ctx.writes is not None:
         return _run(body, env, ctx)  # what it writes on an object is asked for as well
     key = (
@@ -177,7 +176,7 @@ def _words(closure: Closure) -> frozenset[str]:
 
 
 def _root(path: str) -> str:
-    """``x`` of ``x.shape``, ``x[0].y`` and of the key under which its declaration is kept."""
+    """Return ``x`` for ``x.shape``, ``x[0].y`` and the key that stores its declaration."""
     for end, character in enumerate(path):
         if character in ".[:":
             return path[:end]

@@ -154,7 +154,7 @@ def _of_lineage(info: ClassInfo, name: str, key: AttributeKey, ctx: Context) -> 
 
 
 def _answers_as_other(value: Value, name: str, info: ClassInfo, analysis: Analysis) -> bool:
-    """A tensor by its use alone, asked anywhere in the class for what no tensor has."""
+    """True if a value is a tensor by its use alone, and its class uses it as no tensor can be."""
     tensor = tensor_of(value)
     if tensor is None or tensor.reason.strength is Strength.STATED:
         return False
@@ -210,7 +210,7 @@ MAX_WRITERS = 4
 
 
 def _registered(value: Value, info: ClassInfo, ctx: Context) -> Value:
-    """A tensor that a module keeps under a name it was told: such states move with the module."""
+    """Return a registered tensor; its device is unknown, since it moves with its module."""
     if isinstance(value, Tensor) and torch_kind(info, ctx.analysis) == "module":
         return replace(value, device="unknown", origin="", memory="")
     return value
@@ -277,7 +277,7 @@ def _apply(info: ClassInfo, ctx: Context) -> Value:
 
 
 def super_instance(ctx: Context) -> Value:
-    """``super()`` inside a method: the same object, seen as its first base."""
+    """Return the value of ``super()`` in a method: the object, seen as its first base."""
     if ctx.owner is None:
         return UNKNOWN
     bases = lineage(ctx.owner, ctx.analysis)[1:]
@@ -294,7 +294,7 @@ MAKING = ("__init__", "__post_init__")
 
 
 def construct(callee: ClassValue, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """``Class(...)``: an object of it; a named tuple keeps what it was given."""
+    """Return the object that ``Class(...)`` makes; a named tuple holds its arguments."""
     info = callee.info
     if ctx.analysis.log is not None:
         for name in MAKING:
@@ -316,7 +316,7 @@ KEPT: Cache[str, list[tuple[str, int, str]]] = Cache("what constructors keep")
 
 
 def _wrapped(info: ClassInfo, arguments: Arguments, ctx: Context) -> Sequence | None:
-    """The modules and functions that an object is given and keeps, by the attribute's name."""
+    """Return the modules and functions that an object is given and stores, by attribute name."""
     if not any(isinstance(a.value, WRAPPABLE) for a in arguments.all()):
         return None
     kept = KEPT.kept(ctx.analysis, info.key, lambda: _keeps(info, ctx.analysis))
@@ -356,7 +356,7 @@ def _keeps(info: ClassInfo, analysis: Analysis) -> list[tuple[str, int, str]]:
 
 
 def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> Value:
-    """A named tuple or typed dict keeps what it was given."""
+    """Return a named tuple or typed dict that holds its arguments."""
     fields: dict[str, Value] = {}
     for position, (name, (home, node)) in enumerate(record_fields(info, ctx.analysis).items()):
         given = arguments.get(position if kind == "NamedTuple" else -1, name)
@@ -401,7 +401,7 @@ def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context
 
 
 def _inside(owner: Instance) -> Value | None:
-    """The one module or function that an object was seen to be given and keeps."""
+    """Return the only module or function that an object is given and stores, or None."""
     held = () if owner.parts is None or not owner.parts.names else owner.parts.items
     return held[0] if held and len(held) == 1 else None
 

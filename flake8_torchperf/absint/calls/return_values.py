@@ -86,9 +86,10 @@ def _as_declared(info: FunctionInfo, env: Env) -> bool:
 
 
 def _as_it_is_given(info: FunctionInfo, returns: list[Value], env: Env) -> bool:
-    """``if isinstance(n, Tensor): return n.clamp(2)``, and a number where ``n`` is one.
+    """True if the result has another type when an argument of unknown type is no tensor.
 
-    What a call returns that gives something of which nothing is known, is not known either.
+    An example is ``if isinstance(n, Tensor): return n.clamp(2)`` with a number returned otherwise.
+    The result of such a call is then unknown too.
     """
     if all(tensor_of(value) is not None or isinstance(value, NoneValue) for value in returns):
         return False
@@ -101,7 +102,7 @@ def _as_it_is_given(info: FunctionInfo, returns: list[Value], env: Env) -> bool:
 
 
 def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
-    """The names that a test asks whether they are tensors."""
+    """Yield the names that a test checks to be tensors."""
     for node in ast.walk(test):
         match node:
             case ast.Call(
@@ -142,7 +143,7 @@ def _holds_tensors(value: Value | None) -> bool:
 
 
 def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:
-    """The dict that a body makes, with what is declared where the body does not tell.
+    """Return the dict that a body makes, completed by its declaration where values are unknown.
 
     ``-> dict[str, Tensor]`` stands above dicts that hold a few numbers too.
     """

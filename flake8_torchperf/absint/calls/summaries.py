@@ -96,7 +96,7 @@ def call_function(function: Function, arguments: Arguments, env: Env, ctx: Conte
 
 
 def _rewrite(path: str, value: Value | None, env: Env) -> None:
-    """A call may have written an attribute: ask its class anew where the value is not known."""
+    """Join what a call writes to an attribute; drop the attribute if the value is unknown."""
     if path not in env:
         return
     if value is None:
@@ -139,10 +139,11 @@ SUMMARIES: Cache[tuple[str, frozenset[str] | None, tuple[tuple[str, Value], ...]
 def summarise(
     function: Function, arguments: Arguments | None, asked: frozenset[str] | None, ctx: Context
 ) -> Summary:
-    """The summary of a call; recursion, depth and size end in what the annotation says.
+    """Return the summary of a call.
 
-    ``asked`` is None where nobody wants to know what attributes it writes; else it names those for
-    which the calls in it are followed too.
+    The annotation is used if the call is recursive, too deep or too long to interpret. ``asked``
+    names the attributes for which the calls in the function are followed too; None if nobody needs
+    to know what it writes.
     """
     info = function.info
     if arguments is not None:
@@ -289,9 +290,9 @@ def constant(value: object) -> Value:
 
 
 def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:
-    """Remember what a call gives: it tells of parameters that say nothing of themselves.
+    """Record a call's arguments, as evidence for parameters without any of their own.
 
-    Only of the linted module's own functions: no others are interpreted for themselves.
+    Only functions of the linted module, and the watched one, are recorded.
     """
     analysis = ctx.analysis
     watched = info.key == analysis.watched
@@ -305,12 +306,12 @@ def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx:
 
 
 def called_at(info: FunctionInfo, module: ModuleMap, line: int) -> object:
-    """The key under which is remembered what the calls of a function in one line give."""
+    """Return the key under which the arguments of a function's calls in one line are recorded."""
     return info.key, module.name, line
 
 
 def note_call(analysis: Analysis, key: object, given: Env) -> None:
-    """Join the arguments of one more call of a function into what is remembered of it."""
+    """Join the arguments of one more call into those recorded for a function."""
     seen = analysis.observed.setdefault(key, {})
     for name, value in given.items():
         seen[name] = join(seen[name], value) if name in seen else value
@@ -344,10 +345,10 @@ def fill_from_calls(env: Env, given: Env) -> None:
 
 
 def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
-    """Take what all calls of the package give, numbers too.
+    """Fill in the values that all calls of the package give, numbers included.
 
-    What is the same in all of them, an option that nobody turns on, somebody else may give another
-    value unless the function is ``private``.
+    A literal that they share, such as an option that is never turned on, counts only if the
+    function is ``private``: callers outside the package may give another value.
     """
     fill_from_calls(env, given)
     for name, value in given.items():
@@ -363,7 +364,7 @@ def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
 
 
 def fill_with_numbers(env: Env, given: Env) -> None:
-    """Where all calls that are seen give numbers for what is declared a tensor, take those."""
+    """Use numbers for parameters declared as tensors if all calls that are seen give numbers."""
     for name, value in given.items():
         if _numbers_for_tensors(value, env.get(name, UNKNOWN)):
             env[name] = value

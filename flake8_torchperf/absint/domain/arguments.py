@@ -85,7 +85,7 @@ class Arguments:
 
 
 def kind_of(value: Value) -> str:
-    """The kind by which the torch table tells overloads apart."""
+    """Return the kind of a value by which the torch table distinguishes overloads."""
     if tensor_of(value) is not None:
         return "T"
     match value:

@@ -20,12 +20,12 @@ from flake8_torchperf.absint.domain.values import (
 
 
 def combine_device(values: list[Tensor]) -> str:
-    """Where the result of an operation over these tensors lies.
+    """Return where the result of an operation over these tensors lies.
 
-    One tensor on the device puts the result there; a zero-dimensional tensor on the host may be
-    combined with any (torch promotes it), so it does not decide. One with dimensions is combined
-    with those of its device alone: if the code is ever run, the others are on the host as well, and
-    so they are beside one that is likely there.
+    One tensor on the device puts the result there. A zero-dimensional tensor on the host may be
+    combined with any other (torch promotes it), so it does not decide. A tensor with dimensions can
+    only be combined with tensors of its own device: if the code ever runs, the others are on the
+    host as well. The same goes for tensors that are combined with one that is likely there.
     """
     devices = {v.device for v in values}
     if "device" in devices:

@@ -46,7 +46,7 @@ MOVES = ("to", "cuda", "pin_memory", "convert_to_tensors")
 
 
 def host_batch_item(node: ast.AST | None) -> Tensor:
-    """A tensor of what a tokenizer returned."""
+    """Return a tensor of a tokenizer's batch."""
     told = 'part of what `return_tensors="pt"` asks for'
     reason = Reason(told, node, None, Strength.INFERRED, Source.TOKENIZER)
     return Tensor(reason, device="host")

@@ -158,7 +158,7 @@ MODULE_HOLDERS = ("ParameterList", "ParameterDict", "ModuleList", "ModuleDict")
 
 
 def _holder(name: str) -> Value:
-    """A list or dict of modules or parameters, of which nothing else is said."""
+    """Return a list or dict of modules or parameters whose contents are unknown."""
     held: Value = Instance("torch.nn.Module")
     if name.startswith("Parameter"):
         held = Tensor(Reason(f"element of a {name}"), role="parameter")

@@ -55,7 +55,7 @@ def ranked(tensor: Tensor, rank: int | None) -> Tensor:
 
 
 def broadcast_rank(tensors: Iterable[Tensor]) -> int | None:
-    """The number of dimensions of what is made of these element by element."""
+    """Return the number of dimensions of an element-wise result, or None if one is unknown."""
     ranks = [tensor.rank for tensor in tensors]
     known = [rank for rank in ranks if rank is not None]
     return max(known) if known and len(known) == len(ranks) else None

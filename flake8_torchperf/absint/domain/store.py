@@ -63,7 +63,7 @@ def bind(env: Env, path: str, value: Value) -> None:
 
 
 def declaration(path: str) -> str:
-    """The key under which the type of a bare annotation (``x: Tensor``) is kept."""
+    """Return the key under which the type of a bare annotation (``x: Tensor``) is stored."""
     return f"{path}:"
 
 
@@ -110,7 +110,7 @@ def _merge_two(a: Env, b: Env) -> Env:
 
 
 def rejoin(before: Env, after: Env) -> None:
-    """Where a test told the options of a declaration apart, they are as they were after it.
+    """Restore declared values after a test that distinguished their options.
 
     `if isinstance(lr, Tensor): ...` does not make ``lr: float | Tensor`` a tensor that some path
     gives, nor ``lr: float``.
@@ -141,7 +141,7 @@ def _is_plain(key: str) -> bool:
 
 
 def outcome(name: str) -> str:
-    """The key under which the test is kept whose outcome a name holds; gone with the next one."""
+    """Return the key for the test whose outcome a name holds; the next assignment drops it."""
     return f"{name}.?"
 
 

@@ -36,13 +36,13 @@ class Tensor:
     dimensions (None: not known). ``chain`` names the operations that made it, oldest first.
     ``role`` is "parameter" of a module, "gradient" for a ``.grad``, "state" in a ``state_dict``,
     "element" by integer index, "iterated" for what iterating a tensor yields, "inverted" for ``~x``
-    where that alone tells that it is boolean, "asked" where a test told its dtype, else "".
+    if that alone shows that it is boolean, "asked" if a test showed its dtype, else "".
 
-    Of a tensor on the host, ``origin`` says what it was made of: "factory" (numbers alone),
-    "python" or "numpy" data, SOMETIMES where only one path made it there, "" where nobody knows;
-    ``memory`` is "pinned", "pageable" or "". ``arrives`` is not 0 for a copy to the host that was
-    queued: the waits that there were by then. ``rank`` is the number of dimensions, where the way
-    it was made tells; ``info`` the subclass that it is declared to be of.
+    For a tensor on the host, ``origin`` is what it was made from: "factory" (numbers alone),
+    "python" or "numpy" data, SOMETIMES if only one path made it there, "" if unknown; ``memory`` is
+    "pinned", "pageable" or "". ``arrives`` is not 0 for a queued copy to the host: it is the number
+    of waits at that point. ``rank`` is the number of dimensions, if the way it was made shows it;
+    ``info`` is the subclass that it is declared to be of.
     """
 
     reason: Reason = field(compare=False)
@@ -102,9 +102,9 @@ class Opaque:
 class Device:
     """A ``torch.device``: ``kind`` is "host", "device" or "unknown".
 
-    ``stated`` is False for the device of a tensor that lies on the host only because nobody named
-    another: a copy to there is not known to be one. ``sure`` is False for the ``.device`` of what
-    is only assumed to be a tensor.
+    ``stated`` is False for the device of a tensor that lies on the host only because no other was
+    named: a copy to there is not known to be one. ``sure`` is False for the ``.device`` of a value
+    that is only assumed to be a tensor.
     """
 
     kind: str
@@ -207,8 +207,8 @@ class ClassValue:
 class Instance:
     """An object of a class: one we can read (``info``) or one of torch's (``name`` alone).
 
-    ``facts`` is what its constructor was told, as far as it matters later; ``parts`` the modules
-    that one of torch's containers was given.
+    ``facts`` holds the constructor's arguments that matter later; ``parts`` the modules that one of
+    torch's containers was given.
     """
 
     name: str
@@ -357,7 +357,7 @@ def union(values: Iterable[Value]) -> Value:
 
 
 def join_tensors(a: Tensor, b: Tensor) -> Tensor:
-    """A tensor of which only what both agree on is known."""
+    """Return a tensor with the facts that both tensors share."""
     weak = a if a.reason.strength <= b.reason.strength else b
     return Tensor(
         weak.reason,
@@ -374,10 +374,11 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _joined_dtype(a: Tensor, b: Tensor) -> str:
-    """The dtype of both; a tensor that is only declared takes that of the mask in its place.
+    """Return the dtype of two joined tensors: "bool" if one is a mask and the other may be one.
 
-    So does one of floats: it matters where it is an index, and no float can be one. What one path
-    asked for its dtype is a mask on that path alone.
+    A tensor that is only declared may be a mask. One of floats counts as a mask too: the dtype
+    matters for indices, and floats cannot be an index. If a test showed the dtype, the tensor is a
+    mask on that path alone.
     """
     asked = "asked" in (a.role, b.role)
     mask = "bool" in (a.dtype, b.dtype) and any(
@@ -387,7 +388,7 @@ def _joined_dtype(a: Tensor, b: Tensor) -> str:
 
 
 def weaken(tensor: Tensor, to: Strength = Strength.INFERRED) -> Tensor:
-    """The same tensor, on a reason that is at most as strong as ``to``."""
+    """Return the tensor with a reason that is at most as strong as ``to``."""
     why = tensor.reason
     if why.strength <= to:
         return tensor
@@ -488,7 +489,7 @@ def _mapped(a: Mapping_, b: Mapping_) -> Value:
 
 
 def _either_item(a: Value, b: Value, *, placed: bool = False) -> Value:
-    """An element of one list or of another: which it is, a later test or its place tells."""
+    """Return the join of two list elements; a later test or the place shows which of them it is."""
     both = join(a, b)
     mixed = not placed and (isinstance(a, Union) or isinstance(b, Union))
     return replace(both, met=False) if isinstance(both, Union) and not mixed else both

@@ -53,7 +53,7 @@ class CallerReview:
         self._known: dict[CallSite, bool | None] = {}
 
     def reviewed(self, result: AnalysisResult, info: FunctionInfo) -> AnalysisResult:
-        """The sites of a function that its callers leave, as hot as those make them."""
+        """Return the sites that a function has given its callers, with the heat they imply."""
         heat = self._heats.called(info)
         if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause is not Cause.CALLED):
             return result
@@ -145,9 +145,9 @@ class CallerReview:
         return [(site, self._known[site]) for site in calls]
 
     def _watch(self, info: FunctionInfo) -> Analysis | None:
-        """An analysis that saw what all calls in the package give that are not set-up.
+        """Return an analysis that saw the arguments of all calls in the package outside set-up.
 
-        None where there are none, where one of them is not understood, or where they tell nothing.
+        None if there are no such calls, if one of them is not understood, or if they show nothing.
         """
         judged = self._judged(self._package_callers.of(info))
         warm = [site for site, answer in judged if not answer]
@@ -235,9 +235,9 @@ def _same(values: list[Value]) -> Value:
 
 
 def _cooled(result: AnalysisResult, cold: Heat) -> AnalysisResult:
-    """The same sites, of a function that runs seldom.
+    """Return the sites of a function that runs seldom, with the heat ``cold``.
 
-    What is compiled stays as it is, and so do loops of which the text itself says what they are.
+    Compiled sites are unchanged, and so are sites in loops whose own text says what they run over.
     """
     sites = [
         site if site.compiled or site.heat.own_text else replace(site, heat=cold)

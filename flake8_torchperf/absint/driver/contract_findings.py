@@ -69,10 +69,10 @@ def with_contracts(
     catalogue: Catalogue,
     options: Options,
 ) -> list[Finding]:
-    """The findings of the linted file with those of contracts, in whose place no others stand.
+    """Return the findings of the linted file, replaced at each place that breaks a contract.
 
-    ``suspects`` are the keys of its functions that may have any. ``options`` ask for every scope:
-    what breaks a contract counts in any.
+    ``suspects`` are the keys of the functions that may have findings. ``options`` ask for every
+    scope, because breaking a contract counts in any.
     """
     reached = _reached(analysis, names, options)
     if not reached:
@@ -122,7 +122,7 @@ def _broken(site: Site, reached: Reached) -> list[Site]:
 
 
 def _unseen(calls: list[SeenCall], reached: Reached) -> list[Site]:
-    """The calls of which nobody can tell where they lead, each once."""
+    """Return a site for each call whose target is unknown."""
     found: dict[int, Site] = {}
     for call in calls:
         way = reached.way_to(call.source, getattr(call.node, "lineno", 0))
@@ -167,7 +167,7 @@ def _reached(analysis: Analysis, names: Names, options: Options) -> list[Reached
 
 
 def _apart(analysis: Analysis, reads: dict[str, str]) -> Analysis:
-    """An analysis that reads every module from its file: no linted one tells it more."""
+    """Return an analysis that reads every module from its file, the linted one included."""
     linted = analysis.project.linted
     nothing = ModuleMap(f"{linted.package}.*", linted.package, (), None, linted.path)
     return replace(

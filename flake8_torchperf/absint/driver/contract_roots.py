@@ -56,7 +56,7 @@ class Root:
 
 
 def stated_roots(analysis: Analysis, globs: tuple[str, ...]) -> Iterator[Root]:
-    """The functions that the settings name, and those that are marked."""
+    """Yield the functions that the settings name, and those that are marked."""
     paths = list(analysis.project.modules_that_promise())
     if globs:
         paths += analysis.project.modules_that_match(_defining(globs))
@@ -188,7 +188,7 @@ def read_whole(path: str, modified: int, size: int) -> ModuleMap | None:
 
 
 def canonical(info: FunctionInfo, analysis: Analysis) -> Function | None:
-    """The same function in the map that calls lead to; None of one that is defined twice."""
+    """Return the function as calls of it are resolved; None if it is defined twice."""
     module = analysis.project.module(info.module.name) if info.module.name else info.module
     if module is None:
         return None

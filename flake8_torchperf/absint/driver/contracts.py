@@ -80,8 +80,8 @@ class Block:
 class Reached:
     """A function that must not wait, seen as the method of one class.
 
-    ``ways`` tells by qualified name how it, or a function nested in it, is reached; ``given`` what
-    the calls give its parameters.
+    ``ways`` holds the paths to it, or to functions nested in it, by qualified name. ``given`` holds
+    the arguments that the calls give its parameters.
     """
 
     info: FunctionInfo
@@ -113,7 +113,7 @@ class Contracts:
         self._waiting: list[Reached] = []
 
     def follow(self, globs: tuple[str, ...]) -> list[Reached]:
-        """Every function that is reached, those of stated contracts first."""
+        """Return every function that is reached, those of stated contracts first."""
         for root in stated_roots(self._analysis, globs):
             self._start(root, recorded=False)
         self._run()

@@ -47,7 +47,7 @@ def interpret_function(
 ) -> AnalysisResult:
     """Interpret one function.
 
-    Most helpers have no site at all; the calls that lead to one are asked where there are some.
+    The calls that lead to a helper are looked up only if it has sites; most helpers have none.
     """
     own = heats.own(info)
     if own.level is not Level.HOT:

@@ -34,7 +34,7 @@ MAX_CALLERS = 3
 
 
 class PackageArguments:
-    """Asks the callers of the functions of one module."""
+    """Finds the arguments for the functions of one module in their callers."""
 
     def __init__(self, analysis: Analysis, heats: FunctionHeats, callers: PackageCallers) -> None:
         self._analysis = analysis
@@ -90,7 +90,7 @@ def _as_given(name: str, tensor: Tensor, caller: FunctionInfo) -> Tensor:
 
 
 def _read_parameters(info: FunctionInfo, analysis: Analysis) -> list[str]:
-    """The parameters that are read on the host, and of which nothing tells what they are."""
+    """Return the parameters that are read on the host and whose type nothing shows."""
     read: dict[str, None] = {}
     for call in info.nodes.of(ast.Call):
         match call:

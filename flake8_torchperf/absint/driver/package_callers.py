@@ -1,7 +1,7 @@
 """The calls in a whole package that lead to a function, or may.
 
-The package's modules are searched for the function's name, and those that hold it are parsed, never
-imported: so it is asked only where there is something to report.
+The package's modules are searched for the function's name. Those that hold it are parsed, never
+imported. So the search is made only if there is something to report.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CALLING_NOTHING = PLAIN_BASES | {"Module"}
 
 
 class PackageCallers:
-    """Asked for functions of the linted module, and for those that call them."""
+    """Finds the callers of functions of the linted module, and their callers in turn."""
 
     def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
         self._analysis = analysis
@@ -90,9 +90,9 @@ class PackageCallers:
         return found or self._unused(info, name, read)
 
     def leading(self, info: FunctionInfo) -> list[CallSite]:
-        """The calls that are seen to lead to a function, there may be others.
+        """Return the calls that are seen to lead to a function; there may be others.
 
-        A method is told by its name where one class of the package alone has it, or by the calls
+        A method is recognised by its name if only one class of the package has it, or by the calls
         of the method that it overrides.
         """
         if info.key not in self._leading:

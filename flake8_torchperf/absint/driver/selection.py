@@ -69,7 +69,7 @@ class Selection:
         self._nominating = names_that_nominate(module, analysis.called)
 
     def chosen(self, suspects: Sequence[FunctionInfo], scope: Level) -> list[FunctionInfo]:
-        """The suspects that can have a site some rule objects to, and those that tell of them."""
+        """Return the suspects that can have a site a rule objects to, and callers that matter."""
         if self._all_count(scope):
             return list(suspects)
         kept: list[FunctionInfo] = []
@@ -185,7 +185,7 @@ def _with_tellers(
     suspects: Sequence[FunctionInfo],
     analysis: Analysis,
 ) -> list[FunctionInfo]:
-    """Add the functions that may call one of those kept whose parameters say too little."""
+    """Add the functions that may call a chosen one whose parameters say too little."""
     told = {info.name for info in kept if _asks(info, analysis)}
     chosen = {id(info) for info in kept}
     while told:

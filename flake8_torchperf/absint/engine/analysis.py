@@ -48,9 +48,9 @@ MAX_CALL_DEPTH = 5
 class SeenCall:
     """A call that was seen in a function, whose qualified name is ``source``.
 
-    ``target`` is a function of the project or one that is nested in such a function, whose
-    parameters get the values in ``given``; None where it is not known what is called. ``into`` is
-    the name of the function of torch's that ``target`` is handed to, "" where it is called.
+    ``target`` is a function of the project, or one nested in it, whose parameters get the values in
+    ``given``; None if the target is unknown. ``into`` is the name of the torch function that
+    ``target`` is passed to, "" if it is called directly.
     """
 
     source: str
@@ -76,10 +76,10 @@ class Stack:
 class Budget:
     """Steps left for the function being interpreted; at zero every expression is Unknown.
 
-    ``opaque_calls`` counts calls of what is not known to work on a batch as on one sample: anything
-    unknown, and what reads values or asks for sizes that the data decides. ``plain_calls`` counts
-    those of the other modules and functions. ``waits`` counts, from 1, what waited for the device
-    or may have, and ``decided`` the values read and the sizes asked for.
+    ``opaque_calls`` counts the calls that are not known to work on a batch as on one sample:
+    unknown ones, and those that read values or ask for sizes that depend on data. ``plain_calls``
+    counts the calls of other modules and functions. ``waits`` counts, from 1, what waited for the
+    device or may have, and ``decided`` the values read and the sizes asked for.
     """
 
     stack: Stack
@@ -127,9 +127,9 @@ class Analysis:
         return self.observed.get(key, {})
 
     def watching(self, key: str) -> Analysis:
-        """An analysis that watches the calls of a function; what it sees, this one does not.
+        """Return an analysis that watches the calls of a function apart from this one.
 
-        What a name means and what a function returns depends on no such thing, so they share it.
+        The values of names and the results of functions do not depend on that, so both share them.
         """
         observed = {key: dict(given) for key, given in self.observed.items()}
         return replace(self, stack=Stack(), observed=observed, watched=key, agreed={})
@@ -233,12 +233,12 @@ class Analysis:
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """Where an evaluation happens. Immutable: a deeper place is a new context.
+    """The place of an evaluation. Immutable: a deeper place is a new context.
 
-    Made tens of thousands of times for a large file: without slots it can be copied whole.
-    ``given`` is, within the arguments of a call, how many loops there are around that call;
-    ``unused`` an expression whose value nothing takes. ``writes`` collects what a method writes to
-    attributes; its calls are followed for those that are ``asked`` for.
+    A large file makes tens of thousands: without slots one can be copied whole. ``given`` is,
+    within the arguments of a call, the number of loops around that call; ``unused`` an expression
+    whose value is not used. ``writes`` collects what a method writes to attributes; its calls are
+    followed for those in ``asked``.
     """
 
     analysis: Analysis
@@ -267,7 +267,7 @@ class Context:
     compiled: str = ""
 
     def but(self, **changes: Any) -> Context:
-        """The same place with some fields changed; `dataclasses.replace`, but fast."""
+        """Return the same place with some fields changed: a faster `dataclasses.replace`."""
         return self._changed(changes)
 
     def _changed(self, changes: dict[str, Any]) -> Context:
@@ -276,25 +276,25 @@ class Context:
         return place
 
     def within(self, loop: LoopPlace) -> Context:
-        """The same place, one loop deeper."""
+        """Return the same place, one loop deeper."""
         return self.but(loops=(*self.loops, loop))
 
     def demote(self, why: Cause, row: str = "") -> Context:
-        """The same place where it runs seldom: sites are cold, ``why`` says the reason."""
+        """Return the same place as one that runs seldom: its sites are cold because of ``why``."""
         if self.demoted is not None:
             return self
         return self.but(demoted=why, row=row, outside=len(self.loops))
 
     def silent(self) -> Context:
-        """The same place with nothing reported."""
+        """Return the same place with nothing reported."""
         return self if self.sink is None else self.but(sink=None)
 
     def mark(self, trait: str) -> Context:
-        """The same place with one more trait on its sites."""
+        """Return the same place with one more trait on its sites."""
         return self.but(traits=self.traits | {trait})
 
     def unmark(self, trait: str) -> Context:
-        """The same place without a trait on its sites."""
+        """Return the same place without a trait on its sites."""
         return self.but(traits=self.traits - {trait})
 
 

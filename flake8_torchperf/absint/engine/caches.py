@@ -14,7 +14,7 @@ Fact = TypeVar("Fact")
 
 
 class Cache(Generic[Key, Fact]):
-    """One kind of fact. The room that finds it states what it is kept by and what is kept."""
+    """One kind of fact, cached by a key. The module that finds the facts defines both."""
 
     def __init__(self, name: str) -> None:
         self.name = name

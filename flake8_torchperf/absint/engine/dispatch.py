@@ -88,7 +88,7 @@ def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
 
 
 def attribute_of(owner: Value, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """The attribute ``name`` of a value; ``node`` is None where nothing in the source asks."""
+    """Return the attribute ``name`` of a value; ``node`` is None if the source has no such node."""
     handler = MEMBERS.get(type(owner)) or MEMBERS[object]
     return handler(owner, name, node, ctx)
 

@@ -109,7 +109,7 @@ def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
 
 
 class _Docstring:
-    """The docstring of a function, and of the class that it makes; put in order where it is read.
+    """The docstring of a function, and of the class that it makes; cleaned up when it is read.
 
     Most functions have one, and most of those say nothing that their annotations do not.
     """
@@ -125,7 +125,7 @@ class _Docstring:
 
     @cached_property
     def text(self) -> str:
-        """The text, without the white space that the code around it asks for."""
+        """The text without its indentation."""
         return "\n".join([docstring(node) for node in self._nodes])
 
     @cached_property
@@ -194,7 +194,7 @@ def _of_parameter(
 
 
 def _boolean(value: Value) -> Value:
-    """The value, with the tensor in it a boolean one where nothing else says of which dtype."""
+    """Return the value with its tensor as a boolean one, unless another dtype is known."""
     match value:
         case Tensor(dtype="unknown"):
             return replace(value, dtype="bool")
@@ -212,7 +212,7 @@ def _annotation(parameter: ast.arg, info: FunctionInfo, analysis: Analysis) -> V
 
 
 def _container_of_unknown(value: Value) -> bool:
-    """``grads: list`` says that it is a list, not of what."""
+    """True for a container whose elements are unknown, as with ``grads: list``."""
     return isinstance(value, Sequence) and value.element is UNKNOWN and value.items is None
 
 

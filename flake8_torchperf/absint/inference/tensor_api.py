@@ -119,7 +119,7 @@ def of_a_size(func: ast.Attribute) -> bool:
 def told_by_call(
     call: ast.Call, table: TorchTable, module: ModuleMap, function: FunctionNode | None
 ) -> str:
-    """Why the owner of a method called in a function is a tensor; "" where that does not tell."""
+    """Return why the owner of a called method is a tensor; "" if the call does not show it."""
     func = call.func
     if not isinstance(func, ast.Attribute):
         return ""
@@ -206,7 +206,7 @@ def _numeric(node: ast.expr) -> bool:
 
 
 def told_by_index(node: ast.Subscript, module: ModuleMap) -> str:
-    """Why what is indexed is a tensor, ``x[:, -1]``; "" where the index does not tell.
+    """Return why an indexed value is a tensor, ``x[:, -1]``; "" if the index does not show it.
 
     No container takes a slice among several indices.
     """
@@ -268,9 +268,9 @@ def _has(table: TorchTable, name: str) -> bool:
 
 
 def settled(statement: ast.stmt) -> str:
-    """The name that a statement lets pass only if it is of a class that is no tensor's.
+    """Return the name that a statement restricts to classes that are no tensors.
 
-    ``if not isinstance(x, Spec): raise``: whatever is asked of ``x``, is asked of a Spec.
+    After ``if not isinstance(x, Spec): raise``, every use of ``x`` is the use of a Spec.
     """
     match statement:
         case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=test), body=[*_, last], orelse=[]):
@@ -355,7 +355,7 @@ NAMES = {"__name__", "__qualname__", "__module__"}
 
 
 def asked_for_type(nodes: list[ast.AST]) -> set[str]:
-    """The names whose type an expression of a statement asks for."""
+    """Return the names whose type an expression of a statement tests."""
     found: set[str] = set()
     tests = [
         node

@@ -84,12 +84,12 @@ class Evidence:
         return UNKNOWN if use is None else value_of(use, target.id, target)
 
     def asked(self, name: str) -> str:
-        """A tensor method that a parameter is asked for, though others have it too; "" if none."""
+        """Return a method of tensors and others that is called on a parameter, or ""."""
         use = self.uses.get(name)
         return "" if use is None else use.method
 
     def answers(self, name: str) -> str:
-        """The same where it is asked for nothing that no tensor has, and not as a module is."""
+        """Return the same method if every use fits a tensor, and the method is none of modules."""
         use = self.uses.get(name)
         own = use is not None and not use.foreign and use.method not in MODULE_METHODS
         return use.method if use is not None and own else ""
@@ -207,7 +207,7 @@ def _names(targets: list[ast.expr]) -> list[str]:
 
 
 def _asked_before(statement: ast.stmt, known: Knowledge) -> set[str]:
-    """The names whose type a flag in the statement's test tells: ``if is_tuple: ...``."""
+    """Return the names whose type a flag in the statement's test shows: ``if is_tuple: ...``."""
     test = getattr(statement, "test", None)
     flags = ast.walk(test) if isinstance(test, ast.expr) else ()
     names = (flag.id for flag in flags if isinstance(flag, ast.Name))
@@ -404,7 +404,7 @@ def _look_at_attribute(node: ast.Attribute, aliases: Aliases, known: Knowledge) 
 
 
 def _made_of(node: ast.expr, aliases: Aliases, known: Knowledge) -> Uses:
-    """The uses of ``x`` in ``x.cholesky()``: what that gives is a tensor if ``x`` is one."""
+    """Return the uses of ``x`` in ``x.cholesky()``, whose result is a tensor if ``x`` is one."""
     match node:
         case ast.Call(func=ast.Attribute(value=base, attr=attr)):
             op = known.table.method(attr)
@@ -466,7 +466,7 @@ def _is_own(func: ast.expr) -> bool:
 
 
 def _handed_on(func: ast.expr, call: ast.Call, aliases: Aliases) -> None:
-    """Remember to whom names are passed: what those take says what they are."""
+    """Note the functions that names are passed to: their parameters show the names' types."""
     places: list[tuple[int | str, ast.expr]] = []
     for position, argument in enumerate(call.args):
         if isinstance(argument, ast.Starred):

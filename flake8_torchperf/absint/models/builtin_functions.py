@@ -375,7 +375,7 @@ BASE = "base"
 
 
 def _math(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
-    """The math module works on Python floats: it asks a tensor for its ``__float__``."""
+    """The math module works on Python floats: it calls a tensor's ``__float__``."""
     origin: Tensor | None = None
     traits = (BASE,) if rest == "log" and len(arguments.positional) > 1 else ()
     for argument in arguments.positional:

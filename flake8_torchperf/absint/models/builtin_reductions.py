@@ -34,7 +34,7 @@ REDUCTIONS = frozenset(("max", "min", "sum", "any", "all", "sorted"))
 
 
 def reduction(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """``max(a, b)`` compares with ``<`` and asks for truth; ``sum`` alone stays on the device."""
+    """``max(a, b)`` tests the result of ``<`` for truth; ``sum`` alone stays on the device."""
     values = [a.value for a in arguments.positional]
     if len(values) == 1:
         return _reduce_one(name, values[0], arguments, env, ctx)

@@ -130,7 +130,7 @@ def _of_modules(owner: Value, name: str, arguments: Arguments) -> Value:
 
 
 def _grown(owner: Sequence, value: Value) -> Sequence:
-    """The list with one more element of which only its value is known."""
+    """Return the list with one more element."""
     element = value if owner.items == () else join(owner.element, value)
     return replace(owner, element=element, items=None)
 

@@ -54,7 +54,7 @@ def several(arguments: Arguments, values: list[Value]) -> Arguments:
 
 
 def completed(partial: Partial, arguments: Arguments) -> Arguments:
-    """The arguments of a call of a partial: those it holds, then those given."""
+    """Return the arguments of a call of a partial: its stored ones, then the given ones."""
     held = several(arguments, list(partial.positional))
     node = arguments.node.func
     keywords = {name: Argument(node, value) for name, value in partial.keywords}

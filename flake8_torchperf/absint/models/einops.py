@@ -1,4 +1,4 @@
-"""einops: what it is given comes out in another shape, of the same kind, on the same device."""
+"""einops functions: the result has another shape, but the kind and the device of the input."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
 
 
 def _says_nothing_of_host(argument: Argument) -> bool:
-    """A tensor or its device: where it lies on the host, that may be since nobody named another."""
+    """True for a tensor or its device, if it may be on the host only because no other was named."""
     value = argument.value
     return isinstance(value, Tensor) or (isinstance(value, Device) and not value.stated)
 

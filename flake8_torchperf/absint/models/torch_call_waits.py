@@ -64,7 +64,7 @@ def _is_torch(ctx: Context) -> bool:
 
 
 def told(made: Instance, arguments: Arguments, ctx: Context) -> Instance:
-    """The object with what its constructor was told that decides whether its methods wait."""
+    """Return the object with those constructor arguments that decide whether its methods wait."""
     options = frozenset() if _is_torch(ctx) else load().options(_lineage(made.name, ctx.analysis))
     if not options:
         return made
@@ -167,7 +167,10 @@ def _meets(asked: Asked, value: Value) -> bool:
 
 
 def _is_off_by_default(asked: Asked, given: Argument, ctx: Context) -> bool:
-    """``error_if_nonfinite=strict``, an option of the caller that is off unless asked for."""
+    """True if the argument is an option of the caller that is off by default.
+
+    An example is ``error_if_nonfinite=strict``.
+    """
     if ctx.node is None or not isinstance(given.node, ast.Name):
         return False
     default = literal_default(given.node.id, ctx.node)

@@ -61,9 +61,9 @@ _ON_HOST = "of the host"
 
 
 def distribution(made: Value, arguments: Arguments) -> Value:
-    """``Beta(0.2, 0.2)``, ``Normal(torch.zeros(3), 1)``: of numbers it makes tensors on the host.
+    """``Beta(0.2, 0.2)``, ``Normal(torch.zeros(3), 1)``: numbers become tensors on the host.
 
-    So does `torch.distributions.utils.broadcast_all`; tensors stay where they are.
+    `torch.distributions.utils.broadcast_all` does that; tensors stay where they are.
     """
     given = [a.value for a in arguments.positional]
     given += [a.value for name, a in arguments.keywords.items() if name != "validate_args"]

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``torch.tensor(data)`` and ``as_tensor``: new memory, on the host unless told otherwise."""
+    """``torch.tensor(data)`` and ``as_tensor``: new memory, on the host by default."""
     data = arguments.value(0, "data")
     given = tensor_of(data)
     device = device_argument(arguments)
@@ -267,7 +267,7 @@ def _gives_back(function: ast.AST) -> bool:
 
 
 def _size(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``torch.Size((n, t))`` asks each length for its ``__index__``; of a tensor, each element."""
+    """``torch.Size((n, t))`` calls ``__index__`` of each length, or of each element of a tensor."""
     given = arguments.value(0)
     lengths = given.items or (given.element,) if isinstance(given, Sequence) else (given,)
     for length in lengths:
@@ -279,9 +279,9 @@ def _size(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _vmap(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``vmap(lambda row: ...)``: what the lambda is given are tensors, so its body is read here.
+    """``vmap(lambda row: ...)``: the lambda is given tensors, so its body is interpreted here.
 
-    What the function that it makes returns, nothing here tells.
+    The result of the function that ``vmap`` makes is unknown.
     """
     given = arguments.value(0, "func")
     if isinstance(given, Closure) and isinstance(given.node, ast.Lambda):

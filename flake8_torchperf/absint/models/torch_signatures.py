@@ -74,7 +74,7 @@ def device_of(value: Value) -> str | None:
 
 
 def with_dtype(value: Tensor, arguments: Arguments) -> Tensor:
-    """The tensor with the dtype that an explicit ``dtype=`` asks for."""
+    """Return the tensor with the dtype of an explicit ``dtype=``."""
     given = arguments.keywords.get("dtype")
     if given is None or isinstance(given.value, NoneValue):
         return value

@@ -42,9 +42,10 @@ def wrapped(arguments: Arguments) -> Value | None:
 
 
 def wrap(name: str, arguments: Arguments) -> Value | None:
-    """``torch.compile(f)`` answers like ``f``; ``torch.compile(mode=...)`` waits to be given it.
+    """Return the object that a wrapper wraps: ``torch.compile(f)`` answers like ``f``.
 
-    None for what is no wrapper, and where nothing is known of what it wraps.
+    ``torch.compile(mode=...)`` returns the wrapper, which is given the function later. None for a
+    function that is no wrapper, and if the wrapped object is unknown.
     """
     if name not in WRAPPERS:
         return None
@@ -54,10 +55,9 @@ def wrap(name: str, arguments: Arguments) -> Value | None:
 
 
 def prepared(owner: Value, name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``fabric.setup(model, optimizer)``, ``accelerator.prepare(...)``: each module as it was.
+    """Return the modules that ``fabric.setup(model, optimizer)`` or ``prepare(...)`` is given.
 
-    One that is given alone is returned alone. What becomes of loaders is not told: their batches
-    are moved.
+    A single argument is returned alone. Loaders become UNKNOWN, because their batches are moved.
     """
     if not isinstance(owner, Instance) or name not in KEEPERS.get(owner.name, ()):
         return UNKNOWN

@@ -28,7 +28,7 @@ NUMBERS = {"builtins.int", "builtins.float", "builtins.bool", "builtins.complex"
 
 
 def number_but(value: Value, classes: list[Value]) -> Value:
-    """``int | float``, which is one value here, where it is no instance of one of the two."""
+    """Return the other half of ``int | float``, which is one value here, after a failed test."""
     if not isinstance(value, Scalar) or value.kind != "number":
         return value
     names = {kind.name for kind in classes if isinstance(kind, External)}

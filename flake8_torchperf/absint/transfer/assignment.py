@@ -62,9 +62,9 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
 
 
 def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> Value:
-    """A batch that was moved: a tensor, a dict of tensors or some other object, as its use tells.
+    """Return a moved batch as its use shows it: a tensor, a dict of tensors or another object.
 
-    One that still lies where it was loaded waits for nothing, whatever it is.
+    One that still lies where it was loaded costs no wait, whatever it is.
     """
     if batch.device == "host" or batch.chain:
         return batch
@@ -83,7 +83,7 @@ ASKED_OF_DICTS = frozenset(("__getitem__", "items", "keys", "get", "pop", "updat
 
 @once
 def _uses_by_name(function: FunctionNode) -> dict[str, frozenset[str]]:
-    """The attributes and methods that a function asks its names for."""
+    """Return the attributes and methods that a function uses of its names."""
     found: dict[str, set[str]] = {}
     for node in walk([function]):
         match node:
@@ -98,7 +98,7 @@ def _uses_by_name(function: FunctionNode) -> dict[str, frozenset[str]]:
 
 
 def _is_doubtful(value: Value) -> bool:
-    """Unknown, or a tensor by convention alone: what its use tells, counts for more."""
+    """True for an unknown value or a tensor by convention alone: its use is better evidence."""
     return value in (UNKNOWN, COMPARED) or (
         isinstance(value, Tensor) and value.reason.strength is Strength.ASSUMED
     )
@@ -155,10 +155,10 @@ ROWS = ("iterated", "element")
 
 
 def _may_be_tuple(tensor: Tensor) -> bool:
-    """More likely the annotation or docstring leaves out that it is a tuple.
+    """True if the value is more likely a tuple that the annotation or docstring leaves out.
 
-    So it is where only a guess makes what a call gave a tensor, and nothing was computed with it.
-    Of what a function is given, the rows are what they are in its callers.
+    That holds if a call's result is a tensor only by a guess, and nothing was computed with it. For
+    rows of an argument, the evidence is that of the callers.
     """
     why = tensor.reason
     if why.source is Source.CALL and why.because is not None and tensor.role in ROWS:

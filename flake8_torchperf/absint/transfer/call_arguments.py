@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:
-    """Evaluate the arguments of a call: those by position, then those by keyword."""
+    """Evaluate the arguments of a call: positional ones, then keywords."""
     positional: list[Argument] = []
     keywords: dict[str, Argument] = {}
     hidden = False

@@ -63,14 +63,14 @@ if TYPE_CHECKING:
 
 
 def decided(test: ast.expr, env: Env, ctx: Context, operation: str) -> Context:
-    """The context of what a test chooses between, once Python has asked for its truth."""
+    """Return the context of the branches of a test, after Python has evaluated its truth."""
     before = len(ctx.sink or ())
     truth(test, env, ctx, operation)
     return after_test(ctx, before)
 
 
 def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
-    """Evaluate an expression as a test: Python asks each tensor in it for its truth value."""
+    """Evaluate an expression as a test: Python reads the truth value of each tensor in it."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         truth(node.operand, env, ctx, operation)
     elif isinstance(node, ast.BoolOp):
@@ -92,7 +92,7 @@ def _changes_nothing(node: ast.expr) -> bool:
 
 
 def _truths(node: ast.BoolOp, env: Env, ctx: Context, operation: str) -> None:
-    """``a and b``: each is asked for its truth after those before it held (failed, for ``or``)."""
+    """``a and b``: each is tested after those before it held (failed, for ``or``)."""
     truth(node.values[0], env, ctx, operation)
     inner = env
     conjunction = isinstance(node.op, ast.And)
@@ -217,7 +217,7 @@ def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
 
 
 def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
-    """``a and b``: every value but the last is asked for its truth, and may be the result."""
+    """``a and b``: every value but the last is tested for truth, and may be the result."""
     operation = "and" if isinstance(node.op, ast.And) else "or"
     inner = env
     before = node.values[0]

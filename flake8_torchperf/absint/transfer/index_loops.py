@@ -28,10 +28,10 @@ Looping: TypeAlias = ast.For | ast.AsyncFor | ast.comprehension
 
 
 def index_of(loop: Looping, iterated: Value, env: Env, ctx: Context) -> tuple[str, str]:
-    """The variable of a loop over positions, and the tensor whose length it runs over.
+    """Return the variable of a loop over positions, and the tensor whose length it runs over.
 
-    ``for i in range(len(t))`` gives both, ``for i in range(n)`` the variable alone; of other loops
-    both are empty, and of those that are as good as written out.
+    ``for i in range(len(t))`` gives both, ``for i in range(n)`` the variable alone. Both are empty
+    for other loops, and for loops over a constant range.
     """
     target = loop.target
     if not isinstance(target, ast.Name) or not isinstance(loop.iter, ast.Call):
@@ -61,7 +61,7 @@ def is_given(node: ast.AST, call: ast.expr) -> bool:
 
 
 def sizes(node: ast.expr, value: Value, env: Env, ctx: Context) -> Value:
-    """``value`` marked with the tensor whose length it is, where ``node`` asks a tensor for one."""
+    """Return ``value`` marked with the tensor whose length it is, if ``node`` reads a length."""
     measured = _measured(node)
     if measured is None:
         return value

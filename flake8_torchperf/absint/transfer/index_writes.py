@@ -55,7 +55,7 @@ def written(
 
 
 def _is_new_number(value: Value) -> bool:
-    """A number, and none that was just read: its tensor could be assigned, and that read tells."""
+    """True for a number that was not just read from a tensor: such a read is reported itself."""
     return isinstance(value, Scalar) and value.kind in NUMBER_KINDS and value.read is None
 
 

@@ -86,7 +86,7 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
 
 
 def _items_or_rows(iterated: Tensor, node: ForNode, ctx: Context) -> Value:
-    """The tensor; a list, where the loop asks its items for what no row of a tensor has.
+    """Return the tensor, or a list if the loop uses its items as no row of a tensor can be.
 
     ``for p in params: p.grad``: rows have no gradients of their own. ``for x in found: x["area"]``:
     no row is a dict.
@@ -306,7 +306,7 @@ def averaged(node: ast.Assign, value: Value, env: Env, ctx: Context) -> None:
 
 
 def _factors(node: ast.expr) -> list[ast.expr]:
-    """The names, attributes and items of which a weighted sum is made."""
+    """Return the names, attributes and items that a weighted sum is made of."""
     if isinstance(node, ast.BinOp):
         return [*_factors(node.left), *_factors(node.right)]
     return [node] if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else []

@@ -129,7 +129,7 @@ def _name(test: ast.Name, env: Env, ctx: Context, holds: bool) -> Env | None:
 
 
 def note_outcome(target: ast.expr, test: ast.expr, env: Env) -> None:
-    """``sized = isinstance(x, Sized)``: what `sized` tells of ``x`` where it is asked later."""
+    """Note the test in ``sized = isinstance(x, Sized)``, for a later test of ``sized``."""
     if isinstance(target, ast.Name) and _tells(test):
         names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)} - {target.id}
         env[outcome(target.id)] = Told(test, tuple((name, env.get(name)) for name in names))
@@ -447,9 +447,9 @@ def _narrow_to(
 
 
 def _only_declared(value: Value) -> bool:
-    """A number, an array or an iterable of which nothing is known but that it is said to be one.
+    """True for a number, an array or an iterable that is only declared.
 
-    Code that asks all the same whether it is a tensor is written for tensors too.
+    Code that nevertheless tests if it is a tensor is written for tensors too.
     """
     if isinstance(value, Scalar):
         return not value.known and value.read is None and not value.size_of

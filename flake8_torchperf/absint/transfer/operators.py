@@ -118,7 +118,7 @@ def _product(operator: ast.operator, node: ast.expr | ast.stmt, ctx: Context) ->
 
 
 def _repeated(left: Value, right: Value) -> Value | None:
-    """``[False] * n`` with a tensor ``n``, which Python asks for a number; None for arithmetic."""
+    """``[False] * n`` with a tensor ``n``, which Python reads as a number; None for arithmetic."""
     for one, other in ((left, right), (right, left)):
         if isinstance(other, Tensor) and other.scalar is not False and other.dtype != "float":
             match one:
@@ -181,7 +181,7 @@ def in_place(tensor: Tensor, made: Tensor) -> Tensor:
 
 
 def _broadcast(left: Value, right: Value, tensors: list[Tensor]) -> int | None:
-    """The dimensions of what two operands give: both tensors, or one of them a number."""
+    """Return the dimensions of an operator's result for two tensors, or a tensor and a number."""
     plain = all(isinstance(side, (Tensor, Scalar)) for side in (left, right))
     return broadcast_rank(tensors) if plain else None
 
@@ -305,7 +305,7 @@ def _listed(operator: ast.cmpop, left: Value, right: Value) -> bool:
 
 
 def _array_of(left: Value, right: Value) -> NDArray:
-    """An array, or a number where both sides are one that numpy or Python made."""
+    """Return an array, or a number if both sides are numbers of numpy or Python."""
     sides = (left, right)
     numbers = all(isinstance(s, Scalar) or (isinstance(s, NDArray) and s.of_numbers) for s in sides)
     return NDArray(of_numbers=True) if numbers else NDARRAY
@@ -334,7 +334,7 @@ def _membership(
 def sought(
     value: Value, among: Sequence, node: ast.expr, value_node: ast.expr, ctx: Context
 ) -> None:
-    """``x in [t, ...]`` asks ``x == t`` for its truth, one item after the other; so does index."""
+    """``x in [t, ...]`` tests ``x == t`` for truth, one item after the other; so does index."""
     if among.kind not in ("list", "tuple", "sequence"):
         return
     held = tensor_of(among.element)

@@ -132,7 +132,7 @@ def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
 
 
 def _also_there(node: ast.Assign, source: ast.expr, env: Env) -> None:
-    """``loss = out.loss`` above ``loss.backward()``: so is what ``out`` holds a tensor."""
+    """``loss = out.loss`` above ``loss.backward()``: the attribute of ``out`` is a tensor too."""
     target, path = node.targets[0], path_of(source)
     told = env.get(target.id) if isinstance(target, ast.Name) else None
     if path is not None and isinstance(told, Tensor) and env.get(path) in (None, UNKNOWN):
@@ -160,7 +160,7 @@ TESTS = (ast.Call, ast.Compare, ast.BoolOp, ast.UnaryOp)
 
 
 def _place_of_value(node: ast.Assign, env: Env, ctx: Context) -> Context:
-    """The place of what is assigned, where its target tells what becomes of it."""
+    """Return the place of an assigned value, marked if the target shows what becomes of it."""
     if ctx.sink is None:
         return ctx
     target = node.targets[0]

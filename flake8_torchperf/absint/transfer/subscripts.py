@@ -105,7 +105,7 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
 
 
 def _is_text(element: Value) -> bool:
-    """No tensor holds text: what is a list of text is one, whatever stands between its brackets."""
+    """True for text, which no tensor holds: a list of text stays a list under any index."""
     return isinstance(element, Scalar) and element.kind == "str"
 
 
@@ -120,7 +120,7 @@ def _of_no_sequence(indices: list[Index]) -> bool:
 
 
 def _array_index(indices: list[Index], ctx: Context) -> None:
-    """An array asks a 0-d tensor between its brackets for its ``__index__``, as a list does."""
+    """An array calls ``__index__`` of a 0-d tensor between its brackets, as a list does."""
     for index in indices:
         tensor = index.value
         if index.node is None or not isinstance(tensor, Tensor):
@@ -161,9 +161,9 @@ def _by_mask(indices: list[Index], node: ast.Subscript, ctx: Context) -> Tensor 
 
 
 def _as_mask(value: Value, base: Tensor | None, ctx: Context) -> Tensor | None:
-    """A boolean tensor used as an index; the result of a comparison that indexes a tensor is one.
+    """Return the boolean tensor that an index is, or None.
 
-    What else is indexed by a comparison is an array, a tensor where the module imports no arrays.
+    The result of a comparison is one if it indexes a tensor, or if the module imports no arrays.
     """
     tensor = tensor_of(value)
     if tensor is not None:
@@ -225,7 +225,7 @@ def _indices(node: ast.Subscript, base: Value, env: Env, ctx: Context) -> list[I
 
 
 def _bound(bound: ast.expr, base: Value, alone: bool, env: Env, ctx: Context) -> None:
-    """A slice bound: Python asks a tensor there for its ``__index__``."""
+    """A slice bound: Python calls ``__index__`` of a tensor there."""
     value = evaluate(bound, env, ctx)
     if ctx.loops and index_loops.varies(bound, value, alone, ctx):
         ctx.budget.opaque_calls += 1  # the rounds work on data of different sizes
