@@ -99,9 +99,9 @@ class Suspects:
 
 
 def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspects:
-    """The suspect functions of a module, in the order of the file.
+    """Return the suspect functions of a module, in the order of the file.
 
-    ``called`` are qualified names of functions that pages of the user's own ask for.
+    ``called`` holds the qualified names of functions that the user's own rule pages name.
     """
     names = names_that_nominate(module, called)
     functions = tuple(info for info in module.defined if suspect(info.nodes, info.hosts, names))
@@ -109,7 +109,7 @@ def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspect
 
 
 def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
-    """The names that nominate in this module, what it imports under other names included."""
+    """Return the names that nominate in this module, those imported under other names included."""
     extra = frozenset(name.rpartition(".")[2] for name in called)
     imported = frozenset(
         name for name, target in module.imports.items() if target.startswith(("math.", "numpy."))
@@ -123,7 +123,7 @@ def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
 
 
 def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode | None) -> Suspects:
-    """The suspects, and what holds compiled code or calls that compile."""
+    """Return the suspects, with the functions that hold compiled code or calls that compile."""
     if compiled is None:
         return suspects
     known = {id(info) for info in suspects.functions}
@@ -387,7 +387,7 @@ def _may_name_device(node: ast.expr) -> bool:
 
 
 def for_training(node: ast.Call) -> bool:
-    """A tensor of a legacy CUDA type, an option switched off, an optimizer for one parameter."""
+    """True for a legacy CUDA tensor, an option turned off, or an optimizer for one parameter."""
     func = node.func
     if isinstance(func, ast.Attribute) and func.attr.endswith("Tensor"):
         return isinstance(func.value, ast.Attribute) and func.value.attr == "cuda"

@@ -116,7 +116,7 @@ def _find_own_calls(
 
 
 def _inherited(info: FunctionInfo, name: str, analysis: Analysis) -> Function | None:
-    """The method of that name in the nearest base of a method's class that has one."""
+    """Return the method of that name in the nearest base of a method's class that has one."""
     for base in () if info.owner is None else lineage(info.owner, analysis)[1:]:
         found = None if isinstance(base, str) else find_method(base, name, analysis)
         if found is not None:

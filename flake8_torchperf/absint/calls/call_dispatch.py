@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
 
 def call(node: ast.Call, env: Env, ctx: Context) -> Value:
-    """The value of a call expression."""
+    """Return the value of a call expression."""
     if isinstance(node.func, ast.Name) and node.func.id == "super" and "super" not in env:
         return instances.super_instance(ctx)
     owner: Value | None = None
@@ -209,7 +209,7 @@ def _is_data(given: ast.expr, env: Env) -> None:
 
 
 def _told_here(owner: ast.expr, ctx: Context) -> bool:
-    """`usage_inference` knows more of own names: whether a test guards the call, for one."""
+    """True if the owner is not a name of a function, which `usage_inference` judges better."""
     return ctx.node is None or not isinstance(owner, ast.Name)
 
 
@@ -327,7 +327,7 @@ def unknown_method(
 
 
 def _told_by_place(node: ast.Call, func: ast.Attribute, ctx: Context) -> Reason | None:
-    """Why an owner that others may be like is a tensor: what becomes of the call, or convention."""
+    """Return why a doubtful owner is a tensor, by the use of the result or by convention."""
     name = func.attr
     if name in ("to", "cpu") and _kept_in_new(node, func.value, ctx):
         return Reason(f"what `.{name}` gives is kept beside it", node, None, Strength.INFERRED)

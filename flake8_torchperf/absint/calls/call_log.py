@@ -110,7 +110,7 @@ def _is_unclear(callee: Value) -> bool:
 
 
 def _callables(value: Value, ctx: Context, *, modules: bool) -> Iterator[Function | Closure]:
-    """The functions of the project that a value stands for when it is called."""
+    """Yield the functions of the project that a call of the value may run."""
     match value:
         case Function() | Closure():
             yield value

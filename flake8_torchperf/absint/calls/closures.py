@@ -78,7 +78,7 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
 
 
 def _entry(closure: Closure, arguments: Arguments, ctx: Context) -> tuple[Env, Env]:
-    """The environment at the start of the body, and of it what the call gives."""
+    """Return the environment at the start of the body, and the part that the call gives."""
     env = dict(closure.env)
     given: Env = {}
     spec = closure.node.args

@@ -56,13 +56,13 @@ if TYPE_CHECKING:
 
 
 def record_attribute(owner: Sequence, name: str, ctx: Context) -> Value | None:
-    """A method or property of a named tuple's class; None where it has none of that name."""
+    """Return a method or property of a named tuple's class; None if it has none of that name."""
     method = None if owner.info is None else find_method(owner.info, name, ctx.analysis)
     return None if method is None else _bound(method, owner, ctx)
 
 
 def _bound(method: Function, owner: Value, ctx: Context) -> Value:
-    """A method of an object, or what the property gives that it is."""
+    """Return a method bound to an object, or the value of the property that it is."""
     bound = Function(method.info, method.key, owner)
     if any(d.rpartition(".")[2] in PROPERTIES for d in method.info.decorators):
         return summaries.call_bound(bound, ctx)
@@ -126,7 +126,7 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
 
 
 def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[str]:
-    """The methods that write the attribute and are being interpreted right now."""
+    """Return the methods that write the attribute and are being interpreted right now."""
     return frozenset(
         method.key
         for base in lineage(info, ctx.analysis)
@@ -137,7 +137,7 @@ def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[st
 
 
 def _writers(base: ClassInfo, name: str) -> list[FunctionInfo]:
-    """The methods of a class that write an attribute, as far as they are looked at."""
+    """Return the first methods of a class that write an attribute; the others are not looked at."""
     return base.written_by.get(name, [])[:MAX_WRITERS]
 
 
@@ -236,7 +236,7 @@ def _reconciled(values: list[Value], stated: Value | None) -> Value:
 
 
 def annotation_of(node: ast.expr, info: ClassInfo, name: str, analysis: Analysis) -> Value:
-    """The value of an attribute by its annotation in the class body."""
+    """Return the value of an attribute by its annotation in the class body."""
     reason = Reason(f"annotation of `{info.name}.{name}`")
     return annotated(node, info.module, analysis, reason)
 

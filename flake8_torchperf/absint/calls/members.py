@@ -143,7 +143,7 @@ UNKNOWN_ATTRIBUTES: dict[str, Value] = {
 
 
 def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """An attribute of a tensor, by torch's own table."""
+    """Return an attribute of a tensor, by torch's own table."""
     match name:
         case "device" if tensor.origin == EMPTY:
             return Device("unknown")  # asked only to learn which device is the default
@@ -174,9 +174,10 @@ def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx:
 
 
 def _of_subclass(info: ClassInfo, name: str, ctx: Context) -> Value | None:
-    """A method of a subclass of the project's own, also where it stands for one of torch's.
+    """Return a member of the project's own subclass of a torch class; None if it has none.
 
-    Then only if it says what it returns: torch's table says more than a body that is unclear.
+    A method that overrides one of torch's counts only if its return type is annotated: torch's
+    table is better than a body that may be unclear.
     """
     method = find_method(info, name, ctx.analysis)
     if method is None:
@@ -197,7 +198,7 @@ EXTERNAL_CONSTANTS: dict[str, Value] = {
 
 
 def _of_union(owner: Union, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """Only the options that can have the attribute matter: None and numbers have none."""
+    """Return the attribute of the options that can have it; None and numbers cannot."""
     options, table = owner.options, ctx.analysis.table
     if table.method(name) is not None or table.attribute(name) is not None:
         tensors = [o for o in options if isinstance(o, Tensor)]

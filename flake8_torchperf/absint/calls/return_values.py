@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 
 def worth_interpreting(stated: Value, info: FunctionInfo) -> bool:
-    """An annotation says enough, except that a tensor's dtype and device stand in the body.
+    """True if the body may say more than the annotation: a tensor's dtype and device.
 
-    ``-> bool`` stands above ``return (a == b).all()`` often enough.
+    Also for numbers: ``-> bool`` stands above ``return (a == b).all()`` often enough.
     """
     if isinstance(stated, Scalar) and stated.kind in NUMBER_KINDS:
         results = (one.value for one in info.nodes.of(ast.Return))
@@ -115,7 +115,7 @@ def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
 
 
 def reconcile(found: Value, stated: Value | None) -> Value:
-    """Where the annotation and the body disagree, the annotation is believed."""
+    """Return the result by body and annotation; if they disagree, the annotation is believed."""
     if stated is None or stated is UNKNOWN or isinstance(found, NDArray):
         return found
     tensor = tensor_of(found)

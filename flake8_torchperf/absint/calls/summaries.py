@@ -107,7 +107,7 @@ def _rewrite(path: str, value: Value | None, env: Env) -> None:
 
 
 def call_bound(function: Function, ctx: Context) -> Value:
-    """A property, or a method called without arguments."""
+    """Return the value of a property, or of a method called without arguments."""
     note(function, function.info.node, {}, ctx)
     opaque = ctx.budget.opaque_calls
     summary = summarise(function, None, None, ctx)
@@ -116,9 +116,10 @@ def call_bound(function: Function, ctx: Context) -> Value:
 
 
 def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> dict[str, Value]:
-    """The attributes that a method writes on ``self``, ``name`` among them.
+    """Return the values that a method writes to attributes of ``self``, ``name`` among them.
 
-    It is called with what it declares. Of a long one only what makes this attribute is read.
+    The method is called with its declared arguments. Only the part of a long one that makes this
+    attribute is interpreted.
     """
     if _lines(info) > MAX_SUMMARY_LINES:
         part = binding_statements(info.node.body, self_name(info), name)
@@ -234,7 +235,7 @@ def _interpret(
 
 
 def self_name(info: FunctionInfo) -> str:
-    """The name of a method's first parameter; "" for functions and static methods."""
+    """Return the name of a method's first parameter; "" for functions and static methods."""
     if info.owner is None or "staticmethod" in info.decorators:
         return ""
     arguments = [*info.node.args.posonlyargs, *info.node.args.args]
@@ -244,7 +245,7 @@ def self_name(info: FunctionInfo) -> str:
 def entry(
     info: FunctionInfo, bound: Value | None, arguments: Arguments | None, ctx: Context
 ) -> Env:
-    """The environment at the start of a function."""
+    """Return the environment at the start of a function."""
     env = dict(declared_parameters(info, ctx.analysis))
     me = self_name(info)
     if me and info.owner is not None:
@@ -262,7 +263,7 @@ def entry(
 
 
 def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> None:
-    """Bind call arguments: what the caller knows adds to what the parameter declares."""
+    """Bind call arguments: the caller's knowledge adds to the parameter's declaration."""
     spec = info.node.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)][1 if skip else 0 :]
     for name, argument in zip(names, arguments.placed(), strict=False):
@@ -281,7 +282,7 @@ def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> 
 
 
 def constant(value: object) -> Value:
-    """A literal as a value."""
+    """Return a literal as a value."""
     if value is None:
         return NONE
     if isinstance(value, (bool, int, float, str)):
@@ -318,7 +319,7 @@ def note_call(analysis: Analysis, key: object, given: Env) -> None:
 
 
 def fill_from_calls(env: Env, given: Env) -> None:
-    """Where a parameter is Unknown, take what the calls that are seen give."""
+    """Fill in the arguments of the calls that are seen, for parameters that are Unknown."""
     for name, value in given.items():
         if _on_host(value) and isinstance(env.get(name), Tensor):
             env[name] = value  # whatever the annotation says, every call here gives host data

@@ -61,7 +61,7 @@ def may_be_number(value: Value) -> bool:
 
 
 def held_tensor(value: Value) -> Tensor | None:
-    """The tensor whose elements would be printed with ``value``."""
+    """Return the tensor whose elements would be printed with ``value``."""
     match value:
         case Tensor() | Union():
             return tensor_of(value)
@@ -74,7 +74,7 @@ def held_tensor(value: Value) -> Tensor | None:
 
 
 def for_better_reason(found: Value, stated: Value) -> Value:
-    """A tensor that is declared to be one, for the stronger of the two reasons."""
+    """Return ``found``, with the reason of ``stated`` if both are tensors and it is stronger."""
     if not isinstance(found, Tensor) or not isinstance(stated, Tensor):
         return found
     weaker = found.reason.strength < stated.reason.strength

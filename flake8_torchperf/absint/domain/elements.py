@@ -79,7 +79,7 @@ def element_of(value: Value) -> Value:
 
 
 def element_of_tensor(tensor: Tensor) -> Tensor:
-    """One element or row of a tensor: one dimension less, where its number is known."""
+    """Return an element or row of a tensor, with one dimension less if their number is known."""
     # What had two dimensions to exchange has rows.
     scalar = False if tensor.chain[-1:] and tensor.chain[-1] in EXCHANGING else None
     row = replace(tensor, scalar=scalar, chain=(), role="element", rank=None)

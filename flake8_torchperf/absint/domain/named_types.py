@@ -132,7 +132,7 @@ KEEPERS = {
 
 
 def instance_of(name: str, reason: Reason) -> Value:
-    """An object of the class with this qualified name; Unknown for classes not known here."""
+    """Return an object of the class with this qualified name; UNKNOWN for unknown classes."""
     host = HOST_TYPES.get(name)
     if host is not None:
         return host

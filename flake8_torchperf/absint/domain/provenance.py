@@ -48,7 +48,10 @@ class Reason:
     source: Source = Source.ELSEWHERE
 
     def describe(self, line_of: Callable[[ast.AST], int | None]) -> str:
-        """The chain of facts in one line, the last one first; ``line_of`` gives 1-based lines."""
+        """Return the chain of facts in one line, the last one first.
+
+        ``line_of`` gives the 1-based line of a node.
+        """
         facts: list[str] = []
         reason: Reason | None = self
         while reason is not None and len(facts) < MAX_FACTS_TOLD:
@@ -58,7 +61,7 @@ class Reason:
         return "; ".join(facts)
 
     def root(self) -> Reason:
-        """The fact that everything else rests on."""
+        """Return the first fact, on which all others rest."""
         reason = self
         while reason.because is not None:
             reason = reason.because

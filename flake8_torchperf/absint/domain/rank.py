@@ -50,7 +50,7 @@ KNOWN = {*SIZED, *FIXED, *MORE, *REDUCING, "diag", "flatten", "nonzero", "where"
 
 
 def ranked(tensor: Tensor, rank: int | None) -> Tensor:
-    """The tensor with this number of dimensions; as it is where that is None."""
+    """Return the tensor with this number of dimensions; unchanged if that is None."""
     return tensor if rank is None else replace(tensor, rank=rank, scalar=rank == 0)
 
 
@@ -179,7 +179,7 @@ def _dimensions(given: Argument) -> int | None:
 
 
 def of_item(tensor: Tensor, indices: Iterable[Value | None]) -> int | None:
-    """The dimensions of ``tensor[indices]``; None among the indices stands for a slice."""
+    """Return the dimensions of ``tensor[indices]``; None among the indices stands for a slice."""
     if tensor.rank is None:
         return None
     rank = tensor.rank
@@ -204,7 +204,7 @@ def of_item(tensor: Tensor, indices: Iterable[Value | None]) -> int | None:
 
 
 def of_data(data: Value) -> int | None:
-    """The dimensions of ``torch.tensor(data)``: how deep its lists go down to numbers."""
+    """Return the dimensions of ``torch.tensor(data)``: how deep its lists go down to numbers."""
     deep = 0
     while isinstance(data, Sequence) and data.kind in ("list", "tuple"):
         data = data.element

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_options: object) -> Callable[[T], T]:
-        """Only type checkers ask."""
+        """Stand in for the decorator that only type checkers need."""
         return lambda decorator: decorator
 
 

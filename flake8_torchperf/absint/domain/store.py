@@ -85,7 +85,7 @@ def forget_inside(env: Env, path: str) -> None:
 
 
 def merge(envs: Iterable[Env | None]) -> Env | None:
-    """The environment where several paths meet; None where no path arrives."""
+    """Return the environment where several paths meet; None where no path arrives."""
     result: Env | None = None
     for env in envs:
         if env is None:
@@ -95,7 +95,7 @@ def merge(envs: Iterable[Env | None]) -> Env | None:
 
 
 def _merge_two(a: Env, b: Env) -> Env:
-    """Where both hold the very same value, which is nearly everywhere, nothing is looked at."""
+    """Join two environments, skipping identical values, which are nearly all of them."""
     result = dict(a)
     for key in compress(a, map(is_not, a.values(), map(b.get, a))):
         other = b.get(key)

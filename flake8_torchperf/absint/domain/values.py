@@ -292,12 +292,12 @@ MAX_OPTIONS = 6
 
 
 def literal(kind: str, value: Any) -> Scalar:
-    """A host scalar whose value is written in the source."""
+    """Return a host scalar whose value is written in the source."""
     return Scalar(kind, value, known=True)
 
 
 def join(a: Value, b: Value) -> Value:
-    """The least value that covers both: what a name may be where two paths meet."""
+    """Return the least value that covers both: the value of a name where two paths meet."""
     if a is b or a == b:
         return _weaker(a, b)
     if isinstance(a, Compared):
@@ -336,7 +336,7 @@ def join(a: Value, b: Value) -> Value:
 
 
 def join_all(values: Iterable[Value]) -> Value:
-    """The join of any number of values; Unknown where there are none."""
+    """Return the join of any number of values; Unknown where there are none."""
     result: Value | None = None
     for value in values:
         result = value if result is None else join(result, value)
@@ -344,7 +344,7 @@ def join_all(values: Iterable[Value]) -> Value:
 
 
 def union(values: Iterable[Value]) -> Value:
-    """One of several values; tensors among them are merged into one, and so are scalars."""
+    """Return a union of the values; tensors among them are merged into one, and so are scalars."""
     flat: list[Value] = []
     for value in values:
         for option in value.options if isinstance(value, Union) else (value,):
@@ -404,10 +404,10 @@ def without(value: Value, *kinds: type[Any]) -> Value | None:
 
 
 def tensor_of(value: Value) -> Tensor | None:
-    """The tensor that ``value`` is, or may be on some path.
+    """Return the tensor that ``value`` is, or may be on some path.
 
-    A union counts where what stands beside the tensor is None or a number that some path gives
-    (``total = 0`` before ``total += loss``); ``int | Tensor`` parameters count as assumed.
+    A union counts if the other options are None, or a number that some path gives (``total = 0``
+    before ``total += loss``). Parameters declared ``int | Tensor`` count as assumed.
     """
     if isinstance(value, Tensor):
         return value

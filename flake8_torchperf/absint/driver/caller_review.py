@@ -72,7 +72,7 @@ class CallerReview:
         return replace(result, sites=tuple(sites))
 
     def rewarmed(self, result: AnalysisResult, info: FunctionInfo) -> AnalysisResult:
-        """The sites of a helper again, where some of them count only in a step that calls it."""
+        """Return a helper's sites, analysed again if some count only in a step that calls it."""
         heat = self._heats.called(info)
         if heat.cause is not Cause.GIVEN_TENSORS or not any(map(_wants_step, result.sites)):
             return result
@@ -97,7 +97,7 @@ class CallerReview:
                 self._heats.warm(info, called_heat(info, [site], Level.COLD))
 
     def _first_call(self, info: FunctionInfo, further: int, *, steps: bool) -> CallSite | None:
-        """The first call in the package from a step, or a loop, by itself or by its caller."""
+        """Return the first call in the package from a step or a loop, even through its callers."""
         for site in self._package_callers.leading(info):
             caller = site.caller
             if caller is None or caller.key == info.key:
@@ -218,7 +218,7 @@ COPIES = (SiteKind.TRANSFER, SiteKind.SYNCHRONIZE)
 
 
 def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:
-    """The functions in which calls stand that are no set-up, by their keys."""
+    """Return the functions that hold the calls outside set-up code, by their keys."""
     warm = [site.caller for site, answer in judged if not answer]
     return {caller.key: caller for caller in warm if caller is not None}
 

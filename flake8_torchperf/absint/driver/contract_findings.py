@@ -111,7 +111,7 @@ def _findings(
 
 
 def _broken(site: Site, reached: Reached) -> list[Site]:
-    """The site, if it breaks a contract, with the way to it."""
+    """Return the site with the path to it if it breaks a contract, else nothing."""
     if site.kind not in WAITS or (site.heat.level is Level.COLD and site.heat.hidden_by in EXEMPT):
         return []
     way = reached.way_to(site.function, getattr(site.node, "lineno", 0))
@@ -140,7 +140,7 @@ def _unseen(calls: list[SeenCall], reached: Reached) -> list[Site]:
 
 
 def _heat(way: Way, level: Level) -> Heat:
-    """The heat of a place on the way from a contract; rules about loops ask whether it has one."""
+    """Return the heat of a place on a path from a contract, with the path's calls as its name."""
     return Heat(max(level, Level.STEP), Cause.CONTRACT, " -> ".join(way.calls), way.root)
 
 

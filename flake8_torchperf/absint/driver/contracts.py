@@ -62,7 +62,7 @@ class Way:
     recorded: bool = False
 
     def to(self, name: str) -> Way:
-        """The way one call further."""
+        """Return the path extended by one call."""
         return Way(self.root, (*self.calls, name), self.recorded)
 
 
@@ -188,7 +188,7 @@ class Contracts:
             self._reach_nested(target, way)
 
     def _reach_nested(self, closure: Closure, way: Way) -> None:
-        """A function that stands in another one, which gave it away."""
+        """Reach a nested function that the function around it passed on."""
         for function, source in place_of(closure):
             outer = self._entry(function)
             if outer is not None:
@@ -249,7 +249,7 @@ class Contracts:
 def interpreted(
     reached: Reached, analysis: Analysis, heats: FunctionHeats
 ) -> tuple[list[SeenCall], AnalysisResult]:
-    """The calls in a function that is reached, and its sites."""
+    """Return the calls in a function that is reached, and its sites."""
     analysis.log = []
     result = interpret_called(reached.info, reached.bound, reached.given, BASE, analysis, heats)
     calls, analysis.log = analysis.log, None

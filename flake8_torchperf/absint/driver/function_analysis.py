@@ -80,7 +80,7 @@ def _interpreted(
     bound: Value | None = None,
     given: Env | None = None,
 ) -> AnalysisResult:
-    """The sites of a function that runs as often as ``base`` says."""
+    """Return the sites of a function that runs as often as ``base`` says."""
     snippet = Snippet(info.module.held, [info.node])
     if is_kernel(info):
         return AnalysisResult(snippet, ())
@@ -116,7 +116,7 @@ def _interpreted(
 
 
 def _entry(info: FunctionInfo, bound: Value | None, given: Env | None, place: Context) -> Env:
-    """The parameters as they are declared, as calls give them, and as ``given`` says."""
+    """Return the parameters as they are declared, as calls give them, and as ``given`` says."""
     analysis = place.analysis
     env = summaries.entry(info, bound, None, place)
     for name, value in analysis.told.get(info.key, {}).items():
@@ -149,7 +149,10 @@ def interpret_module(module: ModuleMap, analysis: Analysis) -> AnalysisResult:
 
 
 def _compiled(place: Context, info: FunctionInfo) -> Context:
-    """The place at the start of a function that may be compiled; what is named cold stays cold."""
+    """Return the place at the start of a function that may be compiled.
+
+    A function that the user names as cold stays cold.
+    """
     graphs = place.base.cause is Cause.CONVENTION and place.base.name == "compiler-internals"
     named = place.base.cause in (Cause.NAMED_COLD, Cause.TEST)
     return graph_breaks.entered(place, info.node, keep_cold=named or graphs)
@@ -211,7 +214,7 @@ def _only_called(name: str, outer: Context) -> bool:
 
 @once
 def _names_only_called(function: ast.AST) -> frozenset[str]:
-    """The names with which a function does nothing but call them."""
+    """Return the names that a function only calls."""
     nodes = walk([function])
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     names = [node for node in nodes if isinstance(node, ast.Name)]

@@ -68,7 +68,7 @@ class PackageArguments:
                     self._warm(info, site)
 
     def _warm(self, info: FunctionInfo, site: CallSite) -> None:
-        """A helper that a loop elsewhere calls with a tensor waits in each round."""
+        """Heat a helper that a loop elsewhere calls with a tensor: it waits in each round."""
         heat = self._heats.called(info)
         if heat.level >= Level.STEP or heat.cause in SET_UP or site.caller is None:
             return

@@ -53,7 +53,7 @@ class PackageCallers:
         self._leading: dict[str, list[CallSite]] = {}
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
-        """The calls that lead to a function; none where there may be others, or too many."""
+        """Return the calls that lead to a function; none if there may be others, or too many."""
         found = self._known.get(info.key)
         if found is None:
             found = []
@@ -63,7 +63,10 @@ class PackageCallers:
         return found
 
     def _find(self, info: FunctionInfo) -> list[CallSite]:
-        """A constructor is called by its class; other special methods by no name at all."""
+        """Search the package for the calls of a function; a constructor is called by its class.
+
+        Other special methods are called without their name, so none of their calls are found.
+        """
         constructs = info.name == CONSTRUCTOR and info.owner is not None
         name = info.owner.name if constructs and info.owner is not None else info.name
         if name.startswith("__") and name.endswith("__"):
@@ -121,7 +124,7 @@ class PackageCallers:
                     yield site
 
     def around(self, info: FunctionInfo) -> Iterator[CallSite]:
-        """The calls in other modules that may lead to a function, where its class is named."""
+        """Yield the calls in other modules that may lead to a function, if they name its class."""
         method, name = info.owner is not None, info.name
         if name.startswith("__"):
             return
@@ -159,9 +162,9 @@ class PackageCallers:
         return own is None or Path(path).parent != own.parent
 
     def _unused(self, info: FunctionInfo, name: str, read: list[ModuleMap]) -> list[CallSite]:
-        """A private function that nothing in its package names is as one that is seldom called.
+        """Return a seldom call for a private function that nothing in its package names.
 
-        Not so what a class elsewhere may call, from which this one is derived.
+        There is none if the function may be called by a base class from elsewhere.
         """
         if not info.name.startswith("_") or not all(map(_is_plain, info.decorators)):
             return []
@@ -178,14 +181,14 @@ class PackageCallers:
         return any(base.rpartition(".")[2] not in CALLING_NOTHING for base in bases)
 
     def _with_linted(self, paths: tuple[str, ...]) -> Iterator[tuple[ModuleMap, Calls]]:
-        """The linted module, which need not be on disk as it is, and the others in these files."""
+        """Yield the linted module, whose file may differ, and the modules of these files."""
         linted = self._analysis.project.linted
         yield linted, self._heats.calls(linted)
         here = self._linted_path()
         yield from (self._read(path) for path in paths if path != here)
 
     def _linted_path(self) -> str:
-        """The resolved path of the linted file, as `modules_that_say` spells it; "" of none."""
+        """Return the linted file's resolved path, as `modules_that_say` spells it, or ""."""
         if self._here is None:
             path = self._analysis.project.linted.path
             self._here = "" if path is None else str(path.resolve())
@@ -230,7 +233,7 @@ def _says(module: ModuleMap, name: str) -> bool:
 
 
 def _of_name(info: FunctionInfo, module: ModuleMap, calls: Calls) -> list[CallSite]:
-    """The calls of a method, or of another class's of its name, which it may override."""
+    """Return the calls of all methods of a name, since one class may override another's."""
     methods = [
         one.methods[info.name] for one in module.classes.values() if info.name in one.methods
     ]
@@ -259,7 +262,7 @@ def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:
 
 @lru_cache(maxsize=KEPT_MODULES)
 def _read(path: str, modified: int, size: int) -> tuple[ModuleMap, Calls]:
-    """A module, whole, with its calls; an empty one where the file is no Python."""
+    """Return a whole module with its calls; an empty one if the file is not Python."""
     data = read_bytes(path)
     text = ""
     tree = ast.Module([], [])

@@ -80,7 +80,7 @@ class Selection:
         return _with_tellers(kept, others, suspects, self._analysis)
 
     def unheard(self, suspects: Sequence[FunctionInfo]) -> list[FunctionInfo]:
-        """The suspects that are cold and wait by their words: calls elsewhere may say more."""
+        """Return the cold suspects whose words may read tensors: calls elsewhere may say more."""
         return [
             info
             for info in suspects
@@ -162,7 +162,7 @@ class Selection:
 
 
 def _spoken_of_when_cold(catalogue: Catalogue) -> frozenset[SiteKind]:
-    """The kinds of sites that some rule objects to wherever they stand."""
+    """Return the kinds of sites that some rule objects to wherever they stand."""
     return frozenset(
         kind
         for kind, pairs in catalogue.by_kind.items()

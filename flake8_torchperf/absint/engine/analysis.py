@@ -123,7 +123,7 @@ class Analysis:
     is_around_steps: Callable[[ast.AST, ModuleMap], bool] = _holds_none
 
     def given(self, key: object) -> dict[str, Value]:
-        """The arguments that the calls seen so far gave."""
+        """Return the arguments that the calls seen so far gave."""
         return self.observed.get(key, {})
 
     def watching(self, key: str) -> Analysis:
@@ -135,9 +135,9 @@ class Analysis:
         return replace(self, stack=Stack(), observed=observed, watched=key, agreed={})
 
     def forget(self) -> None:
-        """Let go of all that was found, so that it goes at once: what refers to it, it refers to.
+        """Clear all results, so that their memory is freed at once despite reference cycles.
 
-        Else the garbage collector has to walk it first.
+        Otherwise the garbage collector has to walk them first.
         """
         self._names.clear()
         self._externals.clear()

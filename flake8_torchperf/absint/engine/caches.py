@@ -20,7 +20,7 @@ class Cache(Generic[Key, Fact]):
         self.name = name
 
     def table(self, analysis: Analysis) -> dict[Key, Fact]:
-        """All facts of this kind that an analysis has found so far."""
+        """Return all facts of this kind that an analysis has found so far."""
         if self.name not in analysis.caches:
             analysis.caches[self.name] = {}
         return cast("dict[Key, Fact]", analysis.caches[self.name])

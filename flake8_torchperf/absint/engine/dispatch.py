@@ -34,7 +34,7 @@ ITEMS: dict[type[Any], Callable[[Any, Context], Value]] = {}
 
 
 def evaluate(node: ast.expr, env: Env, ctx: Context) -> Value:
-    """The value of an expression. Unknown for what is not understood or costs too much."""
+    """Return the value of an expression; UNKNOWN if it is not understood or costs too much."""
     handler = EXPRESSIONS.get(type(node))
     if handler is None:
         return UNKNOWN

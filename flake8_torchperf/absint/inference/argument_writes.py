@@ -33,7 +33,7 @@ FILLED: Cache[str, frozenset[str]] = Cache("arguments written into")
 
 
 def _filled(info: FunctionInfo) -> frozenset[str]:
-    """The names that a function may write into; ``ANY`` where it does anything in place."""
+    """Return the names that a function may write into; ``ANY`` where it does anything in place."""
     stores = any(isinstance(s.ctx, ast.Store) for s in info.nodes.of(ast.Subscript))
     if stores or info.nodes.of(ast.AugAssign):
         return frozenset((ANY,))

@@ -25,7 +25,7 @@ MAX_CALLS = 8
 
 
 def told_by_callees(use: Use, name: str, info: FunctionInfo, analysis: Analysis) -> Value:
-    """A tensor, where any function that a parameter is passed to takes one there."""
+    """Return a tensor if any function that a parameter is passed to takes one there."""
     if use.foreign or use.told:
         return UNKNOWN
     for func, place in use.given[:MAX_CALLS]:

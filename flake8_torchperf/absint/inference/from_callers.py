@@ -24,7 +24,7 @@ RETURNED: Cache[str, dict[int, str]] = Cache("results as callers use them")
 
 
 def note_result(target: ast.expr, callee: Value, env: Env, analysis: Analysis) -> None:
-    """Remember which names that a call of a function is assigned to are tensors by their use."""
+    """Note which names that a call's result is assigned to are tensors by their use."""
     if not isinstance(callee, Function):
         return
     several = isinstance(target, (ast.Tuple, ast.List))
@@ -59,7 +59,7 @@ def take_results(info: FunctionInfo, analysis: Analysis) -> None:
 
 
 def _returned(node: ast.Return, place: int) -> str:
-    """The name that is returned at a place; "" where it is no name."""
+    """Return the name that is returned at a place, "" if no name is."""
     value = node.value
     if place >= 0:
         several = isinstance(value, ast.Tuple) and place < len(value.elts)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
-    """The parameters that a call can name or count to, in order, each with its default."""
+    """Return the parameters that a call can name or count to, in order, each with its default."""
     ordinary = [*args.posonlyargs, *args.args]
     without = len(ordinary) - len(args.defaults)
     defaults = [*[None] * without, *args.defaults, *args.kw_defaults]
@@ -48,7 +48,7 @@ def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
 
 
 def literal_default(name: str, function: FunctionNode) -> ast.Constant | None:
-    """The literal that a parameter is where a caller gives none; None where it is no literal."""
+    """Return the literal that a parameter is by default; None if its default is no literal."""
     for parameter, default in parameters_of(function.args):
         if parameter.arg == name and isinstance(default, ast.Constant):
             return default
@@ -59,7 +59,7 @@ DECLARED: Cache[str, dict[str, Value]] = Cache("declared parameters")
 
 
 def declared_parameters(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
-    """The value of each parameter, ``self`` left out."""
+    """Return the value of each parameter, ``self`` left out."""
     known = DECLARED.table(analysis)
     if info.key not in known:
         known[info.key] = _declare(info, analysis)
@@ -254,7 +254,7 @@ def _assume_forward(
     analysis: Analysis,
     uses: Callable[[], Evidence],
 ) -> None:
-    """By convention ``forward`` of a module takes tensors first."""
+    """Assume, by convention, that ``forward`` of a module takes tensors first."""
     spec = info.node.args
     ordinary = [*spec.posonlyargs, *spec.args]
     if info.owner is None or torch_kind(info.owner, analysis) != "module" or len(ordinary) < 2:

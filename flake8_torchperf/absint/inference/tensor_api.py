@@ -94,7 +94,7 @@ def may_tell(nodes: Nodes, module: ModuleMap) -> bool:
 
 @lru_cache(maxsize=4)
 def _of_torch(module: ModuleMap) -> frozenset[str]:
-    """The names under which a module has torch, or anything of torch's."""
+    """Return the names under which a module imports torch, or anything of torch."""
     names = (n for n, target in module.imports.items() if target.partition(".")[0] == "torch")
     return frozenset(("torch", *names))
 
@@ -217,7 +217,7 @@ SLICED = "several of its dimensions are indexed"
 
 
 def scaled_loss(func: ast.Attribute) -> ast.expr | None:
-    """The ``loss`` of ``scaler.scale(loss).backward()``."""
+    """Return the ``loss`` of ``scaler.scale(loss).backward()``."""
     match func:
         case ast.Attribute(
             value=ast.Call(func=ast.Attribute(attr="scale"), args=[loss]), attr="backward"
@@ -227,7 +227,10 @@ def scaled_loss(func: ast.Attribute) -> ast.expr | None:
 
 
 def brought(node: ast.expr) -> ast.expr | None:
-    """The ``x`` of ``x.to(device)``, ``x.cuda()``, ``x.cpu()``: a tensor, a module or a batch."""
+    """Return the ``x`` of ``x.to(device)``, ``x.cuda()``, ``x.cpu()``, or None.
+
+    It is a tensor, a module or a batch.
+    """
     match node:
         case ast.Call(func=ast.Attribute(value=base, attr="to"), args=[where, *_]):
             return base if called_a_device(where) else None
@@ -320,7 +323,7 @@ def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> boo
 
 @lru_cache(maxsize=4)
 def _owners(module: ModuleMap) -> dict[int, ast.ClassDef]:
-    """The class that each method of a module stands in, by the method's id."""
+    """Return the class that each method of a module stands in, by the method's id."""
     return {
         id(method.node): info.node for info in module.classes.values() for method in info.functions
     }
@@ -328,7 +331,7 @@ def _owners(module: ModuleMap) -> dict[int, ast.ClassDef]:
 
 @lru_cache(maxsize=4)
 def _array_names(module: ModuleMap) -> frozenset[str] | None:
-    """The names under which a module has libraries of arrays; None where it has no torch."""
+    """Return the names of imported array libraries; None if the module does not import torch."""
     heads = {name: target.partition(".")[0] for name, target in module.imports.items()}
     if "torch" not in heads.values():
         return None

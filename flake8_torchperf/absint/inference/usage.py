@@ -47,13 +47,13 @@ class Use:
     given: list[tuple[ast.expr, int | str]] = field(default_factory=list)
 
     def inside(self) -> Use:
-        """The use of its elements."""
+        """Return the use of its elements."""
         if self.element is None:
             self.element = Use()
         return self.element
 
     def under_keys(self) -> Use:
-        """The use of its values, as those of a dict."""
+        """Return the use of its values, as those of a dict."""
         if self.entry is None:
             self.entry = Use()
         return self.entry

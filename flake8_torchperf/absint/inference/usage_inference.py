@@ -160,7 +160,7 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
 
 
 def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowledge) -> None:
-    """The blocks inside a statement; after it a name may have what any of them gave it."""
+    """Return the blocks inside a statement; after it a name may have the value of any of them."""
     if isinstance(statement, SIMPLE):
         return
     blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
@@ -319,7 +319,7 @@ def _bind_loop(target: ast.expr, iterated: ast.expr, aliases: Aliases, known: Kn
 
 
 def _use_of(node: ast.expr, aliases: Aliases) -> Uses:
-    """The uses that an expression stands for: a name, a part by slices, an element by integer."""
+    """Return the uses of an expression: a name, a part of it by slices, an element by integer."""
     match node:
         case ast.Name(id=name):
             return aliases.get(name, ())

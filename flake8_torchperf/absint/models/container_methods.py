@@ -64,7 +64,7 @@ SCALAR_METHODS: dict[str, Value] = {
 
 
 def _change(env: Env, node: ast.expr | None, value: Value, ctx: Context) -> None:
-    """The container is worth ``value`` from here on; what holds it holds that."""
+    """Replace a container's value, also in the container that holds it."""
     path = path_of(node) if node is not None else None
     if path is not None:
         assignment.fill(path, value, env, ctx)
@@ -219,7 +219,7 @@ ARRAY_READS = {"item": SiteKind.HOST_READ, "tolist": SiteKind.TRANSFER}
 def ndarray_method(
     owner: NDArray, node: ast.expr | None, name: str, arguments: Arguments, ctx: Context
 ) -> Value:
-    """A method of a numpy array: another array or a number, on the host in any case."""
+    """Return a method of a numpy array: another array or a number, on the host in any case."""
     kind = ARRAY_READS.get(name)
     if kind is None:
         looked_at(owner, name, arguments.node, ctx)

@@ -55,7 +55,7 @@ def call_einops(name: str, arguments: Arguments) -> Value:
 
 
 def _shaped(tensor: Tensor, name: str, arguments: Arguments, pattern: str) -> Tensor:
-    """The tensor in the shape that the right side of a pattern spells."""
+    """Return the tensor in the shape that the right side of a pattern spells."""
     because = tensor.reason
     reason = Reason(f"`einops.{name}` returns it", arguments.node, because, because.strength)
     chain = (*tensor.chain, name)[-CHAIN_LENGTH:]
@@ -73,6 +73,6 @@ def _reduced(tensor: Tensor, arguments: Arguments) -> Tensor:
 
 
 def _written(value: Value) -> str:
-    """A text that stands in the source; "" for any other value."""
+    """Return a text that is written in the source; "" for any other value."""
     text = value.value if isinstance(value, Scalar) else ""
     return text if isinstance(text, str) else ""

@@ -35,7 +35,7 @@ _PREFIX = "torch."
 
 
 def note_function(name: str, arguments: Arguments, made: Value, ctx: Context) -> None:
-    """A call of torch's function or class of this name; ``made`` is what it gives."""
+    """Record the wait of a torch function or class of this name; ``made`` is its result."""
     if _is_torch(ctx):
         return
     table = ctx.analysis.table
@@ -49,7 +49,7 @@ def note_function(name: str, arguments: Arguments, made: Value, ctx: Context) ->
 
 
 def note_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> None:
-    """A call of a method of one of torch's objects."""
+    """Record the wait of a method of one of torch's objects."""
     if _is_torch(ctx):
         return
     qualified = ctx.analysis.table.canonical(owner.name)
@@ -120,7 +120,7 @@ def _note(
 
 
 def _place(way: Way, arguments: Arguments, owner: Instance | None, ctx: Context) -> Context | None:
-    """The place where the conditions of a way are met; None where one is known not to be."""
+    """Return the place if the conditions of a way may all be met, else None."""
     for asked in way.asked:
         given = arguments.get(asked.parameter.position, asked.parameter.name)
         if asked.own:
@@ -216,7 +216,7 @@ def _operand(
 
 
 def _tensor(value: Value) -> Tensor | None:
-    """The tensor that an argument is, or holds."""
+    """Return the tensor that an argument is, or holds."""
     tensor = tensor_of(value)
     if tensor is None and isinstance(value, Sequence):
         items = [t for t in map(tensor_of, value.items or ()) if t is not None]

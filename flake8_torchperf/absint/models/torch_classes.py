@@ -72,7 +72,7 @@ ON_HOST = {("PackedSequence", "batch_sizes"), ("DeviceMesh", "mesh")}
 
 
 def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """A call of something of torch's that is no function: one of its classes, or Unknown."""
+    """Return the result of calling one of torch's classes; UNKNOWN for anything else."""
     found = ctx.analysis.table.klass(name)
     if found is None:
         return UNKNOWN
@@ -169,7 +169,7 @@ KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize", "ex
 
 
 def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> Value:
-    """A method of one of torch's classes."""
+    """Return the result of a method of one of torch's classes."""
     if name in MODULE_ITERATIONS:
         return module_iteration(name, arguments.node)
     if name in REGISTERING:

@@ -45,7 +45,7 @@ def _named(given: Value) -> Value:
 
 
 def _row(arguments: Arguments, given: Value) -> Sequence | None:
-    """The modules of ``Sequential(a, b)``, ``Sequential(*layers)`` and of a dict of them."""
+    """Return the modules of ``Sequential(a, b)``, ``Sequential(*layers)`` and of a dict of them."""
     held = paired(given)
     if isinstance(held, Mapping_):
         values = tuple(value for _, value in held.items)

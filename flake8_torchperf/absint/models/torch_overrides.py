@@ -109,7 +109,7 @@ def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
 
 
 def _read_in(data: Sequence, node: ast.AST) -> ast.expr | None:
-    """The first tensor in a list that shows its items: what is read as a number."""
+    """Return the first tensor in a list with known items: it is read as a number."""
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         return None if tensor_of(data.element) is None else node.elt
     return shown_tensor(data, node)

@@ -58,7 +58,7 @@ MAX_DEPTH = 12
 def annotated(
     node: ast.expr, module: ModuleMap, analysis: Analysis, reason: Reason, depth: int = 0
 ) -> Value:
-    """The value of an object whose annotation is ``node``; every tensor in it has ``reason``."""
+    """Return the value that the annotation ``node`` declares; its tensors have ``reason``."""
     if depth > MAX_DEPTH:
         return UNKNOWN
     match node:
@@ -154,14 +154,14 @@ def _says_torch(module: ModuleMap, analysis: Analysis) -> bool:
 
 
 def _of_class(info: ClassInfo, analysis: Analysis, reason: Reason, depth: int = 0) -> Value:
-    """An object of a class of the project."""
+    """Return an object of a class of the project."""
     if is_tensor_class(info, analysis):
         return Tensor(reason, info=info)
     return record(info, analysis, reason, depth) or Instance(info.key, info)
 
 
 def record(info: ClassInfo, analysis: Analysis, reason: Reason, depth: int = 0) -> Value | None:
-    """A NamedTuple or TypedDict by its declared fields; None for other classes."""
+    """Return a NamedTuple or TypedDict by its declared fields; None for other classes."""
     kind = record_kind(info, analysis)
     if not kind or depth > MAX_DEPTH:
         return None
@@ -175,13 +175,13 @@ def record(info: ClassInfo, analysis: Analysis, reason: Reason, depth: int = 0) 
 
 
 def record_kind(info: ClassInfo, analysis: Analysis) -> str:
-    """ "NamedTuple", "TypedDict" or "", be the class one itself or by its bases."""
+    """Return "NamedTuple" or "TypedDict" if the class or one of its bases is one, else ""."""
     names = {b.rpartition(".")[2] for b in lineage(info, analysis) if isinstance(b, str)}
     return next((kind for kind in ("NamedTuple", "TypedDict") if kind in names), "")
 
 
 def record_fields(info: ClassInfo, analysis: Analysis) -> dict[str, tuple[ClassInfo, ast.expr]]:
-    """The fields in order, those of the bases first: the class that declares each, and its type."""
+    """Return the fields in order, inherited ones first, with the declaring class and the type."""
     found: dict[str, tuple[ClassInfo, ast.expr]] = {}
     for base in reversed(lineage(info, analysis)):
         if not isinstance(base, str):
@@ -190,7 +190,7 @@ def record_fields(info: ClassInfo, analysis: Analysis) -> dict[str, tuple[ClassI
 
 
 def _alias(name: str, module: ModuleMap, analysis: Analysis, reason: Reason, depth: int) -> Value:
-    """A type alias assigned at module level, here or in the module it is imported from."""
+    """Return a type alias assigned at module level, here or in the module it is imported from."""
     home, short = module, name
     head, _, rest = name.partition(".")
     if head in module.imports:
@@ -287,7 +287,7 @@ def _tuple(arguments: list[ast.expr], value: Callable[[ast.expr], Value]) -> Val
 
 
 def _either(values: Iterable[Value]) -> Value:
-    """A union of annotations; one unknown option leaves the tensors among the others assumed."""
+    """Return a union of annotations; beside an unknown option, tensors count as assumed."""
     options = list(values)
     known = [o for o in options if o is not UNKNOWN]
     if len(known) == len(options):

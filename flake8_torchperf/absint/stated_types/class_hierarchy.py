@@ -22,7 +22,7 @@ METHODS: Cache[tuple[str, str], Function | None] = Cache("methods")
 
 
 def lineage(info: ClassInfo, analysis: Analysis) -> list[ClassInfo | str]:
-    """The class and its bases, nearest first: classes we can read, and others by name."""
+    """Return the class and its bases, nearest first: classes we can read, and others by name."""
     known = LINEAGES.table(analysis)
     cached = known.get(info.key)
     if cached is not None:
@@ -72,7 +72,7 @@ def torch_kind(info: ClassInfo, analysis: Analysis) -> str:
 
 
 def kind_of_instance(owner: Instance, analysis: Analysis) -> str:
-    """The torch kind of an object's class."""
+    """Return the torch kind of an object's class."""
     if owner.info is not None:
         return torch_kind(owner.info, analysis)
     if owner.name.startswith("torchvision.datasets."):
@@ -87,7 +87,7 @@ def is_module(value: Value, analysis: Analysis) -> bool:
 
 
 def find_method(info: ClassInfo, name: str, analysis: Analysis) -> Function | None:
-    """The method of that name, its own or inherited from a class we can read."""
+    """Return the method of that name, its own or inherited from a class we can read."""
     return METHODS.kept(analysis, (info.key, name), lambda: _find_method(info, name, analysis))
 
 

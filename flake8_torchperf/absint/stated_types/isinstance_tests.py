@@ -92,7 +92,7 @@ NO_TENSOR = Opaque("no tensor")
 
 
 def declared_alone(value: Value) -> bool:
-    """A tensor by the annotation of a parameter, to which nothing has happened since."""
+    """True for a tensor by a parameter's annotation that no operation has changed since."""
     if not isinstance(value, Tensor) or value.chain:
         return False
     return value.reason.source is Source.PARAMETER_ANNOTATION

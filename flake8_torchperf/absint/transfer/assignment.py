@@ -113,7 +113,7 @@ def _believed(value: Value, used: Value) -> Value:
 
 
 def names(target: ast.expr) -> set[str]:
-    """The names that an assignment to ``target`` binds."""
+    """Return the names that an assignment to ``target`` binds."""
     if isinstance(target, ast.Name):
         return {target.id}
     if isinstance(target, ast.Starred):
@@ -222,7 +222,7 @@ def _item(target: ast.Subscript, value: Value, env: Env, ctx: Context) -> None:
 
 
 def put(mapping: Mapping_, key: str | None, value: Value) -> Mapping_:
-    """The dict with one more value, under a known key or a computed one."""
+    """Return the dict with one more value, under a known key or a computed one."""
     if key is not None:
         return replace(mapping, items=tuple({**dict(mapping.items), key: value}.items()))
     if mapping.made and mapping.element is UNKNOWN:
@@ -233,7 +233,7 @@ def put(mapping: Mapping_, key: str | None, value: Value) -> Mapping_:
 
 
 def holding(holder: Value, key: str | None, value: Value) -> Value | None:
-    """A list or dict one of whose containers is now worth ``value``; None for what is neither."""
+    """Return a list or dict, one of whose containers now is ``value``; None for other holders."""
     match holder:
         case Mapping_() if key is not None:
             return put(holder, key, value)
@@ -248,14 +248,14 @@ def holding(holder: Value, key: str | None, value: Value) -> Value | None:
 
 
 def _says_nothing(container: Sequence | Mapping_) -> bool:
-    """A list or dict that was made empty."""
+    """True for a list or dict that was made empty."""
     if isinstance(container, Sequence):
         return container.items == ()
     return container.made and not container.items and container.element is UNKNOWN
 
 
 def fill(path: str, container: Value, env: Env, ctx: Context) -> None:
-    """A container with one more thing in it; where it is an attribute of ``self``, a write."""
+    """Store a container with one more item; for an attribute of ``self``, note the write."""
     env[path] = container
     head, _, attr = path.rpartition(".")
     if ctx.writes is not None and head and head == ctx.self_name:

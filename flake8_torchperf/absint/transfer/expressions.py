@@ -115,7 +115,7 @@ def _keep_walrus(inner: Env, env: Env) -> None:
 
 
 def name(node: ast.Name, env: Env, ctx: Context) -> Value:
-    """A name: local, then enclosing, then the module's, then Python's own."""
+    """Return the value of a name: local, then enclosing, then the module's, then Python's own."""
     own = node.id
     found = env.get(own) or CONSTANTS.get(own)
     if isinstance(found, Imported):
@@ -200,7 +200,7 @@ def _conditional(node: ast.IfExp, env: Env, ctx: Context) -> Value:
 
 
 def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
-    """The values that ``a if test else b`` may have."""
+    """Return the values that ``a if test else b`` may have."""
     ctx = decided(node.test, env, ctx, "ifexp")
     guard = guard_of(node.test, env, ctx)
     traced = guard.holds if guard is not None and guard.cause is Cause.TRACING else None
@@ -272,7 +272,7 @@ COUNTED = frozenset((
 
 
 def _always_true(value: Value) -> bool:
-    """Classes and functions are."""
+    """True for classes and functions."""
     if isinstance(value, External):
         return value.name in CLASSES
     return isinstance(value, (ClassValue, Function, Closure))

@@ -77,7 +77,7 @@ def sizes(node: ast.expr, value: Value, env: Env, ctx: Context) -> Value:
 
 
 def _measured(node: ast.expr) -> ast.expr | None:
-    """The ``t`` of ``len(t)``, ``t.shape``, ``t.shape[0]``, ``t.size(0)``, ``t.numel()``."""
+    """Return the ``t`` of ``len(t)``, ``t.shape``, ``t.shape[0]``, ``t.size(0)``, ``t.numel()``."""
     if isinstance(node, ast.Call):
         match node.func:
             case ast.Name(id="len") if len(node.args) == 1:

@@ -40,7 +40,7 @@ ELEMENT, POSITIONS = "element", "positions"
 def written(
     tensor: Tensor, indices: Indices, node: ast.Subscript, value: Value, ctx: Context
 ) -> None:
-    """The copies of ``tensor[indices] = value``, but for what the indices cost by themselves."""
+    """Record the copies of ``tensor[indices] = value``, except the cost of the indices."""
     if ctx.sink is None:
         return
     given = tensor_of(value)

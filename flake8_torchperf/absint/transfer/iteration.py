@@ -55,7 +55,7 @@ def _left_out(value: Value, ctx: Context) -> bool:
 
 
 def _only_declared(value: Value, ctx: Context) -> bool:
-    """A parameter that is declared a tensor, and that nothing but this taking apart is done with.
+    """True for a parameter declared a tensor that is only unpacked.
 
     ``def forward(self, x: Tensor, rotary: Tensor)`` above ``cos, sin = rotary`` is given a pair.
     """
@@ -94,7 +94,7 @@ BESIDE_LIST = "beside-list"
 
 @once
 def added_up(function: ast.AST) -> frozenset[int]:
-    """The calls of zip, by identity, whose rounds only make something to be added or stacked."""
+    """Return the calls of zip, by identity, whose rounds only make values to add or stack."""
     found: set[int] = set()
     for inner in walk([function]):
         match inner:
@@ -153,7 +153,7 @@ def _as_index(node: ast.expr, ctx: Context) -> bool:
 
 @once
 def _in_index_tuples(function: ast.AST) -> frozenset[int]:
-    """The calls that are indices themselves, and what each is given, by identity."""
+    """Return the calls that are indices themselves, and their arguments, by identity."""
     found: set[int] = set()
     for inner in walk([function]):
         match inner:

@@ -219,7 +219,7 @@ OF_SHAPE = frozenset(("shape", "size", "numel", "ndim", "dim", "dtype", "device"
 
 
 def _pieces(call: ast.Call) -> list[ast.expr]:
-    """The ``a`` and ``b`` of ``cat([a, *b])``."""
+    """Return the ``a`` and ``b`` of ``cat([a, *b])``."""
     match index_loops.arguments_of(call):
         case [ast.List(elts=pieces) | ast.Tuple(elts=pieces), *_]:
             return [p.value if isinstance(p, ast.Starred) else p for p in pieces]
@@ -260,7 +260,7 @@ def _holds(body: list[ast.stmt], grown: ast.Call) -> bool:
 
 
 def _assignments(node: ast.stmt) -> list[tuple[ast.expr, ast.expr | None]]:
-    """Every assignment inside a statement that may run each round: its target and value."""
+    """Return the target and value of every assignment in a statement that may run each round."""
     if isinstance(node, ast.Assign):
         return [(target, node.value) for target in node.targets]
     if isinstance(node, ast.AnnAssign):
@@ -313,5 +313,5 @@ def _factors(node: ast.expr) -> list[ast.expr]:
 
 
 def branch(ctx: Context, operation: str, node: ast.expr, value: Value) -> None:
-    """A tensor compared by ``match``."""
+    """Record the comparison of a tensor by ``match``."""
     emit_read(ctx, SiteKind.BRANCH, operation, node, value, operand_node=node)

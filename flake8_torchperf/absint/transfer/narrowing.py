@@ -66,7 +66,7 @@ ASKING = frozenset(
 
 
 def narrow(test: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
-    """The environment after ``test`` was found true (``holds``) or false; None: impossible."""
+    """Return the environment after ``test`` was true (``holds``) or false; None: impossible."""
     handler = HANDLERS.get(type(test))
     return dict(env) if handler is None else handler(test, env, ctx, holds)
 
@@ -197,7 +197,7 @@ def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env |
 
 
 def _emptied(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env | None:
-    """The environment in which a list was found to hold nothing; None where no list was."""
+    """Return the environment in which a list was found empty; None if the test shows no list."""
     counted = counts_nothing(test)
     if counted is None or counted[1] is not holds:
         return None
@@ -209,7 +209,7 @@ def _emptied(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env | No
 
 
 def _compared_with_text(test: ast.Compare) -> ast.expr | None:
-    """The ``key`` of ``key == "loss"`` and of ``key in ("loss", "logits")``."""
+    """Return the ``key`` of ``key == "loss"`` and of ``key in ("loss", "logits")``."""
     match test:
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=str())]):
             return left
@@ -223,7 +223,7 @@ def _compared_with_text(test: ast.Compare) -> ast.expr | None:
 
 
 def _asked_for_device(node: ast.expr) -> ast.expr | None:
-    """The ``x`` of ``x.device`` and ``x.device.type``."""
+    """Return the ``x`` of ``x.device`` and ``x.device.type``."""
     if isinstance(node, ast.Attribute) and node.attr == "type":
         node = node.value
     return node.value if isinstance(node, ast.Attribute) and node.attr == "device" else None
@@ -256,7 +256,7 @@ def _with_dtype(node: ast.expr, wanted: ast.expr, env: Env, ctx: Context) -> Env
 
 
 def _changed(node: ast.expr, env: Env, ctx: Context, change: Callable[[Tensor], Tensor]) -> Env:
-    """The environment with more known of a tensor; as it is where the node is none."""
+    """Return the environment with a changed tensor; unchanged if the node is no tensor."""
     path = path_of(node)
     value = evaluate(node, env, ctx.silent())
     if path is None or not isinstance(value, Tensor):
@@ -459,7 +459,7 @@ def _only_declared(value: Value) -> bool:
 
 
 def instance_value(kind: Value, reason: Reason) -> Value:
-    """An object of the class that ``kind`` is; Unknown for classes not known."""
+    """Return an object of the class ``kind``; UNKNOWN for unknown classes."""
     match kind:
         case External(name=name):
             if name in ("builtins.list", "builtins.tuple", "builtins.set"):

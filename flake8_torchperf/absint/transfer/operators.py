@@ -66,7 +66,7 @@ def binary(
     node: ast.expr | ast.stmt,
     ctx: Context,
 ) -> Value:
-    """The value of ``left operator right``."""
+    """Return the value of ``left operator right``."""
     if isinstance(operator, ast.Mod) and isinstance(left, Scalar) and left.kind == "str":
         _percent(right, node, ctx)
         return STR
@@ -130,7 +130,7 @@ def _repeated(left: Value, right: Value) -> Value | None:
 
 
 def _side(node: ast.expr | ast.stmt, tensor: Tensor, left: Value) -> ast.expr | None:
-    """The operand that is ``tensor``."""
+    """Return the operand that is ``tensor``."""
     match node:
         case ast.BinOp(left=first, right=second):
             return first if tensor_of(left) is tensor else second
@@ -285,7 +285,7 @@ def _may_overload(value: Value) -> bool:
 
 
 def _elementwise(value: Value) -> bool:
-    """Values that tensors are compared with."""
+    """True for values that tensors are compared with element by element."""
     return isinstance(value, UnknownValue) or (isinstance(value, Scalar) and value.kind != "str")
 
 
@@ -346,7 +346,7 @@ def sought(
 
 
 def formatted(value: Value, operation: str, node: ast.expr, ctx: Context) -> None:
-    """A value turned into text: a tensor in it is read, however deep."""
+    """Record the read of a value that becomes text if it holds a tensor, however deep."""
     tensor = held_tensor(value)
     if tensor is None:
         looked_at(value, operation, node, ctx)

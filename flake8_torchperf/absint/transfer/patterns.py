@@ -73,7 +73,7 @@ def _places(parts: list[ast.pattern], subject: Value) -> list[Value]:
 def _attributes(
     pattern: ast.MatchClass, matched: Value, ctx: Context
 ) -> list[tuple[ast.pattern, Value]]:
-    """The parts of a class pattern, each with the attribute of the subject that it is given."""
+    """Return the parts of a class pattern, each with its attribute of the subject."""
     names: list[str] = []
     match matched:
         case Sequence(names=fields):

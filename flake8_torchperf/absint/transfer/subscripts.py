@@ -66,7 +66,7 @@ def subscript(node: ast.Subscript, env: Env, ctx: Context) -> Value:
 
 
 def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Context) -> Value:
-    """The item, for a base and index values that are already known."""
+    """Return the item, for a base and index values that are already known."""
     if isinstance(base, Union):
         kept = [o for o in base.options if not isinstance(o, (NoneValue, Opaque, Scalar))]
         if _of_no_sequence(indices):
@@ -147,7 +147,7 @@ def _masked_unknown(indices: list[Index], node: ast.Subscript, ctx: Context) -> 
 
 
 def _by_mask(indices: list[Index], node: ast.Subscript, ctx: Context) -> Tensor | None:
-    """The tensor that something must be because a mask that is a tensor is its index."""
+    """Return the tensor that a value must be because a tensor mask indexes it, or None."""
     for index in indices:
         mask = _called_a_mask(index) or _as_mask(index.value, None, ctx)
         if mask is not None and mask.role == "inverted":
@@ -196,7 +196,7 @@ def assigned(node: ast.Subscript, base: Value, value: Value, env: Env, ctx: Cont
 
 
 def literal_key(node: ast.Subscript) -> str | None:
-    """The string between the brackets, where it is written there."""
+    """Return the string between the brackets if it is a literal."""
     key = node.slice.value if isinstance(node.slice, ast.Constant) else None
     return key if isinstance(key, str) else None
 
@@ -236,7 +236,7 @@ def _bound(bound: ast.expr, base: Value, alone: bool, env: Env, ctx: Context) ->
 def _tensor_reads(
     tensor: Tensor, indices: list[Index], node: ast.Subscript, ctx: Context, operation: str
 ) -> list[ast.expr]:
-    """The sites of the indices; returns the indices that are read as numbers."""
+    """Record the sites of the indices; return the indices that are read as numbers."""
     numbers: list[ast.expr] = []
     for index in indices:
         if index.is_slice or index.node is None:
@@ -261,7 +261,7 @@ def _tensor_reads(
 
 
 def _mask_among(value: Value) -> Tensor | None:
-    """The mask in a tuple of indices that was put together before: ``x[tuple(where)]``."""
+    """Return the mask in a tuple of indices that was built before: ``x[tuple(where)]``."""
     if not isinstance(value, (Sequence, Union)):
         return None
     for option in value.options if isinstance(value, Union) else (value,):
@@ -391,7 +391,7 @@ def _copied_to_host(index: Index) -> bool:
 
 
 def _keeps(index: Index) -> bool:
-    """A slice, or ``...``: it takes no dimension away."""
+    """True for a slice or ``...``, which takes no dimension away."""
     return index.is_slice or (isinstance(index.node, ast.Constant) and index.node.value is ...)
 
 
