@@ -141,7 +141,7 @@ def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that nominate in one module, what it imports under other names included."""
+    """The names that nominate in one module, those imported under other names included."""
 
     reading: frozenset[str] | set[str]
     asking: frozenset[str] | set[str]
@@ -428,7 +428,7 @@ OBJECTIONABLE: dict[type[ast.AST], Callable[[Any, Container[str], Names], bool]]
 
 
 def _may_be_host_device(node: ast.expr) -> bool:
-    """``.to(...)`` copies to the host where it is given "cpu", under whatever name."""
+    """True if ``.to(...)`` may be given "cpu", under whatever name: it then copies to the host."""
     match node:
         case ast.Constant(value=str(text)):
             return text.startswith("cpu")

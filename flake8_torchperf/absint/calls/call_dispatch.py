@@ -154,7 +154,7 @@ def _confirmed(tensor: Tensor, name: str) -> Tensor:
 
 
 def _chosen(option: Value, options: tuple[Value, ...], ctx: Context) -> Context:
-    """``lib = torch if is_tensor(x) else np``: what numpy is given then, is none of torch's."""
+    """``lib = torch if is_tensor(x) else np``: arguments of the numpy option are no tensors."""
     names = [o.name for o in options if isinstance(o, External)]
     of_torch = any(name.startswith("torch.") for name in names)
     other = isinstance(option, External) and not option.name.startswith("torch.")
@@ -162,7 +162,7 @@ def _chosen(option: Value, options: tuple[Value, ...], ctx: Context) -> Context:
 
 
 def _lambdas(arguments: Arguments, ctx: Context) -> None:
-    """``self._apply(lambda t: t.cpu())``: the body, with what it was seen to be given."""
+    """``self._apply(lambda t: t.cpu())``: interpret the body with the arguments that were seen."""
     for argument in arguments.all():
         match argument.value:
             case Closure(node=ast.Lambda(body=body), key=key, env=outer):

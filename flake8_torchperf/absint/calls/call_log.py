@@ -49,7 +49,7 @@ def note(
     ctx: Context,
     into: str = "",
 ) -> None:
-    """Note a call; only where sites are recorded as well, which is in the function itself."""
+    """Note a call, if sites are recorded: only then is the function itself interpreted."""
     if ctx.analysis.log is not None and ctx.sink is not None:
         ctx.analysis.log.append(SeenCall(ctx.function, node, target, given, into))
 

@@ -89,7 +89,7 @@ def _bound(
 
 
 def _of_mapping(owner: Mapping_, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """A method of a dict, or ``modules.layers``: what a `ModuleDict` holds under that name."""
+    """Return a method of a dict, or the value that a `ModuleDict` holds: ``modules.layers``."""
     held = dict(owner.items).get(name)
     return _bound(owner, name, node, ctx) if held is None or hasattr(dict, name) else held
 

@@ -32,10 +32,10 @@ class Argument:
 
 @record
 class Arguments:
-    """All arguments of one call; ``open`` where ``*args`` or ``**kwargs`` hide some.
+    """All arguments of one call; ``open`` if ``*args`` or ``**kwargs`` hide some.
 
-    ``counted`` is how many of the positional ones stand where they are written: what comes after
-    the first of a ``*args`` of unknown length may be anywhere.
+    ``counted`` is the number of positional arguments whose position is known: those after a
+    ``*args`` of unknown length may be anywhere.
     """
 
     node: ast.Call

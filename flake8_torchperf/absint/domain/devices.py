@@ -1,4 +1,4 @@
-"""The names that torch gives to places of computation, and what a tensor on the host is made of."""
+"""The names that torch gives to places of computation, and the origins of tensors on the host."""
 
 from __future__ import annotations
 

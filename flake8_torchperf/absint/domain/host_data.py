@@ -30,7 +30,7 @@ _RESULTS: dict[str, Value] = {
 
 
 def member(name: str, of_tensor: Value) -> Value:
-    """``loaded.name``, where that of a tensor is ``of_tensor``."""
+    """Return ``loaded.name``, given the same attribute of a tensor."""
     if name in OF_DICTS:
         return BoundMethod(LOADED, name)
     return of_tensor if isinstance(of_tensor, BoundMethod) else LOADED

@@ -1,4 +1,4 @@
-"""Types by name: what an object of the class with a given qualified name is worth as a value."""
+"""Types by name: the value of an object whose class has a given qualified name."""
 
 from __future__ import annotations
 

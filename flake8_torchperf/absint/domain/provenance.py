@@ -36,9 +36,9 @@ class Source(Enum):
 
 @record
 class Reason:
-    """Why a value is a tensor: one fact, the node it was read from, and the fact before it.
+    """The reason why a value is a tensor: a fact, its node, and the fact before it.
 
-    ``fact`` is for people to read; what a fact implies depends on ``source``.
+    ``fact`` is for people to read; its consequences depend on ``source``.
     """
 
     fact: str

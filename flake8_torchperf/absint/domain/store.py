@@ -1,4 +1,4 @@
-"""Environments: what each name, attribute path and constant subscript is worth at one point."""
+"""Environments: the value of each name, attribute path and constant subscript at one point."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NO_INDEX = (float, complex, type(...))
 
 
 def bind(env: Env, path: str, value: Value) -> None:
-    """Assign to a place: what was known of its attributes and items no longer holds."""
+    """Assign to a place; earlier knowledge of its attributes and items no longer holds."""
     forget_inside(env, path)
     if value is UNKNOWN:
         value = env.get(declaration(path), value)
@@ -74,7 +74,7 @@ def forget(env: Env, path: str) -> None:
 
 
 def forget_inside(env: Env, path: str) -> None:
-    """Drop what is known of a place's attributes and items."""
+    """Drop the values of a place's attributes and items."""
     inside, as_index = (path + ".", path + "["), f"[{path}]"
     together = "\n".join(env)  # one search through it says for most names that there is nothing
     if not (inside[0] in together or inside[1] in together or as_index in together):

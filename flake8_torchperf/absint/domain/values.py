@@ -123,8 +123,8 @@ class DType:
 class Sequence:
     """A list, tuple, set, generator or iterator.
 
-    ``items`` holds the values where the length is known, ``element`` what any of them may be;
-    ``names`` the field names of a named tuple, ``info`` its class where that can be read.
+    ``items`` holds the values if the length is known, ``element`` a value that covers all of them;
+    ``names`` holds the field names of a named tuple, ``info`` its class if it can be read.
     """
 
     kind: str
@@ -136,9 +136,9 @@ class Sequence:
 
 @record
 class Mapping_:
-    """A dict: ``items`` the values under known string keys, ``element`` what any other may be.
+    """A dict: ``items`` holds the values under known string keys, ``element`` that of all others.
 
-    ``made``: made empty in sight, so what is put in under computed keys is all else it holds.
+    ``made`` says that it was made empty in sight, so that it holds only what the code puts in.
     """
 
     key: Value
@@ -156,7 +156,7 @@ class Mapping_:
 
 @record
 class Told:
-    """A test whose outcome a name holds, and what the names in it were worth when it was made."""
+    """A test whose outcome a name holds, with the values of the test's names at that time."""
 
     test: ast.expr
     names: tuple[tuple[str, Value | None], ...] = field(compare=False)
@@ -237,7 +237,7 @@ class Partial:
 
 @record
 class Returning:
-    """A callable known only by what it returns, e.g. annotated ``Callable[..., Tensor]``."""
+    """A callable of which only the result is known, e.g. annotated ``Callable[..., Tensor]``."""
 
     value: Value
 
@@ -246,8 +246,8 @@ class Returning:
 class Union:
     """One of several values, none of them a Union or Unknown.
 
-    ``met`` says that each is what some path through the code gives it; else a declaration alone
-    allows them all.
+    ``met`` says that some path through the code gives each of them. Otherwise they are only
+    declared.
     """
 
     options: tuple[Value, ...]
@@ -396,7 +396,7 @@ def weaken(tensor: Tensor, to: Strength = Strength.INFERRED) -> Tensor:
 
 
 def without(value: Value, *kinds: type[Any]) -> Value | None:
-    """``value`` with every option of the given types taken away; None where nothing is left."""
+    """Return ``value`` without the options of the given types; None if nothing is left."""
     if isinstance(value, Union):
         left = tuple(o for o in value.options if not isinstance(o, kinds))
         return union(left) if left else None

@@ -1,4 +1,4 @@
-"""The findings of contracts in the linted file: waits on the way from what must not wait."""
+"""The findings of contracts in the linted file: waits that code that must not wait leads to."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RECORDED = "recorded"
 
 @dataclass(slots=True, eq=False)
 class _Followed:
-    """The contracts of a package: what they reach, and the files that were read for that."""
+    """The contracts of a package: the functions they reach, and the files that were read for it."""
 
     told: tuple[object, ...]
     reached: list[Reached]

@@ -1,4 +1,4 @@
-"""Where contracts begin: functions that a person says must not wait, and code that torch records.
+"""The roots of contracts: functions that a person marks as not waiting, and recorded code.
 
 The package's texts are searched for them, and only modules that hold one are parsed.
 """
@@ -44,8 +44,8 @@ KEPT = 64
 class Root:
     """A function that must not wait, or lines of it: ``first`` to ``last``, 0 for all.
 
-    ``source`` is its qualified name, or that of a function nested in ``function``; ``shown`` is
-    what a person calls it.
+    ``source`` is its qualified name, or that of a function nested in ``function``; ``shown`` is its
+    name in messages.
     """
 
     function: Function

@@ -67,7 +67,7 @@ def interpret_called(
 ) -> AnalysisResult:
     """Interpret a function as it is called: as the method of ``bound``, its parameters ``given``.
 
-    What is given counts where a parameter says nothing of itself.
+    The given values count for parameters that declare nothing.
     """
     return _interpreted(info, analysis, heats, base, bound, given)
 

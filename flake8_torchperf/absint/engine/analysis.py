@@ -300,7 +300,7 @@ class Context:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopPlace:
-    """An enclosing loop: its node, kind and what it iterates.
+    """An enclosing loop: its node, its kind and the iterated value.
 
     ``index`` and ``measures`` are set for ``for i in range(len(t))``: the loop variable, and the
     path of the tensor whose length it runs over.

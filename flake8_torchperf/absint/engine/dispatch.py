@@ -1,4 +1,4 @@
-"""Evaluation by tables: what answers for each kind of syntax and for each class of values.
+"""Evaluation by tables: the handler for each kind of syntax and for each class of values.
 
 `driver/registry.py` alone fills the tables.
 """
@@ -82,7 +82,7 @@ def run_block(
 
 
 def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """Call a value with arguments. Unknown where nothing is entered for its class."""
+    """Call a value with arguments; UNKNOWN if the tables have no handler for its class."""
     handler = CALLABLES.get(type(callee))
     return UNKNOWN if handler is None else handler(callee, arguments, env, ctx)
 

@@ -37,7 +37,7 @@ def note_result(target: ast.expr, callee: Value, env: Env, analysis: Analysis) -
 
 
 def take_results(info: FunctionInfo, analysis: Analysis) -> None:
-    """Add to the evidence of a function what its callers do with the names that it returns."""
+    """Add to the evidence of a function the use that its callers make of its results."""
     told = RETURNED.table(analysis).get(info.key)
     if not told:
         return

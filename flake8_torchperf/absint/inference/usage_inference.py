@@ -192,7 +192,7 @@ def _without(aliases: Aliases, names: set[str]) -> Aliases:
 
 
 def _catches_types(handler: ast.ExceptHandler) -> bool:
-    """``except AttributeError:`` says that the body only tries what the value can do."""
+    """True for ``except AttributeError:`` and a bare ``except:``: the body only tries a use."""
     caught = handler.type
     kinds = caught.elts if isinstance(caught, ast.Tuple) else [caught]
     return any(k is None or (isinstance(k, ast.Name) and k.id in ERRORS_OF_TYPE) for k in kinds)
@@ -277,7 +277,7 @@ def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: K
 
 
 def _scaled(name: str, value: ast.expr | None) -> bool:
-    """``loss = loss / n`` is what ``loss /= n`` is: a tensor after it was one before."""
+    """True for ``loss = loss / n``, which works like ``loss /= n``: a tensor stays a tensor."""
     match value:
         case ast.BinOp(left=ast.Name(id=same), op=ast.Div() | ast.Mult()):
             return same == name

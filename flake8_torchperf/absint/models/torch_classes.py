@@ -1,4 +1,4 @@
-"""torch's own classes: what makes an instance, what its attributes, calls and methods give."""
+"""torch's own classes: their construction, and their attributes, calls and methods."""
 
 from __future__ import annotations
 

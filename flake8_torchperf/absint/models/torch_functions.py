@@ -1,4 +1,4 @@
-"""Functions of torch: what they return by the torch table, and the sites that they make."""
+"""Functions of torch: their results by the torch table, and the sites that they make."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Functions of torch whose result or cost depends on more than their signature.
 
-What follows from torch's table alone is answered in ``torch_calls``.
+Functions that torch's table describes completely are handled in ``torch_functions``.
 """
 
 from __future__ import annotations
@@ -207,7 +207,7 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``nn.Parameter(data)``: it moves with its module, so where it lies is not known."""
+    """``nn.Parameter(data)``: it moves with its module, so its device is unknown."""
     data = tensor_of(arguments.value(0, "data"))
     reason = Reason(f"`{name}` makes it", arguments.node)
     made = Tensor(reason, "float", "unknown", data.scalar if data else None, role="parameter")
@@ -215,7 +215,7 @@ def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _save(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """Checkpointing: what it copies it has to copy. But a copy under way it saves half done."""
+    """Checkpointing has to copy to the host; but a copy under way is saved before it is done."""
     for argument in arguments.positional[:1]:
         held = held_tensor(argument.value)
         if held is not None and held.device == "host":

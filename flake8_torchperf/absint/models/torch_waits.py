@@ -1,4 +1,4 @@
-"""Where an operation of torch makes the host wait: by its flags, by tensors given for numbers."""
+"""The waits of torch's operations: by their flags, and by tensors given for numbers."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def _first_node(arguments: Arguments) -> ast.expr | None:
 
 
 def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
-    """Tensors given where every overload takes a number: torch reads them on the host."""
+    """Record tensors given where every overload takes a number: torch reads them on the host."""
     for position, argument in enumerate(arguments.positional):
         held, node = _held(argument)
         if held is not None:

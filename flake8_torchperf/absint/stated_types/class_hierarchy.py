@@ -1,4 +1,4 @@
-"""Where a class comes from: its bases, torch's kind of it, and the methods it inherits."""
+"""The origin of a class: its bases, torch's kind of it, and the methods it inherits."""
 
 from __future__ import annotations
 

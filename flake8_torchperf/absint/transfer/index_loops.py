@@ -1,4 +1,4 @@
-"""Loops over positions: what they measure, and the sites of tensors that they index."""
+"""Loops over positions: the lengths that they run over, and the tensors that they index."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _indexed(
     ctx: Context,
     traits: tuple[str, ...] = (),
 ) -> None:
-    """Record a loop over positions at what it goes through, once for all that it indexes."""
+    """Record a loop over positions at its iterable, once for all tensors that it indexes."""
     outside = ctx.but(loops=ctx.loops[: depth + 1])
     assert place.over is not None
     emit(

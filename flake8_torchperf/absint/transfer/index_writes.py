@@ -125,7 +125,7 @@ def _numbers_read(function: ast.AST) -> frozenset[tuple[str, int]]:
 
 
 def _asked_for_numbers(nodes: Iterable[ast.AST]) -> Iterable[ast.AST]:
-    """``float(x)``, ``x.item()``, ``if x > 0``: what has one value, or fails."""
+    """Yield values that are used as a single number: ``float(x)``, ``x.item()``, ``if x > 0``."""
     for node in nodes:
         match node:
             case ast.Call(func=ast.Name(id="float" | "int" | "bool"), args=[read]):

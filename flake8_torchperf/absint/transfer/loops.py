@@ -144,7 +144,7 @@ def run_while(node: ast.While, env: Env, ctx: Context) -> Flow:
 
 
 def _fixed_point(body: Callable[[Env, Context], Flow], env: Env, place: Context) -> Flow:
-    """Run a loop body until what enters it no longer changes; report the sites of that pass."""
+    """Run a loop body until its entry state is stable; report the sites of the last pass."""
     entry = dict(env)
     flow = Flow(None)
     for turn in range(MAX_PASSES):

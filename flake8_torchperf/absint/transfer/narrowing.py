@@ -325,7 +325,7 @@ def _call(test: ast.Call, env: Env, ctx: Context, holds: bool) -> Env | None:
 
 
 def _each(test: ast.expr, env: Env, ctx: Context) -> Env | None:
-    """``all(isinstance(x, Tensor) for x in xs)`` held: that is what ``xs`` holds."""
+    """Return the environment after ``all(isinstance(x, Tensor) for x in xs)`` held."""
     match test:
         case (
             ast.GeneratorExp(elt=asked, generators=[clause])

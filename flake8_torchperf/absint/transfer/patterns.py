@@ -1,4 +1,4 @@
-"""Patterns of a match statement: what they bind, and whether they compare."""
+"""Patterns of a match statement: the names that they bind, and the comparisons that they make."""
 
 from __future__ import annotations
 

@@ -279,7 +279,7 @@ def _import(node: ast.Import | ast.ImportFrom, env: Env, ctx: Context) -> None:
 
 
 def _global(node: ast.Global | ast.Nonlocal, env: Env, ctx: Context) -> None:
-    """Do nothing: the name is another scope's, and so is what is known of it."""
+    """Change nothing: the name belongs to another scope."""
 
 
 def _if(node: ast.If, env: Env, ctx: Context) -> Flow:

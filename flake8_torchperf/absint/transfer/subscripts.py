@@ -354,7 +354,7 @@ def _several(index: Tensor) -> bool:
 
 
 def _counted(node: ast.expr, ctx: Context) -> bool:
-    """``t[i]`` in ``for i in range(len(t))``: what is counted so has most often one dimension."""
+    """True for ``t[i]`` in ``for i in range(len(t))``: such a ``t`` mostly has one dimension."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name):
         return False
     over = (node.slice.id, path_of(node.value))
