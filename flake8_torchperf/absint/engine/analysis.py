@@ -119,7 +119,7 @@ class Analysis:
     queued: dict[int, ast.AST] = field(default_factory=dict)
     # the calls that are seen, where somebody asks for them
     log: list[SeenCall] | None = None
-    # does a loop of a module hold the loop over steps, in itself or in what it calls?
+    # true if a loop of a module holds the loop over steps, in itself or in its callees
     is_around_steps: Callable[[ast.AST, ModuleMap], bool] = _holds_none
 
     def given(self, key: object) -> dict[str, Value]:
