@@ -1,4 +1,4 @@
-"""Abstract interpretation: expressions to values, each tensor with the reason it is one.
+"""Abstract interpretation: expressions to values, each tensor with the reason for it.
 
 - `domain`: `values` and where they come from (`provenance`), the `store` that binds names to them,
   `site` and `heat` for what is seen and how often it runs.
@@ -7,10 +7,10 @@
 - `inference`: `parameters` by how the body uses them (`usage_inference`) and `from_callees`.
 - `transfer`: a module for each kind of syntax: `expressions`, `statements`, `assignment`, `loops`.
 - `models`: calls of torch (`torch_functions`, `tensor_methods`), of builtins and libraries.
-- `calls`: `call_dispatch` chooses who answers; `summaries`, `closures` and `instances` answer for
-  the project's own code, `members` for attributes.
+- `calls`: `call_dispatch` chooses the handler; `summaries`, `closures` and `instances` handle the
+  project's own code, `members` attributes.
 - `driver`: `registry` fills the tables, `selection` chooses functions, `function_analysis` runs
-  one, `caller_review` asks the calls in the whole package, which `package_callers` finds.
+  one, `caller_review` uses the calls in the whole package, which `package_callers` finds.
 
-What may import what stands in `.importlinter`.
+The permitted imports are listed in `.importlinter`.
 """

@@ -1,6 +1,6 @@
-"""What of a function runs in its loops, and whether a rule could object to anything there.
+"""The code that runs in the loops of a function, and the rules' possible objections to it.
 
-Asked of code that is cold outside its loops.
+This is used for code that is cold outside its loops.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ REPEATING = {"map", "filter"}
 
 
 def repeats(nodes: Nodes) -> bool:
-    """Is there any loop?"""
+    """True if the nodes hold a loop or a comprehension, or name a function that repeats others."""
     return bool(nodes.of_any(*LOOPS)) or _maps(nodes)
 
 
 def suspect_in_loops(hosts: Container[str], nodes: Nodes, names: Names) -> bool:
-    """Could a rule object to something that runs in a loop?"""
+    """True if a rule could object to something that runs in a loop."""
     if _maps(nodes) or steps_by_index(nodes):
         return True
     if any(_head_repeats(loop, hosts) for loop in nodes.of_any(*LOOPS)):
@@ -56,7 +56,7 @@ def _maps(nodes: Nodes) -> bool:
 
 
 def _head_repeats(loop: ast.AST, hosts: Container[str]) -> bool:
-    """Does the head of a loop hold what each round asks, or count the positions of something?"""
+    """True if a loop's head may read a tensor in each round, or counts positions."""
     if isinstance(loop, ast.While):
         return not surely_host(loop.test, hosts)
     if isinstance(loop, (ast.For, ast.AsyncFor)):
@@ -66,7 +66,7 @@ def _head_repeats(loop: ast.AST, hosts: Container[str]) -> bool:
 
 
 def _bodies(nodes: Nodes) -> list[ast.AST]:
-    """What runs once per round, each piece once: a loop inside a loop is in the outer one's."""
+    """Return the code that runs once per round; code of nested loops is not repeated."""
     found: list[ast.AST] = []
     seen: set[int] = set()
     for loop in (*nodes.of_any(ast.For, ast.AsyncFor, ast.While), *nodes.of_any(*COMPREHENSIONS)):

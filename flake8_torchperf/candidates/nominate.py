@@ -1,7 +1,7 @@
-"""Which functions of a file deserve a closer look: cheap, over-approximate, ast only.
+"""The functions of a file that deserve a closer look: cheap, over-approximate, ast only.
 
-A construct nominates only where an operand may be a tensor: what surely lies on the host does not
-count.
+A construct nominates a function only if an operand may be a tensor. Operands that surely lie on the
+host do not count.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ NUMERIC_MODULES = {"math", "cmath", "np", "numpy", "operator"}
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """What the interpreter should look at."""
+    """The code that the interpreter should look at."""
 
     functions: tuple[FunctionInfo, ...]
     module_level: bool
@@ -99,9 +99,9 @@ class Suspects:
 
 
 def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspects:
-    """The suspect functions of a module, in the order of the file.
+    """Return the suspect functions of a module, in the order of the file.
 
-    ``called`` are qualified names of functions that pages of the user's own ask for.
+    ``called`` holds the qualified names of functions that the user's own rule pages name.
     """
     names = names_that_nominate(module, called)
     functions = tuple(info for info in module.defined if suspect(info.nodes, info.hosts, names))
@@ -109,7 +109,7 @@ def nominate(module: ModuleMap, called: frozenset[str] = frozenset()) -> Suspect
 
 
 def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
-    """The names that nominate in this module, what it imports under other names included."""
+    """Return the names that nominate in this module, those imported under other names included."""
     extra = frozenset(name.rpartition(".")[2] for name in called)
     imported = frozenset(
         name for name, target in module.imports.items() if target.startswith(("math.", "numpy."))
@@ -123,7 +123,7 @@ def names_that_nominate(module: ModuleMap, called: frozenset[str]) -> Names:
 
 
 def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode | None) -> Suspects:
-    """The suspects, and what holds compiled code or calls that compile."""
+    """Return the suspects, with the functions that hold compiled code or calls that compile."""
     if compiled is None:
         return suspects
     known = {id(info) for info in suspects.functions}
@@ -141,7 +141,7 @@ def with_compiled(suspects: Suspects, module: ModuleMap, compiled: CompiledCode 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """The names that nominate in one module, what it imports under other names included."""
+    """The names that nominate in one module, those imported under other names included."""
 
     reading: frozenset[str] | set[str]
     asking: frozenset[str] | set[str]
@@ -155,7 +155,7 @@ def _module_level(module: ModuleMap, names: Names) -> bool:
 
 @lru_cache(maxsize=2)  # of the module linted
 def module_level(module: ModuleMap) -> Nodes:
-    """What stands outside functions: the module's own statements and those of its classes."""
+    """Return the nodes outside functions: statements of the module and of its classes."""
     statements: list[ast.stmt] = []
     for statement in module.tree.body:
         inner = statement.body if isinstance(statement, ast.ClassDef) else [statement]
@@ -164,7 +164,7 @@ def module_level(module: ModuleMap) -> Nodes:
 
 
 def suspect(nodes: Nodes, hosts: Container[str], names: Names) -> bool:
-    """Do any of the nodes hold what a rule could object to?"""
+    """True if any of the nodes holds something that a rule could object to."""
     by_type = nodes.by_type()
     for kind, objectionable in OBJECTIONABLE.items():
         for node in by_type.get(kind, ()):
@@ -212,7 +212,7 @@ def _counts(source: ast.expr) -> bool:
 
 
 def called_name(func: ast.expr) -> str:
-    """The last name of what is called; "" where it has none."""
+    """Return the last name of a called expression; "" if it has none."""
     if isinstance(func, ast.Attribute):
         return func.attr
     return func.id if isinstance(func, ast.Name) else ""
@@ -276,7 +276,7 @@ def _assignment(node: ast.Assign, hosts: Container[str], names: Names) -> bool:
 
 
 def _written(target: ast.Subscript, value: ast.expr, hosts: Container[str]) -> bool:
-    """``v[i] = 1.0``: may a tensor be given a number, or what was made on the host just there?"""
+    """True if ``v[i] = 1.0`` may write a number, or a new tensor of the host, into a tensor."""
     key, owner = target.slice, target.value
     if isinstance(key, ast.Constant) and not isinstance(key.value, int):
         return False
@@ -292,7 +292,7 @@ def _written(target: ast.Subscript, value: ast.expr, hosts: Container[str]) -> b
 
 
 def _may_lie_on_host(value: ast.expr) -> bool:
-    """A tensor that a factory makes in place, or one by its name; what else it is called tells."""
+    """True for a name, or for a tensor that a factory makes in place."""
     if isinstance(value, ast.Call):
         return called_name(value.func) in HOST_MADE
     return isinstance(value, ast.Name)
@@ -369,7 +369,7 @@ def _asks_type(node: ast.Call) -> bool:
 
 
 def _kept(node: ast.Call) -> bool:
-    """``self.betas.to(x.device)``: what an object keeps on the host is copied in every call."""
+    """True for ``self.betas.to(x.device)``: an object's host tensor is copied in every call."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Attribute(value=ast.Name()))):
             given = [*node.args, *(keyword.value for keyword in node.keywords)]
@@ -387,7 +387,7 @@ def _may_name_device(node: ast.expr) -> bool:
 
 
 def for_training(node: ast.Call) -> bool:
-    """A tensor of a legacy CUDA type, an option switched off, an optimizer for one parameter."""
+    """True for a legacy CUDA tensor, an option turned off, or an optimizer for one parameter."""
     func = node.func
     if isinstance(func, ast.Attribute) and func.attr.endswith("Tensor"):
         return isinstance(func.value, ast.Attribute) and func.value.attr == "cuda"
@@ -428,7 +428,7 @@ OBJECTIONABLE: dict[type[ast.AST], Callable[[Any, Container[str], Names], bool]]
 
 
 def _may_be_host_device(node: ast.expr) -> bool:
-    """``.to(...)`` copies to the host where it is given "cpu", under whatever name."""
+    """True if ``.to(...)`` may be given "cpu", under whatever name: it then copies to the host."""
     match node:
         case ast.Constant(value=str(text)):
             return text.startswith("cpu")

@@ -1,4 +1,4 @@
-"""What a call does beside giving its result: the attributes of ``self`` that it may write."""
+"""The attributes of ``self`` that a method call may write."""
 
 from __future__ import annotations
 
@@ -21,17 +21,20 @@ NOTHING: frozenset[str] = frozenset()
 
 
 def asked_in(info: FunctionInfo, klass: ClassInfo, name: str, analysis: Analysis) -> frozenset[str]:
-    """What to ask the calls in a method for, when one of the attributes it writes is asked for.
+    """Return the attributes to look for in the calls of a method in order to find ``name``.
 
-    Nothing where no method that it calls may write that attribute as well: then all such
-    attributes are told by interpreting it once.
+    The set is empty if no method that it calls may write ``name``: interpreting the method once
+    then gives all the attributes that only it writes.
     """
     shared = _of(_by_calls(info, klass, analysis), _by_itself(info))
     return shared if name in shared else NOTHING
 
 
 def touched(function: Function, node: ast.Call, ctx: Context) -> frozenset[str]:
-    """The attributes of its own object that a call in a method may write; of others', nothing."""
+    """Return the attributes of its own object that a call in a method may write.
+
+    The set is empty for a call on another object.
+    """
     if not ctx.self_name or not _on_own_object(node, ctx.self_name):
         return NOTHING
     info, owner = function.info, function.bound
@@ -54,7 +57,7 @@ def _on_own_object(node: ast.Call, me: str) -> bool:
 
 
 def asked_of(written: frozenset[str], asked: frozenset[str] | None) -> frozenset[str] | None:
-    """Which of the attributes asked for a call may write; None where nobody asks for any."""
+    """Return the requested attributes that a call may write, or None if there are none."""
     return _of(written, asked) or None if asked else None
 
 
@@ -63,7 +66,7 @@ def _of(written: frozenset[str], asked: frozenset[str]) -> frozenset[str]:
 
 
 def _by_itself(info: FunctionInfo) -> frozenset[str]:
-    """The attributes of its first parameter that a method writes without any call."""
+    """Return the attributes of its first parameter that a method writes without any call."""
     return NOTHING if info.owner is None else info.owner.written.get(info.key, NOTHING)
 
 
@@ -73,7 +76,7 @@ OWN_CALLS: Cache[tuple[str, str], list[FunctionInfo]] = Cache("calls of the same
 
 
 def _by_calls(start: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> frozenset[str]:
-    """The attributes that methods of the same object write which a method calls."""
+    """Return the attributes written by the methods of the same object that a method calls."""
     known, key = WRITTEN.table(analysis), (start.key, klass.key)
     if key not in known:
         seen: set[str] = set()
@@ -94,7 +97,7 @@ MAX_METHODS = 400
 
 
 def _own_calls(info: FunctionInfo, klass: ClassInfo, analysis: Analysis) -> list[FunctionInfo]:
-    """The methods of the same object that a method calls, through ``self`` or ``super()``."""
+    """Return the methods of the same object that a method calls by ``self`` or ``super()``."""
     key = (info.key, klass.key)
     return OWN_CALLS.kept(analysis, key, lambda: [*_find_own_calls(info, klass, analysis)])
 
@@ -113,7 +116,7 @@ def _find_own_calls(
 
 
 def _inherited(info: FunctionInfo, name: str, analysis: Analysis) -> Function | None:
-    """The method of that name in the nearest base of a method's class that has one."""
+    """Return the method of that name in the nearest base of a method's class that has one."""
     for base in () if info.owner is None else lineage(info.owner, analysis)[1:]:
         found = None if isinstance(base, str) else find_method(base, name, analysis)
         if found is not None:

@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 
 
 def call(node: ast.Call, env: Env, ctx: Context) -> Value:
-    """The value of a call expression."""
+    """Return the value of a call expression."""
     if isinstance(node.func, ast.Name) and node.func.id == "super" and "super" not in env:
         return instances.super_instance(ctx)
     owner: Value | None = None
@@ -130,7 +130,7 @@ def _another_each_round(called: ast.expr, ctx: Context) -> bool:
 
 
 def _note_model(callee: Instance, node: ast.Call, ctx: Context) -> None:
-    """A loop that calls a model is one over steps, whatever its function is called."""
+    """Note a call of a model: a loop that makes one runs over steps."""
     if kind_of_instance(callee, ctx.analysis) == "module":
         ctx.analysis.models_called.add(id(node))
 
@@ -154,7 +154,7 @@ def _confirmed(tensor: Tensor, name: str) -> Tensor:
 
 
 def _chosen(option: Value, options: tuple[Value, ...], ctx: Context) -> Context:
-    """``lib = torch if is_tensor(x) else np``: what numpy is given then, is none of torch's."""
+    """``lib = torch if is_tensor(x) else np``: arguments of the numpy option are no tensors."""
     names = [o.name for o in options if isinstance(o, External)]
     of_torch = any(name.startswith("torch.") for name in names)
     other = isinstance(option, External) and not option.name.startswith("torch.")
@@ -162,7 +162,7 @@ def _chosen(option: Value, options: tuple[Value, ...], ctx: Context) -> Context:
 
 
 def _lambdas(arguments: Arguments, ctx: Context) -> None:
-    """``self._apply(lambda t: t.cpu())``: the body, with what it was seen to be given."""
+    """``self._apply(lambda t: t.cpu())``: interpret the body with the arguments that were seen."""
     for argument in arguments.all():
         match argument.value:
             case Closure(node=ast.Lambda(body=body), key=key, env=outer):
@@ -209,7 +209,7 @@ def _is_data(given: ast.expr, env: Env) -> None:
 
 
 def _told_here(owner: ast.expr, ctx: Context) -> bool:
-    """`usage_inference` knows more of own names: whether a test guards the call, for one."""
+    """True if the owner is not a name of a function, which `usage_inference` judges better."""
     return ctx.node is None or not isinstance(owner, ast.Name)
 
 
@@ -253,7 +253,7 @@ def _external(callee: External, arguments: Arguments, env: Env, ctx: Context) ->
 
 
 def _recorded(ctx: Context) -> int:
-    """How many sites there are: what a call of torch waits for is told once."""
+    """Return how many sites are recorded so far, so that a torch call's wait is recorded once."""
     return 0 if ctx.sink is None else len(ctx.sink)
 
 
@@ -283,7 +283,7 @@ def unknown_method(
     env: Env,
     ctx: Context,
 ) -> Value:
-    """A method of an owner of which nothing is known, where the method itself tells."""
+    """Return the result of a method of an unknown owner, if the method alone shows it."""
     name = func.attr
     if isinstance(owner, Instance):
         return wrappers.prepared(owner, name, arguments, ctx)
@@ -327,7 +327,7 @@ def unknown_method(
 
 
 def _told_by_place(node: ast.Call, func: ast.Attribute, ctx: Context) -> Reason | None:
-    """Why an owner that others may be like is a tensor: what becomes of the call, or convention."""
+    """Return why a doubtful owner is a tensor, by the use of the result or by convention."""
     name = func.attr
     if name in ("to", "cpu") and _kept_in_new(node, func.value, ctx):
         return Reason(f"what `.{name}` gives is kept beside it", node, None, Strength.INFERRED)
@@ -346,7 +346,7 @@ def _kept_in_new(node: ast.Call, owner: ast.expr, ctx: Context) -> bool:
 
 
 def _of_gradient(func: ast.Attribute, ctx: Context) -> bool:
-    """``layer.weight.grad.norm(2)``: who has a ``grad`` that answers as a tensor, is one."""
+    """``layer.weight.grad.norm(2)``: a ``grad`` with tensor methods belongs to a tensor."""
     asked = isinstance(func.value, ast.Attribute) and func.value.attr == "grad"
     return (
         asked
@@ -375,7 +375,7 @@ STRING_METHODS = frozenset(
 
 
 def _named_call(callee: Value, node: ast.Call, ctx: Context) -> None:
-    """A call that a page of the user's own asks for by name."""
+    """Record a call that one of the user's own rule pages names."""
     if not ctx.analysis.called or ctx.sink is None:
         return
     name = ""

@@ -49,13 +49,13 @@ def note(
     ctx: Context,
     into: str = "",
 ) -> None:
-    """Note a call; only where sites are recorded as well, which is in the function itself."""
+    """Note a call, if sites are recorded: only then is the function itself interpreted."""
     if ctx.analysis.log is not None and ctx.sink is not None:
         ctx.analysis.log.append(SeenCall(ctx.function, node, target, given, into))
 
 
 def note_outward(callee: Value, arguments: Arguments, ctx: Context) -> None:
-    """Note what a call hands to code that is not the project's, or that nobody can tell."""
+    """Note the functions that a call passes to code outside the project or to unknown code."""
     if ctx.analysis.log is None or ctx.sink is None:
         return
     if _leads_somewhere(callee, ctx):
@@ -84,7 +84,7 @@ def _records_graphs(name: str, arguments: Arguments) -> bool:
 
 
 def _leads_somewhere(callee: Value, ctx: Context) -> bool:
-    """Does the call lead to a function of the project, which notes it itself?"""
+    """True if the call leads to a function of the project, which notes the call itself."""
     match callee:
         case Function() | Closure() | ClassValue() | Partial():
             return True
@@ -96,7 +96,7 @@ def _leads_somewhere(callee: Value, ctx: Context) -> bool:
 
 
 def _is_unclear(callee: Value) -> bool:
-    """Is it unknown what is called, or code of a library that waits for all we know?"""
+    """True if the callee is unknown, or belongs to a library that may wait."""
     match callee:
         case UnknownValue() | Returning():
             return True
@@ -110,7 +110,7 @@ def _is_unclear(callee: Value) -> bool:
 
 
 def _callables(value: Value, ctx: Context, *, modules: bool) -> Iterator[Function | Closure]:
-    """The functions of the project that a value stands for when it is called."""
+    """Yield the functions of the project that a call of the value may run."""
     match value:
         case Function() | Closure():
             yield value

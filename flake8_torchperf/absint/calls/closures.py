@@ -1,7 +1,6 @@
-"""Nested functions and lambdas called: in the environment they were defined in.
+"""Calls of nested functions and lambdas, in the environment they were defined in.
 
-A call that is seen again, with the same arguments where all that the body names is worth the same,
-is not interpreted again.
+A body is not interpreted again if its arguments and all the values that it can see are the same.
 """
 
 from __future__ import annotations
@@ -41,10 +40,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What running a nested function's body gave: its result, and its names at the end.
+    """The result of running a nested function's body, and the values of its names at the end.
 
-    ``falls_through`` says whether the end of the body is reached; ``opaque_calls`` and ``waits``
-    are what it added to the budget's.
+    ``falls_through`` says whether the end of the body is reached. ``opaque_calls`` and ``waits``
+    are the amounts that the body added to the budget's counts.
     """
 
     value: Value
@@ -79,7 +78,7 @@ def call_closure(closure: Closure, arguments: Arguments, outside: Env, ctx: Cont
 
 
 def _entry(closure: Closure, arguments: Arguments, ctx: Context) -> tuple[Env, Env]:
-    """The environment at the start of the body, and of it what the call gives."""
+    """Return the environment at the start of the body, and the part that the call gives."""
     env = dict(closure.env)
     given: Env = {}
     spec = closure.node.args
@@ -101,7 +100,7 @@ OUTCOMES: Cache[tuple[object, ...], _Outcome] = Cache("what nested functions gav
 
 
 def _outcome(closure: Closure, body: list[ast.stmt], env: Env, ctx: Context) -> _Outcome:
-    """Run a body, or take what it gave the last time it met the same."""
+    """Run a body, or return its cached outcome for the same values."""
     if ctx.writes is not None:
         return _run(body, env, ctx)  # what it writes on an object is asked for as well
     key = (
@@ -119,11 +118,11 @@ def _outcome(closure: Closure, body: list[ast.stmt], env: Env, ctx: Context) -> 
 
 
 def _named(closure: Closure, env: Env) -> frozenset[tuple[str, Value, tuple[object, ...]]]:
-    """What all that a body names is worth, what other nested functions name that it may call too.
+    """Return the values that a body can see, which together decide its outcome.
 
-    A name that stands for a part of something, ``x.shape`` or ``xs[0]``, goes with the whole. Each
-    with what is remembered of the tensors in it, by which they do not differ as values: a message
-    tells where the operand comes from.
+    These are the values of the names in the body and in the nested functions that it may call.
+    ``x.shape`` and ``xs[0]`` are included with ``x`` and ``xs``. Facts about tensors that comparing
+    values ignores are added, because messages say where an operand comes from.
     """
     words = _words(closure)
     waiting = [closure]
@@ -144,7 +143,7 @@ def _named(closure: Closure, env: Env) -> frozenset[tuple[str, Value, tuple[obje
 
 
 def _remembered(value: Value, depth: int = 0) -> Iterator[object]:
-    """What equality of values leaves out, of the tensors in one; of its reason what is told."""
+    """Yield the facts about the tensors in a value that equality ignores, such as their reasons."""
     if isinstance(value, Tensor):
         reason: Reason | None = value.reason
         yield value.role, value.chain, value.arrives, value.reason.strength
@@ -177,7 +176,7 @@ def _words(closure: Closure) -> frozenset[str]:
 
 
 def _root(path: str) -> str:
-    """``x`` of ``x.shape``, ``x[0].y`` and of the key under which its declaration is kept."""
+    """Return ``x`` for ``x.shape``, ``x[0].y`` and the key that stores its declaration."""
     for end, character in enumerate(path):
         if character in ".[:":
             return path[:end]
@@ -200,7 +199,7 @@ def _run(body: list[ast.stmt], env: Env, ctx: Context) -> _Outcome:
 
 
 def _write_outer(body: list[ast.stmt], closure: Closure, env: Env) -> None:
-    """What a nested function assigns to ``nonlocal`` names, its outer function sees."""
+    """Join the values that a nested function gives its ``nonlocal`` names into the outer ones."""
     if not isinstance(closure.env, dict):
         return
     for statement in body:
@@ -210,7 +209,7 @@ def _write_outer(body: list[ast.stmt], closure: Closure, env: Env) -> None:
 
 
 def _fill_outer(closure: Closure, env: Env, outside: Env) -> None:
-    """What a nested function puts into a list or dict of the function around it, that one sees."""
+    """Update the outer function's lists and dicts with what a nested function puts into them."""
     nodes = closure.module.nodes(closure.node)
     own = {name.id for name in nodes.of(ast.Name) if not _is_read(name)}
     own.update(parameter.arg for parameter in nodes.of(ast.arg))
@@ -222,5 +221,5 @@ def _fill_outer(closure: Closure, env: Env, outside: Env) -> None:
 
 
 def _is_read(node: ast.Name) -> bool:
-    """Is the name asked for, not bound?"""
+    """True if the name is read, not bound."""
     return isinstance(node.ctx, ast.Load)

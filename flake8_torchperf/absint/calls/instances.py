@@ -56,13 +56,13 @@ if TYPE_CHECKING:
 
 
 def record_attribute(owner: Sequence, name: str, ctx: Context) -> Value | None:
-    """A method or property of a named tuple's class; None where it has none of that name."""
+    """Return a method or property of a named tuple's class; None if it has none of that name."""
     method = None if owner.info is None else find_method(owner.info, name, ctx.analysis)
     return None if method is None else _bound(method, owner, ctx)
 
 
 def _bound(method: Function, owner: Value, ctx: Context) -> Value:
-    """A method of an object, or what the property gives that it is."""
+    """Return a method bound to an object, or the value of the property that it is."""
     bound = Function(method.info, method.key, owner)
     if any(d.rpartition(".")[2] in PROPERTIES for d in method.info.decorators):
         return summaries.call_bound(bound, ctx)
@@ -111,7 +111,7 @@ ATTRIBUTES: Cache[AttributeKey, Value | None] = Cache("attributes")
 
 
 def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
-    """What the class and its bases say of an attribute; None where they say nothing."""
+    """Return the value that a class and its bases give an attribute; None if they say nothing."""
     known = ATTRIBUTES.table(ctx.analysis)
     key = (info.key, name, NO_WRITERS)
     if key not in known:
@@ -126,7 +126,7 @@ def class_attribute(info: ClassInfo, name: str, ctx: Context) -> Value | None:
 
 
 def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[str]:
-    """The methods that write the attribute and are being interpreted right now."""
+    """Return the methods that write the attribute and are being interpreted right now."""
     return frozenset(
         method.key
         for base in lineage(info, ctx.analysis)
@@ -137,7 +137,7 @@ def _writers_under_way(info: ClassInfo, name: str, ctx: Context) -> frozenset[st
 
 
 def _writers(base: ClassInfo, name: str) -> list[FunctionInfo]:
-    """The methods of a class that write an attribute, as far as they are looked at."""
+    """Return the first methods of a class that write an attribute; the others are not looked at."""
     return base.written_by.get(name, [])[:MAX_WRITERS]
 
 
@@ -154,7 +154,7 @@ def _of_lineage(info: ClassInfo, name: str, key: AttributeKey, ctx: Context) -> 
 
 
 def _answers_as_other(value: Value, name: str, info: ClassInfo, analysis: Analysis) -> bool:
-    """A tensor by its use alone, asked anywhere in the class for what no tensor has."""
+    """True if a value is a tensor by its use alone, and its class uses it as no tensor can be."""
     tensor = tensor_of(value)
     if tensor is None or tensor.reason.strength is Strength.STATED:
         return False
@@ -170,7 +170,7 @@ def _answers_as_other(value: Value, name: str, info: ClassInfo, analysis: Analys
 
 
 def _documented(info: ClassInfo, name: str, analysis: Analysis) -> Value | None:
-    """What a class's docstring says of an attribute; None where it says nothing."""
+    """Return the value that a class's docstring gives an attribute; None if it says nothing."""
     if name not in raw_docstring(info.node):
         return None
     reason = Reason(f"docstring of `{info.name}`", source=Source.DOCSTRING)
@@ -210,14 +210,18 @@ MAX_WRITERS = 4
 
 
 def _registered(value: Value, info: ClassInfo, ctx: Context) -> Value:
-    """A tensor that a module keeps under a name it was told: such states move with the module."""
+    """Return a registered tensor; its device is unknown, since it moves with its module."""
     if isinstance(value, Tensor) and torch_kind(info, ctx.analysis) == "module":
         return replace(value, device="unknown", origin="", memory="")
     return value
 
 
 def _reconciled(values: list[Value], stated: Value | None) -> Value:
-    """What several methods write: None and Unknown among them take nothing from a tensor."""
+    """Return the value of an attribute that several methods write.
+
+    A tensor stays a tensor if other methods write None or an unknown value. ``stated`` is the
+    declared value; it is returned if no method writes a tensor.
+    """
     known = [v for v in values if v is not UNKNOWN]
     if not known:
         return stated if stated is not None else UNKNOWN
@@ -232,7 +236,7 @@ def _reconciled(values: list[Value], stated: Value | None) -> Value:
 
 
 def annotation_of(node: ast.expr, info: ClassInfo, name: str, analysis: Analysis) -> Value:
-    """The value of an attribute by its annotation in the class body."""
+    """Return the value of an attribute by its annotation in the class body."""
     reason = Reason(f"annotation of `{info.name}.{name}`")
     return annotated(node, info.module, analysis, reason)
 
@@ -273,7 +277,7 @@ def _apply(info: ClassInfo, ctx: Context) -> Value:
 
 
 def super_instance(ctx: Context) -> Value:
-    """``super()`` inside a method: the same object, seen as its first base."""
+    """Return the value of ``super()`` in a method: the object, seen as its first base."""
     if ctx.owner is None:
         return UNKNOWN
     bases = lineage(ctx.owner, ctx.analysis)[1:]
@@ -290,7 +294,7 @@ MAKING = ("__init__", "__post_init__")
 
 
 def construct(callee: ClassValue, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """``Class(...)``: an object of it; a named tuple keeps what it was given."""
+    """Return the object that ``Class(...)`` makes; a named tuple holds its arguments."""
     info = callee.info
     if ctx.analysis.log is not None:
         for name in MAKING:
@@ -312,7 +316,7 @@ KEPT: Cache[str, list[tuple[str, int, str]]] = Cache("what constructors keep")
 
 
 def _wrapped(info: ClassInfo, arguments: Arguments, ctx: Context) -> Sequence | None:
-    """The modules and functions that an object is given and keeps, by the attribute's name."""
+    """Return the modules and functions that an object is given and stores, by attribute name."""
     if not any(isinstance(a.value, WRAPPABLE) for a in arguments.all()):
         return None
     kept = KEPT.kept(ctx.analysis, info.key, lambda: _keeps(info, ctx.analysis))
@@ -328,7 +332,7 @@ WRAPPABLE = (Function, Closure, Instance, Partial)
 
 
 def _is_whole(given: Value) -> bool:
-    """Does it hold nothing that holds something? What wraps itself in a loop comes to an end."""
+    """True if no part of the object has parts itself, so that repeated wrapping comes to an end."""
     inner = given.parts.items or () if isinstance(given, Instance) and given.parts else ()
     return not any(isinstance(part, Instance) and part.parts is not None for part in inner)
 
@@ -352,7 +356,7 @@ def _keeps(info: ClassInfo, analysis: Analysis) -> list[tuple[str, int, str]]:
 
 
 def _record(info: ClassInfo, kind: str, arguments: Arguments, ctx: Context) -> Value:
-    """A named tuple or typed dict keeps what it was given."""
+    """Return a named tuple or typed dict that holds its arguments."""
     fields: dict[str, Value] = {}
     for position, (name, (home, node)) in enumerate(record_fields(info, ctx.analysis).items()):
         given = arguments.get(position if kind == "NamedTuple" else -1, name)
@@ -397,7 +401,7 @@ def call_instance(callee: Instance, arguments: Arguments, env: Env, ctx: Context
 
 
 def _inside(owner: Instance) -> Value | None:
-    """The one module or function that an object was seen to be given and keeps."""
+    """Return the only module or function that an object is given and stores, or None."""
     held = () if owner.parts is None or not owner.parts.names else owner.parts.items
     return held[0] if held and len(held) == 1 else None
 

@@ -89,7 +89,7 @@ def _bound(
 
 
 def _of_mapping(owner: Mapping_, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """A method of a dict, or ``modules.layers``: what a `ModuleDict` holds under that name."""
+    """Return a method of a dict, or the value that a `ModuleDict` holds: ``modules.layers``."""
     held = dict(owner.items).get(name)
     return _bound(owner, name, node, ctx) if held is None or hasattr(dict, name) else held
 
@@ -116,7 +116,7 @@ def _of_opaque(owner: Opaque, name: str, node: ast.Attribute | None, ctx: Contex
 
 
 def of_any(owner: Value, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """What an attribute gives whoever is asked for it."""
+    """Return the value of an attribute that means the same for any owner, else UNKNOWN."""
     if name == "saved_tensors":
         # torch.autograd.Function: what `ctx.save_for_backward` kept
         reason = Reason("`saved_tensors` of an autograd context", node)
@@ -125,7 +125,10 @@ def of_any(owner: Value, name: str, node: ast.Attribute | None, ctx: Context) ->
 
 
 def _movable(value: Value) -> Value:
-    """What an object holds may have been moved since it was made, with all it is combined with."""
+    """Return a value held by an object; a host tensor no longer says where its operands lie.
+
+    The object may have been moved since it was made, together with those operands.
+    """
     if isinstance(value, Tensor) and value.device == "host" and value.scalar is False:
         return replace(value, scalar=None)
     return value
@@ -140,7 +143,7 @@ UNKNOWN_ATTRIBUTES: dict[str, Value] = {
 
 
 def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """An attribute of a tensor, by torch's own table."""
+    """Return an attribute of a tensor, by torch's own table."""
     match name:
         case "device" if tensor.origin == EMPTY:
             return Device("unknown")  # asked only to learn which device is the default
@@ -171,9 +174,10 @@ def tensor_attribute(tensor: Tensor, name: str, node: ast.Attribute | None, ctx:
 
 
 def _of_subclass(info: ClassInfo, name: str, ctx: Context) -> Value | None:
-    """A method of a subclass of the project's own, also where it stands for one of torch's.
+    """Return a member of the project's own subclass of a torch class; None if it has none.
 
-    Then only if it says what it returns: torch's table says more than a body that is unclear.
+    A method that overrides one of torch's counts only if its return type is annotated: torch's
+    table is better than a body that may be unclear.
     """
     method = find_method(info, name, ctx.analysis)
     if method is None:
@@ -194,7 +198,7 @@ EXTERNAL_CONSTANTS: dict[str, Value] = {
 
 
 def _of_union(owner: Union, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """Only the options that can have the attribute matter: None and numbers have none."""
+    """Return the attribute of the options that can have it; None and numbers cannot."""
     options, table = owner.options, ctx.analysis.table
     if table.method(name) is not None or table.attribute(name) is not None:
         tensors = [o for o in options if isinstance(o, Tensor)]

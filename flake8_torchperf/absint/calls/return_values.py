@@ -1,4 +1,4 @@
-"""What a function returns, by its body, its annotation and its docstring together."""
+"""The value that a function returns, by its body, its annotation and its docstring together."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 
 def worth_interpreting(stated: Value, info: FunctionInfo) -> bool:
-    """An annotation says enough, except that a tensor's dtype and device stand in the body.
+    """True if the body may say more than the annotation: a tensor's dtype and device.
 
-    ``-> bool`` stands above ``return (a == b).all()`` often enough.
+    Also for numbers: ``-> bool`` stands above ``return (a == b).all()`` often enough.
     """
     if isinstance(stated, Scalar) and stated.kind in NUMBER_KINDS:
         results = (one.value for one in info.nodes.of(ast.Return))
@@ -56,7 +56,7 @@ def worth_interpreting(stated: Value, info: FunctionInfo) -> bool:
 
 
 def result_of(info: FunctionInfo, returns: list[Value], env: Env) -> Value:
-    """What a body that was seen to return these values gives, called with what is in ``env``."""
+    """Return the result of a call whose body returns these values, with its names in ``env``."""
     known = join_all(returns) if returns else NONE
     if tensor_of(known) is not None and _as_it_is_given(info, returns, env):
         return UNKNOWN
@@ -74,9 +74,9 @@ def _quick_no(known: Union) -> bool:
 
 
 def _as_declared(info: FunctionInfo, env: Env) -> bool:
-    """Is it asked for its type what is only declared to be a tensor or something else?
+    """True if the body tests the type of a value that is only declared to be one of several.
 
-    ``if isinstance(lr, Tensor): return lr.squeeze()``, and ``lr`` as it is where it is a number.
+    An example is ``if isinstance(lr, Tensor): return lr.squeeze()`` for ``lr: float | Tensor``.
     """
     return any(
         isinstance(given := env.get(name), Union) and not given.met
@@ -86,9 +86,10 @@ def _as_declared(info: FunctionInfo, env: Env) -> bool:
 
 
 def _as_it_is_given(info: FunctionInfo, returns: list[Value], env: Env) -> bool:
-    """``if isinstance(n, Tensor): return n.clamp(2)``, and a number where ``n`` is one.
+    """True if the result has another type when an argument of unknown type is no tensor.
 
-    What a call returns that gives something of which nothing is known, is not known either.
+    An example is ``if isinstance(n, Tensor): return n.clamp(2)`` with a number returned otherwise.
+    The result of such a call is then unknown too.
     """
     if all(tensor_of(value) is not None or isinstance(value, NoneValue) for value in returns):
         return False
@@ -101,7 +102,7 @@ def _as_it_is_given(info: FunctionInfo, returns: list[Value], env: Env) -> bool:
 
 
 def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
-    """The names that a test asks whether they are tensors."""
+    """Yield the names that a test checks to be tensors."""
     for node in ast.walk(test):
         match node:
             case ast.Call(
@@ -114,7 +115,7 @@ def _asked_for_tensors(test: ast.expr) -> Iterator[str]:
 
 
 def reconcile(found: Value, stated: Value | None) -> Value:
-    """Where the annotation and the body disagree, the annotation is believed."""
+    """Return the result by body and annotation; if they disagree, the annotation is believed."""
     if stated is None or stated is UNKNOWN or isinstance(found, NDArray):
         return found
     tensor = tensor_of(found)
@@ -142,7 +143,7 @@ def _holds_tensors(value: Value | None) -> bool:
 
 
 def _filled(found: Mapping_, stated: Mapping_) -> Mapping_:
-    """The dict that a body makes, with what is declared where the body does not tell.
+    """Return the dict that a body makes, completed by its declaration where values are unknown.
 
     ``-> dict[str, Tensor]`` stands above dicts that hold a few numbers too.
     """
@@ -157,7 +158,7 @@ ANNOTATED: Cache[str, Value] = Cache("results by annotation")
 
 
 def documented(info: FunctionInfo, analysis: Analysis) -> Value | None:
-    """What the docstring says of the result; None where it says nothing. Kept."""
+    """Return the result that the docstring states, or None if it states none. Cached."""
     return DOCUMENTED.kept(analysis, info.key, lambda: _read_docstring(info, analysis))
 
 
@@ -171,7 +172,7 @@ def _read_docstring(info: FunctionInfo, analysis: Analysis) -> Value | None:
 
 
 def returns_annotation(info: FunctionInfo, analysis: Analysis) -> Value | None:
-    """What the return annotation says; None where there is none."""
+    """Return the result that the annotation states, or None if there is no annotation."""
     if info.node.returns is None:
         return None
     known = ANNOTATED.table(analysis)

@@ -59,10 +59,10 @@ MAX_SUMMARY_LINES = 250
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What calling a function gives: its result, and the attributes of ``self`` that it writes.
+    """The outcome of a call: its result, and the attributes of ``self`` that it writes.
 
-    ``plain`` says that its body calls nothing opaque, reads no value and asks for no size that the
-    data decides.
+    ``plain`` says that the body makes no opaque call, reads no value and asks for no size that
+    depends on data.
     """
 
     value: Value
@@ -71,7 +71,7 @@ class Summary:
 
 
 def call_function(function: Function, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """What a call of a function of the project returns; its writes are noted in ``env``."""
+    """Return the result of calling a function of the project; note its writes in ``env``."""
     if ctx.analysis.log is not None:
         given: Env = {}
         skip = bool(self_name(function.info)) and function.bound is not None
@@ -96,7 +96,7 @@ def call_function(function: Function, arguments: Arguments, env: Env, ctx: Conte
 
 
 def _rewrite(path: str, value: Value | None, env: Env) -> None:
-    """A call may have written an attribute: ask its class anew where the value is not known."""
+    """Join what a call writes to an attribute; drop the attribute if the value is unknown."""
     if path not in env:
         return
     if value is None:
@@ -107,7 +107,7 @@ def _rewrite(path: str, value: Value | None, env: Env) -> None:
 
 
 def call_bound(function: Function, ctx: Context) -> Value:
-    """A property, or a method called without arguments."""
+    """Return the value of a property, or of a method called without arguments."""
     note(function, function.info.node, {}, ctx)
     opaque = ctx.budget.opaque_calls
     summary = summarise(function, None, None, ctx)
@@ -116,9 +116,10 @@ def call_bound(function: Function, ctx: Context) -> Value:
 
 
 def writes_of(info: FunctionInfo, owner: Instance, name: str, ctx: Context) -> dict[str, Value]:
-    """The attributes that a method writes on ``self``, ``name`` among them.
+    """Return the values that a method writes to attributes of ``self``, ``name`` among them.
 
-    It is called with what it declares. Of a long one only what makes this attribute is read.
+    The method is called with its declared arguments. Only the part of a long one that makes this
+    attribute is interpreted.
     """
     if _lines(info) > MAX_SUMMARY_LINES:
         part = binding_statements(info.node.body, self_name(info), name)
@@ -139,10 +140,11 @@ SUMMARIES: Cache[tuple[str, frozenset[str] | None, tuple[tuple[str, Value], ...]
 def summarise(
     function: Function, arguments: Arguments | None, asked: frozenset[str] | None, ctx: Context
 ) -> Summary:
-    """The summary of a call; recursion, depth and size end in what the annotation says.
+    """Return the summary of a call.
 
-    ``asked`` is None where nobody wants to know what attributes it writes; else it names those for
-    which the calls in it are followed too.
+    The annotation is used if the call is recursive, too deep or too long to interpret. ``asked``
+    names the attributes for which the calls in the function are followed too; None if nobody needs
+    to know what it writes.
     """
     info = function.info
     if arguments is not None:
@@ -172,7 +174,7 @@ def summarise(
 
 
 def out_of_reach(info: FunctionInfo, ctx: Context) -> bool:
-    """Is the function running already, or are the calls too deep to follow one more?"""
+    """True if the function is already running, or the calls are too deep to follow another."""
     return ctx.depth >= MAX_CALL_DEPTH or info.key in ctx.calls
 
 
@@ -233,7 +235,7 @@ def _interpret(
 
 
 def self_name(info: FunctionInfo) -> str:
-    """The name of a method's first parameter; "" for functions and static methods."""
+    """Return the name of a method's first parameter; "" for functions and static methods."""
     if info.owner is None or "staticmethod" in info.decorators:
         return ""
     arguments = [*info.node.args.posonlyargs, *info.node.args.args]
@@ -243,7 +245,7 @@ def self_name(info: FunctionInfo) -> str:
 def entry(
     info: FunctionInfo, bound: Value | None, arguments: Arguments | None, ctx: Context
 ) -> Env:
-    """The environment at the start of a function."""
+    """Return the environment at the start of a function."""
     env = dict(declared_parameters(info, ctx.analysis))
     me = self_name(info)
     if me and info.owner is not None:
@@ -261,7 +263,7 @@ def entry(
 
 
 def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> None:
-    """Bind call arguments: what the caller knows adds to what the parameter declares."""
+    """Bind call arguments: the caller's knowledge adds to the parameter's declaration."""
     spec = info.node.args
     names = [a.arg for a in (*spec.posonlyargs, *spec.args)][1 if skip else 0 :]
     for name, argument in zip(names, arguments.placed(), strict=False):
@@ -280,7 +282,7 @@ def _bind(info: FunctionInfo, env: Env, arguments: Arguments, *, skip: bool) -> 
 
 
 def constant(value: object) -> Value:
-    """A literal as a value."""
+    """Return a literal as a value."""
     if value is None:
         return NONE
     if isinstance(value, (bool, int, float, str)):
@@ -289,9 +291,9 @@ def constant(value: object) -> Value:
 
 
 def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx: Context) -> None:
-    """Remember what a call gives: it tells of parameters that say nothing of themselves.
+    """Record a call's arguments, as evidence for parameters without any of their own.
 
-    Only of the linted module's own functions: no others are interpreted for themselves.
+    Only functions of the linted module, and the watched one, are recorded.
     """
     analysis = ctx.analysis
     watched = info.key == analysis.watched
@@ -305,19 +307,19 @@ def _observe(info: FunctionInfo, bound: Value | None, arguments: Arguments, ctx:
 
 
 def called_at(info: FunctionInfo, module: ModuleMap, line: int) -> object:
-    """The key under which is remembered what the calls of a function in one line give."""
+    """Return the key under which the arguments of a function's calls in one line are recorded."""
     return info.key, module.name, line
 
 
 def note_call(analysis: Analysis, key: object, given: Env) -> None:
-    """Join the arguments of one more call of a function into what is remembered of it."""
+    """Join the arguments of one more call into those recorded for a function."""
     seen = analysis.observed.setdefault(key, {})
     for name, value in given.items():
         seen[name] = join(seen[name], value) if name in seen else value
 
 
 def fill_from_calls(env: Env, given: Env) -> None:
-    """Where a parameter is Unknown, take what the calls that are seen give."""
+    """Fill in the arguments of the calls that are seen, for parameters that are Unknown."""
     for name, value in given.items():
         if _on_host(value) and isinstance(env.get(name), Tensor):
             env[name] = value  # whatever the annotation says, every call here gives host data
@@ -344,10 +346,10 @@ def fill_from_calls(env: Env, given: Env) -> None:
 
 
 def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
-    """Take what all calls of the package give, numbers too.
+    """Fill in the values that all calls of the package give, numbers included.
 
-    What is the same in all of them, an option that nobody turns on, somebody else may give another
-    value unless the function is ``private``.
+    A literal that they share, such as an option that is never turned on, counts only if the
+    function is ``private``: callers outside the package may give another value.
     """
     fill_from_calls(env, given)
     for name, value in given.items():
@@ -363,14 +365,14 @@ def fill_as_called(env: Env, given: Env, *, private: bool) -> None:
 
 
 def fill_with_numbers(env: Env, given: Env) -> None:
-    """Where all calls that are seen give numbers for what is declared a tensor, take those."""
+    """Use numbers for parameters declared as tensors if all calls that are seen give numbers."""
     for name, value in given.items():
         if _numbers_for_tensors(value, env.get(name, UNKNOWN)):
             env[name] = value
 
 
 def _numbers_for_tensors(given: Value, declared: Value) -> bool:
-    """Does every call give numbers or text, or a list of them, where tensors are declared?"""
+    """True if all calls give numbers or text, or sequences of them, where tensors are declared."""
     match given, declared:
         case Scalar(tensor=None), Tensor():
             return True

@@ -32,10 +32,10 @@ class Argument:
 
 @record
 class Arguments:
-    """All arguments of one call; ``open`` where ``*args`` or ``**kwargs`` hide some.
+    """All arguments of one call; ``open`` if ``*args`` or ``**kwargs`` hide some.
 
-    ``counted`` is how many of the positional ones stand where they are written: what comes after
-    the first of a ``*args`` of unknown length may be anywhere.
+    ``counted`` is the number of positional arguments whose position is known: those after a
+    ``*args`` of unknown length may be anywhere.
     """
 
     node: ast.Call
@@ -45,7 +45,7 @@ class Arguments:
     counted: int | None = None
 
     def get(self, position: int, keyword: str = "") -> Argument | None:
-        """The argument at a position or under a keyword."""
+        """Return the argument at a position or under a keyword."""
         if keyword and keyword in self.keywords:
             return self.keywords[keyword]
         if 0 <= position < len(self.placed()):
@@ -53,21 +53,21 @@ class Arguments:
         return None
 
     def placed(self) -> tuple[Argument, ...]:
-        """The positional arguments whose position is known."""
+        """Return the positional arguments whose position is known."""
         return self.positional if self.counted is None else self.positional[: self.counted]
 
     def value(self, position: int, keyword: str = "") -> Value:
-        """The value of the argument at a position or under a keyword; Unknown where absent."""
+        """Return the argument's value at a position or under a keyword; UNKNOWN if it is absent."""
         found = self.get(position, keyword)
         return UNKNOWN if found is None else found.value
 
     def all(self) -> Iterator[Argument]:
-        """Every argument, in order."""
+        """Yield every argument, in order."""
         yield from self.positional
         yield from self.keywords.values()
 
     def tensors(self) -> list[Tensor]:
-        """The tensors among the arguments, those inside sequences included."""
+        """Return the tensors among the arguments, those inside sequences included."""
         found: list[Tensor] = []
         for argument in self.all():
             tensor = tensor_of(argument.value)
@@ -79,13 +79,13 @@ class Arguments:
         return found
 
     def rest(self) -> Arguments:
-        """The arguments after the first, for a function called as a method."""
+        """Return the arguments after the first, for a function called as a method."""
         counted = None if self.counted is None else max(0, self.counted - 1)
         return Arguments(self.node, self.positional[1:], self.keywords, self.open, counted)
 
 
 def kind_of(value: Value) -> str:
-    """The kind by which the torch table tells overloads apart."""
+    """Return the kind of a value by which the torch table distinguishes overloads."""
     if tensor_of(value) is not None:
         return "T"
     match value:
@@ -107,7 +107,7 @@ def kind_of(value: Value) -> str:
 
 
 def kinds(arguments: Arguments) -> tuple[list[str], dict[str, str]]:
-    """The kinds of the positional arguments and of the keywords."""
+    """Return the kinds of the positional arguments and of the keywords."""
     return (
         [kind_of(a.value) for a in arguments.positional],
         {name: kind_of(a.value) for name, a in arguments.keywords.items()},

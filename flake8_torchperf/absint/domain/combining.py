@@ -1,4 +1,4 @@
-"""What several values give together: their device, their shape, the tensor among them."""
+"""Joint properties of several values: their device, their shape, the tensor among them."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from flake8_torchperf.absint.domain.values import (
 
 
 def combine_device(values: list[Tensor]) -> str:
-    """Where the result of an operation over these tensors lies.
+    """Return where the result of an operation over these tensors lies.
 
-    One tensor on the device puts the result there; a zero-dimensional tensor on the host may be
-    combined with any (torch promotes it), so it does not decide. One with dimensions is combined
-    with those of its device alone: if the code is ever run, the others are on the host as well, and
-    so they are beside one that is likely there.
+    One tensor on the device puts the result there. A zero-dimensional tensor on the host may be
+    combined with any other (torch promotes it), so it does not decide. A tensor with dimensions can
+    only be combined with tensors of its own device: if the code ever runs, the others are on the
+    host as well. The same goes for tensors that are combined with one that is likely there.
     """
     devices = {v.device for v in values}
     if "device" in devices:
@@ -42,26 +42,26 @@ DECIDING: dict[str, tuple[bool | None, ...]] = {"host": (False,), BESIDE_HOST: (
 
 
 def combine_scalar(values: list[Tensor]) -> bool | None:
-    """Whether a broadcast over these tensors has no dimensions."""
+    """Return True if a broadcast over these tensors has no dimensions, None if that is unknown."""
     if any(v.scalar is False for v in values):
         return False
     return True if all(v.scalar for v in values) else None
 
 
 def truthy(value: Value) -> Value:
-    """What ``value`` may be where it was found true."""
+    """Return ``value`` after a test found it true; UNKNOWN if nothing is left of it."""
     return without(value, NoneValue) or UNKNOWN
 
 
 def may_be_number(value: Value) -> bool:
-    """Is it a number, or declared to be one or something else?"""
+    """True if the value is a number, or is declared to be a number or something else."""
     if isinstance(value, Union):
         return not value.met and any(map(may_be_number, value.options))
     return isinstance(value, Scalar) and value.kind != "str"
 
 
 def held_tensor(value: Value) -> Tensor | None:
-    """The tensor whose elements would be printed with ``value``."""
+    """Return the tensor whose elements would be printed with ``value``."""
     match value:
         case Tensor() | Union():
             return tensor_of(value)
@@ -74,7 +74,7 @@ def held_tensor(value: Value) -> Tensor | None:
 
 
 def for_better_reason(found: Value, stated: Value) -> Value:
-    """A tensor that is declared to be one, for the stronger of the two reasons."""
+    """Return ``found``, with the reason of ``stated`` if both are tensors and it is stronger."""
     if not isinstance(found, Tensor) or not isinstance(stated, Tensor):
         return found
     weaker = found.reason.strength < stated.reason.strength

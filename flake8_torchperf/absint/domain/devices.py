@@ -1,4 +1,4 @@
-"""The names that torch gives to places of computation, and what a tensor on the host is made of."""
+"""The names that torch gives to places of computation, and the origins of tensors on the host."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ DEVICE_NAMES = frozenset(("cpu", "cuda", "mps", "xpu", "npu", "hpu", "mtia", "xl
 
 
 def names_device(text: object) -> bool:
-    """Is it a device's name, with or without its number?"""
+    """True if the text is a device's name, with or without an index."""
     return isinstance(text, str) and text.partition(":")[0] in DEVICE_NAMES
 
 
 def either_names_a_device(a: object, b: object) -> bool:
-    """ "cuda" on one path and "cpu" on the other: where there is a device, it is meant."""
+    """True if two texts name different devices: a device is meant where there is one."""
     return a != b and names_device(a) and names_device(b)
 
 
@@ -23,7 +23,7 @@ SOMETIMES = "sometimes"
 
 
 def joined_origin(a: tuple[str, str], b: tuple[str, str]) -> str:
-    """The origin of one of two tensors, each given as its device and its origin."""
+    """Return the origin of one of two tensors, each given as its device and its origin."""
     if a[1] == b[1]:
         return a[1]
     made = any(device == "host" and origin in MADE for device, origin in (a, b))

@@ -1,4 +1,4 @@
-"""What a value holds: its elements, the pairs that make a dict, the parts it unpacks into."""
+"""The contents of a value: its elements, the pairs for a dict, the parts it unpacks into."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ OF_MODULES = ("parameter", "gradient", "state")
 
 
 def goes_through_layers(iterated: Value) -> bool:
-    """Does a loop over this get a module's tensors one by one, alone or beside something else?"""
+    """True if a loop over this goes through a module's tensors, alone or beside other items."""
     round_ = element_of(iterated) if isinstance(iterated, Sequence) else UNKNOWN
     items = round_.items or () if isinstance(round_, Sequence) else (round_,)
     return any(isinstance(item, Tensor) and item.role in OF_MODULES for item in items)
 
 
 def element_of(value: Value) -> Value:
-    """What ``for x in value`` gives ``x``, and ``value[i]`` with an integer."""
+    """Return the value of ``x`` in ``for x in value``, and of ``value[i]`` for an integer ``i``."""
     match value:
         case Tensor():
             return replace(element_of_tensor(value), role="iterated")
@@ -79,7 +79,7 @@ def element_of(value: Value) -> Value:
 
 
 def element_of_tensor(tensor: Tensor) -> Tensor:
-    """One element or row of a tensor: one dimension less, where its number is known."""
+    """Return an element or row of a tensor, with one dimension less if their number is known."""
     # What had two dimensions to exchange has rows.
     scalar = False if tensor.chain[-1:] and tensor.chain[-1] in EXCHANGING else None
     row = replace(tensor, scalar=scalar, chain=(), role="element", rank=None)
@@ -90,7 +90,7 @@ EXCHANGING = ("transpose", "transpose_", "swapaxes", "swapdims", "permute", "mov
 
 
 def paired(value: Value) -> Value:
-    """What ``dict(value)`` holds: a dict's own, or that of pairs; Unknown of anything else."""
+    """Return the dict that ``dict(value)`` makes of a dict or of pairs, else UNKNOWN."""
     if isinstance(value, Mapping_) or not isinstance(value, Sequence):
         return value if isinstance(value, Mapping_) else UNKNOWN
     match value.element:
@@ -106,7 +106,7 @@ def paired(value: Value) -> Value:
 
 
 def values_of(value: Value, count: int) -> list[Value]:
-    """What each of ``count`` targets gets when ``value`` is unpacked."""
+    """Return the value of each of ``count`` targets that ``value`` is unpacked into."""
     if isinstance(value, Sequence) and value.items is not None and len(value.items) == count:
         return list(value.items)
     if isinstance(value, Union):

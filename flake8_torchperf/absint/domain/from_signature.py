@@ -54,7 +54,7 @@ def value_of_return(
     device: str | None = None,
     operation: str = "",
 ) -> Value:
-    """The value of what a call returns.
+    """Return the value of a call's result, given what torch's table says of it.
 
     ``tensors`` are the tensor arguments in order, the tensor a method is called on first;
     ``device`` overrides where the result lies.

@@ -1,4 +1,4 @@
-"""How often a place runs, and what says so: levels, causes and the heat that joins them."""
+"""The frequency of a place: levels, the causes behind them, and the heat that joins both."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class Level(IntEnum):
-    """How often a place runs, as far as source text shows; ordered, colder first.
+    """The frequency of a place as far as the source text shows it, in ascending order.
 
-    HOT is what is only known to compute on the tensors it is given: such helpers are called from
-    hot code, once or in each step. STEP is known to run in each step, LOOP stands in a loop.
+    HOT is known only to compute on the tensors it is given: such helpers are called from hot code,
+    once or in each step. STEP is known to run in each step. LOOP stands in a loop.
     """
 
     COLD = 0
@@ -24,7 +24,7 @@ class Level(IntEnum):
 
 
 class Cost(str, Enum):
-    """How often a finding is paid for; every message says it in these words."""
+    """The unit in which the cost of a finding is counted, in the words of the messages."""
 
     ELEMENT = "per element"
     STEP = "per step"
@@ -32,7 +32,7 @@ class Cost(str, Enum):
 
 
 class Cause(Enum):
-    """What says how often a place runs, in the order in which they are asked."""
+    """The evidence for how often a place runs, in the order in which it is considered."""
 
     # What the user says.
     NAMED_HOT = auto()
@@ -117,10 +117,10 @@ FREE = frozenset((
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What a profile tells of one statement, summed over ``runs`` processes.
+    """A profile's measurements of one statement, summed over ``runs`` processes.
 
-    It ran ``times`` times and waited ``waits`` times; ``seconds`` is how long the host waited where
-    the device itself told of the waits, and None where they are inferred from the calls.
+    The statement ran ``times`` times and waited ``waits`` times. ``seconds`` is how long the host
+    waited if the device itself reported the waits; None if they are inferred from the calls.
     """
 
     times: int
@@ -130,17 +130,17 @@ class Measured:
 
     @property
     def is_witnessed(self) -> bool:
-        """Did the device itself tell of the waits?"""
+        """True if the device itself reported the waits."""
         return self.seconds is not None
 
     @property
     def cost(self) -> tuple[float, int, int]:
-        """What statements are compared by: the more, the dearer."""
+        """The key by which statements are compared; a greater key costs more."""
         return (self.seconds or 0.0, self.waits, self.times)
 
 
 class Call(NamedTuple):
-    """A call that leads to a function: who makes it ("" at module level), its file and line."""
+    """A call that leads to a function: the caller ("" at module level), its file and line."""
 
     caller: str
     path: str
@@ -149,17 +149,17 @@ class Call(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Heat:
-    """A level and what says so.
+    """A level and the evidence for it.
 
-    ``name`` is the function's name, or the id of the row where the cause is a convention;
-    ``caller`` and ``line`` tell the call that makes a function hot; ``calls`` begins with it and
-    leads to the loop or the step behind it, as far as its module shows. ``node`` is the loop that
-    repeats the place. ``loops`` is False for the heat of a function whose loops make nothing in it
-    hotter, but for those that its own text shows to be over elements or steps. ``around`` is, in a
-    loop, the level of the function that holds it; of a function, how hot what its loops stand in is
-    at least. ``own_text`` says of a loop that the code itself shows what its rounds are: elements,
-    steps, calls of a model. ``why`` says what leaves a place that is hot by itself to scope "all".
-    ``measured`` is what a profile tells, where one does.
+    ``name`` is the function's name, or the id of the row if the cause is a convention. ``caller``
+    and ``line`` give the call that makes a function hot; ``calls`` begins with it and leads to the
+    loop or the step behind it, as far as its module shows. ``node`` is the loop that repeats the
+    place. ``loops`` is False for a function whose loops make nothing in it hotter, except those
+    that its own text shows to run over elements or steps. ``around`` is, in a loop, the level of
+    the function that holds it; for a function, the least level of the code around its loops.
+    ``own_text`` says that the code itself shows what a loop's rounds are: elements, steps or calls
+    of a model. ``why`` is the cause that leaves an otherwise hot place to scope "all". ``measured``
+    holds a profile's measurements, if there are any.
     """
 
     level: Level
@@ -177,23 +177,23 @@ class Heat:
     calls: tuple[Call, ...] = ()
 
     def costing(self, cost: Cost) -> Heat:
-        """The same heat, paid for as often as ``cost`` says."""
+        """Return this heat with another cost."""
         return self if cost is self.cost else replace(self, cost=cost)
 
     def cooled(self, why: Cause) -> Heat:
-        """The same, told in scope "all" alone; what repeats it stays told."""
+        """Return this heat as cold, reported only in scope "all"; what repeats the place stays."""
         return replace(self, level=Level.COLD, why=why)
 
     def by(self, cause: Cause, level: Level, measured: Measured) -> Heat:
-        """The heat that a profile tells instead; what repeats it stays told."""
+        """Return the heat that a profile measured instead; what repeats the place stays."""
         return replace(self, level=level, cause=cause, why=None, measured=measured)
 
     @property
     def costs_nothing(self) -> bool:
-        """Is it cold since it is believed not to wait, however often it runs?"""
+        """True if the place is cold because it does not wait, or has to, however often it runs."""
         return self.level is Level.COLD and self.hidden_by in FREE
 
     @property
     def hidden_by(self) -> Cause:
-        """What leaves a cold place to scope "all"."""
+        """The cause that leaves a cold place to scope "all"."""
         return self.cause if self.why is None else self.why

@@ -1,4 +1,4 @@
-"""What was read from a file onto the host, of which only that is known."""
+"""Values known only to lie on the host: data read from a file, and a tokenizer's batches."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RESULTS: dict[str, Value] = {
 
 
 def member(name: str, of_tensor: Value) -> Value:
-    """``loaded.name``, where that of a tensor is ``of_tensor``."""
+    """Return ``loaded.name``, given the same attribute of a tensor."""
     if name in OF_DICTS:
         return BoundMethod(LOADED, name)
     return of_tensor if isinstance(of_tensor, BoundMethod) else LOADED
@@ -46,7 +46,7 @@ MOVES = ("to", "cuda", "pin_memory", "convert_to_tensors")
 
 
 def host_batch_item(node: ast.AST | None) -> Tensor:
-    """A tensor of what a tokenizer returned."""
+    """Return a tensor of a tokenizer's batch."""
     told = 'part of what `return_tensors="pt"` asks for'
     reason = Reason(told, node, None, Strength.INFERRED, Source.TOKENIZER)
     return Tensor(reason, device="host")

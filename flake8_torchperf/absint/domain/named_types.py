@@ -1,4 +1,4 @@
-"""Types by name: what an object of the class with a given qualified name is worth as a value."""
+"""Types by name: the value of an object whose class has a given qualified name."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ KEEPERS = {
 
 
 def instance_of(name: str, reason: Reason) -> Value:
-    """An object of the class with this qualified name; Unknown for classes not known here."""
+    """Return an object of the class with this qualified name; UNKNOWN for unknown classes."""
     host = HOST_TYPES.get(name)
     if host is not None:
         return host
@@ -158,7 +158,7 @@ MODULE_HOLDERS = ("ParameterList", "ParameterDict", "ModuleList", "ModuleDict")
 
 
 def _holder(name: str) -> Value:
-    """A list or dict of modules or parameters, of which nothing else is said."""
+    """Return a list or dict of modules or parameters whose contents are unknown."""
     held: Value = Instance("torch.nn.Module")
     if name.startswith("Parameter"):
         held = Tensor(Reason(f"element of a {name}"), role="parameter")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Strength(IntEnum):
-    """How sure a reason is: assumed by convention, inferred from use, stated in code."""
+    """The strength of a reason: assumed by convention, inferred from use, stated in code."""
 
     ASSUMED = 1
     INFERRED = 2
@@ -21,7 +21,7 @@ class Strength(IntEnum):
 
 
 class Source(Enum):
-    """What a fact was read from, where that decides what else may be believed."""
+    """The origin of a fact, where it decides what else may be believed."""
 
     ELSEWHERE = auto()
     PARAMETER_ANNOTATION = auto()
@@ -36,9 +36,9 @@ class Source(Enum):
 
 @record
 class Reason:
-    """Why a value is a tensor: one fact, the node it was read from, and the fact before it.
+    """The reason why a value is a tensor: a fact, its node, and the fact before it.
 
-    ``fact`` is for people to read; what a fact implies depends on ``source``.
+    ``fact`` is for people to read; its consequences depend on ``source``.
     """
 
     fact: str
@@ -48,7 +48,10 @@ class Reason:
     source: Source = Source.ELSEWHERE
 
     def describe(self, line_of: Callable[[ast.AST], int | None]) -> str:
-        """The chain of facts in one line, the last one first; ``line_of`` gives 1-based lines."""
+        """Return the chain of facts in one line, the last one first.
+
+        ``line_of`` gives the 1-based line of a node.
+        """
         facts: list[str] = []
         reason: Reason | None = self
         while reason is not None and len(facts) < MAX_FACTS_TOLD:
@@ -58,7 +61,7 @@ class Reason:
         return "; ".join(facts)
 
     def root(self) -> Reason:
-        """The fact that everything else rests on."""
+        """Return the first fact, on which all others rest."""
         reason = self
         while reason.because is not None:
             reason = reason.because

@@ -1,6 +1,6 @@
-"""How many dimensions a tensor has, as far as the way it was made says.
+"""The number of dimensions of a tensor, as far as the way it was made shows it.
 
-It matters where one is left to index with: a tensor without dimensions is read on the host.
+It matters for a tensor that is used as an index: one without dimensions is read on the host.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ KNOWN = {*SIZED, *FIXED, *MORE, *REDUCING, "diag", "flatten", "nonzero", "where"
 
 
 def ranked(tensor: Tensor, rank: int | None) -> Tensor:
-    """The tensor with this number of dimensions; as it is where that is None."""
+    """Return the tensor with this number of dimensions; unchanged if that is None."""
     return tensor if rank is None else replace(tensor, rank=rank, scalar=rank == 0)
 
 
 def broadcast_rank(tensors: Iterable[Tensor]) -> int | None:
-    """The number of dimensions of what is made of these element by element."""
+    """Return the number of dimensions of an element-wise result, or None if one is unknown."""
     ranks = [tensor.rank for tensor in tensors]
     known = [rank for rank in ranks if rank is not None]
     return max(known) if known and len(known) == len(ranks) else None
@@ -64,7 +64,7 @@ def broadcast_rank(tensors: Iterable[Tensor]) -> int | None:
 def with_rank(
     value: Value, op: Op, name: str, arguments: Arguments, tensors: list[Tensor], *, method: bool
 ) -> Value:
-    """What a call of torch's returns, with the number of its dimensions where that is known."""
+    """Return the result of a torch call with its number of dimensions, where that is known."""
     first = tensors[0] if tensors else None
     if name not in KNOWN and (not op.reduction or first is None or first.rank is None):
         return value
@@ -172,14 +172,14 @@ def _reduced(op: Op, rank: int, arguments: Arguments) -> int | None:
 
 
 def _dimensions(given: Argument) -> int | None:
-    """How many dimensions a ``dim=`` names."""
+    """Return how many dimensions a ``dim=`` names, or None if that is unknown."""
     if isinstance(given.value, Scalar) and given.value.kind == "int":
         return 1
     return _length(given.value)
 
 
 def of_item(tensor: Tensor, indices: Iterable[Value | None]) -> int | None:
-    """The dimensions of ``tensor[indices]``; None among the indices stands for a slice."""
+    """Return the dimensions of ``tensor[indices]``; None among the indices stands for a slice."""
     if tensor.rank is None:
         return None
     rank = tensor.rank
@@ -204,7 +204,7 @@ def of_item(tensor: Tensor, indices: Iterable[Value | None]) -> int | None:
 
 
 def of_data(data: Value) -> int | None:
-    """The dimensions of ``torch.tensor(data)``: how deep its lists go down to numbers."""
+    """Return the dimensions of ``torch.tensor(data)``: how deep its lists go down to numbers."""
     deep = 0
     while isinstance(data, Sequence) and data.kind in ("list", "tuple"):
         data = data.element

@@ -1,4 +1,4 @@
-"""How the interpreter's values are declared."""
+"""The decorator with which the interpreter's values are declared."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_options: object) -> Callable[[T], T]:
-        """Only type checkers ask."""
+        """Stand in for the decorator that only type checkers need."""
         return lambda decorator: decorator
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
 def record(kind: type[T]) -> type[T]:
-    """A dataclass that nobody changes once it is made.
+    """A dataclass that is never changed once it is made.
 
-    mypy takes it for a frozen one. Freezing it at run time would double the time that each takes to
-    make, and a large file makes a hundred thousand.
+    mypy treats it as frozen. Freezing it at run time would double the time that each takes to make,
+    and a large file makes a hundred thousand.
     """
     return dataclass(slots=True, unsafe_hash=True)(kind)
 

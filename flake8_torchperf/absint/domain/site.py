@@ -1,4 +1,4 @@
-"""What the interpreter saw: places where tensor work meets Python."""
+"""Places where tensor work meets Python, as the interpreter records them."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One place, with everything a rule may ask of it.
+    """One place, with everything that a rule may ask for.
 
-    ``operation`` is the field's name for what happens there ("item", "if", "print").
-    ``operand`` is the value read, its reason included; None where there is none (an explicit
-    synchronisation). ``loops`` holds the enclosing loops, outermost first. ``covers`` lists
-    nodes whose own findings this site replaces, so that one cause gives one finding. ``compiled``
-    says, where the place is compiled or transformed, of what: "of the compiled step".
+    ``operation`` is the field's name for what happens there ("item", "if", "print"). ``operand`` is
+    the value read, its reason included; None if there is none (an explicit synchronisation).
+    ``loops`` holds the enclosing loops, outermost first. ``covers`` lists nodes whose own findings
+    this site replaces, so that each problem is reported once. ``compiled`` names the compiled or
+    transformed code that holds the place: "of the compiled step".
     """
 
     kind: SiteKind
@@ -87,11 +87,11 @@ class Site:
     compiled: str = ""
 
     def heated(self, heat: Heat) -> Site:
-        """The same place with another heat."""
+        """Return the same place with another heat."""
         return replace(self, heat=heat)
 
     def cooled(self, why: Cause) -> Site:
-        """The same place, told in scope "all" alone; what repeats it stays told."""
+        """Return the same place, reported only in scope "all"; what repeats it stays."""
         return replace(self, heat=self.heat.cooled(why))
 
 

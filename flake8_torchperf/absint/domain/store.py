@@ -1,4 +1,4 @@
-"""Environments: what each name, attribute path and constant subscript is worth at one point."""
+"""Environments: the value of each name, attribute path and constant subscript at one point."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NO_INDEX = (float, complex, type(...))
 
 
 def bind(env: Env, path: str, value: Value) -> None:
-    """Assign to a place: what was known of its attributes and items no longer holds."""
+    """Assign to a place; earlier knowledge of its attributes and items no longer holds."""
     forget_inside(env, path)
     if value is UNKNOWN:
         value = env.get(declaration(path), value)
@@ -63,7 +63,7 @@ def bind(env: Env, path: str, value: Value) -> None:
 
 
 def declaration(path: str) -> str:
-    """The key under which the type of a bare annotation (``x: Tensor``) is kept."""
+    """Return the key under which the type of a bare annotation (``x: Tensor``) is stored."""
     return f"{path}:"
 
 
@@ -74,7 +74,7 @@ def forget(env: Env, path: str) -> None:
 
 
 def forget_inside(env: Env, path: str) -> None:
-    """Drop what is known of a place's attributes and items."""
+    """Drop the values of a place's attributes and items."""
     inside, as_index = (path + ".", path + "["), f"[{path}]"
     together = "\n".join(env)  # one search through it says for most names that there is nothing
     if not (inside[0] in together or inside[1] in together or as_index in together):
@@ -85,7 +85,7 @@ def forget_inside(env: Env, path: str) -> None:
 
 
 def merge(envs: Iterable[Env | None]) -> Env | None:
-    """The environment where several paths meet; None where no path arrives."""
+    """Return the environment where several paths meet; None where no path arrives."""
     result: Env | None = None
     for env in envs:
         if env is None:
@@ -95,7 +95,7 @@ def merge(envs: Iterable[Env | None]) -> Env | None:
 
 
 def _merge_two(a: Env, b: Env) -> Env:
-    """Where both hold the very same value, which is nearly everywhere, nothing is looked at."""
+    """Join two environments, skipping identical values, which are nearly all of them."""
     result = dict(a)
     for key in compress(a, map(is_not, a.values(), map(b.get, a))):
         other = b.get(key)
@@ -110,7 +110,7 @@ def _merge_two(a: Env, b: Env) -> Env:
 
 
 def rejoin(before: Env, after: Env) -> None:
-    """Where a test told the options of a declaration apart, they are as they were after it.
+    """Restore declared values after a test that distinguished their options.
 
     `if isinstance(lr, Tensor): ...` does not make ``lr: float | Tensor`` a tensor that some path
     gives, nor ``lr: float``.
@@ -129,7 +129,7 @@ def rejoin(before: Env, after: Env) -> None:
 
 
 def _asked_for(now: Value | None, value: Value) -> bool:
-    """Is it what it was, or the tensor that a test asked for?"""
+    """True if ``now`` joins nothing but ``value`` and tensors that a type test found."""
     return isinstance(now, Union) and all(
         option == value or (isinstance(option, Tensor) and option.reason.source is Source.TYPE_TEST)
         for option in now.options
@@ -141,13 +141,13 @@ def _is_plain(key: str) -> bool:
 
 
 def outcome(name: str) -> str:
-    """The key under which the test is kept whose outcome a name holds; gone with the next one."""
+    """Return the key for the test whose outcome a name holds; the next assignment drops it."""
     return f"{name}.?"
 
 
 @record
 class Flow:
-    """What leaves a statement: by falling through (None: never), by break and by continue."""
+    """The environments after a statement: by falling through (None: never), break or continue."""
 
     env: Env | None
     breaks: tuple[Env, ...] = ()

@@ -1,4 +1,4 @@
-"""What the interpreter knows of an expression: immutable values, and how two of them join."""
+"""The interpreter's knowledge of an expression: immutable values, and how two of them join."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Tensor:
     dimensions (None: not known). ``chain`` names the operations that made it, oldest first.
     ``role`` is "parameter" of a module, "gradient" for a ``.grad``, "state" in a ``state_dict``,
     "element" by integer index, "iterated" for what iterating a tensor yields, "inverted" for ``~x``
-    where that alone tells that it is boolean, "asked" where a test told its dtype, else "".
+    if that alone shows that it is boolean, "asked" if a test showed its dtype, else "".
 
-    Of a tensor on the host, ``origin`` says what it was made of: "factory" (numbers alone),
-    "python" or "numpy" data, SOMETIMES where only one path made it there, "" where nobody knows;
-    ``memory`` is "pinned", "pageable" or "". ``arrives`` is not 0 for a copy to the host that was
-    queued: the waits that there were by then. ``rank`` is the number of dimensions, where the way
-    it was made tells; ``info`` the subclass that it is declared to be of.
+    For a tensor on the host, ``origin`` is what it was made from: "factory" (numbers alone),
+    "python" or "numpy" data, SOMETIMES if only one path made it there, "" if unknown; ``memory`` is
+    "pinned", "pageable" or "". ``arrives`` is not 0 for a queued copy to the host: it is the number
+    of waits at that point. ``rank`` is the number of dimensions, if the way it was made shows it;
+    ``info`` is the subclass that it is declared to be of.
     """
 
     reason: Reason = field(compare=False)
@@ -102,9 +102,9 @@ class Opaque:
 class Device:
     """A ``torch.device``: ``kind`` is "host", "device" or "unknown".
 
-    ``stated`` is False for the device of a tensor that lies on the host only because nobody named
-    another: a copy to there is not known to be one. ``sure`` is False for the ``.device`` of what
-    is only assumed to be a tensor.
+    ``stated`` is False for the device of a tensor that lies on the host only because no other was
+    named: a copy to there is not known to be one. ``sure`` is False for the ``.device`` of a value
+    that is only assumed to be a tensor.
     """
 
     kind: str
@@ -123,8 +123,8 @@ class DType:
 class Sequence:
     """A list, tuple, set, generator or iterator.
 
-    ``items`` holds the values where the length is known, ``element`` what any of them may be;
-    ``names`` the field names of a named tuple, ``info`` its class where that can be read.
+    ``items`` holds the values if the length is known, ``element`` a value that covers all of them;
+    ``names`` holds the field names of a named tuple, ``info`` its class if it can be read.
     """
 
     kind: str
@@ -136,9 +136,9 @@ class Sequence:
 
 @record
 class Mapping_:
-    """A dict: ``items`` the values under known string keys, ``element`` what any other may be.
+    """A dict: ``items`` holds the values under known string keys, ``element`` that of all others.
 
-    ``made``: made empty in sight, so what is put in under computed keys is all else it holds.
+    ``made`` says that it was made empty in sight, so that it holds only what the code puts in.
     """
 
     key: Value
@@ -147,7 +147,7 @@ class Mapping_:
     made: bool = False
 
     def any_value(self) -> Value:
-        """What one of its values may be, whatever its key."""
+        """Return the value under an arbitrary key: the join of those that are known."""
         known = [value for _, value in self.items]
         if known and self.element is UNKNOWN:
             return join_all(known)
@@ -156,7 +156,7 @@ class Mapping_:
 
 @record
 class Told:
-    """A test whose outcome a name holds, and what the names in it were worth when it was made."""
+    """A test whose outcome a name holds, with the values of the test's names at that time."""
 
     test: ast.expr
     names: tuple[tuple[str, Value | None], ...] = field(compare=False)
@@ -207,8 +207,8 @@ class ClassValue:
 class Instance:
     """An object of a class: one we can read (``info``) or one of torch's (``name`` alone).
 
-    ``facts`` is what its constructor was told, as far as it matters later; ``parts`` the modules
-    that one of torch's containers was given.
+    ``facts`` holds the constructor's arguments that matter later; ``parts`` the modules that one of
+    torch's containers was given.
     """
 
     name: str
@@ -237,7 +237,7 @@ class Partial:
 
 @record
 class Returning:
-    """A callable known only by what it returns, e.g. annotated ``Callable[..., Tensor]``."""
+    """A callable of which only the result is known, e.g. annotated ``Callable[..., Tensor]``."""
 
     value: Value
 
@@ -246,8 +246,8 @@ class Returning:
 class Union:
     """One of several values, none of them a Union or Unknown.
 
-    ``met`` says that each is what some path through the code gives it; else a declaration alone
-    allows them all.
+    ``met`` says that some path through the code gives each of them. Otherwise they are only
+    declared.
     """
 
     options: tuple[Value, ...]
@@ -261,7 +261,7 @@ class UnknownValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compared:
-    """What comparing values of which nothing is known gives: a bool, or a mask of tensors."""
+    """The result of comparing unknown values: a bool, or a mask if they are tensors."""
 
 
 Value: TypeAlias = (
@@ -292,12 +292,12 @@ MAX_OPTIONS = 6
 
 
 def literal(kind: str, value: Any) -> Scalar:
-    """A host scalar whose value is written in the source."""
+    """Return a host scalar whose value is written in the source."""
     return Scalar(kind, value, known=True)
 
 
 def join(a: Value, b: Value) -> Value:
-    """The least value that covers both: what a name may be where two paths meet."""
+    """Return the least value that covers both: the value of a name where two paths meet."""
     if a is b or a == b:
         return _weaker(a, b)
     if isinstance(a, Compared):
@@ -336,7 +336,7 @@ def join(a: Value, b: Value) -> Value:
 
 
 def join_all(values: Iterable[Value]) -> Value:
-    """The join of any number of values; Unknown where there are none."""
+    """Return the join of any number of values; Unknown where there are none."""
     result: Value | None = None
     for value in values:
         result = value if result is None else join(result, value)
@@ -344,7 +344,7 @@ def join_all(values: Iterable[Value]) -> Value:
 
 
 def union(values: Iterable[Value]) -> Value:
-    """One of several values; tensors among them are merged into one, and so are scalars."""
+    """Return a union of the values; tensors among them are merged into one, and so are scalars."""
     flat: list[Value] = []
     for value in values:
         for option in value.options if isinstance(value, Union) else (value,):
@@ -357,7 +357,7 @@ def union(values: Iterable[Value]) -> Value:
 
 
 def join_tensors(a: Tensor, b: Tensor) -> Tensor:
-    """A tensor of which only what both agree on is known."""
+    """Return a tensor with the facts that both tensors share."""
     weak = a if a.reason.strength <= b.reason.strength else b
     return Tensor(
         weak.reason,
@@ -374,10 +374,11 @@ def join_tensors(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _joined_dtype(a: Tensor, b: Tensor) -> str:
-    """The dtype of both; a tensor that is only declared takes that of the mask in its place.
+    """Return the dtype of two joined tensors: "bool" if one is a mask and the other may be one.
 
-    So does one of floats: it matters where it is an index, and no float can be one. What one path
-    asked for its dtype is a mask on that path alone.
+    A tensor that is only declared may be a mask. One of floats counts as a mask too: the dtype
+    matters for indices, and floats cannot be an index. If a test showed the dtype, the tensor is a
+    mask on that path alone.
     """
     asked = "asked" in (a.role, b.role)
     mask = "bool" in (a.dtype, b.dtype) and any(
@@ -387,7 +388,7 @@ def _joined_dtype(a: Tensor, b: Tensor) -> str:
 
 
 def weaken(tensor: Tensor, to: Strength = Strength.INFERRED) -> Tensor:
-    """The same tensor, on a reason that is at most as strong as ``to``."""
+    """Return the tensor with a reason that is at most as strong as ``to``."""
     why = tensor.reason
     if why.strength <= to:
         return tensor
@@ -395,7 +396,7 @@ def weaken(tensor: Tensor, to: Strength = Strength.INFERRED) -> Tensor:
 
 
 def without(value: Value, *kinds: type[Any]) -> Value | None:
-    """``value`` with every option of the given types taken away; None where nothing is left."""
+    """Return ``value`` without the options of the given types; None if nothing is left."""
     if isinstance(value, Union):
         left = tuple(o for o in value.options if not isinstance(o, kinds))
         return union(left) if left else None
@@ -403,10 +404,10 @@ def without(value: Value, *kinds: type[Any]) -> Value | None:
 
 
 def tensor_of(value: Value) -> Tensor | None:
-    """The tensor that ``value`` is, or may be on some path.
+    """Return the tensor that ``value`` is, or may be on some path.
 
-    A union counts where what stands beside the tensor is None or a number that some path gives
-    (``total = 0`` before ``total += loss``); ``int | Tensor`` parameters count as assumed.
+    A union counts if the other options are None, or a number that some path gives (``total = 0``
+    before ``total += loss``). Parameters declared ``int | Tensor`` count as assumed.
     """
     if isinstance(value, Tensor):
         return value
@@ -480,7 +481,7 @@ def _join_sequences(a: Sequence, b: Sequence) -> Value:
 
 
 def _mapped(a: Mapping_, b: Mapping_) -> Value:
-    """What either dict holds; one made empty says nothing about what will stand in it."""
+    """Return the element of two joined dicts; one made empty says nothing of its later values."""
     for empty, other in ((a, b), (b, a)):
         if empty.made and empty.element is UNKNOWN:
             return other.element
@@ -488,7 +489,7 @@ def _mapped(a: Mapping_, b: Mapping_) -> Value:
 
 
 def _either_item(a: Value, b: Value, *, placed: bool = False) -> Value:
-    """An element of one list or of another: which it is, a later test or its place tells."""
+    """Return the join of two list elements; a later test or the place shows which of them it is."""
     both = join(a, b)
     mixed = not placed and (isinstance(a, Union) or isinstance(b, Union))
     return replace(both, met=False) if isinstance(both, Union) and not mixed else both

@@ -1,1 +1,1 @@
-"""Which functions are analysed, in which setting, and what their callers add."""
+"""The functions that are analysed, their setting, and what their callers show of them."""

@@ -1,6 +1,7 @@
-"""What the calls in a whole package say of a function: set-up calls it alone, or gives no tensor.
+"""A review of functions by the calls in their whole package.
 
-The functions that call it, in whatever module, are interpreted for what they give it.
+The calls may show that only set-up code runs a function, or that it is given no tensor. Its
+callers, in whatever module, are interpreted for the arguments that they pass.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ class CallerReview:
         self._known: dict[CallSite, bool | None] = {}
 
     def reviewed(self, result: AnalysisResult, info: FunctionInfo) -> AnalysisResult:
-        """The sites of a function that its callers leave, as hot as those make them."""
+        """Return the sites that a function has given its callers, with the heat they imply."""
         heat = self._heats.called(info)
         if heat.cause in DECIDED or (heat.level >= Level.STEP and heat.cause is not Cause.CALLED):
             return result
@@ -71,7 +72,7 @@ class CallerReview:
         return replace(result, sites=tuple(sites))
 
     def rewarmed(self, result: AnalysisResult, info: FunctionInfo) -> AnalysisResult:
-        """The sites of a helper again, where some of them count only in a step that calls it."""
+        """Return a helper's sites, analysed again if some count only in a step that calls it."""
         heat = self._heats.called(info)
         if heat.cause is not Cause.GIVEN_TENSORS or not any(map(_wants_step, result.sites)):
             return result
@@ -96,7 +97,7 @@ class CallerReview:
                 self._heats.warm(info, called_heat(info, [site], Level.COLD))
 
     def _first_call(self, info: FunctionInfo, further: int, *, steps: bool) -> CallSite | None:
-        """The first call in the package from a step, or a loop, by itself or by its caller."""
+        """Return the first call in the package from a step or a loop, even through its callers."""
         for site in self._package_callers.leading(info):
             caller = site.caller
             if caller is None or caller.key == info.key:
@@ -114,10 +115,10 @@ class CallerReview:
         return None
 
     def _only_set_up(self, info: FunctionInfo) -> bool:
-        """Does every call that leads to a function, however far from it, stand in set-up code?
+        """True if every call that leads to a function, however indirectly, is in set-up code.
 
-        One that does not is enough, or a function that nothing calls: the rest is not looked for,
-        for each name has the whole package searched.
+        The search stops at the first call that is not, or at a function that nothing calls, because
+        each name costs a search of the whole package.
         """
         seen = {info.key}
         waiting = [info]
@@ -144,9 +145,9 @@ class CallerReview:
         return [(site, self._known[site]) for site in calls]
 
     def _watch(self, info: FunctionInfo) -> Analysis | None:
-        """An analysis that saw what all calls in the package give that are not set-up.
+        """Return an analysis that saw the arguments of all calls in the package outside set-up.
 
-        None where there are none, where one of them is not understood, or where they tell nothing.
+        None if there are no such calls, if one of them is not understood, or if they show nothing.
         """
         judged = self._judged(self._package_callers.of(info))
         warm = [site for site, answer in judged if not answer]
@@ -166,16 +167,16 @@ class CallerReview:
         return probe if self._tells(info, agreed) else None
 
     def _tells(self, info: FunctionInfo, agreed: dict[str, Value]) -> bool:
-        """Do the calls say more of a parameter than it declares itself?"""
+        """True if the calls say more about a parameter than its declaration does."""
         declared = declared_parameters(info, self._analysis)
         filled = dict(declared)
         fill_as_called(filled, agreed, private=info.name.startswith("_"))
         return filled != declared
 
     def _sets_up(self, site: CallSite) -> bool | None:
-        """Does a call stand where things are set up, saved or shown? None where its caller says it.
+        """True if a call is in code that sets up, saves or shows; None if its caller decides that.
 
-        What a metric computes at the end its users also compute in each step, by its functions.
+        What a metric computes at the end is also computed in each step by users of its functions.
         """
         caller = site.caller
         if site.seldom:
@@ -199,9 +200,9 @@ class CallerReview:
         return False if repeated else None
 
     def _made_by_others(self, info: FunctionInfo) -> bool:
-        """Is it of a class of which the package makes objects, and that is no module?
+        """True if the package makes objects of the method's class, and that is no class of torch's.
 
-        A layer is made once; what a function makes for itself, it may make in each step.
+        A layer is made once; a function may make other objects for itself in each step.
         """
         if info.owner is None or torch_kind(info.owner, self._analysis):
             return False
@@ -209,7 +210,7 @@ class CallerReview:
 
 
 def _wants_step(site: Site) -> bool:
-    """Is it a copy, which counts in a step and not in any helper?"""
+    """True if the site is a copy that counts in a step, but not in just any helper."""
     return site.kind in COPIES and site.heat.hidden_by in (Cause.COPY_ASKED, Cause.GIVEN_TENSORS)
 
 
@@ -217,26 +218,26 @@ COPIES = (SiteKind.TRANSFER, SiteKind.SYNCHRONIZE)
 
 
 def _callers(judged: list[_Judged]) -> dict[str, FunctionInfo]:
-    """The functions in which calls stand that are no set-up, by their keys."""
+    """Return the functions that hold the calls outside set-up code, by their keys."""
     warm = [site.caller for site, answer in judged if not answer]
     return {caller.key: caller for caller in warm if caller is not None}
 
 
 def _given(info: FunctionInfo, site: CallSite, probe: Analysis) -> dict[str, Value] | None:
-    """What one call was seen to give; None where it was not seen."""
+    """Return the arguments that one call was seen to pass; None if it was not seen."""
     module = info.module if site.caller is None else site.caller.module
     return probe.observed.get(called_at(info, module, site.line))
 
 
 def _same(values: list[Value]) -> Value:
-    """What all calls give alike; of one of which nothing is known, the others say nothing."""
+    """Return a value that covers all values; UNKNOWN if one of them is unknown."""
     return UNKNOWN if UNKNOWN in values else join_all(values)
 
 
 def _cooled(result: AnalysisResult, cold: Heat) -> AnalysisResult:
-    """The same sites, of a function that runs seldom.
+    """Return the sites of a function that runs seldom, with the heat ``cold``.
 
-    What is compiled stays as it is, and so do loops of which the text itself says what they are.
+    Compiled sites are unchanged, and so are sites in loops whose own text says what they run over.
     """
     sites = [
         site if site.compiled or site.heat.own_text else replace(site, heat=cold)

@@ -1,4 +1,4 @@
-"""The findings of contracts in the linted file: waits on the way from what must not wait."""
+"""The findings of contracts in the linted file: waits that code that must not wait leads to."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ RECORDED = "recorded"
 
 @dataclass(slots=True, eq=False)
 class _Followed:
-    """The contracts of a package: what they reach, and the files that were read for that."""
+    """The contracts of a package: the functions they reach, and the files that were read for it."""
 
     told: tuple[object, ...]
     reached: list[Reached]
@@ -49,7 +49,7 @@ class _Followed:
     stamps: list[tuple[int, int]]
 
     def holds(self, told: tuple[object, ...]) -> bool:
-        """Is all as it was?"""
+        """True if the settings and all files that were read are unchanged."""
         return self.told == told and self.stamps == _stamps(self.reads)
 
 
@@ -69,10 +69,10 @@ def with_contracts(
     catalogue: Catalogue,
     options: Options,
 ) -> list[Finding]:
-    """The findings of the linted file with those of contracts, in whose place no others stand.
+    """Return the findings of the linted file, replaced at each place that breaks a contract.
 
-    ``suspects`` are the keys of its functions that may have any. ``options`` ask for every scope:
-    what breaks a contract counts in any.
+    ``suspects`` are the keys of the functions that may have findings. ``options`` ask for every
+    scope, because breaking a contract counts in any.
     """
     reached = _reached(analysis, names, options)
     if not reached:
@@ -111,7 +111,7 @@ def _findings(
 
 
 def _broken(site: Site, reached: Reached) -> list[Site]:
-    """The site, if it breaks a contract, with the way to it."""
+    """Return the site with the path to it if it breaks a contract, else nothing."""
     if site.kind not in WAITS or (site.heat.level is Level.COLD and site.heat.hidden_by in EXEMPT):
         return []
     way = reached.way_to(site.function, getattr(site.node, "lineno", 0))
@@ -122,7 +122,7 @@ def _broken(site: Site, reached: Reached) -> list[Site]:
 
 
 def _unseen(calls: list[SeenCall], reached: Reached) -> list[Site]:
-    """The calls of which nobody can tell where they lead, each once."""
+    """Return a site for each call whose target is unknown."""
     found: dict[int, Site] = {}
     for call in calls:
         way = reached.way_to(call.source, getattr(call.node, "lineno", 0))
@@ -140,12 +140,12 @@ def _unseen(calls: list[SeenCall], reached: Reached) -> list[Site]:
 
 
 def _heat(way: Way, level: Level) -> Heat:
-    """The heat of a place on the way from a contract; rules about loops ask whether it has one."""
+    """Return the heat of a place on a path from a contract, with the path's calls as its name."""
     return Heat(max(level, Level.STEP), Cause.CONTRACT, " -> ".join(way.calls), way.root)
 
 
 def _reached(analysis: Analysis, names: Names, options: Options) -> list[Reached]:
-    """What the contracts of the linted module's package reach."""
+    """Return the functions that the contracts of the linted module's package reach."""
     project = analysis.project
     globs = options.sync_free
     if not project.top or not _is_saved(project.linted):
@@ -167,7 +167,7 @@ def _reached(analysis: Analysis, names: Names, options: Options) -> list[Reached
 
 
 def _apart(analysis: Analysis, reads: dict[str, str]) -> Analysis:
-    """An analysis that reads every module from its file: no linted one tells it more."""
+    """Return an analysis that reads every module from its file, the linted one included."""
     linted = analysis.project.linted
     nothing = ModuleMap(f"{linted.package}.*", linted.package, (), None, linted.path)
     return replace(
@@ -183,7 +183,7 @@ def _apart(analysis: Analysis, reads: dict[str, str]) -> Analysis:
 
 
 def _is_saved(module: ModuleMap) -> bool:
-    """Is the module on disk as it is linted?"""
+    """True if the file on disk holds the text that is linted."""
     if module.path is None:
         return False
     data = read_bytes(str(module.path))

@@ -1,4 +1,4 @@
-"""Where contracts begin: functions that a person says must not wait, and code that torch records.
+"""The roots of contracts: functions that a person marks as not waiting, and recorded code.
 
 The package's texts are searched for them, and only modules that hold one are parsed.
 """
@@ -44,8 +44,8 @@ KEPT = 64
 class Root:
     """A function that must not wait, or lines of it: ``first`` to ``last``, 0 for all.
 
-    ``source`` is its qualified name, or that of a function nested in ``function``; ``shown`` is
-    what a person calls it.
+    ``source`` is its qualified name, or that of a function nested in ``function``; ``shown`` is its
+    name in messages.
     """
 
     function: Function
@@ -56,7 +56,7 @@ class Root:
 
 
 def stated_roots(analysis: Analysis, globs: tuple[str, ...]) -> Iterator[Root]:
-    """The functions that the settings name, and those that are marked."""
+    """Yield the functions that the settings name, and those that are marked."""
     paths = list(analysis.project.modules_that_promise())
     if globs:
         paths += analysis.project.modules_that_match(_defining(globs))
@@ -75,7 +75,7 @@ def stated_roots(analysis: Analysis, globs: tuple[str, ...]) -> Iterator[Root]:
 
 
 def recording_modules(analysis: Analysis) -> Iterator[ModuleMap]:
-    """The modules that may have torch record a CUDA graph."""
+    """Yield the modules that may have torch record a CUDA graph."""
     for module in _modules(list(analysis.project.modules_that_promise()), analysis):
         text = "".join(module.lines)
         if any(word in text for word in RECORDING):
@@ -83,7 +83,7 @@ def recording_modules(analysis: Analysis) -> Iterator[ModuleMap]:
 
 
 def recorded_blocks(info: FunctionInfo, function: Function) -> Iterator[Root]:
-    """The blocks of a function that run while torch records: ``with torch.cuda.graph(g):``."""
+    """Yield the blocks of a function that torch records: ``with torch.cuda.graph(g):``."""
     for block in info.nodes.of_any(ast.With, ast.AsyncWith):
         assert isinstance(block, (ast.With, ast.AsyncWith))
         called = [one.context_expr for one in block.items]
@@ -95,7 +95,7 @@ def recorded_blocks(info: FunctionInfo, function: Function) -> Iterator[Root]:
 
 
 def handed_over(calls: list[SeenCall]) -> Iterator[Root]:
-    """The functions that calls hand to torch to be recorded."""
+    """Yield the functions that calls pass to torch to be recorded."""
     for call in calls:
         if not call.into or call.target is None:
             continue
@@ -108,7 +108,7 @@ def handed_over(calls: list[SeenCall]) -> Iterator[Root]:
 
 
 def place_of(closure: Closure) -> Iterator[tuple[Function, str]]:
-    """The function that a nested one stands in, and the qualified name of the nested one."""
+    """Yield the function that a nested one stands in, and the qualified name of the nested one."""
     line = closure.node.lineno
     for info in closure.module.defined:
         if info.node.lineno <= line <= (info.node.end_lineno or 0):
@@ -129,7 +129,7 @@ def is_recorded(info: FunctionInfo) -> bool:
 
 
 def may_record(info: FunctionInfo) -> bool:
-    """May a function have torch record a CUDA graph?"""
+    """True if a function may have torch record a CUDA graph."""
     return not RECORDERS.isdisjoint(info.nodes.words())
 
 
@@ -138,7 +138,7 @@ def _shown(source: str) -> str:
 
 
 def _innermost(node: ast.With | ast.AsyncWith, info: FunctionInfo) -> str:
-    """The qualified name of the function that a node stands in."""
+    """Return the qualified name of the function that a node stands in."""
     source = info.qualname
     for name, inner in nested_in(info.node, info.qualname):
         if inner.lineno <= node.lineno <= (inner.end_lineno or inner.lineno):
@@ -149,7 +149,7 @@ def _innermost(node: ast.With | ast.AsyncWith, info: FunctionInfo) -> str:
 def nested_in(
     node: ast.FunctionDef | ast.AsyncFunctionDef, source: str
 ) -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """The functions in a function with their qualified names, outer ones first."""
+    """Return the functions in a function with their qualified names, outer ones first."""
     found: list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]] = []
     waiting: list[tuple[ast.AST, str]] = [(one, source) for one in node.body]
     while waiting:
@@ -162,7 +162,7 @@ def nested_in(
 
 
 def _modules(paths: list[str], analysis: Analysis) -> Iterator[ModuleMap]:
-    """The linted module where its text may hold a contract, and the others in these files."""
+    """Yield the linted module if its text may hold a contract, and the modules of these files."""
     linted = analysis.project.linted
     here = ""
     if linted.parsed is not None:
@@ -176,7 +176,7 @@ def _modules(paths: list[str], analysis: Analysis) -> Iterator[ModuleMap]:
 
 @lru_cache(maxsize=KEPT)
 def read_whole(path: str, modified: int, size: int) -> ModuleMap | None:
-    """A module with all that it defines; None where the file is no Python."""
+    """Return a module with all that it defines; None if the file is not Python."""
     data = read_bytes(path)
     if not isinstance(data, bytes):
         return None
@@ -188,7 +188,7 @@ def read_whole(path: str, modified: int, size: int) -> ModuleMap | None:
 
 
 def canonical(info: FunctionInfo, analysis: Analysis) -> Function | None:
-    """The same function in the map that calls lead to; None of one that is defined twice."""
+    """Return the function as calls of it are resolved; None if it is defined twice."""
     module = analysis.project.module(info.module.name) if info.module.name else info.module
     if module is None:
         return None
@@ -227,7 +227,7 @@ def _inherited(module: ModuleMap, globs: tuple[str, ...], analysis: Analysis) ->
 
 
 def _defining(globs: tuple[str, ...]) -> str:
-    """What the text of a module holds that defines a function of that name, or its class."""
+    """Return a pattern for module texts that define a function named by a glob, or its class."""
     ways: list[str] = []
     for glob in globs:
         owner, _, name = glob.rpartition(".")
@@ -239,7 +239,7 @@ def _defining(globs: tuple[str, ...]) -> str:
 
 
 def _as_pattern(glob: str) -> str:
-    """A glob of names as a regular expression."""
+    """Return a glob of names as a regular expression."""
     return re.sub(r"[*?]", lambda found: r"\w*" if found[0] == "*" else r"\w", glob).replace(
         "[!", "[^"
     )

@@ -1,4 +1,4 @@
-"""What a function that must not wait leads to: every call from it followed through its package."""
+"""The functions that a function that must not wait leads to, followed through its package."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ BASE = Heat(Level.STEP, Cause.CONTRACT, around=Level.STEP)
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a function is reached: the one that must not wait, and the calls from there.
+    """The path to a function: the root that must not wait, and the calls that lead from there.
 
-    ``recorded`` says that torch records the first of them as a CUDA graph.
+    ``recorded`` says that torch records the root as a CUDA graph.
     """
 
     root: str
@@ -62,7 +62,7 @@ class Way:
     recorded: bool = False
 
     def to(self, name: str) -> Way:
-        """The way one call further."""
+        """Return the path extended by one call."""
         return Way(self.root, (*self.calls, name), self.recorded)
 
 
@@ -80,8 +80,8 @@ class Block:
 class Reached:
     """A function that must not wait, seen as the method of one class.
 
-    ``ways`` tells by qualified name how it, or a function nested in it, is reached; ``given`` what
-    the calls give its parameters.
+    ``ways`` holds the paths to it, or to functions nested in it, by qualified name. ``given`` holds
+    the arguments that the calls give its parameters.
     """
 
     info: FunctionInfo
@@ -93,7 +93,7 @@ class Reached:
     rounds: int = 0
 
     def way_to(self, source: str, line: int) -> Way | None:
-        """How a place in it is reached; None where nothing that must not wait runs it."""
+        """Return the path to a place in the function; None if that place may wait."""
         found = self.ways.get(source)
         if found is not None:
             return found
@@ -113,7 +113,7 @@ class Contracts:
         self._waiting: list[Reached] = []
 
     def follow(self, globs: tuple[str, ...]) -> list[Reached]:
-        """Every function that is reached, those of stated contracts first."""
+        """Return every function that is reached, those of stated contracts first."""
         for root in stated_roots(self._analysis, globs):
             self._start(root, recorded=False)
         self._run()
@@ -188,14 +188,14 @@ class Contracts:
             self._reach_nested(target, way)
 
     def _reach_nested(self, closure: Closure, way: Way) -> None:
-        """A function that stands in another one, which gave it away."""
+        """Reach a nested function that the function around it passed on."""
         for function, source in place_of(closure):
             outer = self._entry(function)
             if outer is not None:
                 self._reach(outer, source, way.to(source.rpartition(".")[2]), {})
 
     def _follow_decorators(self, reached: Reached) -> None:
-        """What a decorator of the package makes of a function runs in its place."""
+        """Reach the functions nested in the package's decorators: they run in place of this one."""
         info = reached.info
         way = reached.ways.get(info.qualname)
         if way is None:
@@ -227,7 +227,7 @@ class Contracts:
             self._wait(reached)
 
     def _recorded(self) -> Iterator[Root]:
-        """What torch is told to record as a CUDA graph anywhere in the package."""
+        """Yield the functions and blocks that the package has torch record as CUDA graphs."""
         for module in recording_modules(self._analysis):
             known = None
             for one in module.defined:
@@ -249,7 +249,7 @@ class Contracts:
 def interpreted(
     reached: Reached, analysis: Analysis, heats: FunctionHeats
 ) -> tuple[list[SeenCall], AnalysisResult]:
-    """The calls in a function that is reached, and its sites."""
+    """Return the calls in a function that is reached, and its sites."""
     analysis.log = []
     result = interpret_called(reached.info, reached.bound, reached.given, BASE, analysis, heats)
     calls, analysis.log = analysis.log, None
@@ -257,7 +257,7 @@ def interpreted(
 
 
 def _last(info: FunctionInfo) -> str:
-    """What a path calls a function; what is made or called as an object goes by its class."""
+    """Return a function's name in a path; constructors and calls of objects go by their class."""
     if info.owner is None or info.name not in OF_OBJECTS:
         return info.name
     return info.owner.name if info.name in MAKING else info.qualname

@@ -47,7 +47,7 @@ def interpret_function(
 ) -> AnalysisResult:
     """Interpret one function.
 
-    Most helpers have no site at all; the calls that lead to one are asked where there are some.
+    The calls that lead to a helper are looked up only if it has sites; most helpers have none.
     """
     own = heats.own(info)
     if own.level is not Level.HOT:
@@ -67,7 +67,7 @@ def interpret_called(
 ) -> AnalysisResult:
     """Interpret a function as it is called: as the method of ``bound``, its parameters ``given``.
 
-    What is given counts where a parameter says nothing of itself.
+    The given values count for parameters that declare nothing.
     """
     return _interpreted(info, analysis, heats, base, bound, given)
 
@@ -80,7 +80,7 @@ def _interpreted(
     bound: Value | None = None,
     given: Env | None = None,
 ) -> AnalysisResult:
-    """The sites of a function that runs as often as ``base`` says."""
+    """Return the sites of a function that runs as often as ``base`` says."""
     snippet = Snippet(info.module.held, [info.node])
     if is_kernel(info):
         return AnalysisResult(snippet, ())
@@ -116,7 +116,7 @@ def _interpreted(
 
 
 def _entry(info: FunctionInfo, bound: Value | None, given: Env | None, place: Context) -> Env:
-    """The parameters as they are declared, as calls give them, and as ``given`` says."""
+    """Return the parameters as they are declared, as calls give them, and as ``given`` says."""
     analysis = place.analysis
     env = summaries.entry(info, bound, None, place)
     for name, value in analysis.told.get(info.key, {}).items():
@@ -149,7 +149,10 @@ def interpret_module(module: ModuleMap, analysis: Analysis) -> AnalysisResult:
 
 
 def _compiled(place: Context, info: FunctionInfo) -> Context:
-    """The place at the start of a function that may be compiled; what is named cold stays cold."""
+    """Return the place at the start of a function that may be compiled.
+
+    A function that the user names as cold stays cold.
+    """
     graphs = place.base.cause is Cause.CONVENTION and place.base.name == "compiler-internals"
     named = place.base.cause in (Cause.NAMED_COLD, Cause.TEST)
     return graph_breaks.entered(place, info.node, keep_cold=named or graphs)
@@ -192,10 +195,10 @@ def _run_nested(item: Pending, module: ModuleMap, heats: FunctionHeats) -> None:
 
 
 def _as_outer(heat: Heat, outer: Context, node: FunctionNode) -> bool:
-    """Does a nested function run as often as the function around it?
+    """True if a nested function runs as often as the function around it.
 
-    So does one of which nothing else is known, and one that a cold function makes for itself and
-    only calls. What it hands on may run in each step.
+    It does if nothing else is known of it, if the outer function's heat is final, or if a cold
+    outer function only calls it. A nested function that is passed on may run in each step.
     """
     if heat.cause is Cause.NOTHING or outer.base.cause in FINAL:
         return True
@@ -205,13 +208,13 @@ def _as_outer(heat: Heat, outer: Context, node: FunctionNode) -> bool:
 
 
 def _only_called(name: str, outer: Context) -> bool:
-    """Does a function do nothing with the name of one nested in it but call it?"""
+    """True if the outer function only calls the nested function of this name."""
     return outer.node is not None and name in _names_only_called(outer.node)
 
 
 @once
 def _names_only_called(function: ast.AST) -> frozenset[str]:
-    """The names with which a function does nothing but call them."""
+    """Return the names that a function only calls."""
     nodes = walk([function])
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     names = [node for node in nodes if isinstance(node, ast.Name)]
@@ -220,7 +223,7 @@ def _names_only_called(function: ast.AST) -> frozenset[str]:
 
 
 def module_constant(analysis: Analysis, module: ModuleMap, name: str) -> Value:
-    """What a name assigned at module level is worth: its annotation, else what is assigned."""
+    """Return the value of a module-level name, by its annotation or else by its assignments."""
     from flake8_torchperf.absint.domain.values import Reason
     from flake8_torchperf.absint.stated_types.annotations import annotated
 

@@ -1,7 +1,7 @@
-"""What calls in other modules give the parameters of which a function says nothing itself.
+"""The arguments that calls in other modules give to parameters of which nothing else is known.
 
-Asked only where such a parameter is read: ``float(value)`` waits if somebody gives a tensor. The
-functions that call it are interpreted for that, so few of them are.
+They are looked up only for parameters that are read, as in ``float(value)``, which waits for a
+tensor. Few callers are looked at, because each has to be interpreted.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MAX_CALLERS = 3
 
 
 class PackageArguments:
-    """Asks the callers of the functions of one module."""
+    """Finds the arguments for the functions of one module in their callers."""
 
     def __init__(self, analysis: Analysis, heats: FunctionHeats, callers: PackageCallers) -> None:
         self._analysis = analysis
@@ -43,7 +43,7 @@ class PackageArguments:
         self._asked = 0
 
     def tell(self, functions: Sequence[FunctionInfo]) -> None:
-        """Have the parameters told that are read, and make hot what a loop calls with a tensor."""
+        """Find the arguments for parameters that are read; heat what a loop calls with a tensor."""
         for info in functions:
             names = _read_parameters(info, self._analysis)
             if names and self._asked < MAX_ASKED:
@@ -68,7 +68,7 @@ class PackageArguments:
                     self._warm(info, site)
 
     def _warm(self, info: FunctionInfo, site: CallSite) -> None:
-        """A helper that a loop elsewhere calls with a tensor waits in each round."""
+        """Heat a helper that a loop elsewhere calls with a tensor: it waits in each round."""
         heat = self._heats.called(info)
         if heat.level >= Level.STEP or heat.cause in SET_UP or site.caller is None:
             return
@@ -90,7 +90,7 @@ def _as_given(name: str, tensor: Tensor, caller: FunctionInfo) -> Tensor:
 
 
 def _read_parameters(info: FunctionInfo, analysis: Analysis) -> list[str]:
-    """The parameters that are read on the host, and of which nothing tells what they are."""
+    """Return the parameters that are read on the host and whose type nothing shows."""
     read: dict[str, None] = {}
     for call in info.nodes.of(ast.Call):
         match call:

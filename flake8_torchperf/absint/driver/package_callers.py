@@ -1,7 +1,7 @@
 """The calls in a whole package that lead to a function, or may.
 
-The package's modules are searched for the function's name, and those that hold it are parsed, never
-imported: so it is asked only where there is something to report.
+The package's modules are searched for the function's name. Those that hold it are parsed, never
+imported. So the search is made only if there is something to report.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CALLING_NOTHING = PLAIN_BASES | {"Module"}
 
 
 class PackageCallers:
-    """Asked for functions of the linted module, and for those that call them."""
+    """Finds the callers of functions of the linted module, and their callers in turn."""
 
     def __init__(self, analysis: Analysis, heats: FunctionHeats) -> None:
         self._analysis = analysis
@@ -53,7 +53,7 @@ class PackageCallers:
         self._leading: dict[str, list[CallSite]] = {}
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
-        """The calls that lead to a function; none where there may be others, or too many."""
+        """Return the calls that lead to a function; none if there may be others, or too many."""
         found = self._known.get(info.key)
         if found is None:
             found = []
@@ -63,7 +63,10 @@ class PackageCallers:
         return found
 
     def _find(self, info: FunctionInfo) -> list[CallSite]:
-        """A constructor is called by its class; other special methods by no name at all."""
+        """Search the package for the calls of a function; a constructor is called by its class.
+
+        Other special methods are called without their name, so none of their calls are found.
+        """
         constructs = info.name == CONSTRUCTOR and info.owner is not None
         name = info.owner.name if constructs and info.owner is not None else info.name
         if name.startswith("__") and name.endswith("__"):
@@ -90,9 +93,9 @@ class PackageCallers:
         return found or self._unused(info, name, read)
 
     def leading(self, info: FunctionInfo) -> list[CallSite]:
-        """The calls that are seen to lead to a function, there may be others.
+        """Return the calls that are seen to lead to a function; there may be others.
 
-        A method is told by its name where one class of the package alone has it, or by the calls
+        A method is recognised by its name if only one class of the package has it, or by the calls
         of the method that it overrides.
         """
         if info.key not in self._leading:
@@ -121,7 +124,7 @@ class PackageCallers:
                     yield site
 
     def around(self, info: FunctionInfo) -> Iterator[CallSite]:
-        """The calls in other modules that may lead to a function, where its class is named."""
+        """Yield the calls in other modules that may lead to a function, if they name its class."""
         method, name = info.owner is not None, info.name
         if name.startswith("__"):
             return
@@ -154,14 +157,14 @@ class PackageCallers:
                     yield from calls.of(whole.classes[base.name].methods[info.name])
 
     def _is_far(self, path: str) -> bool:
-        """Is a file in another folder than the linted one?"""
+        """True if a file is in another folder than the linted one."""
         own = self._analysis.project.linted.path
         return own is None or Path(path).parent != own.parent
 
     def _unused(self, info: FunctionInfo, name: str, read: list[ModuleMap]) -> list[CallSite]:
-        """A private function that nothing in its package names is as one that is seldom called.
+        """Return a seldom call for a private function that nothing in its package names.
 
-        Not so what a class elsewhere may call, from which this one is derived.
+        There is none if the function may be called by a base class from elsewhere.
         """
         if not info.name.startswith("_") or not all(map(_is_plain, info.decorators)):
             return []
@@ -178,14 +181,14 @@ class PackageCallers:
         return any(base.rpartition(".")[2] not in CALLING_NOTHING for base in bases)
 
     def _with_linted(self, paths: tuple[str, ...]) -> Iterator[tuple[ModuleMap, Calls]]:
-        """The linted module, which need not be on disk as it is, and the others in these files."""
+        """Yield the linted module, whose file may differ, and the modules of these files."""
         linted = self._analysis.project.linted
         yield linted, self._heats.calls(linted)
         here = self._linted_path()
         yield from (self._read(path) for path in paths if path != here)
 
     def _linted_path(self) -> str:
-        """The resolved path of the linted file, as `modules_that_say` spells it; "" of none."""
+        """Return the linted file's resolved path, as `modules_that_say` spells it, or ""."""
         if self._here is None:
             path = self._analysis.project.linted.path
             self._here = "" if path is None else str(path.resolve())
@@ -200,7 +203,7 @@ class PackageCallers:
         return known
 
     def _leads(self, called: ast.expr, info: FunctionInfo, module: ModuleMap) -> bool:
-        """May what is called there be this function? Any object may have a method of its name."""
+        """True if the called expression may be this function. Any object may have such a method."""
         if info.owner is not None and info.name != CONSTRUCTOR:
             return isinstance(called, ast.Attribute)
         head = called
@@ -223,14 +226,14 @@ class PackageCallers:
 
 
 def _says(module: ModuleMap, name: str) -> bool:
-    """Does a module say a name anywhere, in a string or a comment too, but where it is defined?"""
+    """True if a module's text, comments included, has a name other than where it is defined."""
     return (
         re.search(rf"(?<!def )(?<!class )\b{re.escape(name)}\b", "".join(module.lines)) is not None
     )
 
 
 def _of_name(info: FunctionInfo, module: ModuleMap, calls: Calls) -> list[CallSite]:
-    """The calls of a method, or of another class's of its name, which it may override."""
+    """Return the calls of all methods of a name, since one class may override another's."""
     methods = [
         one.methods[info.name] for one in module.classes.values() if info.name in one.methods
     ]
@@ -238,14 +241,14 @@ def _of_name(info: FunctionInfo, module: ModuleMap, calls: Calls) -> list[CallSi
 
 
 def _is_plain(decorator: str) -> bool:
-    """Does a decorator tell nobody of the function: ``@torch.no_grad()``, ``@staticmethod``?"""
+    """True if a decorator registers the function nowhere, as ``@torch.no_grad()``."""
     if decorator in ("staticmethod", "classmethod"):
         return True
     return decorator.startswith("torch.") and not hands_to_tracer(decorator)
 
 
 def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:
-    """Is the function, or something of its name, handed on as a value, to be called anywhere?"""
+    """True if the function, or something of its name, is passed on or renamed."""
     if info.owner is not None or module.name == info.module.name:
         return info.name in calls.values
     if info.name in module.functions or info.name in module.classes:
@@ -259,7 +262,7 @@ def _hands_on(info: FunctionInfo, module: ModuleMap, calls: Calls) -> bool:
 
 @lru_cache(maxsize=KEPT_MODULES)
 def _read(path: str, modified: int, size: int) -> tuple[ModuleMap, Calls]:
-    """A module, whole, with its calls; an empty one where the file is no Python."""
+    """Return a whole module with its calls; an empty one if the file is not Python."""
     data = read_bytes(path)
     text = ""
     tree = ast.Module([], [])

@@ -19,7 +19,7 @@ from flake8_torchperf.hotness.branch_frequency import after_leaving
 
 
 def fill_tables() -> None:
-    """Fill the tables; nothing can be evaluated before."""
+    """Fill the tables; nothing can be evaluated before that."""
     dispatch.EXPRESSIONS.update(expressions.EXPRESSIONS)
     dispatch.EXPRESSIONS.update(
         {

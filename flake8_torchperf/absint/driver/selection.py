@@ -1,7 +1,7 @@
-"""Which suspects can give a finding at the scope asked for; the others need no look of their own.
+"""The suspects that can give a finding at the scope asked for; the others are not analysed.
 
-What runs seldom and holds no loop has only cold sites, and most rules are silent about those. Its
-calls may still tell what a function beside it is given: where that is asked, it stays.
+A function that runs seldom and has no loop has only cold sites, and most rules do not report
+those. It is analysed anyway if its calls may show the arguments of another chosen function.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Selection:
         self._nominating = names_that_nominate(module, analysis.called)
 
     def chosen(self, suspects: Sequence[FunctionInfo], scope: Level) -> list[FunctionInfo]:
-        """The suspects that can have a site some rule objects to, and those that tell of them."""
+        """Return the suspects that can have a site a rule objects to, and callers that matter."""
         if self._all_count(scope):
             return list(suspects)
         kept: list[FunctionInfo] = []
@@ -80,7 +80,7 @@ class Selection:
         return _with_tellers(kept, others, suspects, self._analysis)
 
     def unheard(self, suspects: Sequence[FunctionInfo]) -> list[FunctionInfo]:
-        """The suspects that are cold and wait by their words: calls elsewhere may say more."""
+        """Return the cold suspects whose words may read tensors: calls elsewhere may say more."""
         return [
             info
             for info in suspects
@@ -90,7 +90,7 @@ class Selection:
         ]
 
     def module_level(self, scope: Level) -> bool:
-        """Can the statements outside functions have such a site?"""
+        """True if the statements outside functions can have a site that a rule objects to."""
         nodes = module_level(self._module)
         return (
             self._all_count(scope)
@@ -109,7 +109,7 @@ class Selection:
         return code is not None and code.concerns_any(nodes)
 
     def _may_report(self, info: FunctionInfo, scope: Level) -> bool:
-        """May a site in this function be warm enough?"""
+        """True if a site in this function may be warm enough for the scope."""
         if self._is_compiled(info.nodes):
             return True
         if scope is not Level.LOOP and self._heats.own(info).level >= Level.HOT:
@@ -127,9 +127,9 @@ class Selection:
         return repeats(info.nodes) and suspect_in_loops(info.hosts, info.nodes, self._nominating)
 
     def _nested_may_be_hot(self, info: FunctionInfo) -> bool:
-        """May a function in this one run more often than it does?
+        """True if a function nested in this one may run more often than it does.
 
-        A method of a class that stands in it may.
+        The methods of a nested class may.
         """
         if info.nodes.of(ast.ClassDef):
             return True
@@ -141,11 +141,15 @@ class Selection:
 
     @cached_property
     def _speaks_of_workers(self) -> bool:
-        """May a loader be told how many processes load for it?"""
+        """True if the module mentions ``num_workers``, the number of processes that load data."""
         return "num_workers" in "".join(self._module.lines)
 
     def _holds(self, nodes: Nodes) -> bool:
-        """Is there one of the words, or a loop in a loop over what may be a loader?"""
+        """True if the nodes may hold a site that a rule objects to wherever it stands.
+
+        That is shown by a word of `WORDS`, by a loop in a loop that may go over a loader, or by the
+        training of a model.
+        """
         words = self._words
         loaded = len(nodes.of_any(ast.For, ast.While)) > 1 and not words.isdisjoint(LOADING)
         if loaded and self._speaks_of_workers:
@@ -158,7 +162,7 @@ class Selection:
 
 
 def _spoken_of_when_cold(catalogue: Catalogue) -> frozenset[SiteKind]:
-    """The kinds of sites that some rule objects to wherever they stand."""
+    """Return the kinds of sites that some rule objects to wherever they stand."""
     return frozenset(
         kind
         for kind, pairs in catalogue.by_kind.items()
@@ -181,7 +185,7 @@ def _with_tellers(
     suspects: Sequence[FunctionInfo],
     analysis: Analysis,
 ) -> list[FunctionInfo]:
-    """Add the functions that may call one of those kept whose parameters say too little."""
+    """Add the functions that may call a chosen one whose parameters say too little."""
     told = {info.name for info in kept if _asks(info, analysis)}
     chosen = {id(info) for info in kept}
     while told:
@@ -192,7 +196,7 @@ def _with_tellers(
 
 
 def _asks(info: FunctionInfo, analysis: Analysis) -> bool:
-    """Do the calls in its module tell of this function's parameters? See `fill_from_calls`."""
+    """True if the calls in its module may show this function's arguments. See `fill_from_calls`."""
     values = declared_parameters(info, analysis).values()
     unknown = UNKNOWN in values
     return unknown or (
@@ -201,7 +205,7 @@ def _asks(info: FunctionInfo, analysis: Analysis) -> bool:
 
 
 def _calls(info: FunctionInfo, names: Iterable[str]) -> bool:
-    """May this function call one of that name, or hand it on?"""
+    """True if this function may call a function of one of these names, or pass it on."""
     if not info.nodes.words().isdisjoint(names):
         return True
     return not UNNAMED.isdisjoint(names) and _calls_objects(info)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Watched:
-    """What the expressions that begin in a line were worth, by the expression."""
+    """The values of the expressions that begin on one line, by expression."""
 
     def __init__(self, module: ModuleMap, line: int) -> None:
         self._module = module
@@ -28,7 +28,7 @@ class Watched:
         self._values: dict[int, tuple[ast.expr, Value]] = {}
 
     def note(self, node: ast.expr, value: Value, ctx: Context) -> None:
-        """Keep a value; one that is known stays if a later round knows less."""
+        """Store a value; a known one is not replaced if a later round knows less."""
         if ctx.module is not self._module or node.lineno != self._line:
             return
         if value is not UNKNOWN or id(node) not in self._values:
@@ -44,7 +44,7 @@ class Watched:
 
 @contextmanager
 def _watching(watched: Watched) -> Iterator[None]:
-    """Tell ``watched`` of each expression that is evaluated within."""
+    """Report each expression that is evaluated within to ``watched``."""
     before = dict(EXPRESSIONS)
     EXPRESSIONS.update({kind: _noted(handler, watched) for kind, handler in before.items()})
     try:

@@ -1,1 +1,1 @@
-"""What every evaluation shares: the analysis, its context, call arguments."""
+"""The parts that every evaluation shares: the analysis, its context, call arguments."""

@@ -1,4 +1,4 @@
-"""What every evaluation shares: torch's table, the modules read so far, and caches."""
+"""The state that every evaluation shares: torch's table, the modules read so far, and caches."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ MAX_CALL_DEPTH = 5
 class SeenCall:
     """A call that was seen in a function, whose qualified name is ``source``.
 
-    ``target`` is a function of the project or one that is nested in such a function, whose
-    parameters get the values in ``given``; None where it is not known what is called. ``into`` is
-    the name of the function of torch's that ``target`` is handed to, "" where it is called.
+    ``target`` is a function of the project, or one nested in it, whose parameters get the values in
+    ``given``; None if the target is unknown. ``into`` is the name of the torch function that
+    ``target`` is passed to, "" if it is called directly.
     """
 
     source: str
@@ -66,7 +66,7 @@ def _holds_none(loop: ast.AST, module: ModuleMap) -> bool:
 
 @dataclass(slots=True)
 class Stack:
-    """How many expressions, and names of modules, are being looked at, each for the one before."""
+    """The number of expressions, and of module names, whose evaluation is nested at the moment."""
 
     expressions: int = 0
     names: int = 0
@@ -76,10 +76,10 @@ class Stack:
 class Budget:
     """Steps left for the function being interpreted; at zero every expression is Unknown.
 
-    ``opaque_calls`` counts calls of what is not known to work on a batch as on one sample: anything
-    unknown, and what reads values or asks for sizes that the data decides. ``plain_calls`` counts
-    those of the other modules and functions. ``waits`` counts, from 1, what waited for the device
-    or may have, and ``decided`` the values read and the sizes asked for.
+    ``opaque_calls`` counts the calls that are not known to work on a batch as on one sample:
+    unknown ones, and those that read values or ask for sizes that depend on data. ``plain_calls``
+    counts the calls of other modules and functions. ``waits`` counts, from 1, what waited for the
+    device or may have, and ``decided`` the values read and the sizes asked for.
     """
 
     stack: Stack
@@ -119,25 +119,25 @@ class Analysis:
     queued: dict[int, ast.AST] = field(default_factory=dict)
     # the calls that are seen, where somebody asks for them
     log: list[SeenCall] | None = None
-    # does a loop of a module hold the loop over steps, in itself or in what it calls?
+    # true if a loop of a module holds the loop over steps, in itself or in its callees
     is_around_steps: Callable[[ast.AST, ModuleMap], bool] = _holds_none
 
     def given(self, key: object) -> dict[str, Value]:
-        """The arguments that the calls seen so far gave."""
+        """Return the arguments that the calls seen so far gave."""
         return self.observed.get(key, {})
 
     def watching(self, key: str) -> Analysis:
-        """An analysis that watches the calls of a function; what it sees, this one does not.
+        """Return an analysis that watches the calls of a function apart from this one.
 
-        What a name means and what a function returns depends on no such thing, so they share it.
+        The values of names and the results of functions do not depend on that, so both share them.
         """
         observed = {key: dict(given) for key, given in self.observed.items()}
         return replace(self, stack=Stack(), observed=observed, watched=key, agreed={})
 
     def forget(self) -> None:
-        """Let go of all that was found, so that it goes at once: what refers to it, it refers to.
+        """Clear all results, so that their memory is freed at once despite reference cycles.
 
-        Else the garbage collector has to walk it first.
+        Otherwise the garbage collector has to walk them first.
         """
         self._names.clear()
         self._externals.clear()
@@ -146,12 +146,12 @@ class Analysis:
         self.is_around_steps = _holds_none
 
     def begin(self) -> Budget:
-        """What there is for one function; whatever was looked at before has ended, or failed."""
+        """Return a fresh budget for one function; earlier evaluations have ended or failed."""
         self.stack = Stack()
         return Budget(self.stack)
 
     def lookup(self, module: ModuleMap, name: str) -> Value:
-        """What a name means at the top level of a module."""
+        """Return the value of a name at the top level of a module."""
         key = (module.name or str(id(module)), name)
         if key in self._names:
             return self._names[key]
@@ -185,7 +185,7 @@ class Analysis:
         return UNKNOWN
 
     def star(self, source: str, name: str) -> Value | None:
-        """What ``from source import *`` binds to ``name``, or None."""
+        """Return the value that ``from source import *`` binds to ``name``, or None."""
         other = self.project.module(source)
         if other is not None:
             value = self.lookup(other, name)
@@ -196,11 +196,11 @@ class Analysis:
         return None
 
     def known(self, qualified: str) -> bool:
-        """Is this one of torch's public functions or classes?"""
+        """True if this is one of torch's public functions or classes."""
         return self.table.function(qualified) is not None or self.table.klass(qualified) is not None
 
     def external(self, qualified: str) -> Value:
-        """What an imported dotted name stands for: the source beside us where there is one."""
+        """Return the value of an imported dotted name, from its source if the project has it."""
         found = self._externals.get(qualified)
         if found is None:
             # Names that lead to each other in a circle lead nowhere.
@@ -234,12 +234,12 @@ class Analysis:
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """Where an evaluation happens. Immutable: a deeper place is a new context.
+    """The place of an evaluation. Immutable: a deeper place is a new context.
 
-    Made tens of thousands of times for a large file: without slots it can be copied whole.
-    ``given`` is, within the arguments of a call, how many loops there are around that call;
-    ``unused`` an expression whose value nothing takes. ``writes`` collects what a method writes to
-    attributes; its calls are followed for those that are ``asked`` for.
+    A large file makes tens of thousands: without slots one can be copied whole. ``given`` is,
+    within the arguments of a call, the number of loops around that call; ``unused`` an expression
+    whose value is not used. ``writes`` collects what a method writes to attributes; its calls are
+    followed for those in ``asked``.
     """
 
     analysis: Analysis
@@ -268,7 +268,7 @@ class Context:
     compiled: str = ""
 
     def but(self, **changes: Any) -> Context:
-        """The same place with some fields changed; `dataclasses.replace`, but fast."""
+        """Return the same place with some fields changed: a faster `dataclasses.replace`."""
         return self._changed(changes)
 
     def _changed(self, changes: dict[str, Any]) -> Context:
@@ -277,31 +277,31 @@ class Context:
         return place
 
     def within(self, loop: LoopPlace) -> Context:
-        """The same place, one loop deeper."""
+        """Return the same place, one loop deeper."""
         return self.but(loops=(*self.loops, loop))
 
     def demote(self, why: Cause, row: str = "") -> Context:
-        """The same place where it runs seldom: sites are cold, ``why`` says the reason."""
+        """Return the same place as one that runs seldom: its sites are cold because of ``why``."""
         if self.demoted is not None:
             return self
         return self.but(demoted=why, row=row, outside=len(self.loops))
 
     def silent(self) -> Context:
-        """The same place with nothing reported."""
+        """Return the same place with nothing reported."""
         return self if self.sink is None else self.but(sink=None)
 
     def mark(self, trait: str) -> Context:
-        """The same place with one more trait on its sites."""
+        """Return the same place with one more trait on its sites."""
         return self.but(traits=self.traits | {trait})
 
     def unmark(self, trait: str) -> Context:
-        """The same place without a trait on its sites."""
+        """Return the same place without a trait on its sites."""
         return self.but(traits=self.traits - {trait})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopPlace:
-    """An enclosing loop: its node, kind and what it iterates.
+    """An enclosing loop: its node, its kind and the iterated value.
 
     ``index`` and ``measures`` are set for ``for i in range(len(t))``: the loop variable, and the
     path of the tensor whose length it runs over.

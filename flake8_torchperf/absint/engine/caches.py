@@ -1,4 +1,4 @@
-"""What an analysis keeps while one file is linted: a table for each kind of fact, by name."""
+"""The caches of an analysis while one file is linted: a table for each kind of fact, by name."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ Fact = TypeVar("Fact")
 
 
 class Cache(Generic[Key, Fact]):
-    """One kind of fact. The room that finds it states what it is kept by and what is kept."""
+    """One kind of fact, cached by a key. The module that finds the facts defines both."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
     def table(self, analysis: Analysis) -> dict[Key, Fact]:
-        """All facts of this kind that an analysis has found so far."""
+        """Return all facts of this kind that an analysis has found so far."""
         if self.name not in analysis.caches:
             analysis.caches[self.name] = {}
         return cast("dict[Key, Fact]", analysis.caches[self.name])
 
     def kept(self, analysis: Analysis, key: Key, find: Callable[[], Fact]) -> Fact:
-        """What ``find`` gives, found when first asked for under this key."""
+        """Return the result of ``find`` for this key; it is called on the first request only."""
         table = self.table(analysis)
         if key not in table:
             table[key] = find()

@@ -1,4 +1,4 @@
-"""Evaluation by tables: what answers for each kind of syntax and for each class of values.
+"""Evaluation by tables: the handler for each kind of syntax and for each class of values.
 
 `driver/registry.py` alone fills the tables.
 """
@@ -34,7 +34,7 @@ ITEMS: dict[type[Any], Callable[[Any, Context], Value]] = {}
 
 
 def evaluate(node: ast.expr, env: Env, ctx: Context) -> Value:
-    """The value of an expression. Unknown for what is not understood or costs too much."""
+    """Return the value of an expression; UNKNOWN if it is not understood or costs too much."""
     handler = EXPRESSIONS.get(type(node))
     if handler is None:
         return UNKNOWN
@@ -82,18 +82,18 @@ def run_block(
 
 
 def apply(callee: Value, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """Call a value with arguments. Unknown where nothing is entered for its class."""
+    """Call a value with arguments; UNKNOWN if the tables have no handler for its class."""
     handler = CALLABLES.get(type(callee))
     return UNKNOWN if handler is None else handler(callee, arguments, env, ctx)
 
 
 def attribute_of(owner: Value, name: str, node: ast.Attribute | None, ctx: Context) -> Value:
-    """The attribute ``name`` of a value; ``node`` is None where nothing in the source asks."""
+    """Return the attribute ``name`` of a value; ``node`` is None if the source has no such node."""
     handler = MEMBERS.get(type(owner)) or MEMBERS[object]
     return handler(owner, name, node, ctx)
 
 
 def item_of(owner: Value, ctx: Context) -> Value:
-    """What an object gives for any index."""
+    """Return the value of an object's item at any index."""
     handler = ITEMS.get(type(owner))
     return UNKNOWN if handler is None else handler(owner, ctx)

@@ -1,4 +1,4 @@
-"""Whether a call may write into the tensors that it is given."""
+"""The arguments that a call may write into."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
 
 def may_fill(callee: Value, position: int, analysis: Analysis) -> bool:
-    """May a call write into the tensor it is given at a position?
+    """True if a call may write into the tensor that it is given at a position.
 
-    Of a function of the project its body tells: where nothing is done in place, and the parameter
-    is handed to torch's functions alone, nothing is written into it.
+    The body of a function of the project is searched: it writes nothing into a parameter if it does
+    nothing in place and passes the parameter only to torch's functions.
     """
     if not isinstance(callee, Function):
         return True
@@ -33,7 +33,7 @@ FILLED: Cache[str, frozenset[str]] = Cache("arguments written into")
 
 
 def _filled(info: FunctionInfo) -> frozenset[str]:
-    """The names that a function may write into; ``ANY`` where it does anything in place."""
+    """Return the names that a function may write into; ``ANY`` where it does anything in place."""
     stores = any(isinstance(s.ctx, ast.Store) for s in info.nodes.of(ast.Subscript))
     if stores or info.nodes.of(ast.AugAssign):
         return frozenset((ANY,))

@@ -1,7 +1,7 @@
-"""What a parameter must be because of the functions of the project that it is passed to.
+"""The type of a parameter by the functions of the project that it is passed to.
 
-A function that is called tells what it takes by its annotations and by its own body, not by what it
-calls in turn: so the answer does not depend on which function is asked first.
+A called function shows what it takes by its annotations and its own body, not by the functions
+that it calls in turn. So the result does not depend on the order in which functions are analysed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MAX_CALLS = 8
 
 
 def told_by_callees(use: Use, name: str, info: FunctionInfo, analysis: Analysis) -> Value:
-    """A tensor, where any function that a parameter is passed to takes one there."""
+    """Return a tensor if any function that a parameter is passed to takes one there."""
     if use.foreign or use.told:
         return UNKNOWN
     for func, place in use.given[:MAX_CALLS]:
@@ -50,7 +50,7 @@ def _callee(func: ast.expr, info: FunctionInfo, analysis: Analysis) -> FunctionI
 
 
 def _taken(callee: FunctionInfo, place: int | str, analysis: Analysis) -> Value:
-    """What a function takes at a position or under a keyword, by itself."""
+    """Return the value that a function takes at a position or under a keyword, by its own code."""
     spec = callee.node.args
     ordinary = [*spec.posonlyargs, *spec.args]
     if callee.owner is not None and "staticmethod" not in callee.decorators:

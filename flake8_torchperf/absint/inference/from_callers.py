@@ -1,7 +1,7 @@
-"""What a function returns must be because of what its callers do with it.
+"""The type of a function's result by what its callers do with it.
 
-``loss, logs = step(batch)`` above ``loss.backward()`` tells of the ``loss`` that ``step`` returns.
-Callers are interpreted first.
+``loss, logs = step(batch)`` above ``loss.backward()`` shows that the ``loss`` that ``step``
+returns is a tensor. Callers are interpreted first.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ RETURNED: Cache[str, dict[int, str]] = Cache("results as callers use them")
 
 
 def note_result(target: ast.expr, callee: Value, env: Env, analysis: Analysis) -> None:
-    """Remember which names that a call of a function is assigned to are tensors by their use."""
+    """Note which names that a call's result is assigned to are tensors by their use."""
     if not isinstance(callee, Function):
         return
     several = isinstance(target, (ast.Tuple, ast.List))
@@ -37,7 +37,7 @@ def note_result(target: ast.expr, callee: Value, env: Env, analysis: Analysis) -
 
 
 def take_results(info: FunctionInfo, analysis: Analysis) -> None:
-    """Add to the evidence of a function what its callers do with the names that it returns."""
+    """Add to the evidence of a function the use that its callers make of its results."""
     told = RETURNED.table(analysis).get(info.key)
     if not told:
         return
@@ -59,7 +59,7 @@ def take_results(info: FunctionInfo, analysis: Analysis) -> None:
 
 
 def _returned(node: ast.Return, place: int) -> str:
-    """The name that is returned at a place; "" where it is no name."""
+    """Return the name that is returned at a place, "" if no name is."""
     value = node.value
     if place >= 0:
         several = isinstance(value, ast.Tuple) and place < len(value.elts)

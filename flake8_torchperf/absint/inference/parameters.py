@@ -1,4 +1,4 @@
-"""What a function's parameters are before any call is seen."""
+"""The values of a function's parameters before any call is seen."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
-    """The parameters that a call can name or count to, in order, each with its default."""
+    """Return the parameters that a call can name or count to, in order, each with its default."""
     ordinary = [*args.posonlyargs, *args.args]
     without = len(ordinary) - len(args.defaults)
     defaults = [*[None] * without, *args.defaults, *args.kw_defaults]
@@ -48,7 +48,7 @@ def parameters_of(args: ast.arguments) -> list[tuple[ast.arg, ast.expr | None]]:
 
 
 def literal_default(name: str, function: FunctionNode) -> ast.Constant | None:
-    """The literal that a parameter is where a caller gives none; None where it is no literal."""
+    """Return the literal that a parameter is by default; None if its default is no literal."""
     for parameter, default in parameters_of(function.args):
         if parameter.arg == name and isinstance(default, ast.Constant):
             return default
@@ -59,7 +59,7 @@ DECLARED: Cache[str, dict[str, Value]] = Cache("declared parameters")
 
 
 def declared_parameters(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
-    """The value of each parameter, ``self`` left out."""
+    """Return the value of each parameter, ``self`` left out."""
     known = DECLARED.table(analysis)
     if info.key not in known:
         known[info.key] = _declare(info, analysis)
@@ -109,7 +109,7 @@ def _declare(info: FunctionInfo, analysis: Analysis) -> dict[str, Value]:
 
 
 class _Docstring:
-    """The docstring of a function, and of the class that it makes; put in order where it is read.
+    """The docstring of a function, and of the class that it makes; cleaned up when it is read.
 
     Most functions have one, and most of those say nothing that their annotations do not.
     """
@@ -120,17 +120,17 @@ class _Docstring:
         self._raw = "\n".join([raw_docstring(node) for node in self._nodes])
 
     def names(self, name: str) -> bool:
-        """Does it mention a name at all?"""
+        """True if the docstring contains a name."""
         return name in self._raw
 
     @cached_property
     def text(self) -> str:
-        """The text, without the white space that the code around it asks for."""
+        """The text without its indentation."""
         return "\n".join([docstring(node) for node in self._nodes])
 
     @cached_property
     def speaks_of_booleans(self) -> bool:
-        """May it say of anything that it is boolean?"""
+        """True if the docstring may call anything boolean."""
         return "bool" in self._raw.lower()
 
 
@@ -194,7 +194,7 @@ def _of_parameter(
 
 
 def _boolean(value: Value) -> Value:
-    """The value, with the tensor in it a boolean one where nothing else says of which dtype."""
+    """Return the value with its tensor as a boolean one, unless another dtype is known."""
     match value:
         case Tensor(dtype="unknown"):
             return replace(value, dtype="bool")
@@ -212,7 +212,7 @@ def _annotation(parameter: ast.arg, info: FunctionInfo, analysis: Analysis) -> V
 
 
 def _container_of_unknown(value: Value) -> bool:
-    """``grads: list`` says that it is a list, not of what."""
+    """True for a container whose elements are unknown, as with ``grads: list``."""
     return isinstance(value, Sequence) and value.element is UNKNOWN and value.items is None
 
 
@@ -231,7 +231,7 @@ def _is_forward(info: FunctionInfo) -> bool:
 def _assume_compiled(
     found: dict[str, Value], info: FunctionInfo, uses: Callable[[], Evidence]
 ) -> None:
-    """What a compiled function asks for a method of tensors is one: arrays are traced as such."""
+    """Assume tensors where a compiled function calls their methods: arrays become tensors."""
     named = {
         node.value.id
         for node in info.nodes.of(ast.Subscript)
@@ -254,7 +254,7 @@ def _assume_forward(
     analysis: Analysis,
     uses: Callable[[], Evidence],
 ) -> None:
-    """By convention ``forward`` of a module takes tensors first."""
+    """Assume, by convention, that ``forward`` of a module takes tensors first."""
     spec = info.node.args
     ordinary = [*spec.posonlyargs, *spec.args]
     if info.owner is None or torch_kind(info.owner, analysis) != "module" or len(ordinary) < 2:
@@ -277,7 +277,7 @@ def _assume_forward(
 
 
 def given_tensors(info: FunctionInfo, analysis: Analysis) -> bool:
-    """Do a function's parameters say that it is given tensors?"""
+    """True if a function's parameters are declared, or inferred, to be given tensors."""
     return any(_has_tensor(value) for value in declared_parameters(info, analysis).values())
 
 

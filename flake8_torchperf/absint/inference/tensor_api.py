@@ -1,4 +1,4 @@
-"""Which calls and attributes tell that their owner is a tensor, whatever else is known of it."""
+"""Calls and attributes that show their owner to be a tensor, whatever else is known of it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ WORDS = frozenset((
 
 
 def may_tell(nodes: Nodes, module: ModuleMap) -> bool:
-    """May anything in a function tell of its names? Over-approximate, and cheap."""
+    """True if anything in a function may show a name's type. Over-approximate, and cheap."""
     words = nodes.words()
     return not (WORDS.isdisjoint(words) and _of_torch(module).isdisjoint(words)) or any(
         isinstance(index.slice, (ast.UnaryOp, ast.Tuple)) for index in nodes.of(ast.Subscript)
@@ -94,13 +94,13 @@ def may_tell(nodes: Nodes, module: ModuleMap) -> bool:
 
 @lru_cache(maxsize=4)
 def _of_torch(module: ModuleMap) -> frozenset[str]:
-    """The names under which a module has torch, or anything of torch's."""
+    """Return the names under which a module imports torch, or anything of torch."""
     names = (n for n, target in module.imports.items() if target.partition(".")[0] == "torch")
     return frozenset(("torch", *names))
 
 
 def of_no_tensor(call: ast.Call, table: TorchTable) -> bool:
-    """``xp.isnan(x)``: does a method of this name take fewer arguments, asked of a tensor?"""
+    """True if a tensor's method of this name does not take so many arguments: ``xp.isnan(x)``."""
     method = table.method(call.func.attr) if isinstance(call.func, ast.Attribute) else None
     if method is None or not call.args or any(isinstance(a, ast.Starred) for a in call.args):
         return False
@@ -119,7 +119,7 @@ def of_a_size(func: ast.Attribute) -> bool:
 def told_by_call(
     call: ast.Call, table: TorchTable, module: ModuleMap, function: FunctionNode | None
 ) -> str:
-    """Why the owner of a method called in a function is a tensor; "" where that does not tell."""
+    """Return why the owner of a called method is a tensor; "" if the call does not show it."""
     func = call.func
     if not isinstance(func, ast.Attribute):
         return ""
@@ -160,7 +160,7 @@ def _as_others_ask(node: ast.expr) -> bool:
 
 
 def _speaks_of_torch(module: ModuleMap, function: FunctionNode | None) -> bool:
-    """Does a function name torch, or its module nothing else that answers as torch does?"""
+    """True if a function names torch, or its module has no arrays that answer as tensors do."""
     if not knows_arrays(module):
         return True
     return function is not None and not _of_torch(module).isdisjoint(module.nodes(function).words())
@@ -174,7 +174,7 @@ BARE_ARRAYS = {
 
 
 def _axis_alone(call: ast.Call) -> bool:
-    """Is an integer, as it is written, all that a method is given?"""
+    """True if a method's only argument is an integer literal."""
     match call:
         case ast.Call(args=[ast.Constant(value=int()) as axis], keywords=[]):
             return not isinstance(axis.value, bool)
@@ -206,7 +206,7 @@ def _numeric(node: ast.expr) -> bool:
 
 
 def told_by_index(node: ast.Subscript, module: ModuleMap) -> str:
-    """Why what is indexed is a tensor, ``x[:, -1]``; "" where the index does not tell.
+    """Return why an indexed value is a tensor, ``x[:, -1]``; "" if the index does not show it.
 
     No container takes a slice among several indices.
     """
@@ -217,7 +217,7 @@ SLICED = "several of its dimensions are indexed"
 
 
 def scaled_loss(func: ast.Attribute) -> ast.expr | None:
-    """The ``loss`` of ``scaler.scale(loss).backward()``."""
+    """Return the ``loss`` of ``scaler.scale(loss).backward()``."""
     match func:
         case ast.Attribute(
             value=ast.Call(func=ast.Attribute(attr="scale"), args=[loss]), attr="backward"
@@ -227,7 +227,10 @@ def scaled_loss(func: ast.Attribute) -> ast.expr | None:
 
 
 def brought(node: ast.expr) -> ast.expr | None:
-    """The ``x`` of ``x.to(device)``, ``x.cuda()``, ``x.cpu()``: a tensor, a module or a batch."""
+    """Return the ``x`` of ``x.to(device)``, ``x.cuda()``, ``x.cpu()``, or None.
+
+    It is a tensor, a module or a batch.
+    """
     match node:
         case ast.Call(func=ast.Attribute(value=base, attr="to"), args=[where, *_]):
             return base if called_a_device(where) else None
@@ -244,7 +247,7 @@ def sliced(node: ast.expr) -> bool:
 
 
 def told_by_attribute(name: str, module: ModuleMap) -> bool:
-    """Do tensors alone have this attribute, of what the module knows?"""
+    """True if only tensors have this attribute, among the types that the module uses."""
     return name in TELLING or (name in SHAPES and not knows_arrays(module))
 
 
@@ -259,7 +262,7 @@ def told_by_cast(func: ast.Attribute, table: TorchTable) -> tuple[ast.expr, str]
 
 
 def foreign(name: str, table: TorchTable) -> bool:
-    """Is this no attribute of a tensor?"""
+    """True if a tensor has no attribute of this name."""
     return not (name.startswith("__") or _has(table, name))
 
 
@@ -268,9 +271,9 @@ def _has(table: TorchTable, name: str) -> bool:
 
 
 def settled(statement: ast.stmt) -> str:
-    """The name that a statement lets pass only if it is of a class that is no tensor's.
+    """Return the name that a statement restricts to classes that are no tensors.
 
-    ``if not isinstance(x, Spec): raise``: whatever is asked of ``x``, is asked of a Spec.
+    After ``if not isinstance(x, Spec): raise``, every use of ``x`` is the use of a Spec.
     """
     match statement:
         case ast.If(test=ast.UnaryOp(op=ast.Not(), operand=test), body=[*_, last], orelse=[]):
@@ -297,10 +300,10 @@ HOLDING = frozenset((
 
 @lru_cache(maxsize=64)
 def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> bool:
-    """Does a module import a library whose arrays answer as tensors do, or torch not at all?
+    """True if a module imports a library with arrays that answer as tensors do, or not torch.
 
-    Asked of a function: does it, or the class it is a method of, name such a library, or does it
-    work on a data frame?
+    If torch is imported and ``function`` is given, that function or its class has to name such a
+    library, or to work on a data frame.
     """
     names = _array_names(module)
     if not names:
@@ -320,7 +323,7 @@ def knows_arrays(module: ModuleMap, function: FunctionNode | None = None) -> boo
 
 @lru_cache(maxsize=4)
 def _owners(module: ModuleMap) -> dict[int, ast.ClassDef]:
-    """The class that each method of a module stands in, by the method's id."""
+    """Return the class that each method of a module stands in, by the method's id."""
     return {
         id(method.node): info.node for info in module.classes.values() for method in info.functions
     }
@@ -328,7 +331,7 @@ def _owners(module: ModuleMap) -> dict[int, ast.ClassDef]:
 
 @lru_cache(maxsize=4)
 def _array_names(module: ModuleMap) -> frozenset[str] | None:
-    """The names under which a module has libraries of arrays; None where it has no torch."""
+    """Return the names of imported array libraries; None if the module does not import torch."""
     heads = {name: target.partition(".")[0] for name, target in module.imports.items()}
     if "torch" not in heads.values():
         return None
@@ -355,7 +358,7 @@ NAMES = {"__name__", "__qualname__", "__module__"}
 
 
 def asked_for_type(nodes: list[ast.AST]) -> set[str]:
-    """The names whose type an expression of a statement asks for."""
+    """Return the names whose type an expression of a statement tests."""
     found: set[str] = set()
     tests = [
         node

@@ -1,4 +1,4 @@
-"""How a value is used in a function, and what that makes of it."""
+"""The use of a value in a function, and the type that follows from it."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ OF_SIZES = "`.numel` is asked for"
 
 @dataclass(slots=True, eq=False)
 class Use:
-    """How one value (a parameter's, an assignment's, or an element of such) is used.
+    """The use of one value: of a parameter, of an assigned value, or of an element of either.
 
-    ``mixed`` says that its elements have nothing in common: those of ``*args``. ``entry`` is the
-    use of a dict's values, where all of them are gone through. ``given`` holds the functions it is
-    passed to, with the position or the keyword. ``starred`` says that it is unpacked, ``*x``.
-    ``moved`` says that it is brought to a device, ``part`` what is done with it as with no module.
+    ``mixed`` says that its elements have nothing in common, as those of ``*args``. ``entry`` is the
+    use of a dict's values, where the code goes through all of them. ``given`` holds the functions
+    it is passed to, with the position or the keyword. ``starred`` says that it is unpacked, as
+    ``*x``. ``moved`` says that it is brought to a device; ``part`` is a use that no module has.
     """
 
     told: str = ""
@@ -47,20 +47,20 @@ class Use:
     given: list[tuple[ast.expr, int | str]] = field(default_factory=list)
 
     def inside(self) -> Use:
-        """The use of its elements."""
+        """Return the use of its elements."""
         if self.element is None:
             self.element = Use()
         return self.element
 
     def under_keys(self) -> Use:
-        """The use of its values, as those of a dict."""
+        """Return the use of its values, as those of a dict."""
         if self.entry is None:
             self.entry = Use()
         return self.entry
 
 
 def value_of(use: Use, name: str, node: ast.AST | None) -> Value:
-    """What its use makes of ``name``, which stands at ``node``; Unknown where it tells nothing."""
+    """Return the value that the use of ``name`` at ``node`` implies; UNKNOWN if it implies none."""
     entry = UNKNOWN if use.entry is None else value_of(use.entry, f"value of {name}", node)
     if entry is not UNKNOWN and not use.told:
         return Mapping_(UNKNOWN, entry)

@@ -1,8 +1,8 @@
-"""What a function's own body tells of its names: use as evidence.
+"""The types of names by their use in the function's own body.
 
 ``tensor`` in ``for grad in grads: for tensor in grad: torch.isinf(tensor)`` is a tensor, so
-``grad`` is one too where it is asked for its ``.device``, and ``grads`` holds tensors. What is used
-only where a test of its type holds tells nothing.
+``grad`` is one too if its ``.device`` is read, and ``grads`` holds tensors. Uses that depend on a
+test of the type show nothing.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Aliases: TypeAlias = "dict[str, Uses]"
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """What tells a torch function from any other: the module's imports and torch's table."""
+    """The facts by which uses are judged: the function, its module, torch's table."""
 
     module: ModuleMap
     table: TorchTable
@@ -73,23 +73,23 @@ class Evidence:
     targets: dict[int, Use]
 
     def value_of(self, name: str, node: ast.AST | None, *, optional: bool = False) -> Value:
-        """What the uses of a parameter make of it."""
+        """Return the value that the uses of a parameter imply."""
         use = self.uses.get(name)
         value = UNKNOWN if use is None else value_of(use, name, node)
         return union((value, NONE)) if optional and value is not UNKNOWN else value
 
     def value_at(self, target: ast.Name) -> Value:
-        """What the uses of a name make of what an assignment gave it."""
+        """Return the value that the uses of an assigned name imply."""
         use = self.targets.get(id(target))
         return UNKNOWN if use is None else value_of(use, target.id, target)
 
     def asked(self, name: str) -> str:
-        """A tensor method that a parameter is asked for, though others have it too; "" if none."""
+        """Return a method of tensors and others that is called on a parameter, or ""."""
         use = self.uses.get(name)
         return "" if use is None else use.method
 
     def answers(self, name: str) -> str:
-        """The same where it is asked for nothing that no tensor has, and not as a module is."""
+        """Return the same method if every use fits a tensor, and the method is none of modules."""
         use = self.uses.get(name)
         own = use is not None and not use.foreign and use.method not in MODULE_METHODS
         return use.method if use is not None and own else ""
@@ -123,7 +123,7 @@ USES: Cache[int, Evidence] = Cache("uses of names")
 
 
 def evidence_of(node: FunctionNode, module: ModuleMap, analysis: Analysis) -> Evidence:
-    """How a function uses its names; collected once."""
+    """Return the uses of a function's names. Cached."""
     known = USES.table(analysis)
     found = known.get(id(node))
     if found is None:
@@ -160,7 +160,7 @@ def _walk(body: list[ast.stmt], aliases: Aliases, known: Knowledge) -> None:
 
 
 def _blocks(statement: ast.stmt, aliases: Aliases, asked: set[str], known: Knowledge) -> None:
-    """The blocks inside a statement; after it a name may have what any of them gave it."""
+    """Return the blocks inside a statement; after it a name may have the value of any of them."""
     if isinstance(statement, SIMPLE):
         return
     blocks = [getattr(statement, name, []) for name in ("body", "orelse", "finalbody")]
@@ -192,7 +192,7 @@ def _without(aliases: Aliases, names: set[str]) -> Aliases:
 
 
 def _catches_types(handler: ast.ExceptHandler) -> bool:
-    """``except AttributeError:`` says that the body only tries what the value can do."""
+    """True for ``except AttributeError:`` and a bare ``except:``: the body only tries a use."""
     caught = handler.type
     kinds = caught.elts if isinstance(caught, ast.Tuple) else [caught]
     return any(k is None or (isinstance(k, ast.Name) and k.id in ERRORS_OF_TYPE) for k in kinds)
@@ -207,7 +207,7 @@ def _names(targets: list[ast.expr]) -> list[str]:
 
 
 def _asked_before(statement: ast.stmt, known: Knowledge) -> set[str]:
-    """The names whose type a flag in the statement's test tells: ``if is_tuple: ...``."""
+    """Return the names whose type a flag in the statement's test shows: ``if is_tuple: ...``."""
     test = getattr(statement, "test", None)
     flags = ast.walk(test) if isinstance(test, ast.expr) else ()
     names = (flag.id for flag in flags if isinstance(flag, ast.Name))
@@ -215,7 +215,7 @@ def _asked_before(statement: ast.stmt, known: Knowledge) -> set[str]:
 
 
 def _expressions(statement: ast.stmt) -> list[ast.AST]:
-    """What may tell in a statement itself, without what stands in the blocks inside it."""
+    """Return the expressions of a statement that may show a type, except in nested blocks."""
     found: list[ast.AST] = []
     waiting: list[ast.AST] = [
         one for one in children(statement) if isinstance(one, (ast.expr, ast.withitem))
@@ -277,7 +277,7 @@ def _assign(target: ast.expr, value: ast.expr | None, aliases: Aliases, known: K
 
 
 def _scaled(name: str, value: ast.expr | None) -> bool:
-    """``loss = loss / n`` is what ``loss /= n`` is: a tensor after it was one before."""
+    """True for ``loss = loss / n``, which works like ``loss /= n``: a tensor stays a tensor."""
     match value:
         case ast.BinOp(left=ast.Name(id=same), op=ast.Div() | ast.Mult()):
             return same == name
@@ -285,7 +285,7 @@ def _scaled(name: str, value: ast.expr | None) -> bool:
 
 
 def _unpack(parts: list[ast.expr], aliases: Aliases, known: Knowledge) -> None:
-    """What is unpacked may be of several kinds: each part has a use of its own."""
+    """Give each target of an unpacking a use of its own, since the parts may differ in kind."""
     for part in parts:
         _assign(part.value if isinstance(part, ast.Starred) else part, None, aliases, known)
 
@@ -319,7 +319,7 @@ def _bind_loop(target: ast.expr, iterated: ast.expr, aliases: Aliases, known: Kn
 
 
 def _use_of(node: ast.expr, aliases: Aliases) -> Uses:
-    """The uses that an expression stands for: a name, a part by slices, an element by integer."""
+    """Return the uses of an expression: a name, a part of it by slices, an element by integer."""
     match node:
         case ast.Name(id=name):
             return aliases.get(name, ())
@@ -404,7 +404,7 @@ def _look_at_attribute(node: ast.Attribute, aliases: Aliases, known: Knowledge) 
 
 
 def _made_of(node: ast.expr, aliases: Aliases, known: Knowledge) -> Uses:
-    """The uses of ``x`` in ``x.cholesky()``: what that gives is a tensor if ``x`` is one."""
+    """Return the uses of ``x`` in ``x.cholesky()``, whose result is a tensor if ``x`` is one."""
     match node:
         case ast.Call(func=ast.Attribute(value=base, attr=attr)):
             op = known.table.method(attr)
@@ -458,7 +458,7 @@ def _takes_a_part(node: ast.expr) -> TypeGuard[ast.Subscript]:
 
 
 def _is_own(func: ast.expr) -> bool:
-    """Is it a method of the same object?"""
+    """True if this is a method of the same object."""
     match func:
         case ast.Attribute(value=ast.Name(id=owner)):
             return owner in SHARED_OWNERS
@@ -466,7 +466,7 @@ def _is_own(func: ast.expr) -> bool:
 
 
 def _handed_on(func: ast.expr, call: ast.Call, aliases: Aliases) -> None:
-    """Remember to whom names are passed: what those take says what they are."""
+    """Note the functions that names are passed to: their parameters show the names' types."""
     places: list[tuple[int | str, ast.expr]] = []
     for position, argument in enumerate(call.args):
         if isinstance(argument, ast.Starred):

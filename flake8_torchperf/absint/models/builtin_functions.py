@@ -92,7 +92,7 @@ def _number(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _never_met(value: Value) -> bool:
-    """Is it declared so, ``int | Tensor``, and has nobody seen which of them it is?"""
+    """True if nothing shows which type of a declared ``int | Tensor`` the value has."""
     if not isinstance(value, Union) or value.met:
         return False
     return any(isinstance(option, Scalar) for option in value.options)
@@ -375,7 +375,7 @@ BASE = "base"
 
 
 def _math(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
-    """The math module works on Python floats: it asks a tensor for its ``__float__``."""
+    """The math module works on Python floats: it calls a tensor's ``__float__``."""
     origin: Tensor | None = None
     traits = (BASE,) if rest == "log" and len(arguments.positional) > 1 else ()
     for argument in arguments.positional:
@@ -429,7 +429,7 @@ def _numpy(name: str, rest: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _is_number(value: Value) -> bool:
-    """Is it a number of Python's, or one that numpy made of those?"""
+    """True for a Python scalar, or a number that numpy made of Python numbers."""
     return isinstance(value, Scalar) or (isinstance(value, NDArray) and value.of_numbers)
 
 
@@ -444,7 +444,7 @@ def _logging(rest: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _is_self(node: ast.expr, ctx: Context) -> bool:
-    """Is this expression the method's own ``self``?"""
+    """True if this expression is the method's own ``self``."""
     return isinstance(node, ast.Name) and node.id == ctx.self_name
 
 

@@ -34,7 +34,7 @@ REDUCTIONS = frozenset(("max", "min", "sum", "any", "all", "sorted"))
 
 
 def reduction(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """``max(a, b)`` compares with ``<`` and asks for truth; ``sum`` alone stays on the device."""
+    """``max(a, b)`` tests the result of ``<`` for truth; ``sum`` alone stays on the device."""
     values = [a.value for a in arguments.positional]
     if len(values) == 1:
         return _reduce_one(name, values[0], arguments, env, ctx)
@@ -69,7 +69,7 @@ WHOLE = "whole"
 
 
 def _how_compared(values: Iterable[Value], arguments: Arguments) -> tuple[str, ...]:
-    """What is to be said of a reduction: of keys and numbers nothing can be stacked."""
+    """Return the traits of a reduction: one that compares keys or numbers cannot be stacked."""
     if _key(arguments) is not None:
         return (KEYED,)
     numbers = any(tensor_of(v) is None or may_be_number(v) for v in values)

@@ -64,7 +64,7 @@ SCALAR_METHODS: dict[str, Value] = {
 
 
 def _change(env: Env, node: ast.expr | None, value: Value, ctx: Context) -> None:
-    """The container is worth ``value`` from here on; what holds it holds that."""
+    """Replace a container's value, also in the container that holds it."""
     path = path_of(node) if node is not None else None
     if path is not None:
         assignment.fill(path, value, env, ctx)
@@ -123,14 +123,14 @@ def _sequence(
 
 
 def _of_modules(owner: Value, name: str, arguments: Arguments) -> Value:
-    """What torch's lists and dicts of modules answer as any module does."""
+    """Return the result of a module's method on one of torch's lists or dicts of modules."""
     if name in ("parameters", "named_parameters", "buffers", "named_buffers"):
         return torch_classes.module_iteration(name, arguments.node)
     return owner if name in ("to", "cuda", "eval", "train", "requires_grad_") else UNKNOWN
 
 
 def _grown(owner: Sequence, value: Value) -> Sequence:
-    """The list with one more element of which only its value is known."""
+    """Return the list with one more element."""
     element = value if owner.items == () else join(owner.element, value)
     return replace(owner, element=element, items=None)
 
@@ -219,7 +219,7 @@ ARRAY_READS = {"item": SiteKind.HOST_READ, "tolist": SiteKind.TRANSFER}
 def ndarray_method(
     owner: NDArray, node: ast.expr | None, name: str, arguments: Arguments, ctx: Context
 ) -> Value:
-    """A method of a numpy array: another array or a number, on the host in any case."""
+    """Return a method of a numpy array: another array or a number, on the host in any case."""
     kind = ARRAY_READS.get(name)
     if kind is None:
         looked_at(owner, name, arguments.node, ctx)

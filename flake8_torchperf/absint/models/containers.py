@@ -43,18 +43,18 @@ def summed(value: Value, start: Value) -> Value:
 
 
 def single(arguments: Arguments, value: Value) -> Arguments:
-    """A call with one made argument, standing at the first real one."""
+    """Return a call with one synthetic argument, placed at the first real one."""
     return several(arguments, [value])
 
 
 def several(arguments: Arguments, values: list[Value]) -> Arguments:
-    """A call with made arguments."""
+    """Return a call with synthetic arguments."""
     node = arguments.positional[0].node if arguments.positional else ast.Name("_", ast.Load())
     return Arguments(arguments.node, tuple(Argument(node, v) for v in values), {})
 
 
 def completed(partial: Partial, arguments: Arguments) -> Arguments:
-    """The arguments of a call of a partial: those it holds, then those given."""
+    """Return the arguments of a call of a partial: its stored ones, then the given ones."""
     held = several(arguments, list(partial.positional))
     node = arguments.node.func
     keywords = {name: Argument(node, value) for name, value in partial.keywords}
@@ -68,7 +68,7 @@ def completed(partial: Partial, arguments: Arguments) -> Arguments:
 
 
 def inside_loop(arguments: Arguments, ctx: Context) -> Context:
-    """The place inside ``map`` or ``filter``: once per element."""
+    """Return the place inside ``map`` or ``filter``, which runs once per element."""
     over = arguments.positional[-1].node if arguments.positional else None
     return ctx.within(LoopPlace(arguments.node, "comprehension", over))
 
@@ -84,7 +84,7 @@ def grad_filter(function: Value) -> bool:
 
 
 def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Value:
-    """collections, itertools and functools."""
+    """Return the result of a function of collections, itertools or functools."""
     short = name.rpartition(".")[2]
     match short:
         case "defaultdict":
@@ -131,7 +131,7 @@ def call_library(name: str, arguments: Arguments, env: Env, ctx: Context) -> Val
 
 
 def _default(arguments: Arguments, ctx: Context) -> Value:
-    """What a defaultdict's factory makes."""
+    """Return the value that a defaultdict's factory makes."""
     factory = arguments.value(0)
     match factory:
         case External(name="builtins.list"):

@@ -1,4 +1,4 @@
-"""einops: what it is given comes out in another shape, of the same kind, on the same device."""
+"""einops functions: the result has another shape, but the kind and the device of the input."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SHAPING = ("rearrange", "repeat", "reduce")
 
 
 def call_einops(name: str, arguments: Arguments) -> Value:
-    """What a function of einops returns; Unknown where it is given nothing known."""
+    """Return the result of an einops function; UNKNOWN if its input is unknown."""
     given = arguments.value(0, "tensor")
     if isinstance(given, NDArray):
         return NDARRAY if name in SHAPING else UNKNOWN
@@ -55,7 +55,7 @@ def call_einops(name: str, arguments: Arguments) -> Value:
 
 
 def _shaped(tensor: Tensor, name: str, arguments: Arguments, pattern: str) -> Tensor:
-    """The tensor in the shape that the right side of a pattern spells."""
+    """Return the tensor in the shape that the right side of a pattern spells."""
     because = tensor.reason
     reason = Reason(f"`einops.{name}` returns it", arguments.node, because, because.strength)
     chain = (*tensor.chain, name)[-CHAIN_LENGTH:]
@@ -73,6 +73,6 @@ def _reduced(tensor: Tensor, arguments: Arguments) -> Tensor:
 
 
 def _written(value: Value) -> str:
-    """A text that stands in the source; "" for any other value."""
+    """Return a text that is written in the source; "" for any other value."""
     text = value.value if isinstance(value, Scalar) else ""
     return text if isinstance(text, str) else ""

@@ -189,7 +189,7 @@ def _to(tensor: Tensor, owner: ast.expr | None, arguments: Arguments, ctx: Conte
 
 
 def _says_nothing_of_host(argument: Argument) -> bool:
-    """A tensor or its device: where it lies on the host, that may be since nobody named another."""
+    """True for a tensor or its device, if it may be on the host only because no other was named."""
     value = argument.value
     return isinstance(value, Tensor) or (isinstance(value, Device) and not value.stated)
 
@@ -207,7 +207,7 @@ def _to_host(
 
 
 def _device_given(arguments: Arguments) -> bool:
-    """Is a device or a tensor among the arguments of ``to``, not just something unknown?"""
+    """True if ``to`` is given a device or a tensor, not just an unknown value."""
     if "device" in arguments.keywords or "other" in arguments.keywords:
         return True
     first = arguments.get(0)

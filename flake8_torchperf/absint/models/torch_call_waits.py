@@ -35,7 +35,7 @@ _PREFIX = "torch."
 
 
 def note_function(name: str, arguments: Arguments, made: Value, ctx: Context) -> None:
-    """A call of torch's function or class of this name; ``made`` is what it gives."""
+    """Record the wait of a torch function or class of this name; ``made`` is its result."""
     if _is_torch(ctx):
         return
     table = ctx.analysis.table
@@ -49,7 +49,7 @@ def note_function(name: str, arguments: Arguments, made: Value, ctx: Context) ->
 
 
 def note_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> None:
-    """A call of a method of one of torch's objects."""
+    """Record the wait of a method of one of torch's objects."""
     if _is_torch(ctx):
         return
     qualified = ctx.analysis.table.canonical(owner.name)
@@ -59,12 +59,12 @@ def note_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) 
 
 
 def _is_torch(ctx: Context) -> bool:
-    """Is torch itself linted? There the place that waits is shown; the table is made so as well."""
+    """True if torch itself is linted: then the place that waits is reported, not the call."""
     return ctx.module.name.partition(".")[0] == "torch"
 
 
 def told(made: Instance, arguments: Arguments, ctx: Context) -> Instance:
-    """The object with what its constructor was told that decides whether its methods wait."""
+    """Return the object with those constructor arguments that decide whether its methods wait."""
     options = frozenset() if _is_torch(ctx) else load().options(_lineage(made.name, ctx.analysis))
     if not options:
         return made
@@ -120,7 +120,7 @@ def _note(
 
 
 def _place(way: Way, arguments: Arguments, owner: Instance | None, ctx: Context) -> Context | None:
-    """The place where the conditions of a way are met; None where one is known not to be."""
+    """Return the place if the conditions of a way may all be met, else None."""
     for asked in way.asked:
         given = arguments.get(asked.parameter.position, asked.parameter.name)
         if asked.own:
@@ -137,13 +137,13 @@ def _place(way: Way, arguments: Arguments, owner: Instance | None, ctx: Context)
 
 
 def _sure(way: Way, owner: Instance | None) -> Strength:
-    """How sure it is that the object at hand waits: what its constructor was told may decide."""
+    """Return how sure the wait is, which may depend on constructor arguments that were not seen."""
     unseen = owner is None or _SEEN not in owner.facts
     return Strength.ASSUMED if unseen and any(a.own for a in way.asked) else Strength.STATED
 
 
 def _told_so(asked: Asked, owner: Instance | None) -> bool:
-    """Was the object made so? What its constructor was told is not known of every object."""
+    """True if the constructor's argument meets the condition; an unseen one counts as left out."""
     facts = frozenset[str]() if owner is None else owner.facts
     for literal in (True, False):
         if _fact(asked.parameter.name, literal) in facts:
@@ -152,7 +152,10 @@ def _told_so(asked: Asked, owner: Instance | None) -> bool:
 
 
 def _meets(asked: Asked, value: Value) -> bool:
-    """May an argument be what is asked? A value that is not known is, unless None is asked for."""
+    """True if an argument may meet the condition.
+
+    An unknown value does, unless the condition is None or a tensor.
+    """
     if asked.asks == "tensor":
         tensor = tensor_of(value)
         return tensor is not None and not _on_host(tensor)
@@ -164,7 +167,10 @@ def _meets(asked: Asked, value: Value) -> bool:
 
 
 def _is_off_by_default(asked: Asked, given: Argument, ctx: Context) -> bool:
-    """``error_if_nonfinite=strict``, an option of the caller that is off unless asked for."""
+    """True if the argument is an option of the caller that is off by default.
+
+    An example is ``error_if_nonfinite=strict``.
+    """
     if ctx.node is None or not isinstance(given.node, ast.Name):
         return False
     default = literal_default(given.node.id, ctx.node)
@@ -178,7 +184,7 @@ def _on_host(tensor: Tensor) -> bool:
 def _operand(
     way: Way, arguments: Arguments, owner: Instance | None, *, method: bool
 ) -> tuple[Tensor, ast.expr | None] | None:
-    """What the call waits for, and its expression; None where all of it lies on the host."""
+    """Return the tensor that the call waits for, with its expression; None if there is none."""
     if owner is not None and lies_on_host(owner):
         return None
     held = [arguments.get(p.position, p.name) for p in way.holding]
@@ -210,7 +216,7 @@ def _operand(
 
 
 def _tensor(value: Value) -> Tensor | None:
-    """The tensor that an argument is, or holds."""
+    """Return the tensor that an argument is, or holds."""
     tensor = tensor_of(value)
     if tensor is None and isinstance(value, Sequence):
         items = [t for t in map(tensor_of, value.items or ()) if t is not None]
@@ -219,7 +225,7 @@ def _tensor(value: Value) -> Tensor | None:
 
 
 def _certain(tensor: Tensor, argument: Argument, *, certain: bool) -> Tensor:
-    """What is given for a parameter that takes nothing but tensors is one."""
+    """Return the tensor, with a stronger reason if its parameter takes nothing but tensors."""
     if not certain or tensor.reason.strength >= Strength.INFERRED:
         return tensor
     reason = Reason("it is given for a tensor", argument.node, tensor.reason, Strength.INFERRED)

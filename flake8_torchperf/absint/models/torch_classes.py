@@ -1,4 +1,4 @@
-"""torch's own classes: what makes an instance, what its attributes, calls and methods give."""
+"""torch's own classes: their construction, and their attributes, calls and methods."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def attribute_of_class(torch_class: str, name: str, ctx: Context) -> Value:
-    """What an object of one of torch's classes has under a name."""
+    """Return the value of an attribute of one of torch's classes."""
     found = ctx.analysis.table.klass(torch_class)
     kind = "" if found is None else found.kind
     if kind == "module" and name == "training":
@@ -72,7 +72,7 @@ ON_HOST = {("PackedSequence", "batch_sizes"), ("DeviceMesh", "mesh")}
 
 
 def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """A call of something of torch's that is no function: one of its classes, or Unknown."""
+    """Return the result of calling one of torch's classes; UNKNOWN for anything else."""
     found = ctx.analysis.table.klass(name)
     if found is None:
         return UNKNOWN
@@ -98,7 +98,7 @@ def construct_torch(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _is_asked(arguments: Arguments, option: str) -> bool:
-    """Is an option given, and not known to be off?"""
+    """True if an option is given and not known to be off."""
     given = arguments.keywords.get(option)
     return given is not None and not (
         isinstance(given.value, Scalar) and given.value.value is False
@@ -106,7 +106,7 @@ def _is_asked(arguments: Arguments, option: str) -> bool:
 
 
 def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
-    """What calling one of torch's own modules gives."""
+    """Return the result of calling one of torch's own modules."""
     found = ctx.analysis.table.klass(callee.name)
     op = None if found is None else found.method("forward")
     tensors = arguments.tensors()
@@ -140,7 +140,10 @@ def forward(callee: Instance, arguments: Arguments, ctx: Context) -> Value:
 
 
 def is_layer(module: Instance) -> bool:
-    """Is it one of torch's own layers, or a row of such? They take batches as they take samples."""
+    """True for one of torch's own layers, or a container of nothing else.
+
+    Layers take batches as they take samples.
+    """
     if module.parts is not None:
         return all(
             isinstance(p, Instance) and is_layer(p) for p in module.parts.items or (UNKNOWN,)
@@ -166,7 +169,7 @@ KNOWN_METHODS = {*MODULE_ITERATIONS, *REGISTERING, "forward", "synchronize", "ex
 
 
 def call_torch_method(owner: Instance, name: str, arguments: Arguments, ctx: Context) -> Value:
-    """A method of one of torch's classes."""
+    """Return the result of a method of one of torch's classes."""
     if name in MODULE_ITERATIONS:
         return module_iteration(name, arguments.node)
     if name in REGISTERING:
@@ -256,7 +259,7 @@ def _synchronized(owner: Instance, name: str, arguments: Arguments, ctx: Context
 
 
 def _kept(node: ast.Call, ctx: Context) -> bool:
-    """Is it an event that something holds, and that is neither recorded nor given here?"""
+    """True if the event has a name that this function neither records nor has as a parameter."""
     if ctx.node is None or not isinstance(node.func, ast.Attribute):
         return False
     event = node.func.value

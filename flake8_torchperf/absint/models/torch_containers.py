@@ -1,4 +1,4 @@
-"""What holds modules and parameters: torch's lists, dicts, rows of them, and distributions."""
+"""Containers of modules and parameters: torch's lists, dicts and sequences; and distributions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _named(given: Value) -> Value:
 
 
 def _row(arguments: Arguments, given: Value) -> Sequence | None:
-    """The modules of ``Sequential(a, b)``, ``Sequential(*layers)`` and of a dict of them."""
+    """Return the modules of ``Sequential(a, b)``, ``Sequential(*layers)`` and of a dict of them."""
     held = paired(given)
     if isinstance(held, Mapping_):
         values = tuple(value for _, value in held.items)
@@ -61,9 +61,9 @@ _ON_HOST = "of the host"
 
 
 def distribution(made: Value, arguments: Arguments) -> Value:
-    """``Beta(0.2, 0.2)``, ``Normal(torch.zeros(3), 1)``: of numbers it makes tensors on the host.
+    """``Beta(0.2, 0.2)``, ``Normal(torch.zeros(3), 1)``: numbers become tensors on the host.
 
-    So does `torch.distributions.utils.broadcast_all`; tensors stay where they are.
+    `torch.distributions.utils.broadcast_all` does that; tensors stay where they are.
     """
     given = [a.value for a in arguments.positional]
     given += [a.value for name, a in arguments.keywords.items() if name != "validate_args"]
@@ -75,7 +75,7 @@ def distribution(made: Value, arguments: Arguments) -> Value:
 
 
 def lies_on_host(value: Value) -> bool:
-    """Is it a number, a tensor on the host, or a distribution of nothing else?"""
+    """True for a number, a tensor on the host, or a distribution made only of those."""
     match value:
         case Scalar(kind=kind):
             return kind in NUMBER_KINDS
@@ -87,7 +87,7 @@ def lies_on_host(value: Value) -> bool:
 
 
 def given_by(owner: Instance, value: Value) -> Value:
-    """What one of torch's objects gives: on the host where all that it is made of is."""
+    """Return a value that a torch object gives; a tensor is on the host if the object is."""
     if isinstance(value, BoundMethod):
         return replace(value, owner=owner)
     if isinstance(value, Tensor) and _ON_HOST in owner.facts:

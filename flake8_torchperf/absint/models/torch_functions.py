@@ -1,4 +1,4 @@
-"""Functions of torch: what they return by the torch table, and the sites that they make."""
+"""Functions of torch: their results by the torch table, and the sites that they make."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ SIZED_BY_NUMBERS = frozenset(("zeros", "ones", "empty", "rand", "randn"))
 
 
 def _made_without_size(short: str, arguments: Arguments) -> bool | None:
-    """Does a factory make a tensor without dimensions? None where its size is not known."""
+    """True if a factory makes a tensor without dimensions; None if its size is unknown."""
     if short in FIXED or short in ROWS:
         return False
     size = arguments.keywords.get("size")
@@ -121,7 +121,7 @@ def _made_without_size(short: str, arguments: Arguments) -> bool | None:
 
 
 def _source_is_linted(name: str, ctx: Context) -> bool:
-    """Is a function written in Python in the package that is linted? What waits is shown there."""
+    """True if the function's Python source is in the linted package: its own waits are reported."""
     if ctx.module.package.partition(".")[0] != name.partition(".")[0]:
         return False
     found = ctx.analysis.project.find(name)
@@ -129,7 +129,7 @@ def _source_is_linted(name: str, ctx: Context) -> bool:
 
 
 def _operation(name: str, short: str) -> str:
-    """What rule pages call it: ``linalg.inv``, ``unique``, ``one_hot``."""
+    """Return the operation's name on rule pages: ``linalg.inv``, ``unique``, ``one_hot``."""
     return f"linalg.{short}" if name.startswith("torch.linalg.") else short
 
 

@@ -1,6 +1,6 @@
 """Functions of torch whose result or cost depends on more than their signature.
 
-What follows from torch's table alone is answered in ``torch_calls``.
+Functions that torch's table describes completely are handled in ``torch_functions``.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 
 
 def _tensor(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``torch.tensor(data)`` and ``as_tensor``: new memory, on the host unless told otherwise."""
+    """``torch.tensor(data)`` and ``as_tensor``: new memory, on the host by default."""
     data = arguments.value(0, "data")
     given = tensor_of(data)
     device = device_argument(arguments)
@@ -109,7 +109,7 @@ def _tensor_of_tensors(data: Value, arguments: Arguments, ctx: Context) -> None:
 
 
 def _read_in(data: Sequence, node: ast.AST) -> ast.expr | None:
-    """The first tensor in a list that shows its items: what is read as a number."""
+    """Return the first tensor in a list with known items: it is read as a number."""
     if isinstance(node, (ast.ListComp, ast.GeneratorExp)):
         return None if tensor_of(data.element) is None else node.elt
     return shown_tensor(data, node)
@@ -207,7 +207,7 @@ def _where(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``nn.Parameter(data)``: it moves with its module, so where it lies is not known."""
+    """``nn.Parameter(data)``: it moves with its module, so its device is unknown."""
     data = tensor_of(arguments.value(0, "data"))
     reason = Reason(f"`{name}` makes it", arguments.node)
     made = Tensor(reason, "float", "unknown", data.scalar if data else None, role="parameter")
@@ -215,7 +215,7 @@ def _parameter(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _save(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """Checkpointing: what it copies it has to copy. But a copy under way it saves half done."""
+    """Checkpointing has to copy to the host; but a copy under way is saved before it is done."""
     for argument in arguments.positional[:1]:
         held = held_tensor(argument.value)
         if held is not None and held.device == "host":
@@ -247,7 +247,7 @@ def _autograd_grad(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _unknown(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """What it returns depends on data that no source shows."""
+    """Return UNKNOWN: the result depends on data that no source shows."""
     return UNKNOWN
 
 
@@ -267,7 +267,7 @@ def _gives_back(function: ast.AST) -> bool:
 
 
 def _size(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``torch.Size((n, t))`` asks each length for its ``__index__``; of a tensor, each element."""
+    """``torch.Size((n, t))`` calls ``__index__`` of each length, or of each element of a tensor."""
     given = arguments.value(0)
     lengths = given.items or (given.element,) if isinstance(given, Sequence) else (given,)
     for length in lengths:
@@ -279,9 +279,9 @@ def _size(name: str, arguments: Arguments, ctx: Context) -> Value:
 
 
 def _vmap(name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``vmap(lambda row: ...)``: what the lambda is given are tensors, so its body is read here.
+    """``vmap(lambda row: ...)``: the lambda is given tensors, so its body is interpreted here.
 
-    What the function that it makes returns, nothing here tells.
+    The result of the function that ``vmap`` makes is unknown.
     """
     given = arguments.value(0, "func")
     if isinstance(given, Closure) and isinstance(given.node, ast.Lambda):

@@ -1,4 +1,4 @@
-"""What torch's signatures say of a call: the dtype and device of its result, its parameters."""
+"""A call by torch's signatures: the dtype and device of its result, and its parameters."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def resolve(op: Op, arguments: Arguments) -> Return:
-    """What the call returns; where no overload fits what is known, what all of them share."""
+    """Return the result of a call; if no overload fits, the result that all of them share."""
     positional, keywords = kinds(arguments)
     if not arguments.open:
         found = op.resolve(positional, keywords)
@@ -42,14 +42,14 @@ def resolve(op: Op, arguments: Arguments) -> Return:
 
 
 def result_device(op: Op, tensors: list[Tensor]) -> str:
-    """Where the result lies: with the tensor it is made like, else where all of them meet."""
+    """Return the result's device: that of the tensor it is made like, or of all combined."""
     if op.like or op.view or op.in_place:
         return tensors[0].device
     return combine_device(tensors)
 
 
 def device_argument(arguments: Arguments) -> str | None:
-    """The device an explicit ``device=`` names; None where there is none or it is None."""
+    """Return the device an explicit ``device=`` names; None where there is none or it is None."""
     given = arguments.keywords.get("device")
     if given is None or isinstance(given.value, NoneValue):
         return None
@@ -74,7 +74,7 @@ def device_of(value: Value) -> str | None:
 
 
 def with_dtype(value: Tensor, arguments: Arguments) -> Tensor:
-    """The tensor with the dtype that an explicit ``dtype=`` asks for."""
+    """Return the tensor with the dtype of an explicit ``dtype=``."""
     given = arguments.keywords.get("dtype")
     if given is None or isinstance(given.value, NoneValue):
         return value
@@ -83,7 +83,7 @@ def with_dtype(value: Tensor, arguments: Arguments) -> Tensor:
 
 
 def dtype_of(value: Value) -> str:
-    """The dtype class a value names: a ``torch.dtype`` or a Python number type."""
+    """Return the dtype class a value names: a ``torch.dtype`` or a Python number type."""
     match value:
         case DType(kind=kind):
             return kind
@@ -93,13 +93,13 @@ def dtype_of(value: Value) -> str:
 
 
 def legacy_dtype(name: str) -> str | None:
-    """The dtype class of ``torch.LongTensor`` and its kin; None for other names."""
+    """Return the dtype class of ``torch.LongTensor`` and its kin; None for other names."""
     head, _, last = name.rpartition(".")
     return LEGACY_TENSORS.get(last) if head in ("torch", "torch.cuda") else None
 
 
 def shown_tensor(data: Sequence, node: ast.AST) -> ast.expr | None:
-    """The first tensor in a tuple or list, as it is written; None where its items are not shown."""
+    """Return the first tensor in a tuple or list as written; None if its items are not shown."""
     values = data.items or ()
     if not isinstance(node, (ast.Tuple, ast.List)) or len(node.elts) != len(values):
         return None
@@ -108,12 +108,12 @@ def shown_tensor(data: Sequence, node: ast.AST) -> ast.expr | None:
 
 
 def types_at(op: Op, position: int) -> set[str]:
-    """The types that the overloads take at a position."""
+    """Return the types that the overloads take at a position."""
     return {slot.type for slot in slots_at(op, position)}
 
 
 def slots_at(op: Op, position: int) -> list[Param]:
-    """What the overloads take at a position."""
+    """Return the overloads' parameters at a position."""
     found: list[Param] = []
     for overload in op.overloads:
         slots = [p for p in overload.params if p.form in ("positional", "variadic")]
@@ -130,7 +130,7 @@ KIND_DTYPES = {"i": "int", "f": "float", "b": "bool", "1": "bool", "0": "bool"}
 
 
 def of_data(data: Value, short: str, reason: Reason, arguments: Arguments) -> Tensor:
-    """A tensor on the host with data of the host in it."""
+    """Return a tensor on the host that is made from data on the host."""
     origin = transfers.data_origin(data, short)
     # Arrays and tensors are shared by `as_tensor`, in whatever memory they are.
     memory = transfers.allocated(arguments) if origin else ""
@@ -159,11 +159,11 @@ def _data_scalar(data: Value) -> bool | None:
 
 
 def on_device(tensor: Tensor, device: str = "device") -> Tensor:
-    """The tensor, copied to a device or to a place that is not known."""
+    """Return the tensor, copied to a device or to an unknown place."""
     return replace(tensor, device=device, origin="", memory="", arrives=0)
 
 
 def on_host(tensor: Tensor) -> Tensor:
-    """The tensor on the host; where it may have been there before, its memory is not known."""
+    """Return the tensor on the host; its memory is unknown if it may have been there before."""
     memory = transfers.PAGEABLE if tensor.device == "device" else ""
     return replace(tensor, device="host", role="", origin="", memory=memory, arrives=0)

@@ -1,4 +1,4 @@
-"""Where an operation of torch makes the host wait: by its flags, by tensors given for numbers."""
+"""The waits of torch's operations: by their flags, and by tensors given for numbers."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ NO_TENSOR = {"Y", "D", "s"}
 
 
 def must_be_tensors(op: Op, name: str, arguments: Arguments) -> list[Tensor]:
-    """The first argument, not known to be a tensor, where every overload takes one there.
+    """Return the unknown first argument as a tensor if every overload takes one there.
 
-    Not of torch.linalg: what stands in for a matrix by `__torch_function__` is given to it.
+    torch.linalg is left out: it is given objects that stand in for a matrix by
+    `__torch_function__`.
     """
     if not COSTLY & op.flags or name.startswith("torch.linalg."):
         return []
@@ -75,7 +76,7 @@ def sites_of(
     ctx: Context,
     owner: ast.expr | None = None,
 ) -> None:
-    """The sites that an operation makes by its flags and by the tensors given for numbers."""
+    """Record the sites of an operation, by its flags and by the tensors given for numbers."""
     if ctx.sink is None:
         ctx.budget.decided += bool(tensors and COSTLY & op.flags)
         return
@@ -114,7 +115,7 @@ def sites_of(
 
 
 def _beside_host(name: str, tensors: list[Tensor]) -> bool:
-    """Is one of several tensors, and no index or number, on the host? Then they all are."""
+    """True if one of several tensors is on the host and may have dimensions: then all are there."""
     if name.startswith("index_put"):
         return False
     return len(tensors) > 1 and any(t.device == "host" and not t.scalar for t in tensors)
@@ -127,15 +128,15 @@ def _takes_singular_values(arguments: Arguments) -> bool:
 
 
 def _gives_python_values(op: Op) -> bool:
-    """Is the read the purpose of the call, as of ``is_nonzero``, and no step to a tensor?"""
+    """True if the call gives Python values: the read is its purpose, as for ``is_nonzero``."""
     return all(isinstance(o.returns, (ScalarReturn, HostReturn)) for o in op.overloads)
 
 
 def _read_instead_of_numbers(op: Op, arguments: Arguments) -> list[Tensor]:
-    """The tensors given where another overload takes a number and does not wait.
+    """Return the tensors given where another overload takes a number and does not wait.
 
-    It is them that the host waits for: of ``x.masked_fill(mask, value)`` the value, of
-    ``torch.normal(mean, std)`` the deviation, of ``repeat_interleave(x, repeats)`` the repeats.
+    The host waits for these: the value in ``x.masked_fill(mask, value)``, the deviation in
+    ``torch.normal(mean, std)``, the repeats in ``repeat_interleave(x, repeats)``.
     """
     if not op.read_instead_of_numbers:
         return []
@@ -169,9 +170,10 @@ def _masked_put(name: str, arguments: Arguments, ctx: Context) -> None:
 
 
 def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
-    """The flags of every overload that the call may mean: an argument of unknown kind decides none.
+    """Return the flags shared by all overloads that the call may select.
 
-    ``repeat_interleave(x, n)`` has a dynamic shape where ``n`` is a tensor, and none for a number.
+    An argument of unknown kind excludes no overload: ``repeat_interleave(x, n)`` has a dynamic
+    shape if ``n`` is a tensor, and none for a number.
     """
     positional, keywords = kinds(arguments)
     if op.unless:
@@ -188,7 +190,7 @@ def _certain_flags(op: Op, arguments: Arguments) -> frozenset[str]:
 
 
 def _size(argument: Argument) -> str:
-    """The kind of an argument; a size of -1 is none: torch is to look for it in the data."""
+    """Return the kind of an argument, "-" for a size of -1, which torch finds in the data."""
     value = argument.value
     return "-" if isinstance(value, Scalar) and value.value == -1 else kind_of(value)
 
@@ -199,7 +201,7 @@ def _first_node(arguments: Arguments) -> ast.expr | None:
 
 
 def numbers_read(op: Op, arguments: Arguments, ctx: Context) -> None:
-    """Tensors given where every overload takes a number: torch reads them on the host."""
+    """Record tensors given where every overload takes a number: torch reads them on the host."""
     for position, argument in enumerate(arguments.positional):
         held, node = _held(argument)
         if held is not None:
@@ -224,7 +226,7 @@ FILLING = "fill_value"
 
 
 def _held(argument: Argument) -> tuple[Tensor | None, ast.expr]:
-    """The tensor given, or the first in a tuple or list that is, and the expression of it."""
+    """Return the tensor that is given, or the first one in a tuple or list, with its expression."""
     value, node = argument.value, argument.node
     tensor = tensor_of(value)
     if tensor is not None or not isinstance(value, Sequence) or value.kind not in ROW_KINDS:
@@ -244,7 +246,7 @@ def parameter_operation(
     owner: ast.expr | None,
     ctx: Context,
 ) -> None:
-    """One operation on, or with, a parameter or gradient inside a loop over parameters."""
+    """Record an operation on, or with, a parameter or gradient in a loop over parameters."""
     if name not in PER_PARAMETER or not ctx.loops:
         return
     place = ctx.loops[-1]

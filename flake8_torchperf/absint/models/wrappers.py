@@ -1,4 +1,4 @@
-"""What wraps a module or a function answers as what it wraps: its ``forward`` tells the result."""
+"""Wrappers of modules and functions, which answer as the object that they wrap."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INSIDE = frozenset(("module", "_orig_mod", "_fsdp_wrapped_module", "_forward_mod
 
 
 def wrapped(arguments: Arguments) -> Value | None:
-    """What a wrapper's call is given to wrap; None where nothing of it is known."""
+    """Return the object that a wrapper's call is given to wrap; None if it is unknown."""
     for keyword in KEYWORDS:
         given = arguments.value(0, keyword)
         if isinstance(given, (Function, Closure, Instance, Returning, Partial, BoundMethod)):
@@ -42,9 +42,10 @@ def wrapped(arguments: Arguments) -> Value | None:
 
 
 def wrap(name: str, arguments: Arguments) -> Value | None:
-    """``torch.compile(f)`` answers like ``f``; ``torch.compile(mode=...)`` waits to be given it.
+    """Return the object that a wrapper wraps: ``torch.compile(f)`` answers like ``f``.
 
-    None for what is no wrapper, and where nothing is known of what it wraps.
+    ``torch.compile(mode=...)`` returns the wrapper, which is given the function later. None for a
+    function that is no wrapper, and if the wrapped object is unknown.
     """
     if name not in WRAPPERS:
         return None
@@ -54,10 +55,9 @@ def wrap(name: str, arguments: Arguments) -> Value | None:
 
 
 def prepared(owner: Value, name: str, arguments: Arguments, ctx: Context) -> Value:
-    """``fabric.setup(model, optimizer)``, ``accelerator.prepare(...)``: each module as it was.
+    """Return the modules that ``fabric.setup(model, optimizer)`` or ``prepare(...)`` is given.
 
-    One that is given alone is returned alone. What becomes of loaders is not told: their batches
-    are moved.
+    A single argument is returned alone. Loaders become UNKNOWN, because their batches are moved.
     """
     if not isinstance(owner, Instance) or name not in KEEPERS.get(owner.name, ()):
         return UNKNOWN

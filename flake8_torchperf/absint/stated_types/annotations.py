@@ -58,7 +58,7 @@ MAX_DEPTH = 12
 def annotated(
     node: ast.expr, module: ModuleMap, analysis: Analysis, reason: Reason, depth: int = 0
 ) -> Value:
-    """The value of an object whose annotation is ``node``; every tensor in it has ``reason``."""
+    """Return the value that the annotation ``node`` declares; its tensors have ``reason``."""
     if depth > MAX_DEPTH:
         return UNKNOWN
     match node:
@@ -77,7 +77,7 @@ def annotated(
 
 
 def _type_arguments(node: ast.Subscript) -> list[ast.expr]:
-    """What stands in the square brackets of a generic type; ``*Ts`` without its star."""
+    """Return the arguments of a generic type; ``*Ts`` without its star."""
     inside = node.slice
     several = inside.elts if isinstance(inside, ast.Tuple) and inside.elts else [inside]
     return [
@@ -88,7 +88,7 @@ def _type_arguments(node: ast.Subscript) -> list[ast.expr]:
 
 
 def resolve_dotted(name: str, module: ModuleMap, analysis: Analysis) -> Value:
-    """What a dotted name means at the top level of a module."""
+    """Return the value of a dotted name at the top level of a module."""
     head, *rest = name.split(".")
     value = analysis.lookup(module, head)
     for part in rest:
@@ -149,19 +149,19 @@ SAYS_TORCH: Cache[int, bool] = Cache("modules that name torch")
 
 
 def _says_torch(module: ModuleMap, analysis: Analysis) -> bool:
-    """Does the module name torch? A `Tensor` of one that does not may be anyone's."""
+    """True if the module mentions torch; elsewhere `Tensor` may be any class."""
     return SAYS_TORCH.kept(analysis, id(module), lambda: module.says("torch"))
 
 
 def _of_class(info: ClassInfo, analysis: Analysis, reason: Reason, depth: int = 0) -> Value:
-    """An object of a class of the project."""
+    """Return an object of a class of the project."""
     if is_tensor_class(info, analysis):
         return Tensor(reason, info=info)
     return record(info, analysis, reason, depth) or Instance(info.key, info)
 
 
 def record(info: ClassInfo, analysis: Analysis, reason: Reason, depth: int = 0) -> Value | None:
-    """A NamedTuple or TypedDict by its declared fields; None for other classes."""
+    """Return a NamedTuple or TypedDict by its declared fields; None for other classes."""
     kind = record_kind(info, analysis)
     if not kind or depth > MAX_DEPTH:
         return None
@@ -175,13 +175,13 @@ def record(info: ClassInfo, analysis: Analysis, reason: Reason, depth: int = 0) 
 
 
 def record_kind(info: ClassInfo, analysis: Analysis) -> str:
-    """ "NamedTuple", "TypedDict" or "", be the class one itself or by its bases."""
+    """Return "NamedTuple" or "TypedDict" if the class or one of its bases is one, else ""."""
     names = {b.rpartition(".")[2] for b in lineage(info, analysis) if isinstance(b, str)}
     return next((kind for kind in ("NamedTuple", "TypedDict") if kind in names), "")
 
 
 def record_fields(info: ClassInfo, analysis: Analysis) -> dict[str, tuple[ClassInfo, ast.expr]]:
-    """The fields in order, those of the bases first: the class that declares each, and its type."""
+    """Return the fields in order, inherited ones first, with the declaring class and the type."""
     found: dict[str, tuple[ClassInfo, ast.expr]] = {}
     for base in reversed(lineage(info, analysis)):
         if not isinstance(base, str):
@@ -190,7 +190,7 @@ def record_fields(info: ClassInfo, analysis: Analysis) -> dict[str, tuple[ClassI
 
 
 def _alias(name: str, module: ModuleMap, analysis: Analysis, reason: Reason, depth: int) -> Value:
-    """A type alias assigned at module level, here or in the module it is imported from."""
+    """Return a type alias assigned at module level, here or in the module it is imported from."""
     home, short = module, name
     head, _, rest = name.partition(".")
     if head in module.imports:
@@ -271,7 +271,7 @@ def _generic(
 
 
 def _takes_text(parameters: ast.expr) -> bool:
-    """``Callable[[str, str], Tensor]``: is it called with text and nothing else?"""
+    """True if a callable takes only text, as ``Callable[[str, str], Tensor]`` does."""
     if not isinstance(parameters, ast.List) or not parameters.elts:
         return False
     return all(isinstance(one, ast.Name) and one.id == "str" for one in parameters.elts)
@@ -287,7 +287,7 @@ def _tuple(arguments: list[ast.expr], value: Callable[[ast.expr], Value]) -> Val
 
 
 def _either(values: Iterable[Value]) -> Value:
-    """A union of annotations; one unknown option leaves the tensors among the others assumed."""
+    """Return a union of annotations; beside an unknown option, tensors count as assumed."""
     options = list(values)
     known = [o for o in options if o is not UNKNOWN]
     if len(known) == len(options):

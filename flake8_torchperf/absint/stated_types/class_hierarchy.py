@@ -1,4 +1,4 @@
-"""Where a class comes from: its bases, torch's kind of it, and the methods it inherits."""
+"""The origin of a class: its bases, torch's kind of it, and the methods it inherits."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ METHODS: Cache[tuple[str, str], Function | None] = Cache("methods")
 
 
 def lineage(info: ClassInfo, analysis: Analysis) -> list[ClassInfo | str]:
-    """The class and its bases, nearest first: classes we can read, and others by name."""
+    """Return the class and its bases, nearest first: classes we can read, and others by name."""
     known = LINEAGES.table(analysis)
     cached = known.get(info.key)
     if cached is not None:
@@ -55,12 +55,12 @@ def _base(name: str, info: ClassInfo, analysis: Analysis) -> ClassInfo | str:
 
 
 def is_tensor_class(info: ClassInfo, analysis: Analysis) -> bool:
-    """Is it derived from torch's Tensor, however far up?"""
+    """True if a class derives from torch's Tensor, directly or not."""
     return any(base in TENSOR_CLASSES for base in lineage(info, analysis))
 
 
 def torch_kind(info: ClassInfo, analysis: Analysis) -> str:
-    """What the nearest torch base is: "module", "optimizer", ...; "" for other classes."""
+    """Return the kind of the nearest torch base: "module", "optimizer", ...; "" for none."""
     for base in lineage(info, analysis):
         if isinstance(base, str):
             found = analysis.table.klass(base)
@@ -72,7 +72,7 @@ def torch_kind(info: ClassInfo, analysis: Analysis) -> str:
 
 
 def kind_of_instance(owner: Instance, analysis: Analysis) -> str:
-    """The torch kind of an object's class."""
+    """Return the torch kind of an object's class."""
     if owner.info is not None:
         return torch_kind(owner.info, analysis)
     if owner.name.startswith("torchvision.datasets."):
@@ -82,12 +82,12 @@ def kind_of_instance(owner: Instance, analysis: Analysis) -> str:
 
 
 def is_module(value: Value, analysis: Analysis) -> bool:
-    """Is it an object of a module's class?"""
+    """True for an object of a module's class."""
     return isinstance(value, Instance) and kind_of_instance(value, analysis) == "module"
 
 
 def find_method(info: ClassInfo, name: str, analysis: Analysis) -> Function | None:
-    """The method of that name, its own or inherited from a class we can read."""
+    """Return the method of that name, its own or inherited from a class we can read."""
     return METHODS.kept(analysis, (info.key, name), lambda: _find_method(info, name, analysis))
 
 

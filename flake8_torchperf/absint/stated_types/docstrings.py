@@ -103,7 +103,7 @@ NAMES = ModuleMap(
 
 
 def documented(docstring: str, name: str, reason: Reason, analysis: Analysis) -> Value:
-    """What a docstring says of a parameter or attribute."""
+    """Return the value that a docstring states for a parameter or attribute, or UNKNOWN."""
     if name not in docstring:
         return UNKNOWN
     for types in _types(docstring):
@@ -114,7 +114,7 @@ def documented(docstring: str, name: str, reason: Reason, analysis: Analysis) ->
 
 @lru_cache(maxsize=16)
 def _types(docstring: str) -> tuple[dict[str, str], ...]:
-    """What each style of entry says of the names that it mentions, the first entry of each."""
+    """Return, for each style of entry, the type in the first entry of each name."""
     found: list[dict[str, str]] = []
     for pattern in PARAMETERS:
         types: dict[str, str] = {}
@@ -126,7 +126,7 @@ def _types(docstring: str) -> tuple[dict[str, str], ...]:
 
 
 def documented_result(docstring: str, reason: Reason, analysis: Analysis) -> Value:
-    """What a docstring says that its function returns."""
+    """Return the value that a docstring states for its function's result, or UNKNOWN."""
     several = SEVERAL_RESULTS.search(docstring)
     if several:
         entries = re.findall(rf"^{several['indent']}\w+[ \t]*:[ \t]+(.+)$", several["text"], re.M)
@@ -140,7 +140,7 @@ def documented_result(docstring: str, reason: Reason, analysis: Analysis) -> Val
 
 
 def documented_as_boolean(docstring: str, name: str) -> bool:
-    """Does a docstring say of a tensor that it is boolean, and of no other dtype?"""
+    """True if a docstring calls a tensor boolean and names no other dtype for it."""
     if name not in docstring:
         return False
     texts = _entries(docstring).get(name, ())
@@ -151,7 +151,10 @@ def documented_as_boolean(docstring: str, name: str) -> bool:
 
 @lru_cache(maxsize=16)
 def _entries(docstring: str) -> dict[str, list[str]]:
-    """What a docstring that speaks of booleans says of each name, in the order of the text."""
+    """Return the entries for each name, in the order of the text.
+
+    The result is empty for a docstring that does not speak of booleans.
+    """
     found: dict[str, list[str]] = {}
     if BOOLEAN.search(ROLES.sub("", docstring)):
         for entry in ENTRY.finditer(docstring):

@@ -1,4 +1,4 @@
-"""Whether a value is an instance of a class, as far as that can be told."""
+"""Tests of a value's class, decided as far as the code shows it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ NUMBERS = {"builtins.int", "builtins.float", "builtins.bool", "builtins.complex"
 
 
 def number_but(value: Value, classes: list[Value]) -> Value:
-    """``int | float``, which is one value here, where it is no instance of one of the two."""
+    """Return the other half of ``int | float``, which is one value here, after a failed test."""
     if not isinstance(value, Scalar) or value.kind != "number":
         return value
     names = {kind.name for kind in classes if isinstance(kind, External)}
@@ -38,7 +38,7 @@ def number_but(value: Value, classes: list[Value]) -> Value:
 
 
 def is_one_of(value: Value, classes: list[Value]) -> bool | None:
-    """Is ``value`` an instance of one of the classes? None where that cannot be told."""
+    """True if ``value`` is an instance of one of the classes; None if that is undecided."""
     if isinstance(value, Scalar) and value.kind == "number":
         # `int | float` is one value here: the two classes cover it together.
         names = {kind.name for kind in classes if isinstance(kind, External)}
@@ -92,14 +92,14 @@ NO_TENSOR = Opaque("no tensor")
 
 
 def declared_alone(value: Value) -> bool:
-    """A tensor by the annotation of a parameter, to which nothing has happened since."""
+    """True for a tensor by a parameter's annotation that no operation has changed since."""
     if not isinstance(value, Tensor) or value.chain:
         return False
     return value.reason.source is Source.PARAMETER_ANNOTATION
 
 
 def undeclared(before: Mapping[str, Value], after: Mapping[str, Value]) -> bool:
-    """Did a test take from a parameter that it is a tensor, whatever is declared?"""
+    """True if a test shows that a value is no tensor although it was taken for one."""
     return any(
         value is NO_TENSOR and isinstance(before.get(path), Tensor) for path, value in after.items()
     )

@@ -62,9 +62,9 @@ def assign(target: ast.expr, value: Value, env: Env, ctx: Context) -> None:
 
 
 def _as_used(name: str, batch: Tensor, function: FunctionNode, ctx: Context) -> Value:
-    """A batch that was moved: a tensor, a dict of tensors or some other object, as its use tells.
+    """Return a moved batch as its use shows it: a tensor, a dict of tensors or another object.
 
-    One that still lies where it was loaded waits for nothing, whatever it is.
+    One that still lies where it was loaded costs no wait, whatever it is.
     """
     if batch.device == "host" or batch.chain:
         return batch
@@ -83,7 +83,7 @@ ASKED_OF_DICTS = frozenset(("__getitem__", "items", "keys", "get", "pop", "updat
 
 @once
 def _uses_by_name(function: FunctionNode) -> dict[str, frozenset[str]]:
-    """The attributes and methods that a function asks its names for."""
+    """Return the attributes and methods that a function uses of its names."""
     found: dict[str, set[str]] = {}
     for node in walk([function]):
         match node:
@@ -98,7 +98,7 @@ def _uses_by_name(function: FunctionNode) -> dict[str, frozenset[str]]:
 
 
 def _is_doubtful(value: Value) -> bool:
-    """Unknown, or a tensor by convention alone: what its use tells, counts for more."""
+    """True for an unknown value or a tensor by convention alone: its use is better evidence."""
     return value in (UNKNOWN, COMPARED) or (
         isinstance(value, Tensor) and value.reason.strength is Strength.ASSUMED
     )
@@ -113,7 +113,7 @@ def _believed(value: Value, used: Value) -> Value:
 
 
 def names(target: ast.expr) -> set[str]:
-    """The names that an assignment to ``target`` binds."""
+    """Return the names that an assignment to ``target`` binds."""
     if isinstance(target, ast.Name):
         return {target.id}
     if isinstance(target, ast.Starred):
@@ -155,10 +155,10 @@ ROWS = ("iterated", "element")
 
 
 def _may_be_tuple(tensor: Tensor) -> bool:
-    """More likely the annotation or docstring leaves out that it is a tuple.
+    """True if the value is more likely a tuple that the annotation or docstring leaves out.
 
-    So it is where only a guess makes what a call gave a tensor, and nothing was computed with it.
-    Of what a function is given, the rows are what they are in its callers.
+    That holds if a call's result is a tensor only by a guess, and nothing was computed with it. For
+    rows of an argument, the evidence is that of the callers.
     """
     why = tensor.reason
     if why.source is Source.CALL and why.because is not None and tensor.role in ROWS:
@@ -222,7 +222,7 @@ def _item(target: ast.Subscript, value: Value, env: Env, ctx: Context) -> None:
 
 
 def put(mapping: Mapping_, key: str | None, value: Value) -> Mapping_:
-    """The dict with one more value, under a known key or a computed one."""
+    """Return the dict with one more value, under a known key or a computed one."""
     if key is not None:
         return replace(mapping, items=tuple({**dict(mapping.items), key: value}.items()))
     if mapping.made and mapping.element is UNKNOWN:
@@ -233,7 +233,7 @@ def put(mapping: Mapping_, key: str | None, value: Value) -> Mapping_:
 
 
 def holding(holder: Value, key: str | None, value: Value) -> Value | None:
-    """A list or dict one of whose containers is now worth ``value``; None for what is neither."""
+    """Return a list or dict, one of whose containers now is ``value``; None for other holders."""
     match holder:
         case Mapping_() if key is not None:
             return put(holder, key, value)
@@ -248,14 +248,14 @@ def holding(holder: Value, key: str | None, value: Value) -> Value | None:
 
 
 def _says_nothing(container: Sequence | Mapping_) -> bool:
-    """A list or dict that was made empty."""
+    """True for a list or dict that was made empty."""
     if isinstance(container, Sequence):
         return container.items == ()
     return container.made and not container.items and container.element is UNKNOWN
 
 
 def fill(path: str, container: Value, env: Env, ctx: Context) -> None:
-    """A container with one more thing in it; where it is an attribute of ``self``, a write."""
+    """Store a container with one more item; for an attribute of ``self``, note the write."""
     env[path] = container
     head, _, attr = path.rpartition(".")
     if ctx.writes is not None and head and head == ctx.self_name:
@@ -264,10 +264,10 @@ def fill(path: str, container: Value, env: Env, ctx: Context) -> None:
 
 
 def renamed(target: ast.expr, call: ast.Call, env: Env, ctx: Context) -> Value:
-    """What ``model, rest = unknown(model, rest)`` leaves under the names that it is given.
+    """Return the value under the names of ``model, rest = unknown(model, rest)``.
 
-    What takes the name of a module that it was made of is that module, wrapped: quantised, sharded
-    or adapted.
+    If a module is passed to an unknown call and the result takes its name, the result is that
+    module in a wrapper: quantised, sharded or adapted.
     """
     if isinstance(target, (ast.Tuple, ast.List)):
         items = tuple(renamed(part, call, env, ctx) for part in target.elts)

@@ -22,7 +22,7 @@ def attribute(node: ast.Attribute, env: Env, ctx: Context) -> Value:
 
 
 def with_owner(node: ast.Attribute, env: Env, ctx: Context) -> tuple[Value, Value | None]:
-    """``owner.name``, and the owner where it had to be asked."""
+    """Return ``owner.name``, and the owner if it had to be evaluated."""
     path = path_of(node)
     if path is not None and path in env:
         return env[path], None

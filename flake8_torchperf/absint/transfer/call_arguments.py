@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:
-    """Evaluate the arguments of a call: those by position, then those by keyword."""
+    """Evaluate the arguments of a call: positional ones, then keywords."""
     positional: list[Argument] = []
     keywords: dict[str, Argument] = {}
     hidden = False
@@ -46,7 +46,7 @@ def evaluate_arguments(node: ast.Call, env: Env, ctx: Context) -> Arguments:
 
 
 def _starred(node: ast.expr, value: Value, positional: list[Argument], ctx: Context) -> bool:
-    """Spread ``*value``; True where the number of arguments is not known."""
+    """Spread ``*value``; return True if the number of arguments is unknown."""
     unpack_reads(value, "star", node, ctx)
     if isinstance(value, Sequence) and value.items is not None:
         positional.extend(Argument(node, item) for item in value.items)

@@ -48,7 +48,7 @@ def dict_comprehension(node: ast.DictComp, env: Env, ctx: Context) -> Value:
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """What was counted and recorded when a comprehension began."""
+    """The counts when a comprehension begins: opaque calls, decided values, recorded sites."""
 
     opaque: int
     decided: int
@@ -56,13 +56,13 @@ class _Before:
 
     @staticmethod
     def of(ctx: Context) -> _Before:
-        """The state of the place."""
+        """Return the counts of the place."""
         budget = ctx.budget
         return _Before(budget.opaque_calls, budget.decided, len(ctx.sink or ()))
 
 
 def _iterated(inner: Context, env: Env, before: _Before, ctx: Context) -> None:
-    """The tensors that the clauses of a comprehension iterate, or index by position."""
+    """Complete the sites of a comprehension's clauses, and record the tensors they iterate."""
     opaque = ctx.budget.opaque_calls > before.opaque
     for loop in inner.loops[len(ctx.loops) :]:
         if ctx.sink is not None and loop.over is not None and len(ctx.sink) > before.sites:
@@ -86,7 +86,7 @@ def _iterated(inner: Context, env: Env, before: _Before, ctx: Context) -> None:
 
 
 def _keep_walrus(clauses: list[ast.comprehension], inner: Env, env: Env) -> None:
-    """Names bound by ``:=`` inside outlive the comprehension, its own targets do not."""
+    """Bind the names that ``:=`` binds inside a comprehension; its own targets end with it."""
     own = {name for clause in clauses for name in assignment.names(clause.target)}
     for name, value in inner.items():
         if name not in env and name.partition(".")[0].partition("[")[0] not in own:
@@ -96,7 +96,7 @@ def _keep_walrus(clauses: list[ast.comprehension], inner: Env, env: Env) -> None
 def _enter(
     node: ast.expr, clauses: list[ast.comprehension], env: Env, ctx: Context
 ) -> tuple[Env, Context]:
-    """Bind the targets of a comprehension's clauses; the innermost environment and place."""
+    """Bind the targets of a comprehension; return the innermost environment and place."""
     for clause in clauses:
         iterated = evaluate(clause.iter, env, ctx)
         index, measured = index_loops.index_of(clause, iterated, env, ctx)

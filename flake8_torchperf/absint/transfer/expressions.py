@@ -63,14 +63,14 @@ if TYPE_CHECKING:
 
 
 def decided(test: ast.expr, env: Env, ctx: Context, operation: str) -> Context:
-    """The context of what a test chooses between, once Python has asked for its truth."""
+    """Return the context of the branches of a test, after Python has evaluated its truth."""
     before = len(ctx.sink or ())
     truth(test, env, ctx, operation)
     return after_test(ctx, before)
 
 
 def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
-    """Evaluate an expression as a test: Python asks each tensor in it for its truth value."""
+    """Evaluate an expression as a test: Python reads the truth value of each tensor in it."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         truth(node.operand, env, ctx, operation)
     elif isinstance(node, ast.BoolOp):
@@ -83,7 +83,7 @@ def truth(node: ast.expr, env: Env, ctx: Context, operation: str) -> None:
 
 
 def _changes_nothing(node: ast.expr) -> bool:
-    """Does evaluating it do no more than give a value? Calls may change what they are given."""
+    """True if evaluating the expression changes nothing; a call may change its arguments."""
     if isinstance(node, ast.Attribute):
         return _changes_nothing(node.value)
     if isinstance(node, ast.Compare):
@@ -92,7 +92,7 @@ def _changes_nothing(node: ast.expr) -> bool:
 
 
 def _truths(node: ast.BoolOp, env: Env, ctx: Context, operation: str) -> None:
-    """``a and b``: each is asked for its truth after those before it held (failed, for ``or``)."""
+    """``a and b``: each is tested after those before it held (failed, for ``or``)."""
     truth(node.values[0], env, ctx, operation)
     inner = env
     conjunction = isinstance(node.op, ast.And)
@@ -115,7 +115,7 @@ def _keep_walrus(inner: Env, env: Env) -> None:
 
 
 def name(node: ast.Name, env: Env, ctx: Context) -> Value:
-    """A name: local, then enclosing, then the module's, then Python's own."""
+    """Return the value of a name: local, then enclosing, then the module's, then Python's own."""
     own = node.id
     found = env.get(own) or CONSTANTS.get(own)
     if isinstance(found, Imported):
@@ -128,7 +128,7 @@ def name(node: ast.Name, env: Env, ctx: Context) -> Value:
 
 
 def _says_host(name: str, ctx: Context) -> bool:
-    """``lengths_cpu``: does the name say where the thing lies?"""
+    """True if the name says that the value is on the host, as ``lengths_cpu`` does."""
     return ctx.analysis.conventions.says("variable", name, "on-host")
 
 
@@ -200,7 +200,7 @@ def _conditional(node: ast.IfExp, env: Env, ctx: Context) -> Value:
 
 
 def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
-    """The values that ``a if test else b`` may have."""
+    """Return the values that ``a if test else b`` may have."""
     ctx = decided(node.test, env, ctx, "ifexp")
     guard = guard_of(node.test, env, ctx)
     traced = guard.holds if guard is not None and guard.cause is Cause.TRACING else None
@@ -217,7 +217,7 @@ def _branches(node: ast.IfExp, env: Env, ctx: Context) -> list[Value]:
 
 
 def _boolean(node: ast.BoolOp, env: Env, ctx: Context) -> Value:
-    """``a and b``: every value but the last is asked for its truth, and may be the result."""
+    """``a and b``: every value but the last is tested for truth, and may be the result."""
     operation = "and" if isinstance(node.op, ast.And) else "or"
     inner = env
     before = node.values[0]
@@ -251,7 +251,7 @@ OF_NUMBERS = "of-numbers"
 
 
 def _truth_of(*values: Value) -> tuple[str, ...]:
-    """Whether the operators of bits mean the same of these values; () where that is not known."""
+    """Return the trait that says if ``&``, ``|`` and ``~`` suit these values; () if unknown."""
     kinds = set(map(_kind, values))
     if kinds == {"bool"}:
         return (OF_BOOLS,)
@@ -272,7 +272,7 @@ COUNTED = frozenset((
 
 
 def _always_true(value: Value) -> bool:
-    """Classes and functions are."""
+    """True for classes and functions."""
     if isinstance(value, External):
         return value.name in CLASSES
     return isinstance(value, (ClassValue, Function, Closure))

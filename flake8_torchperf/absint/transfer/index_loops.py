@@ -1,4 +1,4 @@
-"""Loops over positions: what they measure, and the sites of tensors that they index."""
+"""Loops over positions: the lengths that they run over, and the tensors that they index."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ Looping: TypeAlias = ast.For | ast.AsyncFor | ast.comprehension
 
 
 def index_of(loop: Looping, iterated: Value, env: Env, ctx: Context) -> tuple[str, str]:
-    """The variable of a loop over positions, and the tensor whose length it runs over.
+    """Return the variable of a loop over positions, and the tensor whose length it runs over.
 
-    ``for i in range(len(t))`` gives both, ``for i in range(n)`` the variable alone; of other loops
-    both are empty, and of those that are as good as written out.
+    ``for i in range(len(t))`` gives both, ``for i in range(n)`` the variable alone. Both are empty
+    for other loops, and for loops over a constant range.
     """
     target = loop.target
     if not isinstance(target, ast.Name) or not isinstance(loop.iter, ast.Call):
@@ -49,19 +49,19 @@ def index_of(loop: Looping, iterated: Value, env: Env, ctx: Context) -> tuple[st
 
 
 def arguments_of(call: ast.Call) -> list[ast.expr]:
-    """What a call is given, by position or by keyword, stars taken off."""
+    """Return the arguments of a call, by position or by keyword, without stars."""
     positional = (a.value if isinstance(a, ast.Starred) else a for a in call.args)
     return [*positional, *(keyword.value for keyword in call.keywords)]
 
 
 def is_given(node: ast.AST, call: ast.expr) -> bool:
-    """Is ``node`` an argument of the call that a loop runs over?"""
+    """True if ``node`` is an argument of the call that a loop runs over."""
     given = arguments_of(call) if isinstance(call, ast.Call) else []
     return any(argument is node for argument in given)
 
 
 def sizes(node: ast.expr, value: Value, env: Env, ctx: Context) -> Value:
-    """``value`` marked with the tensor whose length it is, where ``node`` asks a tensor for one."""
+    """Return ``value`` marked with the tensor whose length it is, if ``node`` reads a length."""
     measured = _measured(node)
     if measured is None:
         return value
@@ -77,7 +77,7 @@ def sizes(node: ast.expr, value: Value, env: Env, ctx: Context) -> Value:
 
 
 def _measured(node: ast.expr) -> ast.expr | None:
-    """The ``t`` of ``len(t)``, ``t.shape``, ``t.shape[0]``, ``t.size(0)``, ``t.numel()``."""
+    """Return the ``t`` of ``len(t)``, ``t.shape``, ``t.shape[0]``, ``t.size(0)``, ``t.numel()``."""
     if isinstance(node, ast.Call):
         match node.func:
             case ast.Name(id="len") if len(node.args) == 1:
@@ -134,7 +134,7 @@ def _indexed(
     ctx: Context,
     traits: tuple[str, ...] = (),
 ) -> None:
-    """Record a loop over positions at what it goes through, once for all that it indexes."""
+    """Record a loop over positions at its iterable, once for all tensors that it indexes."""
     outside = ctx.but(loops=ctx.loops[: depth + 1])
     assert place.over is not None
     emit(
@@ -155,15 +155,15 @@ def _mentions(node: ast.expr, name: str) -> bool:
 
 
 def varies(bound: ast.expr, value: Value, alone: bool, ctx: Context) -> bool:
-    """Is a slice longer in some rounds of the loop around it than in others?
+    """True if a slice's length differs between the rounds of the loop around it.
 
-    ``row[: lengths[i]]``, ``row[:n]`` where ``n`` comes with the row, and ``x[i:]``, which has one
-    bound ``alone``; not ``x[i : i + width]``.
+    That holds for ``row[: lengths[i]]``, for ``row[:n]`` if ``n`` comes with the row, and for
+    ``x[i:]``, which has one bound ``alone``; not for ``x[i : i + width]``.
     """
     if isinstance(bound, ast.Constant) or not ctx.loops:
         return False
     if tensor_of(value) is not None:
-        return bool(ctx.loops[-1].index)  # of what is iterated, the read of the bound is told
+        return bool(ctx.loops[-1].index)  # if items are iterated, the read of the bound is reported
     if isinstance(value, Scalar) and value.read is not None:
         return True
     loop = ctx.loops[-1].node
@@ -177,7 +177,7 @@ def varies(bound: ast.expr, value: Value, alone: bool, ctx: Context) -> bool:
 
 
 def _from_items(names: set[str], counters: set[str], loop: ast.AST) -> bool:
-    """``n = lengths[i]``: is any of these names an item of its own in each round?"""
+    """True if one of the names is an item of the round, as in ``n = lengths[i]``."""
     return any(
         isinstance(part, ast.Subscript) and not counters.isdisjoint(plain_names(part.slice))
         for node in walk([loop])
@@ -187,9 +187,9 @@ def _from_items(names: set[str], counters: set[str], loop: ast.AST) -> bool:
 
 
 def indexes_lists(node: ast.AST, index: str, env: Env | None, ctx: Context) -> bool:
-    """Does a loop over positions take tensors out of a list there, too?
+    """True if a loop over positions also takes tensors out of a list.
 
-    They may differ in size from one item to the next: no operation works on all at once.
+    They may differ in size from one item to the next, so no operation works on all at once.
     """
     if ctx.sink is None or env is None:
         return False
@@ -202,10 +202,10 @@ def indexes_lists(node: ast.AST, index: str, env: Env | None, ctx: Context) -> b
 
 
 def with_body(site: Site, head: ast.expr, *, opaque: bool, apart: bool) -> Site:
-    """What its body tells of the site of a loop whose head it is, or stands in.
+    """Return the site of a loop's head, with the trait that the loop's body gives it.
 
-    ``apart`` says that the rounds are no pieces of one operation: they go on from one another, or
-    their sizes depend on data.
+    ``opaque`` says that the body makes opaque calls. ``apart`` says that the rounds are not parts
+    of one operation: each continues from the one before, or their sizes depend on data.
     """
     iterated = site.kind is SiteKind.TENSOR_ITERATION and is_given(site.node, head)
     if not (iterated or (site.node is head and site.kind is SiteKind.ELEMENT_ACCESS)):

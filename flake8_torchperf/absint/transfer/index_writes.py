@@ -1,7 +1,7 @@
-"""What an assignment through an index copies: ``v[0] = 1.0``, ``x[ids] = 0``, ``x[:2] = tensor``.
+"""The copies of an assignment through an index: ``v[0] = 1.0``, ``x[ids] = 0``, ``x[:2] = y``.
 
-torch makes a 0-d tensor on the host of an assigned number. Where a view of one dimension or more is
-left, a kernel is given the number; otherwise the tensor is copied to the device, and Python waits
+torch makes a 0-d tensor on the host of an assigned number. If a view of one dimension or more is
+left, a kernel is given the number. Otherwise the tensor is copied to the device, and the host waits
 (torch/csrc/autograd/python_variable_indexing.cpp and aten/src/ATen/TensorIndexing.h, ``copy_to``;
 measured on an H100: tests/data/forms-h100.json).
 """
@@ -40,7 +40,7 @@ ELEMENT, POSITIONS = "element", "positions"
 def written(
     tensor: Tensor, indices: Indices, node: ast.Subscript, value: Value, ctx: Context
 ) -> None:
-    """The copies of ``tensor[indices] = value``, but for what the indices cost by themselves."""
+    """Record the copies of ``tensor[indices] = value``, except the cost of the indices."""
     if ctx.sink is None:
         return
     given = tensor_of(value)
@@ -55,7 +55,7 @@ def written(
 
 
 def _is_new_number(value: Value) -> bool:
-    """A number, and none that was just read: its tensor could be assigned, and that read tells."""
+    """True for a number that was not just read from a tensor: such a read is reported itself."""
     return isinstance(value, Scalar) and value.kind in NUMBER_KINDS and value.read is None
 
 
@@ -74,9 +74,10 @@ def _kept_on_host(tensor: Tensor, given: Tensor, node: ast.Subscript, ctx: Conte
 
 
 def _place(tensor: Tensor, indices: Indices, node: ast.Subscript, ctx: Context) -> str | None:
-    """What is written: one element, positions, "" for a part; None where the index tells more.
+    """Return the part that is written: ELEMENT, POSITIONS or "" for a slice.
 
-    A mask is one such index. Positions on the host are another: their own copy is reported.
+    The result is None if the index itself costs more, as a mask does. Positions on the host are
+    another case: their own copy is reported.
     """
     held = [t for _, value in indices if (t := tensor_of(value)) is not None]
     if any(t.dtype == "int" and t.device != "host" and not t.scalar for t in held):
@@ -107,7 +108,7 @@ def _is_ellipsis(node: ast.expr | None) -> bool:
 
 
 def _read_as_number(node: ast.Subscript, counted: int, ctx: Context) -> bool:
-    """Is an element with as many indices read as a number elsewhere: ``float(v[i])``?"""
+    """True if an element with as many indices is read as a number elsewhere: ``float(v[i])``."""
     if ctx.node is None or not counted:
         return False
     return (ast.unparse(node.value), counted) in _numbers_read(ctx.node)
@@ -115,7 +116,7 @@ def _read_as_number(node: ast.Subscript, counted: int, ctx: Context) -> bool:
 
 @once
 def _numbers_read(function: ast.AST) -> frozenset[tuple[str, int]]:
-    """What a function indexes and reads as one number, with the number of indices."""
+    """Return the tensors that a function indexes to read one number, with the count of indices."""
     return frozenset(
         (ast.unparse(read.value), count)
         for read in _asked_for_numbers(walk([function]))
@@ -124,7 +125,7 @@ def _numbers_read(function: ast.AST) -> frozenset[tuple[str, int]]:
 
 
 def _asked_for_numbers(nodes: Iterable[ast.AST]) -> Iterable[ast.AST]:
-    """``float(x)``, ``x.item()``, ``if x > 0``: what has one value, or fails."""
+    """Yield values that are used as a single number: ``float(x)``, ``x.item()``, ``if x > 0``."""
     for node in nodes:
         match node:
             case ast.Call(func=ast.Name(id="float" | "int" | "bool"), args=[read]):
@@ -140,7 +141,7 @@ def _asked_for_numbers(nodes: Iterable[ast.AST]) -> Iterable[ast.AST]:
 
 
 def _integers(index: ast.expr) -> int:
-    """How many integers the index may be of; 0 where it leaves a dimension."""
+    """Return how many integers an index may consist of; 0 if it leaves a dimension."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     plain = all(
         isinstance(part, (ast.Name, ast.Attribute, ast.BinOp, ast.UnaryOp))

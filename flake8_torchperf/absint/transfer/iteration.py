@@ -1,4 +1,4 @@
-"""What iterating or unpacking a value yields, and the sites that iterating a tensor makes."""
+"""The values that iterating or unpacking yields, and the sites of iterating a tensor."""
 
 from __future__ import annotations
 
@@ -28,8 +28,9 @@ WHOLE = ("unpack", "star", "list", "tuple")
 
 
 def _never_tested(value: Value) -> bool:
-    """Is it taken apart although a declaration allows None? Then it says little of the truth.
+    """True if a declaration allows None, and no test has excluded it.
 
+    Such a declaration is weak evidence for a value that is unpacked:
     ``rotary: Tensor | None = None`` above ``cos, sin = rotary`` is a pair.
     """
     return (
@@ -40,7 +41,10 @@ def _never_tested(value: Value) -> bool:
 
 
 def _left_out(value: Value, ctx: Context) -> bool:
-    """Is it an optional parameter as it was given, tested for None or not? The same goes for it."""
+    """True for an unchanged parameter that is declared a tensor and is None by default.
+
+    Its declaration is weak evidence too, whether or not it was tested for None.
+    """
     if not isinstance(value, Tensor) or value.chain or value.role or ctx.node is None:
         return False
     return any(
@@ -51,7 +55,7 @@ def _left_out(value: Value, ctx: Context) -> bool:
 
 
 def _only_declared(value: Value, ctx: Context) -> bool:
-    """A parameter that is declared a tensor, and that nothing but this taking apart is done with.
+    """True for a parameter declared a tensor that is only unpacked.
 
     ``def forward(self, x: Tensor, rotary: Tensor)`` above ``cos, sin = rotary`` is given a pair.
     """
@@ -90,7 +94,7 @@ BESIDE_LIST = "beside-list"
 
 @once
 def added_up(function: ast.AST) -> frozenset[int]:
-    """The calls of zip, by identity, whose rounds only make something to be added or stacked."""
+    """Return the calls of zip, by identity, whose rounds only make values to add or stack."""
     found: set[int] = set()
     for inner in walk([function]):
         match inner:
@@ -128,7 +132,7 @@ def _adds(statement: ast.stmt) -> bool:
 
 
 def _is_arithmetic(node: ast.expr) -> bool:
-    """Is it computed by operators alone, from at least two things?"""
+    """True if the value is computed by operators alone, from at least two operands."""
     if not isinstance(node, ast.BinOp):
         return False
     return all(
@@ -138,7 +142,7 @@ def _is_arithmetic(node: ast.expr) -> bool:
 
 
 def _row_of(value: Value) -> bool:
-    """Is it a tensor of one dimension, of which a list holds as many tensors as it has numbers?"""
+    """True for a tensor of one dimension: its list holds as many tensors as it has numbers."""
     return isinstance(value, Tensor) and value.rank == 1
 
 
@@ -149,7 +153,7 @@ def _as_index(node: ast.expr, ctx: Context) -> bool:
 
 @once
 def _in_index_tuples(function: ast.AST) -> frozenset[int]:
-    """The calls that are indices themselves, and what each is given, by identity."""
+    """Return the calls that are indices themselves, and their arguments, by identity."""
     found: set[int] = set()
     for inner in walk([function]):
         match inner:

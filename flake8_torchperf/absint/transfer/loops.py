@@ -86,7 +86,7 @@ def run_for(node: ForNode, env: Env, ctx: Context) -> Flow:
 
 
 def _items_or_rows(iterated: Tensor, node: ForNode, ctx: Context) -> Value:
-    """The tensor; a list, where the loop asks its items for what no row of a tensor has.
+    """Return the tensor, or a list if the loop uses its items as no row of a tensor can be.
 
     ``for p in params: p.grad``: rows have no gradients of their own. ``for x in found: x["area"]``:
     no row is a dict.
@@ -106,7 +106,7 @@ def _items_or_rows(iterated: Tensor, node: ForNode, ctx: Context) -> Value:
 
 
 def _enumerated(node: ast.expr, iterated: Value, env: Env, ctx: Context) -> Value:
-    """What ``enumerate`` counts; anything else is iterated itself."""
+    """Return the value inside ``enumerate(...)``, or else the iterated value itself."""
     match node:
         case ast.Call(func=ast.Name(id="enumerate"), args=[inner, *_]):
             return evaluate(inner, env, ctx.silent())
@@ -114,9 +114,9 @@ def _enumerated(node: ast.expr, iterated: Value, env: Env, ctx: Context) -> Valu
 
 
 def _with_traits(site: Site, node: ForNode, traits: tuple[str, ...], kept: bool) -> Site:
-    """What ``enumerate(t)``, ``range(len(t))`` and ``p.mul_(c)`` say of the loop they stand in.
+    """Return the site, with the traits of the loop whose head or in-place step it is.
 
-    ``kept`` says that its body only puts away what it goes through.
+    ``kept`` says that the loop's body only stores the items: the iteration is then free of cost.
     """
     head = site.kind is SiteKind.TENSOR_ITERATION and index_loops.is_given(site.node, node.iter)
     step = site.kind is SiteKind.PARAMETER_LOOP and site.loops[-1].node is node
@@ -144,7 +144,7 @@ def run_while(node: ast.While, env: Env, ctx: Context) -> Flow:
 
 
 def _fixed_point(body: Callable[[Env, Context], Flow], env: Env, place: Context) -> Flow:
-    """Run a loop body until what enters it no longer changes; report the sites of that pass."""
+    """Run a loop body until its entry state is stable; report the sites of the last pass."""
     entry = dict(env)
     flow = Flow(None)
     for turn in range(MAX_PASSES):
@@ -195,9 +195,9 @@ def growth(target: ast.expr, value: ast.expr, env: Env, ctx: Context) -> None:
 
 
 def _looked_at(path: str, grown: ast.Call, loop: ast.AST) -> bool:
-    """Does each round use all that was collected so far, so that it has to be in one piece?
+    """True if a round uses all that was collected so far, which then has to be in one piece.
 
-    Its shape and whether it is there at all could be told of a list as well.
+    Reading its shape or testing it for None does not count: a list could answer that as well.
     """
     aside = {id(inner) for inner in ast.walk(grown)}
     for node in ast.walk(loop):
@@ -219,7 +219,7 @@ OF_SHAPE = frozenset(("shape", "size", "numel", "ndim", "dim", "dtype", "device"
 
 
 def _pieces(call: ast.Call) -> list[ast.expr]:
-    """The ``a`` and ``b`` of ``cat([a, *b])``."""
+    """Return the ``a`` and ``b`` of ``cat([a, *b])``."""
     match index_loops.arguments_of(call):
         case [ast.List(elts=pieces) | ast.Tuple(elts=pieces), *_]:
             return [p.value if isinstance(p, ast.Starred) else p for p in pieces]
@@ -227,7 +227,7 @@ def _pieces(call: ast.Call) -> list[ast.expr]:
 
 
 def _carried(path: str, grown: ast.Call, loop: ast.AST) -> bool:
-    """Does what was grown reach the next round: is nothing else assigned to it each round?
+    """True if the grown tensor reaches the next round, because nothing else is assigned to it.
 
     An assignment beside the growing one in the same ``if`` (the first round's) does not count.
     """
@@ -239,9 +239,9 @@ def _carried(path: str, grown: ast.Call, loop: ast.AST) -> bool:
 
 
 def _reset(body: list[ast.stmt], path: str, grown: ast.Call) -> bool:
-    """Is something else assigned beside the growing assignment, in any block around it?
+    """True if another assignment stands beside the growing one, in any block around it.
 
-    The other branches of an ``if`` around it are not beside it.
+    The other branches of an ``if`` around it do not count.
     """
     for statement in body:
         inside = _assignments(statement)
@@ -260,7 +260,7 @@ def _holds(body: list[ast.stmt], grown: ast.Call) -> bool:
 
 
 def _assignments(node: ast.stmt) -> list[tuple[ast.expr, ast.expr | None]]:
-    """Every assignment inside a statement that may run each round: its target and value."""
+    """Return the target and value of every assignment in a statement that may run each round."""
     if isinstance(node, ast.Assign):
         return [(target, node.value) for target in node.targets]
     if isinstance(node, ast.AnnAssign):
@@ -306,12 +306,12 @@ def averaged(node: ast.Assign, value: Value, env: Env, ctx: Context) -> None:
 
 
 def _factors(node: ast.expr) -> list[ast.expr]:
-    """The names, attributes and items of which a weighted sum is made."""
+    """Return the names, attributes and items that a weighted sum is made of."""
     if isinstance(node, ast.BinOp):
         return [*_factors(node.left), *_factors(node.right)]
     return [node] if isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)) else []
 
 
 def branch(ctx: Context, operation: str, node: ast.expr, value: Value) -> None:
-    """A tensor compared by ``match``."""
+    """Record the comparison of a tensor by ``match``."""
     emit_read(ctx, SiteKind.BRANCH, operation, node, value, operand_node=node)

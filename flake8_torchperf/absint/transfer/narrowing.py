@@ -1,4 +1,4 @@
-"""What a test tells of the names in it, where it holds and where it fails."""
+"""The facts that a test shows about the names in it, where it holds and where it fails."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ ASKING = frozenset(
 
 
 def narrow(test: ast.expr, env: Env, ctx: Context, holds: bool) -> Env | None:
-    """The environment after ``test`` was found true (``holds``) or false; None: impossible."""
+    """Return the environment after ``test`` was true (``holds``) or false; None: impossible."""
     handler = HANDLERS.get(type(test))
     return dict(env) if handler is None else handler(test, env, ctx, holds)
 
@@ -129,14 +129,14 @@ def _name(test: ast.Name, env: Env, ctx: Context, holds: bool) -> Env | None:
 
 
 def note_outcome(target: ast.expr, test: ast.expr, env: Env) -> None:
-    """``sized = isinstance(x, Sized)``: what `sized` tells of ``x`` where it is asked later."""
+    """Note the test in ``sized = isinstance(x, Sized)``, for a later test of ``sized``."""
     if isinstance(target, ast.Name) and _tells(test):
         names = {n.id for n in ast.walk(test) if isinstance(n, ast.Name)} - {target.id}
         env[outcome(target.id)] = Told(test, tuple((name, env.get(name)) for name in names))
 
 
 def _tells(test: ast.expr) -> bool:
-    """Does an expression test types, devices, None or who runs it, and nothing but that?"""
+    """True if an expression tests only types, devices, None, or the mode in which code runs."""
     match test:
         case ast.Call(func=func):
             asked = dotted_name(func).rpartition(".")[2]
@@ -197,7 +197,7 @@ def _comparison(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env |
 
 
 def _emptied(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env | None:
-    """The environment in which a list was found to hold nothing; None where no list was."""
+    """Return the environment in which a list was found empty; None if the test shows no list."""
     counted = counts_nothing(test)
     if counted is None or counted[1] is not holds:
         return None
@@ -209,7 +209,7 @@ def _emptied(test: ast.Compare, env: Env, ctx: Context, holds: bool) -> Env | No
 
 
 def _compared_with_text(test: ast.Compare) -> ast.expr | None:
-    """The ``key`` of ``key == "loss"`` and of ``key in ("loss", "logits")``."""
+    """Return the ``key`` of ``key == "loss"`` and of ``key in ("loss", "logits")``."""
     match test:
         case ast.Compare(left=left, ops=[ast.Eq()], comparators=[ast.Constant(value=str())]):
             return left
@@ -223,7 +223,7 @@ def _compared_with_text(test: ast.Compare) -> ast.expr | None:
 
 
 def _asked_for_device(node: ast.expr) -> ast.expr | None:
-    """The ``x`` of ``x.device`` and ``x.device.type``."""
+    """Return the ``x`` of ``x.device`` and ``x.device.type``."""
     if isinstance(node, ast.Attribute) and node.attr == "type":
         node = node.value
     return node.value if isinstance(node, ast.Attribute) and node.attr == "device" else None
@@ -256,7 +256,7 @@ def _with_dtype(node: ast.expr, wanted: ast.expr, env: Env, ctx: Context) -> Env
 
 
 def _changed(node: ast.expr, env: Env, ctx: Context, change: Callable[[Tensor], Tensor]) -> Env:
-    """The environment with more known of a tensor; as it is where the node is none."""
+    """Return the environment with a changed tensor; unchanged if the node is no tensor."""
     path = path_of(node)
     value = evaluate(node, env, ctx.silent())
     if path is None or not isinstance(value, Tensor):
@@ -284,7 +284,7 @@ def _none(node: ast.expr, env: Env, ctx: Context, is_none: bool) -> Env | None:
 
 
 def _as_given(path: str, env: Env, ctx: Context) -> Value | None:
-    """What all calls of the function gave for a parameter that still is that: a number, a list."""
+    """Return the number or list that all calls give a parameter, if it still has that value."""
     agreed = ctx.analysis.agreed.get(ctx.calls[-1]) if ctx.calls and not ctx.depth else None
     if agreed is None:
         return None
@@ -325,7 +325,7 @@ def _call(test: ast.Call, env: Env, ctx: Context, holds: bool) -> Env | None:
 
 
 def _each(test: ast.expr, env: Env, ctx: Context) -> Env | None:
-    """``all(isinstance(x, Tensor) for x in xs)`` held: that is what ``xs`` holds."""
+    """Return the environment after ``all(isinstance(x, Tensor) for x in xs)`` held."""
     match test:
         case (
             ast.GeneratorExp(elt=asked, generators=[clause])
@@ -357,7 +357,7 @@ def _subclass(node: ast.expr, classes: ast.expr, env: Env, ctx: Context, holds: 
 
 
 def _derives(value: Value, base: Value, analysis: Analysis) -> bool | None:
-    """Is a class derived from another? None where that cannot be told."""
+    """True if a class derives from another, False if it does not, None if that is undecided."""
     name = base.name if isinstance(base, External) else ""
     match value:
         case External(name=own) if own == name:
@@ -447,9 +447,9 @@ def _narrow_to(
 
 
 def _only_declared(value: Value) -> bool:
-    """A number, an array or an iterable of which nothing is known but that it is said to be one.
+    """True for a number, an array or an iterable that is only declared.
 
-    Code that asks all the same whether it is a tensor is written for tensors too.
+    Code that nevertheless tests if it is a tensor is written for tensors too.
     """
     if isinstance(value, Scalar):
         return not value.known and value.read is None and not value.size_of
@@ -459,7 +459,7 @@ def _only_declared(value: Value) -> bool:
 
 
 def instance_value(kind: Value, reason: Reason) -> Value:
-    """An object of the class that ``kind`` is; Unknown for classes not known."""
+    """Return an object of the class ``kind``; UNKNOWN for unknown classes."""
     match kind:
         case External(name=name):
             if name in ("builtins.list", "builtins.tuple", "builtins.set"):

@@ -66,7 +66,7 @@ def binary(
     node: ast.expr | ast.stmt,
     ctx: Context,
 ) -> Value:
-    """The value of ``left operator right``."""
+    """Return the value of ``left operator right``."""
     if isinstance(operator, ast.Mod) and isinstance(left, Scalar) and left.kind == "str":
         _percent(right, node, ctx)
         return STR
@@ -118,7 +118,7 @@ def _product(operator: ast.operator, node: ast.expr | ast.stmt, ctx: Context) ->
 
 
 def _repeated(left: Value, right: Value) -> Value | None:
-    """``[False] * n`` with a tensor ``n``, which Python asks for a number; None for arithmetic."""
+    """``[False] * n`` with a tensor ``n``, which Python reads as a number; None for arithmetic."""
     for one, other in ((left, right), (right, left)):
         if isinstance(other, Tensor) and other.scalar is not False and other.dtype != "float":
             match one:
@@ -130,7 +130,7 @@ def _repeated(left: Value, right: Value) -> Value | None:
 
 
 def _side(node: ast.expr | ast.stmt, tensor: Tensor, left: Value) -> ast.expr | None:
-    """The operand that is ``tensor``."""
+    """Return the operand that is ``tensor``."""
     match node:
         case ast.BinOp(left=first, right=second):
             return first if tensor_of(left) is tensor else second
@@ -181,7 +181,7 @@ def in_place(tensor: Tensor, made: Tensor) -> Tensor:
 
 
 def _broadcast(left: Value, right: Value, tensors: list[Tensor]) -> int | None:
-    """The dimensions of what two operands give: both tensors, or one of them a number."""
+    """Return the dimensions of an operator's result for two tensors, or a tensor and a number."""
     plain = all(isinstance(side, (Tensor, Scalar)) for side in (left, right))
     return broadcast_rank(tensors) if plain else None
 
@@ -258,7 +258,10 @@ def _compare(
 
 
 def _or_number(made: Tensor, number: Scalar, left: Value, right: Value) -> Value:
-    """What ``float | Tensor`` gives: a number or a tensor, and which, a method asked for tells."""
+    """Return the result of an operation on two ``float | Tensor``: a number or a tensor.
+
+    A later method call shows which of the two it is.
+    """
     if not (may_be_number(left) and may_be_number(right)):
         return made
     sides = [side for side in (left, right) if isinstance(side, Union)]
@@ -282,7 +285,7 @@ def _may_overload(value: Value) -> bool:
 
 
 def _elementwise(value: Value) -> bool:
-    """Values that tensors are compared with."""
+    """True for values that tensors are compared with element by element."""
     return isinstance(value, UnknownValue) or (isinstance(value, Scalar) and value.kind != "str")
 
 
@@ -302,7 +305,7 @@ def _listed(operator: ast.cmpop, left: Value, right: Value) -> bool:
 
 
 def _array_of(left: Value, right: Value) -> NDArray:
-    """An array, or a number where both sides are one that numpy or Python made."""
+    """Return an array, or a number if both sides are numbers of numpy or Python."""
     sides = (left, right)
     numbers = all(isinstance(s, Scalar) or (isinstance(s, NDArray) and s.of_numbers) for s in sides)
     return NDArray(of_numbers=True) if numbers else NDARRAY
@@ -331,7 +334,7 @@ def _membership(
 def sought(
     value: Value, among: Sequence, node: ast.expr, value_node: ast.expr, ctx: Context
 ) -> None:
-    """``x in [t, ...]`` asks ``x == t`` for its truth, one item after the other; so does index."""
+    """``x in [t, ...]`` tests ``x == t`` for truth, one item after the other; so does index."""
     if among.kind not in ("list", "tuple", "sequence"):
         return
     held = tensor_of(among.element)
@@ -343,7 +346,7 @@ def sought(
 
 
 def formatted(value: Value, operation: str, node: ast.expr, ctx: Context) -> None:
-    """A value turned into text: a tensor in it is read, however deep."""
+    """Record the read of a value that becomes text if it holds a tensor, however deep."""
     tensor = held_tensor(value)
     if tensor is None:
         looked_at(value, operation, node, ctx)

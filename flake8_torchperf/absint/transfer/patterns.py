@@ -1,4 +1,4 @@
-"""Patterns of a match statement: what they bind, and whether they compare."""
+"""Patterns of a match statement: the names that they bind, and the comparisons that they make."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def bind_pattern(pattern: ast.pattern, subject: Value, env: Env, ctx: Context) -
 
 
 def _places(parts: list[ast.pattern], subject: Value) -> list[Value]:
-    """What each part of a sequence pattern is given; a starred one gets a list."""
+    """Return the value of each part of a sequence pattern; a starred part gets a list."""
     stars = [at for at, part in enumerate(parts) if isinstance(part, ast.MatchStar)]
     items = subject.items if isinstance(subject, Sequence) else None
     if not stars or items is None or len(items) < len(parts) - 1:
@@ -73,7 +73,7 @@ def _places(parts: list[ast.pattern], subject: Value) -> list[Value]:
 def _attributes(
     pattern: ast.MatchClass, matched: Value, ctx: Context
 ) -> list[tuple[ast.pattern, Value]]:
-    """The parts of a class pattern, each with the attribute of the subject that it is given."""
+    """Return the parts of a class pattern, each with its attribute of the subject."""
     names: list[str] = []
     match matched:
         case Sequence(names=fields):
@@ -92,7 +92,7 @@ def _attributes(
 
 
 def _item(key: ast.expr, subject: Value) -> Value:
-    """What a dict holds under the key of a mapping pattern."""
+    """Return the value that a dict holds under the key of a mapping pattern."""
     if not isinstance(subject, Mapping_):
         return UNKNOWN
     if isinstance(key, ast.Constant) and isinstance(key.value, str):
@@ -123,7 +123,7 @@ def _as_class(pattern: ast.pattern, subject: Value, env: Env, ctx: Context) -> V
 
 
 def compares(pattern: ast.pattern) -> bool:
-    """Does the pattern compare the subject with ``==``?"""
+    """True if the pattern compares the subject with ``==``."""
     match pattern:
         case ast.MatchValue():
             return True

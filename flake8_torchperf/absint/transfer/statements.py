@@ -93,7 +93,7 @@ def _continue(node: ast.Continue, env: Env, ctx: Context) -> Flow:
 
 
 def _raise(node: ast.Raise, env: Env, ctx: Context) -> Flow:
-    """The text of an error is made only once, on the way out."""
+    """Evaluate an error's text as cold: it is made only once, on the way out."""
     if ctx.sink is None:
         return Flow(None)  # nothing comes after it
     place = ctx.demote(Cause.ERROR_TEXT).mark("error-message")
@@ -132,7 +132,7 @@ def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
 
 
 def _also_there(node: ast.Assign, source: ast.expr, env: Env) -> None:
-    """``loss = out.loss`` above ``loss.backward()``: so is what ``out`` holds a tensor."""
+    """``loss = out.loss`` above ``loss.backward()``: the attribute of ``out`` is a tensor too."""
     target, path = node.targets[0], path_of(source)
     told = env.get(target.id) if isinstance(target, ast.Name) else None
     if path is not None and isinstance(told, Tensor) and env.get(path) in (None, UNKNOWN):
@@ -140,9 +140,9 @@ def _also_there(node: ast.Assign, source: ast.expr, env: Env) -> None:
 
 
 def _told_later(node: ast.Assign, env: Env, ctx: Context) -> None:
-    """What the use of the names that something unknown is assigned to tells of where it came from.
+    """Note the type of an unknown source by the later use of the name that it is assigned to.
 
-    ``loss = step(batch)`` or ``loss = out.loss`` above ``loss.backward()``.
+    Examples are ``loss = step(batch)`` and ``loss = out.loss`` above ``loss.backward()``.
     """
     target, source = node.targets[0], node.value
     if isinstance(source, ast.Call):
@@ -160,7 +160,7 @@ TESTS = (ast.Call, ast.Compare, ast.BoolOp, ast.UnaryOp)
 
 
 def _place_of_value(node: ast.Assign, env: Env, ctx: Context) -> Context:
-    """The place of what is assigned, where its target tells what becomes of it."""
+    """Return the place of an assigned value, marked if the target shows what becomes of it."""
     if ctx.sink is None:
         return ctx
     target = node.targets[0]
@@ -224,7 +224,7 @@ def _ann_assign(node: ast.AnnAssign, env: Env, ctx: Context) -> None:
 
 
 def _says_less(value: Value, stated: Value) -> bool:
-    """An empty list or a None takes its later contents from the annotation."""
+    """True for an empty list or None: its later contents are known from the annotation."""
     return stated is not UNKNOWN and (value is NONE or getattr(value, "items", None) == ())
 
 
@@ -279,7 +279,7 @@ def _import(node: ast.Import | ast.ImportFrom, env: Env, ctx: Context) -> None:
 
 
 def _global(node: ast.Global | ast.Nonlocal, env: Env, ctx: Context) -> None:
-    """The name is another scope's: what is known of it here is what is known there."""
+    """Change nothing: the name belongs to another scope."""
 
 
 def _if(node: ast.If, env: Env, ctx: Context) -> Flow:
@@ -309,7 +309,7 @@ def _branch(node: ast.If, env: Env, ctx: Context, operation: str) -> Flow:
 
 
 def _first(node: ast.If, ctx: Context) -> Guard | None:
-    """The guard of a branch that only the first call, or the first round of its loop, takes."""
+    """Return the guard of a branch that only the first call, or its loop's first round, takes."""
     loop = ctx.loops[-1].node if ctx.loops else None
     return Guard(Cause.FIRST_CALL, True) if first_only(node, loop, ctx.node) else None
 
@@ -322,9 +322,9 @@ def _after(
     env: Env,
     ctx: Context,
 ) -> Flow:
-    """Both branches meet, unless a run that executes Python takes only one of them.
+    """Join both branches, unless a run that executes Python takes only one of them.
 
-    What `if torch.jit.is_scripting():` assigns never reaches the code after it there.
+    The assignments in `if torch.jit.is_scripting():` never reach the code after it there.
     """
     if guard is not None and guard.cause is Cause.TRACING and not ctx.compiled:
         eager = other if guard.holds else taken
@@ -337,7 +337,7 @@ def _after(
 
 
 def _calls(test: ast.expr) -> bool:
-    """Does a test call something, as one that asks for a type does?"""
+    """True if a test or a part of it is a call, as a type test is."""
     if isinstance(test, ast.BoolOp):
         return any(map(_calls, test.values))
     return isinstance(test.operand if isinstance(test, ast.UnaryOp) else test, ast.Call)

@@ -66,7 +66,7 @@ def subscript(node: ast.Subscript, env: Env, ctx: Context) -> Value:
 
 
 def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Context) -> Value:
-    """The item, for a base and index values that are already known."""
+    """Return the item, for a base and index values that are already known."""
     if isinstance(base, Union):
         kept = [o for o in base.options if not isinstance(o, (NoneValue, Opaque, Scalar))]
         if _of_no_sequence(indices):
@@ -105,7 +105,7 @@ def index_value(base: Value, indices: list[Index], node: ast.Subscript, ctx: Con
 
 
 def _is_text(element: Value) -> bool:
-    """No tensor holds text: what is a list of text is one, whatever stands between its brackets."""
+    """True for text, which no tensor holds: a list of text stays a list under any index."""
     return isinstance(element, Scalar) and element.kind == "str"
 
 
@@ -120,7 +120,7 @@ def _of_no_sequence(indices: list[Index]) -> bool:
 
 
 def _array_index(indices: list[Index], ctx: Context) -> None:
-    """An array asks a 0-d tensor between its brackets for its ``__index__``, as a list does."""
+    """An array calls ``__index__`` of a 0-d tensor between its brackets, as a list does."""
     for index in indices:
         tensor = index.value
         if index.node is None or not isinstance(tensor, Tensor):
@@ -132,7 +132,10 @@ def _array_index(indices: list[Index], ctx: Context) -> None:
 
 
 def _masked_unknown(indices: list[Index], node: ast.Subscript, ctx: Context) -> Value:
-    """What is indexed by a mask that is a tensor is a tensor as well; so is ``x[:, 0]``'s ``x``."""
+    """Return an item of an unknown value that its index shows to be a tensor, else UNKNOWN.
+
+    A mask shows it, and so does an index like that of ``x[:, 0]``.
+    """
     base = _by_mask(indices, node, ctx)
     told = "" if base is not None else told_by_index(node, ctx.module)
     if told:
@@ -144,7 +147,7 @@ def _masked_unknown(indices: list[Index], node: ast.Subscript, ctx: Context) -> 
 
 
 def _by_mask(indices: list[Index], node: ast.Subscript, ctx: Context) -> Tensor | None:
-    """The tensor that something must be because a mask that is a tensor is its index."""
+    """Return the tensor that a value must be because a tensor mask indexes it, or None."""
     for index in indices:
         mask = _called_a_mask(index) or _as_mask(index.value, None, ctx)
         if mask is not None and mask.role == "inverted":
@@ -158,9 +161,9 @@ def _by_mask(indices: list[Index], node: ast.Subscript, ctx: Context) -> Tensor 
 
 
 def _as_mask(value: Value, base: Tensor | None, ctx: Context) -> Tensor | None:
-    """A boolean tensor used as an index; the result of a comparison that indexes a tensor is one.
+    """Return the boolean tensor that an index is, or None.
 
-    What else is indexed by a comparison is an array, a tensor where the module imports no arrays.
+    The result of a comparison is one if it indexes a tensor, or if the module imports no arrays.
     """
     tensor = tensor_of(value)
     if tensor is not None:
@@ -193,7 +196,7 @@ def assigned(node: ast.Subscript, base: Value, value: Value, env: Env, ctx: Cont
 
 
 def literal_key(node: ast.Subscript) -> str | None:
-    """The string between the brackets, where it is written there."""
+    """Return the string between the brackets if it is a literal."""
     key = node.slice.value if isinstance(node.slice, ast.Constant) else None
     return key if isinstance(key, str) else None
 
@@ -222,7 +225,7 @@ def _indices(node: ast.Subscript, base: Value, env: Env, ctx: Context) -> list[I
 
 
 def _bound(bound: ast.expr, base: Value, alone: bool, env: Env, ctx: Context) -> None:
-    """A slice bound: Python asks a tensor there for its ``__index__``."""
+    """A slice bound: Python calls ``__index__`` of a tensor there."""
     value = evaluate(bound, env, ctx)
     if ctx.loops and index_loops.varies(bound, value, alone, ctx):
         ctx.budget.opaque_calls += 1  # the rounds work on data of different sizes
@@ -233,7 +236,7 @@ def _bound(bound: ast.expr, base: Value, alone: bool, env: Env, ctx: Context) ->
 def _tensor_reads(
     tensor: Tensor, indices: list[Index], node: ast.Subscript, ctx: Context, operation: str
 ) -> list[ast.expr]:
-    """The sites of the indices; returns the indices that are read as numbers."""
+    """Record the sites of the indices; return the indices that are read as numbers."""
     numbers: list[ast.expr] = []
     for index in indices:
         if index.is_slice or index.node is None:
@@ -258,7 +261,7 @@ def _tensor_reads(
 
 
 def _mask_among(value: Value) -> Tensor | None:
-    """The mask in a tuple of indices that was put together before: ``x[tuple(where)]``."""
+    """Return the mask in a tuple of indices that was built before: ``x[tuple(where)]``."""
     if not isinstance(value, (Sequence, Union)):
         return None
     for option in value.options if isinstance(value, Union) else (value,):
@@ -311,7 +314,7 @@ def _list_of_numbers(value: Value) -> bool:
 def _tensor_index(
     tensor: Tensor, index: Tensor, place: Index, node: ast.Subscript, ctx: Context, operation: str
 ) -> bool:
-    """The sites of a tensor as an index; is it read as a number?"""
+    """Record the sites of a tensor used as an index; return True if it is read as a number."""
     assert place.node is not None
     if not _several(index) or tensor.device == "host":
         pass
@@ -346,12 +349,12 @@ def _tensor_index(
 
 
 def _several(index: Tensor) -> bool:
-    """May it hold more than one number? One is taken from the host like a number of Python's."""
+    """True if an index may hold several numbers; a single one is used like a Python number."""
     return index.scalar is not True and index.role not in ("iterated", "element")
 
 
 def _counted(node: ast.expr, ctx: Context) -> bool:
-    """``t[i]`` in ``for i in range(len(t))``: what is counted so has most often one dimension."""
+    """True for ``t[i]`` in ``for i in range(len(t))``: such a ``t`` mostly has one dimension."""
     if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Name):
         return False
     over = (node.slice.id, path_of(node.value))
@@ -380,7 +383,7 @@ def _tensor_item(tensor: Tensor, indices: list[Index]) -> Tensor:
 
 
 def _copied_to_host(index: Index) -> bool:
-    """``x[t.cpu()]``: is it an index that was brought to the host?"""
+    """True for an index that was brought to the host, as in ``x[t.cpu()]``."""
     value = index.value
     if not isinstance(value, Tensor) or value.device != "host":
         return False
@@ -388,7 +391,7 @@ def _copied_to_host(index: Index) -> bool:
 
 
 def _keeps(index: Index) -> bool:
-    """A slice, or ``...``: it takes no dimension away."""
+    """True for a slice or ``...``, which takes no dimension away."""
     return index.is_slice or (isinstance(index.node, ast.Constant) and index.node.value is ...)
 
 
