@@ -1,6 +1,6 @@
-"""The words that a rule page may use of sites, beside the keys that `page` checks.
+"""The words that a rule page may use for sites, beside the keys that `page` checks.
 
-Operations are left alone: most are names of torch's, and of the rest there is no list.
+Operations are not checked: most are names of torch's, and there is no list of the rest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ TRAITS = frozenset((*_OF_COPIES, *_OF_CODE, *_OF_COMPILING, *_OF_TRAINING, *_OF_
 
 
 def check_words(text: PageText, rule: Rule) -> None:
-    """Object to a trait that there is not, and to a glob that no function's name can match."""
+    """Raise PageError for an unknown trait, or a glob that no function's name can match."""
     for glob in rule.hot:
         problem = problem_with(glob)
         if problem:

@@ -193,9 +193,9 @@ def _off(name: str, ctx: Context) -> bool:
 
 
 def _on_host(test: ast.expr) -> Guard | None:
-    """Return the guard of a test of devices, one of whose branches runs on the host alone.
+    """Return the guard of a test of devices: for a branch on the host, or for a lesser device.
 
-    ``device.type == "cuda"``, ``x.is_cuda``.
+    ``device.type == "cuda"``, ``x.is_cuda``, ``x.is_mps``.
     """
     match test:
         case ast.Compare(
