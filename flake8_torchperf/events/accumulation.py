@@ -169,10 +169,10 @@ class LoopUpdates:
         # Each node in the loop, and the branches that it stands in.
         self._branches = dict(_with_branches(loop))
         self.assigned: set[str] = set()
-        # What is assigned `loss.detach()`: from there on it holds no graph.
+        # Paths assigned `loss.detach()`, which hold no graph from there on.
         self.let_go: set[str] = set()
-        # By what a name is assigned in each round, unless that adds to it. By identity: a loop
-        # assigns too, and what is kept of it for as long as it lives must not keep it alive.
+        # The nodes that assign a path in each round without adding to it. By identity: the loop
+        # may be one of them, and this object is stored on the loop and must not keep it alive.
         self._anew: dict[str, set[int]] = {}
         self._passes: dict[int, tuple[frozenset[str], frozenset[Branch]]] = {}
         for inner in walk([loop]):

@@ -42,7 +42,7 @@ SWITCHED_OFF = {
     "backward": ("trace_autograd_ops",),
     "rnn": ("allow_rnn",),
 }
-# Texts that a branch of their own marks as told seldom: of print and debugging output it says less.
+# Operations that seldom run if they are alone in a branch; for print that is less certain.
 ADVICE = frozenset(("warn", "logger"))
 RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
 FACTORIES = frozenset((

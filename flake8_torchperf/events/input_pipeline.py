@@ -208,7 +208,7 @@ def _mentions(ctx: Context, name: str) -> bool:
     return ctx.module.says(name)
 
 
-# How a module speaks of graphs that are captured and run again: gradients in them keep their place.
+# Words for graphs that are captured and replayed: gradients in them keep their place in memory.
 CAPTURED = ("cudagraph", "cuda_graph", "cuda.graph", "make_graphed_callables")
 
 

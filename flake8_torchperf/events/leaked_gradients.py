@@ -1,4 +1,4 @@
-"""Tensors that a function requests gradients for and that leave it.
+"""Tensors that a function requests gradients for, if values computed from them leave it.
 
 A compiled graph cannot return a value that depends on a tensor that first requested gradients in it
 (torch 2.13, "requires_grad_() intermediate leaked as output").

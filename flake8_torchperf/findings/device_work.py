@@ -72,7 +72,7 @@ class Work:
     def __init__(self, roots: Sequence[ast.AST], reads: Collection[int]) -> None:
         self._reads = reads
         self._on_host: set[str] = set()
-        # Names of what was read before, which lie on the host.
+        # Names of values that were read before, which lie on the host.
         self._told: set[str] = set()
         self._note_names(roots)
 

@@ -58,8 +58,8 @@ SHOWS = ("line", "use")
 EVIDENCE_KEYS = ("counter", "law", "at_least", "good_at_most", "needs", "shows")
 EXAMPLE_KEYS = ("call", "inputs", "setup", "host")
 FIX_KEYS = ("changes", "allows", "call", "inputs", "setup", "left")
-# What a fix that is not safe may change, in the words of its `allows`; rules/README.md explains
-# them, and `fix --verify` holds the fix to them.
+# The changes that a fix may make if it is not safe, as words of its `allows`. rules/README.md
+# explains them, and `fix --verify` holds the fix to them.
 ALLOWANCES = frozenset(
     {
         "tensor-for-number", "tensor-for-list", "dtype", "other-error",

@@ -28,7 +28,7 @@ LONGEST_EXPRESSION = 60
 USUAL_EXPRESSION = 32
 # Before an expression is cut to less than this, the words around it are shortened.
 SHORTEST_EXPRESSION = 12
-# What ends the message of a finding that a safe fix rewrites; room is kept for it.
+# The end of the message of a finding that a safe fix rewrites; room is reserved for it.
 FIXABLE = " [fix]"
 # The number of times that a message is tried in fewer words.
 BRIEFEST = 5

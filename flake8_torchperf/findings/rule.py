@@ -10,10 +10,10 @@ from pathlib import Path
 from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.site import SiteKind
 
-# How much a fix may change, the least first; docs/fixes.md says what each promises.
+# The degrees of safety of fixes, the safest first; docs/fixes.md says what each promises.
 SAFE, UNSAFE, SUGGESTED = SAFETIES = ("safe", "unsafe", "suggested")
 
-# Where the documentation is published; setup.cfg and README.md name it too.
+# The address of the published documentation; setup.cfg and README.md name it too.
 SITE = "https://flake8-torchperf.readthedocs.io/en/latest/"
 
 

@@ -22,7 +22,7 @@ _OF_CODE = ("compiled", "compiler-only", "fullgraph", "vmap", *SWITCHES)
 _OF_COMPILING = ("compiled-inside", "over-compiled", "row-by-row", "loop", "step", "number",
                  "append", "counter", "global", "leak")  # fmt: skip
 _OF_TRAINING = ("no-pin", "no-workers", "option")
-# Where it stands, and how its tensor is known.
+# Traits of the place of a site, and of the evidence for its tensor.
 _OF_PLACES = ("as-array", "as-declared", "as-named", "base", "beside-list", "bounded",
               "compiling-guard", "counted", "default-device", "error-message", "except-block",
               "fallback", "given-away", "in-helper", "keyed", "lambda", "made-text", "message",

@@ -338,7 +338,7 @@ def after_test(ctx: Context, before: int) -> Context:
     return ctx.mark(WAITED_FOR) if any(site.kind in DECIDING for site in found) else ctx
 
 
-# What in a test makes Python wait before either branch begins.
+# Sites in a test that make Python wait before either branch begins.
 DECIDING = (SiteKind.BRANCH, SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
 
 

@@ -177,7 +177,7 @@ def waits_on_purpose(node: ast.AST | None, base: Heat) -> bool:
     return base.level is Level.HOT
 
 
-# What a function calls that measures time or records a graph: `torch.cuda.Event.elapsed_time`,
+# Names in functions that measure time or record a graph: `torch.cuda.Event.elapsed_time`,
 # `time.perf_counter`, `torch.cuda.CUDAGraph.capture_begin`.
 MEASURING = frozenset((
     "elapsed_time", "perf_counter", "perf_counter_ns", "CUDAGraph", "capture_begin",

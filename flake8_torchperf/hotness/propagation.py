@@ -105,7 +105,7 @@ class CalledHeats:
             return True
         if own.cause is not Cause.OUTSIDE_STEPS:
             return None
-        # What stands beside the loop over steps runs once for all of them.
+        # Code beside the loop over steps runs once for all of them.
         return not step_loops(site.caller).isdisjoint(map(id, site.loops))
 
     def makes_hot(self, info: FunctionInfo, site: CallSite) -> bool | None:
@@ -140,7 +140,7 @@ class CalledHeats:
             return not site.loops
         own = self._own(caller)
         if own.cause is Cause.CONVENTION:
-            return None  # a name says nothing of what is called
+            return None  # the name of a caller is no evidence for its callees
         if own.cause in SET_UP or own.cause is Cause.NAMED_COLD:
             return True
         if own.level is Level.STEP or self.repeats(site):
@@ -166,7 +166,7 @@ class CalledHeats:
         """
         caller = site.caller
         if caller is None:
-            # What a script calls at module level it calls once.
+            # A call at module level of a script runs once.
             private = info.name.startswith("_") and not self._calls.are_open(info.name)
             return not site.loops and private
         own = self._own(caller)

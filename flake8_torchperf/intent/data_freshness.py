@@ -40,7 +40,7 @@ class DataFreshness:
         self._known: dict[str, bool] = {}
         self._varying: set[str] | None = None
         self._bound: dict[str, list[ast.expr]] = {}
-        # What is assigned to one name as it is: parts of a tuple may be numbers.
+        # Values assigned whole to one name: the parts of a tuple may be numbers.
         self._whole: dict[str, list[ast.expr]] = {}
         for assign in nodes.of(ast.Assign):
             for target in assign.targets:

@@ -41,12 +41,12 @@ def asked_for(site: Site) -> Site:
 def _is_asked_for(site: Site) -> bool:
     match site.kind:
         case SiteKind.TRANSFER:
-            # What is made on a device is not moved there: `torch.tensor(data, device=device)`.
+            # `torch.tensor(data, device=device)` makes a tensor on the device and moves none there.
             return "to-host" in site.traits or _moves_items(site)
         case SiteKind.SYNCHRONIZE:
             return True
         case SiteKind.FORMAT:
-            # Text that is made in a loop of which nothing is known tells a person how far it is.
+            # Text made in a loop that is not known to run often reports progress to a person.
             return site.heat.level is Level.LOOP and site.heat.around is Level.COLD
     return False
 

@@ -167,7 +167,7 @@ class ModuleMap:
     constants: dict[str, list[ast.expr]] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     defined: list[FunctionInfo] = field(default_factory=list)
-    # Notes what is asked of an outline.
+    # Records the queries of an outline.
     parts: Parts | None = None
     _nodes: dict[int, Nodes] = field(default_factory=dict)
 

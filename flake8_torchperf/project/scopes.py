@@ -32,7 +32,7 @@ CONTAINERS = frozenset((
     "torch.nn.modules.container.ModuleList", "torch.nn.modules.container.Sequential",
 ))  # fmt: skip
 PARTIAL = frozenset(("functools.partial", "partial"))
-# How many bindings of one name, and how long a chain of names, are followed.
+# The numbers of bindings of one name, and of names in a chain, that are followed.
 MAX_BINDINGS = 6
 MAX_CHAIN = 8
 

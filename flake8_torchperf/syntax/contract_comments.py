@@ -91,7 +91,7 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
     try:
         yield from tokenize.generate_tokens(io.StringIO(text).readline)
     except (tokenize.TokenError, SyntaxError):
-        return  # the parser tells of a text that is no Python
+        return  # the parser reports a text that is not Python
 
 
 def stray_contracts(tree: ast.Module, lines: Sequence[str]) -> Iterator[tuple[Comment, str]]:

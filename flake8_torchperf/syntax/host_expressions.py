@@ -53,7 +53,7 @@ HOST_METHODS = {
     "is_tensor", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
     "bit_length", "isdigit", "isidentifier", "get_default_dtype", "device_count", "current_device",
 }  # fmt: skip
-# Of those, the ones that are functions as well, called without an owner.
+# Those of them that also exist as functions, called without an owner.
 HOST_FUNCTIONS = {
     "is_available", "get_rank", "get_world_size", "is_initialized", "is_scripting", "is_tracing",
     "is_compiling", "is_dynamo_compiling", "is_grad_enabled", "is_autocast_enabled",
@@ -218,8 +218,8 @@ PARTS = frozenset((
 
 def surely_host(node: ast.expr, names: Container[str]) -> bool:
     """True if the value of an expression lies on the host and its truth is free to test."""
-    # The expressions of which each must be on the host for the whole to be, from the left. Not by
-    # recursion: a sum of thousands is nested as deep.
+    # The operands, from the left, all of which must lie on the host. A stack avoids recursion: a
+    # sum of thousands of terms is nested as deep.
     waiting = [node]
     while waiting:
         part = waiting.pop()

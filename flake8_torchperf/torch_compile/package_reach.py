@@ -83,7 +83,7 @@ class _Package:
     def _worded(self, found: dict[tuple[str, str], str]) -> Reached:
         words: Reached = {}
         for (name, qualname), entry in found.items():
-            # What is compiled by itself, the module itself tells.
+            # The analysis of the module itself finds functions that are compiled directly.
             if entry or qualname.endswith(".__call__"):
                 entry = entry or qualname
                 last = qualname.rpartition(".")[2]

@@ -34,7 +34,7 @@ _SPEAKS = re.compile(
     r"torch\.compile\b|import[^\n#]*\bcompile\b|_dynamo(?:\.optimize| import)|(?<!\bre)\.compile\("
     r"|\bvmap\b|functorch|torch\.func\b"
 )
-# What code must name: torch._dynamo alone compiles nothing, torch._dynamo.optimize does.
+# Names that compiling code must use: torch._dynamo.optimize compiles, torch._dynamo alone does not.
 _WORDS = frozenset(("compile", "optimize", "vmap", "functorch"))
 
 
