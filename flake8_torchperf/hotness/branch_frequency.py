@@ -172,7 +172,7 @@ def _told(name: str, env: Env, ctx: Context) -> Guard | None:
 def always_given(name: str, ctx: Context) -> bool:
     """True if every call seen passes this optional parameter a value other than None.
 
-    Only asked of private functions and methods: a public function keeps its default for callers
+    False for a public function whose callers are not all known: its default is for callers
     elsewhere.
     """
     if ctx.node is None or ctx.depth or not ctx.calls:

@@ -81,7 +81,7 @@ def _may_repeat(operation: str, base: Heat) -> bool:
 def _counts_all_the_same(ctx: Context, *, over: bool) -> bool:
     """True if a loop counts although its branch seldom runs.
 
-    A dispatch costs the same without a device, and whoever turns an option on pays for its loops.
+    A dispatch costs the same without a device, and users who turn an option on pay for its loops.
     """
     if ctx.demoted is Cause.NO_DEVICE:
         return over

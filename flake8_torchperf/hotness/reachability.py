@@ -102,8 +102,9 @@ MAX_CIRCLES = 50
 class Some:
     """Decides if any of the calls that lead to a function meets the condition.
 
-    A function's own calls are no evidence about itself if they lead back to it, nor about functions
-    that can only be reached through it.
+    A call is evidence for its callee and for all that the callee leads to. It is no evidence for
+    its own caller, even if the callee calls that back, nor for functions reached only through the
+    caller.
     """
 
     def __init__(self, calls: Calls, judge: Judge) -> None:
