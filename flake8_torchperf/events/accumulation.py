@@ -1,4 +1,4 @@
-"""Totals and lists that a training loop fills with losses which still hold their graph."""
+"""Totals and lists that a training loop fills with losses that still hold their graph."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def added(node: ast.AugAssign | ast.Assign, target: ast.expr, value: Value, ctx: Context) -> None:
-    """``total += loss``, ``total = total + loss``: does the total keep the graph?"""
+    """Report ``total += loss`` and ``total = total + loss`` if the total keeps the loss's graph."""
     total = path_of(target)
     if total is None or not _may_hold_graph(value):
         return
@@ -33,7 +33,7 @@ def added(node: ast.AugAssign | ast.Assign, target: ast.expr, value: Value, ctx:
 
 
 def appended(node: ast.Call, ctx: Context) -> None:
-    """``losses.append(loss)``."""
+    """Report ``losses.append(loss)`` if the list keeps the loss's graph."""
     match node:
         case ast.Call(func=ast.Attribute(value=owner, attr="append"), args=[item], keywords=[]):
             kept = path_of(owner)
@@ -52,7 +52,7 @@ def _may_hold_graph(value: Value) -> bool:
 
 
 def _terms(node: ast.AugAssign | ast.Assign, total: str) -> Iterator[ast.expr]:
-    """What is added to the total."""
+    """Yield the expressions added to the total."""
     if isinstance(node, ast.AugAssign):
         if isinstance(node.op, ast.Add):
             yield from _factors(node.value)
@@ -66,10 +66,10 @@ def _terms(node: ast.AugAssign | ast.Assign, total: str) -> Iterator[ast.expr]:
 
 
 def runs_up(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> bool:
-    """Does a total grow by what each round reads?
+    """True if a total grows by a value that each round reads.
 
-    ``sizes[i] += n``, with ``i`` counting the rounds, is no total, and of ``for n in x.tolist():
-    total += n`` all that is added was read before the loop.
+    ``sizes[i] += n``, with ``i`` counting the rounds, is no total. In ``for n in x.tolist(): total
+    += n``, every value added was read before the loop.
     """
     if value.read is not None and id(value.read) not in _nodes_within(ctx.loops[0].node):
         return False  # the function that was called has waited
@@ -95,7 +95,7 @@ def runs_up(node: ast.stmt, total: ast.expr, value: Scalar, ctx: Context) -> boo
 
 @once
 def _assigned_within(loop: ast.AST) -> frozenset[str | None]:
-    """The names that a round assigns; not those that the loop itself does."""
+    """Return the names that a round assigns, without those that the loop itself binds."""
     inside = (inner for inner in ast.walk(loop) if inner is not loop)
     return frozenset(name for inner in inside for name in _assigned(inner))
 
@@ -107,7 +107,7 @@ def _nodes_within(loop: ast.AST) -> frozenset[int]:
 
 @once
 def _bounds_within(loop: ast.AST) -> frozenset[str]:
-    """The names that stand in indices and slices of a loop."""
+    """Return the names that stand in indices and slices of a loop."""
     return frozenset(
         name
         for subscript in walk([loop])
@@ -117,7 +117,10 @@ def _bounds_within(loop: ast.AST) -> frozenset[str]:
 
 
 def _factors(node: ast.expr) -> Iterator[ast.expr]:
-    """The ``loss`` of ``weight * loss`` and of ``loss / steps``, and what it is multiplied by."""
+    """Yield the factors of a term: ``weight`` and ``loss`` for ``weight * loss``.
+
+    The two sides of a quotient count as factors as well.
+    """
     match node:
         case ast.BinOp(left=left, op=ast.Mult() | ast.Div(), right=right):
             yield from _factors(left)
@@ -127,7 +130,7 @@ def _factors(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> bool:
-    """Does ``kept`` outlive the round in which the graph of ``term`` was made and used up?"""
+    """True if ``kept`` outlives the round in which ``term`` is computed and backpropagated."""
     added_path = path_of(term)
     if added_path is None or not ctx.loops or ctx.sink is None or _records_nothing(ctx):
         return False
@@ -148,7 +151,7 @@ def _keeps(kept: str, term: ast.expr, ctx: Context, *, reassigning: ast.AST) -> 
 
 
 def _made_in_each_round(path: str, kept: str, loop: ast.AST, reassigning: ast.AST) -> bool:
-    """Is a loss made in each round, and what keeps it not?"""
+    """True if each round makes a new loss, but not a new ``kept``."""
     updates = _updates(loop)
     made = any(path.startswith(one) for one in updates.assigned if one != kept)
     return made and path not in updates.let_go and not updates.made_anew(kept, but=reassigning)
@@ -160,16 +163,16 @@ def _records_nothing(ctx: Context) -> bool:
 
 
 class LoopUpdates:
-    """What the rounds of one loop do, for all that is added up in it."""
+    """The assignments and backward calls of one loop."""
 
     def __init__(self, loop: ast.AST) -> None:
         # Each node in the loop, and the branches that it stands in.
         self._branches = dict(_with_branches(loop))
         self.assigned: set[str] = set()
-        # What is assigned `loss.detach()`: from there on it holds no graph.
+        # Paths assigned `loss.detach()`, which hold no graph from there on.
         self.let_go: set[str] = set()
-        # By what a name is assigned in each round, unless that adds to it. By identity: a loop
-        # assigns too, and what is kept of it for as long as it lives must not keep it alive.
+        # The nodes that assign a path in each round without adding to it. By identity: the loop
+        # may be one of them, and this object is stored on the loop and must not keep it alive.
         self._anew: dict[str, set[int]] = {}
         self._passes: dict[int, tuple[frozenset[str], frozenset[Branch]]] = {}
         for inner in walk([loop]):
@@ -186,19 +189,22 @@ class LoopUpdates:
                 self._anew.setdefault(path, set()).add(id(node))
 
     def made_anew(self, path: str, but: ast.AST) -> bool:
-        """Is a name assigned in each round, by anything but ``but`` and what adds to it?"""
+        """True if each round assigns the name by anything but ``but`` and additions to it."""
         return not self._anew.get(path, set()) <= {id(but)}
 
     def used_up_in(self, whole: ast.AST) -> frozenset[str]:
-        """The names whose graphs the rounds use up; none where something else may need them."""
+        """Return the names whose graphs the rounds use up; empty if other code may need them."""
         return self._backward(whole)[0]
 
     def whenever_backward_runs(self, use: ast.AST, whole: ast.AST) -> bool:
-        """Does backward run in each round in which ``use`` does? Else ``use`` may need it."""
+        """True if backward runs in each round that runs ``use``.
+
+        Otherwise ``use`` may need the graph.
+        """
         return self._backward(whole)[1].issubset(_upwards(self._branches.get(id(use))))
 
     def _backward(self, whole: ast.AST) -> tuple[frozenset[str], frozenset[Branch]]:
-        """What runs through backward here, and the branches that it stands in."""
+        """Return the names that backward calls start from, and the branches around these calls."""
         if id(whole) not in self._passes:
             passes = _backward_calls(whole)
             if any(id(one) not in self._branches or _keeps_graph(one) for one in passes):
@@ -209,10 +215,10 @@ class LoopUpdates:
         return self._passes[id(whole)]
 
     def _paths(self, node: ast.Call) -> set[str]:
-        """Every name that a backward call starts from.
+        """Return every name that a backward call starts from.
 
-        Of ``accelerator.backward(loss)`` it is the argument, of ``loss.backward(gradient)`` it is
-        not.
+        For ``accelerator.backward(loss)`` that is the argument; for ``loss.backward(gradient)`` it
+        is not.
         """
         assert isinstance(node.func, ast.Attribute)
         owner = path_of(node.func.value)
@@ -228,7 +234,7 @@ _updates = once(LoopUpdates)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Branch:
-    """One side of a test, and the one around it."""
+    """One side of a test, with the side that encloses it."""
 
     around: Branch | None
 
@@ -240,7 +246,7 @@ def _upwards(branch: Branch | None) -> Iterator[Branch]:
 
 
 def _with_branches(code: ast.AST) -> Iterator[tuple[int, Branch | None]]:
-    """Each node in a piece of code, with the innermost side of a test that it stands in."""
+    """Yield each node in a piece of code, with the innermost side of a test that contains it."""
     waiting: list[tuple[ast.AST, Branch | None]] = [(code, None)]
     while waiting:
         node, branch = waiting.pop()
@@ -256,7 +262,7 @@ def _with_branches(code: ast.AST) -> Iterator[tuple[int, Branch | None]]:
 
 @once
 def _backward_calls(node: ast.AST) -> list[ast.Call]:
-    """``loss.backward()``, ``scaler.scale(loss).backward()``, ``accelerator.backward(loss)``."""
+    """Return the calls ``loss.backward()``, ``scaler.scale(loss).backward()`` and the like."""
     return [
         inner
         for inner in walk([node])
@@ -271,7 +277,7 @@ def _keeps_graph(node: ast.Call) -> bool:
 
 
 def _without_graph(value: ast.expr) -> set[str | None]:
-    """What an expression takes the value of without its graph."""
+    """Return the paths that an expression only uses without their graph: ``loss.detach()``."""
     return {
         path_of(part.value)
         for part in ast.walk(value)
@@ -280,7 +286,7 @@ def _without_graph(value: ast.expr) -> set[str | None]:
 
 
 def _assigned(node: ast.AST) -> set[str | None]:
-    """The names and attributes that a statement, or a walrus, assigns."""
+    """Return the names and attributes that a statement, or a walrus, assigns."""
     found: list[ast.expr] = []
     if isinstance(node, ast.Assign):
         found = node.targets

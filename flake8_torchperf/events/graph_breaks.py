@@ -1,4 +1,4 @@
-"""Code that ``torch.compile`` compiles or a transform runs: what ends the graph there."""
+"""Operations that end the graph in code that ``torch.compile`` compiles or a transform runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.arguments import Arguments
     from flake8_torchperf.absint.engine.analysis import Context
 
-# Switches of torch._dynamo.config with which an operation breaks nothing.
+# Switches of torch._dynamo.config that keep an operation from breaking the graph.
 SWITCHED_OFF = {
     "print": ("reorderable_logging_functions", "ignore_logging_functions"),
     "warn": ("reorderable_logging_functions", "ignore_logging_functions"),
@@ -42,7 +42,7 @@ SWITCHED_OFF = {
     "backward": ("trace_autograd_ops",),
     "rnn": ("allow_rnn",),
 }
-# Texts that a branch of their own marks as told seldom: of print and debugging output it says less.
+# Operations that seldom run if they are alone in a branch; for print that is less certain.
 ADVICE = frozenset(("warn", "logger"))
 RECURRENT = frozenset(("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN"))
 FACTORIES = frozenset((
@@ -71,7 +71,7 @@ UNANSWERED_COMPILED = frozenset(
 
 
 def entered(place: Context, node: ast.AST, *, keep_cold: bool = False) -> Context:
-    """The place inside a function: what is compiled is hot, and its sites say so."""
+    """Return the context inside a function: if compiled, it runs every step and marks its sites."""
     code = place.analysis.compiled
     if code is None:
         return place
@@ -96,7 +96,7 @@ def entered(place: Context, node: ast.AST, *, keep_cold: bool = False) -> Contex
 
 
 def note_call(callee: Value, arguments: Arguments, ctx: Context) -> None:
-    """A call in a module that compiles something."""
+    """Record the sites of a call in a module that compiles something."""
     _note_mark(arguments.node, ctx)
     if "vmap" in ctx.traits:
         _under_vmap(callee, arguments, ctx)
@@ -105,12 +105,12 @@ def note_call(callee: Value, arguments: Arguments, ctx: Context) -> None:
 
 
 def note_statement(node: ast.stmt, ctx: Context) -> None:
-    """An assignment in a module that compiles something."""
+    """Record the sites of an assignment in a module that compiles something."""
     _note_mark(node, ctx)
 
 
 def note_attribute(node: ast.Assign, target: ast.Attribute, owner: Value, ctx: Context) -> None:
-    """``t.requires_grad = True`` in compiled code."""
+    """Record ``t.requires_grad = True`` in compiled code."""
     tensor = tensor_of(_by_text_key(owner, target.value))
     switched_on = isinstance(node.value, ast.Constant) and node.value.value is True
     if not ctx.compiled or tensor is None:
@@ -146,7 +146,7 @@ def _under_vmap(callee: Value, arguments: Arguments, ctx: Context) -> None:
 
 
 def _repeats(name: str, arguments: Arguments, place: int) -> bool:
-    """A number of repeats is batched; lengths that a tensor holds are not."""
+    """True if the call runs row by row; ``repeat_interleave`` does so only with tensor lengths."""
     if name.rpartition(".")[2] != "repeat_interleave":
         return True
     given = arguments.get(place, "repeats")
@@ -169,7 +169,7 @@ def _breaking(callee: Value, arguments: Arguments, ctx: Context) -> None:
 
 
 def _operation(callee: Value, arguments: Arguments) -> tuple[str, Value | None]:
-    """What a call does that the compiler cannot follow; "" for anything else."""
+    """Return the operation that the compiler cannot follow, "" if none, and its operand."""
     match callee:
         case External(name=name):
             return _function(name, arguments), None
@@ -190,7 +190,7 @@ def _operation(callee: Value, arguments: Arguments) -> tuple[str, Value | None]:
 
 
 def _by_text_key(owner: Value, node: ast.expr) -> Value:
-    """What is asked for gradients in a dict of which nothing is known: ``batch["x"]``."""
+    """Return a tensor for ``batch["x"]`` of an unknown dict, as gradients are requested for it."""
     match node:
         case ast.Subscript(slice=ast.Constant(value=str())) if owner is UNKNOWN:
             reason = Reason("asked for `.requires_grad`", node, None, Strength.INFERRED)
@@ -214,7 +214,7 @@ def _function(name: str, arguments: Arguments) -> str:
 
 
 def _turns_off(name: str, arguments: Arguments) -> bool:
-    """``requires_grad_(False)`` breaks nothing."""
+    """True for ``requires_grad_(False)``, which does not break the graph."""
     given = arguments.get(0, "requires_grad") if name == "requires_grad_" else None
     return given is not None and not (
         isinstance(given.node, ast.Constant) and given.node.value is True
@@ -222,7 +222,7 @@ def _turns_off(name: str, arguments: Arguments) -> bool:
 
 
 def _no_number(argument: object) -> bool:
-    """Is a dtype one that holds no numbers: ``object``, ``str``, "U10", ``np.object_``?"""
+    """True for a dtype that holds no numbers: ``object``, ``str``, "U10", ``np.object_``."""
     node = getattr(argument, "node", None)
     match node:
         case ast.Name(id="object" | "str" | "bytes"):

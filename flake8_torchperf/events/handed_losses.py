@@ -1,4 +1,4 @@
-"""Losses that a function ran ``backward()`` on and hands back with their graph."""
+"""Losses that a function runs ``backward()`` on and returns with their graph."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RETURNED: Cache[str, frozenset[str]] = Cache("losses that functions hand back")
 
 
 def handed(path: str, loop: ast.AST, ctx: Context) -> bool:
-    """Is this a loss that a call in the loop ran backward on, and handed back?"""
+    """True if a call in the loop returns this loss after running backward on it."""
     root = path.partition(".")[0].partition("[")[0]
     for node in walk([loop]):
         if not isinstance(node, ast.Assign) or not isinstance(node.value, ast.Call):
@@ -50,7 +50,7 @@ def _losses(info: FunctionInfo, ctx: Context) -> frozenset[str]:
 
 
 def _called(func: ast.expr, ctx: Context) -> FunctionInfo | None:
-    """The function that a name, an imported path or a method of the own object stands for."""
+    """Return the function that a name, an imported path or a method of ``self`` refers to."""
     if isinstance(func, ast.Attribute) and is_name(func.value, ctx.self_name) and ctx.owner:
         method = find_method(ctx.owner, func.attr, ctx.analysis)
         return None if method is None else method.info
@@ -62,7 +62,7 @@ def _called(func: ast.expr, ctx: Context) -> FunctionInfo | None:
 
 
 def _assigned(target: ast.expr, suffix: str) -> set[str]:
-    """The path of a part of what a call returns, where its result is assigned."""
+    """Return the path that one part of a call's result is assigned to."""
     if isinstance(target, (ast.Tuple, ast.List)):
         place, _, rest = suffix.removeprefix("[").partition("]")
         if not suffix.startswith("[") or not place.isdigit() or int(place) >= len(target.elts):
@@ -74,7 +74,7 @@ def _assigned(target: ast.expr, suffix: str) -> set[str]:
 
 
 def _returned(info: FunctionInfo, ctx: Context) -> Iterator[str]:
-    """The paths of losses in what a function returns, where it runs backward in any case."""
+    """Yield the paths of losses in a function's result, if it always runs backward on them."""
     if any(gradients_off(decorator, info.module) for decorator in info.node.decorator_list):
         return
     through = {path for statement in info.node.body for path in _used_up(statement)}
@@ -88,13 +88,13 @@ def _returned(info: FunctionInfo, ctx: Context) -> Iterator[str]:
 
 
 def _is_made(value: ast.expr) -> bool:
-    """Is what is assigned no tensor without its graph: ``loss.detach()``, ``loss.item()``?"""
+    """True if the value keeps its graph: it contains no ``detach()``, ``item()`` or ``data``."""
     parts = (part for part in ast.walk(value) if isinstance(part, ast.Attribute))
     return all(part.attr not in ("detach", "item", "data") for part in parts)
 
 
 def _used_up(statement: ast.stmt) -> Iterator[str]:
-    """``loss.backward()``, ``scaler.scale(loss).backward()``, ``accelerator.backward(loss)``."""
+    """Yield the paths that a backward call starts from: ``scaler.scale(loss).backward()``."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=name)) as call):
             if name not in PASSES or any(keyword.arg in KEEPING for keyword in call.keywords):

@@ -1,4 +1,4 @@
-"""What is handed on to code that works on the host: other libraries, queues, files."""
+"""Values passed to code that works on the host: other libraries, queues, files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.store import Env
     from flake8_torchperf.absint.engine.analysis import Context
 
-# Libraries whose functions take tensors, or nothing of theirs.
+# Libraries whose functions take tensors on a device, or never get any.
 OURS = (
     "torch",
     "builtins",
@@ -38,7 +38,7 @@ TAKING_HOST = frozenset((
     PACKING, "torch.set_rng_state", "torch.random.set_rng_state",
     "torch.cuda.set_rng_state", "torch.cuda.random.set_rng_state",
 ))  # fmt: skip
-# Methods that hand on what they are given, to another thread, another process or a file.
+# Methods that pass their argument to another thread, another process or a file.
 SENDING = frozenset((
     "put", "put_nowait", "send", "write", "writerow", "writelines",
 ))  # fmt: skip
@@ -47,9 +47,9 @@ DECODING = frozenset(("decode", "batch_decode"))
 
 
 def for_arguments(callee: Value, node: ast.Call, ctx: Context) -> Context:
-    """The place of a call's arguments: another library needs what it is given on the host.
+    """Return the context for a call's arguments, marked if the callee needs them on the host.
 
-    numpy's functions take tensors as well, by a copy that is reported as theirs. A comprehension
+    numpy's functions take tensors as well, by a copy that is reported separately. A comprehension
     among the arguments is no loop around the call.
     """
     if isinstance(callee, External) and "pil" in callee.name.rpartition(".")[2].split("_"):
@@ -61,7 +61,7 @@ def for_arguments(callee: Value, node: ast.Call, ctx: Context) -> Context:
 
 
 def _sends(method: ast.Attribute) -> bool:
-    """``queue.put(x)``, ``self.tokenizer.decode(ids)``."""
+    """True for ``queue.put(x)`` and ``self.tokenizer.decode(ids)``."""
     if method.attr in DECODING:
         return "tokenizer" in (path_of(method.value) or "").lower()
     return method.attr in SENDING
@@ -78,7 +78,7 @@ def _takes_host(callee: Value) -> bool:
 
 
 def handed_on(name: str, env: Env, ctx: Context) -> bool:
-    """Is what a name holds given, whole or in parts, to a function of another library?"""
+    """True if the value of a name, or a part of it, is passed to a function of another library."""
     if ctx.node is None:
         return False
     silent = ctx.silent()
@@ -90,13 +90,13 @@ def handed_on(name: str, env: Env, ctx: Context) -> bool:
     return any(_takes_host(evaluate(callee, env, silent)) for callee in looked_at)
 
 
-# Functions that one name is given to which are looked at.
+# The number of callees that are looked at for one name.
 MAX_CALLEES = 20
 
 
 @once
 def _rows(function: ast.AST) -> dict[str, tuple[str, ...]]:
-    """The names that loops bind, by the names that they run over."""
+    """Return the names that loops bind, by the names that they iterate over."""
     found: dict[str, dict[str, None]] = {}
     for loop in walk([function]):
         if isinstance(loop, (ast.For, ast.comprehension)):
@@ -108,7 +108,7 @@ def _rows(function: ast.AST) -> dict[str, tuple[str, ...]]:
 
 @once
 def _given(function: ast.AST) -> dict[str, dict[str, ast.expr]]:
-    """What a function calls with a name, or a part of what it holds, each callee once."""
+    """Return the functions that each name, or an item of it, is passed to, by the callee's text."""
     found: dict[str, dict[str, ast.expr]] = {}
     for call in walk([function]):
         if isinstance(call, ast.Call) and isinstance(call.func, (ast.Name, ast.Attribute)):

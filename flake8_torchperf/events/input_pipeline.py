@@ -1,4 +1,4 @@
-"""What feeds a training loop and steps in it: data loaders, optimizers and their options."""
+"""The parts that feed a training loop and update the model: data loaders and optimizers."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ ACCELERATORS = ("cuda", "xpu", "mps", "hpu", "npu")
 
 
 def loader(made: Instance, arguments: Arguments, ctx: Context, data_kind: str) -> Instance:
-    """``DataLoader(...)``: what its batches lie in, and whether it can keep a device busy.
+    """Return a ``DataLoader`` with the memory of its batches; report one that may starve a device.
 
-    ``data_kind`` is the torch kind of what it loads from: nothing is said of data not known to be a
-    data set, which may be numbers in a list.
+    ``data_kind`` is the torch kind of the data that it loads. Nothing is reported unless it is
+    known to be a data set: anything else may be numbers in a list.
     """
     workers, pins = _workers(arguments), _flag(arguments, "pin_memory")
     facts: set[str] = set()
@@ -57,14 +57,14 @@ def loader(made: Instance, arguments: Arguments, ctx: Context, data_kind: str) -
 
 
 def loader_iterated(value: Value, node: ast.expr, ctx: Context) -> None:
-    """``for batch in loader`` inside another loop: each round of that starts the workers anew."""
+    """Report ``for batch in loader`` inside another loop, whose rounds restart the workers."""
     transient = isinstance(value, Instance) and TRANSIENT in value.facts
     if transient and ctx.loops and _in_a_step(ctx):
         emit(ctx, SiteKind.DATA_LOADER, "new-workers", node)
 
 
 def _workers(arguments: Arguments) -> int | None:
-    """The number of workers as written; 0 where none are asked for, None where it is not known."""
+    """Return the number of workers: 0 if the call asks for none, None if it is not known."""
     given = arguments.get(5, "num_workers")
     if given is None:
         return None if arguments.open else 0
@@ -75,7 +75,7 @@ def _workers(arguments: Arguments) -> int | None:
 
 
 def _flag(arguments: Arguments, name: str) -> bool | None:
-    """An option as written; False where it is left out, None where it is not known."""
+    """Return the value of an option: False if it is left out, None if it is not known."""
     given = arguments.keywords.get(name)
     if given is None:
         return None if arguments.open or len(arguments.positional) > MAX_POSITIONAL else False
@@ -97,19 +97,19 @@ def _in_memory(arguments: Arguments) -> bool:
 
 
 def _in_a_step(ctx: Context) -> bool:
-    """Is the module part of a program that computes on an accelerator?"""
+    """True if the module is part of a program that computes on an accelerator."""
     if _beside_steps(ctx):
         return False
     return uses_accelerator(ctx.module, ctx) or _feeds_accelerator(ctx)
 
 
 def _beside_steps(ctx: Context) -> bool:
-    """Is it a test or a benchmark, which chooses what it compares?"""
+    """True for a test or a benchmark, which chooses its options for comparison."""
     return is_beside_steps(ctx.module, ctx.analysis.conventions)
 
 
 def _feeds_accelerator(ctx: Context) -> bool:
-    """Does a module that calls the function around bring data to a device?"""
+    """True if a module that calls the current function brings data to a device."""
     name = ctx.function.rpartition(".")[2]
     if ctx.node is None or name.startswith("__"):
         return False
@@ -128,14 +128,14 @@ def _calling_module_accelerates(name: str, ctx: Context) -> bool:
     return False
 
 
-# Modules that are read to see what is done with a loader that a function makes.
+# The number of modules that are read to see how a loader that a function returns is used.
 MOST_CALLING = 3
 FEEDING: Cache[str, bool] = Cache("functions whose loaders feed a device")
 ACCELERATED: Cache[int, bool] = Cache("modules that bring data to a device")
 
 
 def uses_accelerator(module: ModuleMap, ctx: Context) -> bool:
-    """Does the module bring anything to an accelerator? Asked once for each module."""
+    """True if the module brings anything to an accelerator; cached for each module."""
     return ACCELERATED.kept(
         ctx.analysis,
         id(module),
@@ -153,7 +153,7 @@ def _brings_to_device(node: ast.AST) -> bool:
 
 
 def optimizer(arguments: Arguments, ctx: Context) -> None:
-    """``torch.optim.SGD(params, foreach=False)``: options that make the step slower."""
+    """Report options that make a step slower: ``torch.optim.SGD(params, foreach=False)``."""
     if _beside_steps(ctx):
         return
     hooked = _mentions(ctx, "register_post_accumulate_grad_hook")
@@ -168,7 +168,7 @@ def optimizer(arguments: Arguments, ctx: Context) -> None:
 
 
 def _steps_one(given: Argument | None, ctx: Context) -> bool:
-    """``SGD([p])`` with ``p`` what a loop over parameters gives."""
+    """True for ``SGD([p])``, where a loop over parameters binds ``p``."""
     match given:
         case Argument(node=ast.List(elts=[ast.Name(id=name)]), value=Sequence(items=(item,))):
             held = tensor_of(item)
@@ -178,7 +178,7 @@ def _steps_one(given: Argument | None, ctx: Context) -> bool:
 
 
 def _given_by(loop: ast.AST) -> set[str]:
-    """The names that a loop or a comprehension binds in each round."""
+    """Return the names that a loop or a comprehension binds in each round."""
     targets = [n.target for n in ast.walk(loop) if isinstance(n, ast.comprehension)]
     if isinstance(loop, (ast.For, ast.AsyncFor)):
         targets = [loop.target]
@@ -186,7 +186,7 @@ def _given_by(loop: ast.AST) -> set[str]:
 
 
 def zero_grad(arguments: Arguments, ctx: Context) -> None:
-    """``optimizer.zero_grad(set_to_none=False)``."""
+    """Report ``optimizer.zero_grad(set_to_none=False)``."""
     given = arguments.get(0, "set_to_none")
     if given is None or not isinstance(given.value, Scalar) or given.value.value is not False:
         return
@@ -195,7 +195,7 @@ def zero_grad(arguments: Arguments, ctx: Context) -> None:
 
 
 def _switched(arguments: Arguments, name: str) -> bool | None:
-    """An option written out as True or False; None for anything else."""
+    """Return an option written as True or False; None for anything else."""
     given = arguments.keywords.get(name)
     match None if given is None else given.value:
         case Scalar(kind="bool", value=bool(flag)):
@@ -204,14 +204,14 @@ def _switched(arguments: Arguments, name: str) -> bool | None:
 
 
 def _mentions(ctx: Context, name: str) -> bool:
-    """Does the module name something that makes the slow form the right one?"""
+    """True if the module mentions ``name``, whose use makes the slow form the right one."""
     return ctx.module.says(name)
 
 
-# How a module speaks of graphs that are captured and run again: gradients in them keep their place.
+# Words for graphs that are captured and replayed: gradients in them keep their place in memory.
 CAPTURED = ("cudagraph", "cuda_graph", "cuda.graph", "make_graphed_callables")
 
 
 def _captures(ctx: Context) -> bool:
-    """Does the module capture a step, or hand it to something that does?"""
+    """True if the module captures a step in a graph, or passes one to a function that does."""
     return any(word in line for line in map(str.lower, ctx.module.lines) for word in CAPTURED)

@@ -1,6 +1,6 @@
-"""Tensors that a function asks gradients of: does what they become leave it?
+"""Tensors that a function requests gradients for, if values computed from them leave it.
 
-A compiled graph cannot hand back what depends on a tensor that first asked for gradients in it
+A compiled graph cannot return a value that depends on a tensor that first requested gradients in it
 (torch 2.13, "requires_grad_() intermediate leaked as output").
 """
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Context
     from flake8_torchperf.project.module_index import FunctionNode
 
-# What makes of a tensor something that asks for no gradients.
+# Attributes and methods of a tensor whose result needs no gradients.
 CUTTING = frozenset(("detach", "item", "tolist", "size", "shape", "numel", "dtype", "device"))
 
 
 def ends_graph(call: ast.Call, ctx: Context) -> bool:
-    """``x.requires_grad_()`` of what the function is given, or of what it hands back."""
+    """True for ``x.requires_grad_()`` if ``x`` is a parameter, or the result depends on it."""
     if ctx.node is None or not isinstance(call.func, ast.Attribute):
         return False
     asked = call.func.value
@@ -29,7 +29,7 @@ def ends_graph(call: ast.Call, ctx: Context) -> bool:
 
 
 def _is_given(asked: ast.expr, function: FunctionNode, me: str) -> bool:
-    """``x``, ``batch["x"]`` and ``batch.x`` of parameters that the function never binds anew."""
+    """True for ``x``, ``batch["x"]`` and ``batch.x`` of a parameter that is never reassigned."""
     while isinstance(asked, (ast.Attribute, ast.Subscript)):
         asked = asked.value
     if not isinstance(asked, ast.Name) or asked.id == me:
@@ -40,7 +40,7 @@ def _is_given(asked: ast.expr, function: FunctionNode, me: str) -> bool:
 
 
 def _leaks(call: ast.Call, asked: ast.expr, function: FunctionNode) -> bool:
-    """Is something returned that depends on the tensor, by the names that it passes?"""
+    """True if the function returns a value that depends on the tensor, followed through names."""
     names = {asked.id} if isinstance(asked, ast.Name) else set()
     statements = [node for node in ast.walk(function) if isinstance(node, ast.stmt)]
     statements = [node for node in statements if node.lineno >= call.lineno]

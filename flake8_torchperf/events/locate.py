@@ -1,4 +1,4 @@
-"""Lines and sources for the loops around a site, which only positions can tell."""
+"""Lines and source texts of the loops around a site, taken from positions in the file."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_OVER = 40
 
 
 def locate(site: Site, snippet: Snippet) -> Site:
-    """Fill in the lines of a site's loops."""
+    """Return the site with the lines of its loops filled in."""
     return replace(site, loops=tuple(_loop(loop, snippet) for loop in site.loops))
 
 

@@ -1,7 +1,7 @@
-"""What is read to be logged: an expression that does nothing but reach a call that logs.
+"""Values read only to be logged: expressions whose value goes to a logging call and nowhere else.
 
-Found by where the value goes, within one function: into an argument, a text, a dict, and through
-names that are used for nothing else.
+Values are followed within one function: into arguments, texts and dicts, and through names that are
+used for nothing else.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def logged(roots: Sequence[ast.AST], qualify: Callable[[ast.expr], str]) -> set[int]:
-    """Identities of the nodes that are logged, the logging calls among them.
+    """Return the identities of the nodes that are logged, including the logging calls.
 
-    ``roots`` are a function or the statements of a module, of which other modules may read the
-    names.
+    ``roots`` are a function, or the statements of a module; a module's names are not followed,
+    because other modules may read them.
     """
     nodes = walk(roots)
     found: set[int] = set()
@@ -44,7 +44,7 @@ def _add(expressions: Sequence[ast.AST], found: set[int]) -> None:
 
 
 def _follow_names(nodes: Sequence[ast.AST], found: set[int]) -> None:
-    """Add what is bound to names, or to keys of what they hold, that are only logged."""
+    """Add the values bound to names, or to keys of their values, that are only logged."""
     bound: dict[str, list[ast.AST]] = {}
     keyed: set[int] = set()
     for node in nodes:

@@ -1,4 +1,4 @@
-"""Recording sites: the one place where the interpreter says what it saw."""
+"""Recording of sites: all sites that the interpreter sees are made here."""
 
 from __future__ import annotations
 
@@ -39,27 +39,27 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionNode
 
 
-# What takes a tensor to the host, or apart, for someone else.
+# Sites that copy a tensor to the host, or take it apart, for another reader.
 HANDING_OVER = (SiteKind.TRANSFER, SiteKind.TENSOR_ITERATION)
-# What asks for a size that only the device knows.
+# Sites that need a size that only the device knows.
 SIZED = (SiteKind.DYNAMIC_SHAPE, SiteKind.MASK_INDEX)
-# What reads a value or a size by a call.
+# Sites that read a value or a size by a call.
 READING = (
     SiteKind.HOST_READ, SiteKind.TRANSFER, SiteKind.HOST_COMPARISON, SiteKind.SYNCHRONIZE,
     SiteKind.TORCH_CALL, *SIZED,
 )  # fmt: skip
-# What costs nothing where the tensor is on the host.
+# Sites that cost nothing if the tensor lies on the host.
 FROM_DEVICE = (
     *READING, SiteKind.NUMBER_USE, SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS,
     SiteKind.HOST_REDUCTION, SiteKind.HOST_ACCUMULATION, SiteKind.BRANCH, SiteKind.FORMAT,
     SiteKind.LIST_INDEX, SiteKind.NUMBER_ASSIGNED,
 )  # fmt: skip
-# What ends a graph where an array is read so.
+# Sites that end a graph if they read an array.
 OF_ARRAYS = (SiteKind.HOST_READ, SiteKind.NUMBER_USE, SiteKind.TRANSFER)
-# The trait of what ends the graph of compiled code and is free or wanted anywhere else: a tensor on
-# the host and an array are values of the graph there like any other.
+# The trait of a site that ends the graph of compiled code, but is free or intended anywhere else:
+# compiled code holds tensors on the host and arrays in its graph like any other value.
 COMPILER_ONLY = "compiler-only"
-# What the host waits for, whatever stands in it.
+# Sites at which the host waits, whatever the operand holds.
 WAITING = (SiteKind.SYNCHRONIZE, SiteKind.TORCH_CALL, *SIZED)
 
 
@@ -74,7 +74,7 @@ def emit(
     traits: Iterable[str] = (),
     covers: tuple[ast.AST, ...] = (),
 ) -> None:
-    """Record a site; nothing happens where the context is silent."""
+    """Record a site; do nothing if the context is silent."""
     if kind in WAITING:
         ctx.budget.waits += 1
         ctx.budget.decided += 1
@@ -114,7 +114,7 @@ def emit(
     )
 
 
-# All by the function around a site.
+# Each by the identity of the function around a site.
 MADE_ARRAYS: Cache[int, frozenset[int]] = Cache("copies made to be arrays")
 MADE_LISTS: Cache[int, frozenset[int]] = Cache("copies made to be lists")
 EITHER: Cache[int, NumberOrTensor] = Cache("reads of what may be a number")
@@ -124,7 +124,7 @@ GIVEN_TO_HOST: Cache[int, frozenset[str]] = Cache("names given to the host's cod
 
 
 def _made_array(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
-    """Is a copy made to be an array of more than one number?"""
+    """True if a copy becomes an array of more than one number."""
     if ctx.node is None or (isinstance(operand, Tensor) and operand.scalar is True):
         return False
     function, module = ctx.node, ctx.module
@@ -137,7 +137,10 @@ def _made_array(ctx: Context, node: ast.AST, operand: Value | None) -> bool:
 
 
 def _made_list(ctx: Context, node: ast.AST) -> bool:
-    """Is a list made of it, which waits all the same? What each step does so is told of both."""
+    """True if a list is made of the value, which waits anyway.
+
+    False in a function that runs every step, where both waits are reported.
+    """
     if ctx.node is None or ctx.base.level is Level.STEP:
         return False
     nodes = ctx.module.nodes(ctx.node)
@@ -145,7 +148,7 @@ def _made_list(ctx: Context, node: ast.AST) -> bool:
 
 
 def _either(function: FunctionNode, ctx: Context) -> NumberOrTensor:
-    """Which reads make a number of what may be one; asked for each site, so kept."""
+    """Return the reads of a function that make a number of a tensor; cached."""
     return EITHER.kept(ctx.analysis, id(function), lambda: NumberOrTensor(function))
 
 
@@ -156,7 +159,10 @@ def _of_either(
     operand_node: ast.AST | None,
     traits: Iterable[str],
 ) -> bool:
-    """Is it asked whether this is a tensor at all, to make a number or a list of it then?"""
+    """True if the code tests that the value is a tensor before it makes a number or list of it.
+
+    A parameter whose default is a number counts as well.
+    """
     if ctx.node is None or ctx.loops or not isinstance(operand_node, ast.expr):
         return False
     if kind is not SiteKind.HOST_READ and (
@@ -169,19 +175,19 @@ def _of_either(
 
 
 def _number_by_default(name: str, function: FunctionNode) -> bool:
-    """``def f(x, dims=2)``: is it a parameter of which the default is a number?"""
+    """True for a parameter whose default is a number: ``def f(x, dims=2)``."""
     default = literal_default(name, function)
     return default is not None and type(default.value) in (int, float)
 
 
-# Copies whose result nobody need take: they write into something, or a module moves itself.
+# Copies that are useful without their result: they write into something, or a module moves itself.
 WRITING = ("to", "cuda", "copy_", "index_put_")
 
 
 def _for_a_purpose(
     ctx: Context, kind: SiteKind, operation: str, node: ast.AST, traits: Iterable[str]
 ) -> Cause | None:
-    """Why what is made or handed over here is so once or for another reader; None where not."""
+    """Return the reason that a site here runs once, or serves another reader; None if none."""
     if node is ctx.unused and "to-device" in traits and operation not in WRITING:
         return Cause.START_UP
     if kind is SiteKind.FORMAT and not ctx.traits.isdisjoint((EXCEPT, LATER)):
@@ -198,12 +204,15 @@ def _for_a_purpose(
 
 
 def _makes_text(function: FunctionNode | None) -> bool:
-    """``-> list[str]``, ``-> list[tuple[str, float]]``: does a function return nothing but text?"""
+    """True for a function declared to return text, also with its scores.
+
+    ``-> list[str]``, ``-> list[tuple[str, float]]``.
+    """
     return _declares(function, frozenset(("str",)), TEXTUAL)
 
 
 def _declares(function: FunctionNode | None, some: frozenset[str], only: frozenset[str]) -> bool:
-    """Does a function declare a result of ``some`` of these types, and of nothing but ``only``?"""
+    """True if the declared result names one of ``some``, and no type outside ``only``."""
     if function is None or function.returns is None:
         return False
     told = [n for n in ast.walk(function.returns) if isinstance(n, (ast.Name, ast.Attribute))]
@@ -211,9 +220,9 @@ def _declares(function: FunctionNode | None, some: frozenset[str], only: frozens
     return not names.isdisjoint(some) and names <= only
 
 
-# What an annotation of text with its scores is made of; the keys of a dict are no text.
+# The parts of an annotation of text with its scores; the keys of a dict are no text.
 TEXTUAL = frozenset(("str", "list", "List", "tuple", "Tuple", "float", "int", "Optional", "typing"))
-# What reads one number, and the annotations of a result that is made of numbers.
+# Sites that read one number, and the parts of an annotation of a result made of numbers.
 NUMBERS = (SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
 NAMED = frozenset(("dict", "Dict", "Mapping"))
 OF_NUMBERS = TEXTUAL | NAMED | {"bool", "Sequence", "Union"}
@@ -228,7 +237,7 @@ def _wanted(
     operand_node: ast.AST | None,
     traits: Iterable[str],
 ) -> Cause | None:
-    """Why waiting here is wanted, or done for the host alone; None where it is not."""
+    """Return the reason that a wait here is intended, or takes place on the host; None if none."""
     if kind in READING and not ctx.loops and isinstance(node, ast.Call) and _wraps(ctx, node):
         return Cause.OPERATION
     if isinstance(operand, Tensor) and operand.device == BESIDE_HOST:
@@ -258,7 +267,10 @@ def _wanted(
 def _lies_on_host(
     ctx: Context, kind: SiteKind, node: ast.AST, operand_node: ast.AST | None
 ) -> bool:
-    """Does the name of what is read say so, or that numpy is given the same thing?"""
+    """True if the value lies on the host, by its name or because the function passes it to numpy.
+
+    A name that the function moves to a device later lies on the host before.
+    """
     if kind not in FROM_DEVICE:
         return False
     read = [operand_node if operand_node is not None else node]
@@ -279,14 +291,14 @@ def _lies_on_host(
 
 
 def _moved_later(function: FunctionNode, ctx: Context) -> dict[str, int]:
-    """What a function moves to a device; asked for each of its sites, so kept."""
+    """Return the names that a function moves to a device, with the lines; cached."""
     return MOVED_LATER.kept(
         ctx.analysis, id(function), lambda: moved_later(ctx.module.nodes(function))
     )
 
 
 def _exchanged(function: FunctionNode, ctx: Context) -> frozenset[str]:
-    """The names of what processes tell each other; asked for each of its sites, so kept."""
+    """Return the names of the values that processes exchange in a function; cached."""
     qualify = ctx.module.qualify
     return EXCHANGED.kept(
         ctx.analysis, id(function), lambda: exchanged(ctx.module.nodes(function), qualify)
@@ -294,7 +306,7 @@ def _exchanged(function: FunctionNode, ctx: Context) -> frozenset[str]:
 
 
 def _made_for_ranks(ctx: Context, node: ast.AST) -> bool:
-    """``size = torch.tensor([n], device=device)``, and the processes tell each other theirs?"""
+    """True for ``size = torch.tensor([n], device=device)`` if processes exchange ``size``."""
     names = frozenset() if ctx.node is None else _exchanged(ctx.node, ctx)
     return ctx.node is not None and any(
         _whole(assign.value) is node and isinstance(target, ast.Name) and target.id in names
@@ -306,7 +318,7 @@ def _made_for_ranks(ctx: Context, node: ast.AST) -> bool:
 def _told_by_ranks(
     ctx: Context, kind: SiteKind, node: ast.AST, operand_node: ast.AST | None
 ) -> bool:
-    """Is a number read that the processes of a group tell each other?"""
+    """True if the value read is one that the processes of a group exchange."""
     if ctx.node is None or kind not in FROM_DEVICE:
         return False
     names = _exchanged(ctx.node, ctx)
@@ -317,7 +329,7 @@ def _told_by_ranks(
 
 
 def _given_to_host(function: FunctionNode, ctx: Context) -> frozenset[str]:
-    """What of a function's names is given to the host's code; asked for each site, so kept."""
+    """Return the names that a function passes to code that works on the host; cached."""
     return GIVEN_TO_HOST.kept(
         ctx.analysis,
         id(function),
@@ -328,7 +340,7 @@ def _given_to_host(function: FunctionNode, ctx: Context) -> frozenset[str]:
 
 
 def _is_returned(function: FunctionNode | None, node: ast.AST) -> bool:
-    """Is it what a function returns that is registered as an operation's way with tensors?
+    """True if the call is the result of a function registered as an operation's implementation.
 
     ``@linalg.inv.register`` above ``def _(x): return torch.linalg.inv(x)``.
     """
@@ -341,9 +353,9 @@ def _is_returned(function: FunctionNode | None, node: ast.AST) -> bool:
 
 
 def _answers(ctx: Context, node: ast.AST) -> bool:
-    """``return torch.equal(a, b)``: who calls the function asks for a Python bool.
+    """True for ``return torch.equal(a, b)``: the function's callers ask for a Python bool.
 
-    Of what is known to run in each step that is no reason.
+    In a function that is known to run in each step, that is no excuse.
     """
     if ctx.node is None or ctx.base.level is Level.STEP:
         return False
@@ -351,19 +363,19 @@ def _answers(ctx: Context, node: ast.AST) -> bool:
 
 
 def _hands_back(function: FunctionNode, node: ast.AST) -> bool:
-    """Is it what a function returns, or what that is a part of?"""
+    """True if the function returns the value of this node, or a part of it."""
     return any(isinstance(s, ast.Return) and _whole(s.value) is node for s in ast.walk(function))
 
 
 def _whole(value: ast.expr | None) -> ast.expr | None:
-    """``solve(a, b)`` of ``solve(a, b).solution`` and ``solve(a, b)[0]``."""
+    """Return ``solve(a, b)`` for ``solve(a, b).solution`` and ``solve(a, b)[0]``."""
     while isinstance(value, (ast.Attribute, ast.Subscript)):
         value = value.value
     return value
 
 
 def _wraps(ctx: Context, node: ast.Call) -> bool:
-    """``def unique(x): return torch.unique(x)``: who calls it asks for what the operation does."""
+    """True for ``def unique(x): return torch.unique(x)``: its callers ask for the operation."""
     match node.func:
         case ast.Attribute(attr=name) | ast.Name(id=name):
             same = ctx.function.rpartition(".")[2].strip("_") == name.strip("_")
@@ -372,7 +384,7 @@ def _wraps(ctx: Context, node: ast.Call) -> bool:
 
 
 def waits(operand: Value | None) -> bool:
-    """May a read of this wait for a device? Not of an array or a tensor on the host."""
+    """True if reading this may wait for a device; False for an array or a tensor on the host."""
     tensor = None if operand is None else tensor_of(operand)
     if tensor is None:
         return not isinstance(operand, NDArray)
@@ -386,7 +398,7 @@ def note_work(tensor: Tensor, node: ast.AST, ctx: Context) -> None:
 
 
 def tells(operand: Value, ctx: Context) -> bool:
-    """Is there something to say of a read: that it waits, or that it ends a graph?"""
+    """True if a read is worth reporting: it waits, or it ends a graph."""
     return bool(ctx.compiled) or waits(operand)
 
 
@@ -402,7 +414,7 @@ def emit_read(
 ) -> Tensor | None:
     """Record a site that reads ``operand`` if it is a tensor that may live on an accelerator.
 
-    Returns the tensor read; None where there is nothing to read or reading is free.
+    Return the tensor read; None if there is nothing to read or reading is free.
     """
     tensor = tensor_of(operand)
     if tensor is None:
@@ -424,10 +436,10 @@ def emit_read(
 
 
 def _array_ends_graph(operand: Value, kind: SiteKind, ctx: Context) -> bool:
-    """Is an array read in compiled code, where it is a tensor of the graph?
+    """True if an array is read in compiled code, where it is a tensor of the graph.
 
-    A number that a function of numpy makes of Python's is known when tracing: only as a condition
-    is it none (torch 2.13, as run: tests/lint/test_compiled_host.py).
+    A number that a function of numpy computes from Python's numbers is known when tracing, so it
+    ends the graph only as a condition (torch 2.13, as run: tests/lint/test_compiled_host.py).
     """
     if not ctx.compiled or not isinstance(operand, NDArray):
         return False
@@ -446,7 +458,7 @@ def early(
 
 
 def looked_at(value: Value, operation: str, node: ast.AST, ctx: Context) -> None:
-    """An array is read: it may share the memory of a copy that has not arrived."""
+    """Record the read of an array that may share the memory of a copy that has not arrived."""
     if not isinstance(value, NDArray) or value.late is None or ctx.node is None:
         return
     if _waits_somewhere(ctx.node):
@@ -455,7 +467,7 @@ def looked_at(value: Value, operation: str, node: ast.AST, ctx: Context) -> None
 
 @once
 def _waits_somewhere(node: ast.AST) -> bool:
-    """Does a function call anything that waits for a stream or an event?"""
+    """True if a function mentions ``synchronize``, ``wait`` or ``query`` as an attribute."""
     return any(
         isinstance(inner, ast.Attribute) and inner.attr in ("synchronize", "wait", "query")
         for inner in ast.walk(node)
@@ -463,7 +475,7 @@ def _waits_somewhere(node: ast.AST) -> bool:
 
 
 def names_rows(node: ast.AST, ctx: Context) -> bool:
-    """Does an expression use a value that stands for a whole batch under ``vmap``?"""
+    """True if an expression uses a value that stands for a whole batch under ``vmap``."""
     code = ctx.analysis.compiled
     if code is None or not code.rows:
         return False
@@ -473,7 +485,7 @@ def names_rows(node: ast.AST, ctx: Context) -> bool:
 
 
 def _compiled(kind: SiteKind, ctx: Context, operation: str) -> str:
-    """In what compiled or transformed code the site stands, in words."""
+    """Return the words for the compiled or transformed code that the site stands in."""
     if operation == "over-compiled":
         return "transforms a compiled function"
     if operation == "compiled-inside":

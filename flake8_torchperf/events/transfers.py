@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.knowledge.table import Op
     from flake8_torchperf.project.module_index import ModuleMap
 
-# What is made of numbers alone can as well be made on the device; data has to be copied.
+# A tensor made of numbers alone can as well be made on the device; data has to be copied.
 FACTORY, PYTHON, NUMPY = NAMED = MADE  # these have traits
 EMPTY = "empty"  # no elements: there is nothing to make or to copy
 CHOSEN = "chosen"  # made on the host on purpose: by a generator of the host, or `device="cpu"`
@@ -52,7 +52,10 @@ DEFAULTS = ("set_default_device", "set_default_tensor_type")
 
 
 def factory_device(ctx: Context) -> str:
-    """Where a factory without ``device=`` puts its tensor: the host, unless the program says."""
+    """Return the place where a factory without ``device=`` puts its tensor.
+
+    That is the host, unless the program sets another default.
+    """
     if ELSEWHERE in ctx.traits:
         return "unknown"
     return "unknown" if _sets_default(ctx.module, ctx) else "host"
@@ -75,7 +78,7 @@ def _finds_default(module: ModuleMap) -> bool:
 
 
 def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments) -> Tensor:
-    """What an operation returns, with what is known of its memory on the host."""
+    """Return the result of an operation; if it is on the host, with its origin and memory."""
     if value.device != "host":
         return value
     if op.factory:
@@ -94,7 +97,7 @@ def computed(value: Tensor, op: Op, tensors: list[Tensor], arguments: Arguments)
 
 
 def pieces(value: Value, op: Op, tensors: list[Tensor], arguments: Arguments) -> Value:
-    """``torch.randperm(n).split(size)``: the pieces were made as the whole was."""
+    """Return the pieces of ``torch.randperm(n).split(size)``, with the origin of the whole."""
     if not isinstance(value, Sequence) or not isinstance(value.element, Tensor):
         return value
     items = value.items
@@ -106,7 +109,10 @@ def pieces(value: Value, op: Op, tensors: list[Tensor], arguments: Arguments) ->
 
 
 def of_factory(value: Tensor, arguments: Arguments) -> Tensor:
-    """``torch.zeros(n)``; a device or a generator that is named was chosen on purpose."""
+    """Return the tensor of a factory such as ``torch.zeros(n)``, with its origin and memory.
+
+    If the call names a device or a generator, the host was chosen on purpose.
+    """
     chosen = any(
         name in arguments.keywords and not isinstance(arguments.keywords[name].value, NoneValue)
         for name in ("device", "generator", "out")
@@ -118,7 +124,7 @@ def of_factory(value: Tensor, arguments: Arguments) -> Tensor:
 
 
 def _holds_nothing(arguments: Arguments) -> bool:
-    """``torch.empty(0)``, ``torch.zeros((0, n))``: made for something else than its elements."""
+    """True for ``torch.empty(0)`` and ``torch.zeros((0, n))``, which have no elements."""
     match [argument.value for argument in arguments.positional]:
         case [Scalar(known=True, value=0)]:
             return True
@@ -128,7 +134,7 @@ def _holds_nothing(arguments: Arguments) -> bool:
 
 
 def allocated(arguments: Arguments) -> str:
-    """The memory that ``pin_memory=`` asks for; "" where that is not known."""
+    """Return the memory that ``pin_memory=`` requests; "" if it is not known."""
     given = arguments.keywords.get("pin_memory")
     if given is None:
         return "" if arguments.open else PAGEABLE
@@ -141,7 +147,7 @@ def allocated(arguments: Arguments) -> str:
 
 
 def common_origin(tensors: Iterable[Tensor]) -> str:
-    """What a result of operations on these was made of; "" where one of them is not known."""
+    """Return the origin of a result computed from these tensors; "" if one of theirs is unknown."""
     origins = {tensor.origin for tensor in tensors}
     if "" in origins:
         return ""
@@ -150,17 +156,17 @@ def common_origin(tensors: Iterable[Tensor]) -> str:
 
 
 def cast(tensor: Tensor) -> Tensor:
-    """The tensor in another dtype: perhaps the same memory, perhaps new."""
+    """Return the tensor in another dtype: its memory may be the same or new."""
     return replace(tensor, memory="" if tensor.memory == PINNED else tensor.memory)
 
 
 def pinned(tensor: Tensor) -> Tensor:
-    """``tensor.pin_memory()``: a copy on the host that the device can fetch by itself."""
+    """Return the result of ``tensor.pin_memory()``: a host copy that the device can fetch."""
     return replace(tensor, device="host", origin="", memory=PINNED, arrives=0)
 
 
 def data_origin(data: Value, short: str) -> str:
-    """What ``torch.tensor(data)`` copies; "" where it may be a tensor that is no copy."""
+    """Return the origin of ``torch.tensor(data)``; "" if ``data`` may be a tensor already."""
     if isinstance(data, NDArray):
         return NUMPY
     if isinstance(data, Sequence) and data.items == ():
@@ -178,7 +184,7 @@ def to_device(
     owner: ast.expr | None,
     ctx: Context,
 ) -> None:
-    """A copy from the host to a device."""
+    """Record a copy from the host to a device."""
     if tensor.origin == EMPTY:
         return
     if _kept_there(arguments.node, owner, ctx):
@@ -203,10 +209,11 @@ def to_device(
 
 
 def fetched(source: Tensor, by: Tensor, operation: str, node: ast.AST, ctx: Context) -> None:
-    """``x[0] = source``, ``x[source]``: a host tensor that an operation on ``by`` copies itself.
+    """Record a host tensor that an operation on ``by`` copies: ``x[0] = source``, ``x[source]``.
 
-    Where ``by`` lies is often not known. A tensor made of numbers lies on the host because nobody
-    named a device; what else does lies there for a reason, and so may ``by``.
+    The residence of ``by`` is often unknown. A tensor made of numbers lies on the host because the
+    code names no device. Any other host tensor lies there for a reason, which may apply to ``by``
+    as well.
     """
     on_host = source.device == "host" or source.origin == SOMETIMES
     if not on_host or by.device == "host" or source.origin == EMPTY:
@@ -218,7 +225,7 @@ def fetched(source: Tensor, by: Tensor, operation: str, node: ast.AST, ctx: Cont
 
 
 def chosen_on_host(arguments: Arguments, tensors: list[Tensor], ctx: Context) -> None:
-    """``torch.where(mask, x, torch.tensor(0.0))``: a 0-d tensor of the host is copied for it."""
+    """Record the copies of 0-d host tensors in ``torch.where(mask, x, torch.tensor(0.0))``."""
     by = next((t for t in tensors if t.device != "host"), None)
     for argument in arguments.all() if by is not None else ():
         given = tensor_of(argument.value)
@@ -234,7 +241,7 @@ def _brought(
     ctx: Context,
     traits: set[str],
 ) -> None:
-    """The site of a copy to a device, with what is known of the data."""
+    """Record the site of a copy to a device, with traits for the data."""
     traits.add("to-device")
     if tensor.origin in NAMED:
         traits.add(f"from-{tensor.origin}")
@@ -249,13 +256,13 @@ def _brought(
     emit(ctx, SiteKind.TRANSFER, name, node, tensor, operand_node=owner, traits=traits)
 
 
-# Data that has to be copied once it is there, and that whoever loads it can pin.
+# Data that has to be copied once it exists, and that its loader can pin.
 NEW_EACH_TIME = (Source.LOADER_BATCH, Source.TOKENIZER)
 
 
 def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
-    """The place of a copy of data that stands in this very function; adds what of it varies."""
-    # Only a site can be cold: in a function called nothing is asked of code that is not linted.
+    """Return the context of a copy, made cold if the data has to be copied; add traits of it."""
+    # Only a recorded site can be cold: the sites of a called function are not recorded.
     if ctx.sink is None:
         return ctx
     if tensor.origin in (CHOSEN, SOMETIMES):
@@ -281,14 +288,14 @@ def _of_data(tensor: Tensor, traits: set[str], ctx: Context) -> Context:
 
 
 def _written_out(data: ast.expr) -> bool:
-    """``0.0``, ``[0.0]``: is the data nothing but literals?"""
+    """True if the data is nothing but literals: ``0.0``, ``[0.0]``."""
     if isinstance(data, (ast.List, ast.Tuple)):
         return all(map(_written_out, data.elts))
     return isinstance(data, ast.Constant)
 
 
 def _made_of(tensor: Tensor, ctx: Context) -> ast.expr | None:
-    """The data that a call in this very function made a tensor of; else it was made and kept."""
+    """Return the data that a call in this same function made the tensor of; None if none did."""
     made = tensor.reason.node
     if ctx.node is None or not isinstance(made, ast.Call) or not made.args:
         return None
@@ -299,7 +306,7 @@ FRESHNESS: Cache[int, DataFreshness] = Cache("where data comes from")
 
 
 def _fresh(ctx: Context) -> DataFreshness:
-    """What is known of the data in the function around; asked for each site, so kept."""
+    """Return the sources of the data in the current function; cached."""
     function, module = ctx.node, ctx.module
     assert function is not None
     return FRESHNESS.kept(
@@ -310,22 +317,21 @@ def _fresh(ctx: Context) -> DataFreshness:
 
 
 def _new_each_time(tensor: Tensor, data: ast.expr, ctx: Context) -> bool:
-    """Is it data that the function was given, or that another library returned?"""
+    """True for data that is passed to the function, or that another library returned."""
     known = _fresh(ctx)
     return known.array(data) if tensor.origin == NUMPY else known.listed(data)
 
 
 def _same_in_each_round(data: ast.expr, ctx: Context) -> bool:
-    """Does the loop around it copy the same data again and again?"""
+    """True if the loop around the copy copies the same data in each round."""
     return bool(ctx.loops) and not changes_in(data, ctx.loops[-1].node)
 
 
 def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
-    """``self.alpha = self.alpha.to(x.device)``: from the second call on nothing is moved.
+    """True for ``self.alpha = self.alpha.to(x.device)``: only the first call moves anything.
 
-    But compiled code is then compiled once more, for what lies elsewhere (torch 2.13, as run).
-
-    The same of ``self.tables = [table.to(x.device) for table in self.tables]``.
+    ``self.tables = [table.to(x.device) for table in self.tables]`` counts as well. Compiled code is
+    compiled again in such a case, for the new device (torch 2.13, as run).
     """
     if owner is None or ctx.node is None:
         return False
@@ -338,7 +344,7 @@ def _kept_there(node: ast.Call, owner: ast.expr | None, ctx: Context) -> bool:
 
 @once
 def _assigning(function: ast.AST) -> dict[int, ast.Assign]:
-    """The assignment of each call that is its value, or the value's every element."""
+    """Return the assignments of each call that is the whole value, or every element of it."""
     return {
         id(value.elt if isinstance(value, ast.ListComp) else value): statement
         for statement in walk([function])
@@ -348,7 +354,7 @@ def _assigning(function: ast.AST) -> dict[int, ast.Assign]:
 
 
 def _moved(value: ast.expr, node: ast.Call, owner: ast.expr) -> str | None:
-    """The attribute whose tensor, or whose every tensor, ``value`` moves by the call ``node``."""
+    """Return the attribute that ``value`` moves by the call ``node``, whole or item by item."""
     match value:
         case ast.Call() if value is node and isinstance(owner, ast.Attribute):
             return path_of(owner)
@@ -359,7 +365,7 @@ def _moved(value: ast.expr, node: ast.Call, owner: ast.expr) -> str | None:
 
 
 def _beside_its_index(owner: ast.Subscript, call: ast.Call) -> bool:
-    """``table[t].to(t.device)``: what lies on the host no index on a device can index.
+    """True for ``table[t].to(t.device)``: a host tensor cannot be indexed by a tensor on a device.
 
     aten/src/ATen/native/IndexingUtils.h: "indices should be either on cpu or on the same device".
     """
@@ -377,7 +383,7 @@ def _head(node: ast.expr) -> str | None:
 
 
 def not_waiting(arguments: Arguments) -> bool | None:
-    """Is ``non_blocking`` given as True? None where that is not known."""
+    """Return the value of ``non_blocking``; None if it is not known."""
     given = arguments.keywords.get("non_blocking")
     if given is None:
         flags = [
@@ -396,7 +402,7 @@ def not_waiting(arguments: Arguments) -> bool | None:
 
 
 def written(node: ast.expr, env: Env) -> None:
-    """Something is written into the tensor: it is no longer what its factory made."""
+    """Clear the origin of a tensor that is written into: its data is no longer its factory's."""
     path = path_of(node)
     value = UNKNOWN if path is None else env.get(path, UNKNOWN)
     if path is not None and isinstance(value, Tensor) and value.origin:
@@ -408,7 +414,7 @@ RESHAPED_IN_PLACE = {"squeeze_", "unsqueeze_", "resize_", "resize_as_", "set_"}
 
 
 def _reshaped(node: ast.expr, env: Env) -> None:
-    """``x.squeeze_(1)``: how many dimensions it has now, is not known."""
+    """Clear the rank of a tensor that is reshaped in place: ``x.squeeze_(1)``."""
     path = path_of(node)
     value = None if path is None else env.get(path)
     if path is not None and isinstance(value, Tensor):
@@ -416,7 +422,7 @@ def _reshaped(node: ast.expr, env: Env) -> None:
 
 
 def written_by(node: ast.Call, value: Value, callee: Value | None, env: Env, ctx: Context) -> None:
-    """A call that writes into what it is given: ``x.copy_(data)``, or a ``callee`` that may."""
+    """Apply a call that writes into its arguments: ``x.copy_(data)``, or a ``callee`` that may."""
     late = isinstance(value, Tensor) and value.arrives
     func = node.func
     if isinstance(func, ast.Attribute) and func.attr[-1] == "_" != func.attr[0]:
@@ -443,18 +449,18 @@ def written_by(node: ast.Call, value: Value, callee: Value | None, env: Env, ctx
 
 
 def queued(tensor: Tensor, ctx: Context) -> Tensor:
-    """A copy to the host that arrives some time later."""
+    """Return a copy to the host that arrives some time later."""
     return replace(tensor, arrives=ctx.budget.waits)
 
 
 def fills_later(arguments: Arguments) -> bool:
-    """``buffer.copy_(x, non_blocking=True)`` with ``x`` not on the host."""
+    """True for ``buffer.copy_(x, non_blocking=True)`` if ``x`` does not lie on the host."""
     source = tensor_of(arguments.value(0, "src"))
     return source is not None and source.device != "host" and not_waiting(arguments) is True
 
 
 def waited(ctx: Context) -> None:
-    """Something waited for the device, or may have: whatever was on its way has arrived."""
+    """Note that the program waited for the device, or may have: all earlier copies have arrived."""
     ctx.budget.waits += 1
 
 
@@ -466,7 +472,7 @@ def used_by(
     ctx: Context,
     owner: ast.expr | None = None,
 ) -> None:
-    """An operation of torch on the host reads what it is given; a view of it reads nothing."""
+    """Record an early use if a host operation reads a copy in flight; a view reads nothing."""
     late = next((t for t in tensors if t.arrives), None)
     if late is None or op.view or op.like:
         return

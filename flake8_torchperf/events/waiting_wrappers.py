@@ -1,7 +1,7 @@
-"""Calls of helpers that are nothing but a wait: the call is what waits, as without them.
+"""Calls of helpers that only wait: the wait is recorded at the call.
 
 ``def item(x): return x.item()``, ``def sync(): torch.cuda.synchronize()``. The helper itself is
-reported where it stands; this tells who calls it in each step.
+reported where it is defined; a site here shows the callers that run it in each step.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Context
     from flake8_torchperf.project.module_index import FunctionInfo
 
-# The trait of a wait that a helper does for who calls it.
+# The trait of a wait that a helper does for its caller.
 IN_HELPER = "in-helper"
 READS = {
     "item": SiteKind.HOST_READ, "tolist": SiteKind.TRANSFER, "float": SiteKind.HOST_READ,
@@ -37,7 +37,7 @@ SYNCHRONISING = frozenset(
 
 
 class Wrapped(NamedTuple):
-    """What a helper does: the kind of its site, the operation, and the parameter that it reads."""
+    """The wait in a helper: the kind of its site, the operation, and the parameter read."""
 
     kind: SiteKind
     operation: str
@@ -48,7 +48,7 @@ WRAPPED: Cache[str, Wrapped | None] = Cache("helpers that only wait")
 
 
 def note_helper(function: Function, arguments: Arguments, ctx: Context) -> None:
-    """A call of a helper that only waits, in a step or a loop."""
+    """Record a call of a helper that only waits, in a step or a loop."""
     info = function.info
     if ctx.sink is None or len(info.node.body) > MAX_STATEMENTS:
         return
@@ -84,7 +84,7 @@ MAX_STATEMENTS = 3
 
 
 def _wrapped(info: FunctionInfo) -> Wrapped | None:
-    """The wait that is all of a helper's body, beside a docstring and a test of the type."""
+    """Return the wait that is all of a helper's body, beside a docstring and a test of the type."""
     body = info.node.body
     if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         body = body[1:]
@@ -120,7 +120,7 @@ def _synchronising(statement: ast.stmt, info: FunctionInfo) -> Wrapped | None:
 
 
 def _returned(statement: ast.stmt, info: FunctionInfo) -> Wrapped | None:
-    """``return x.detach().item()``, ``return float(x)``."""
+    """Return the wait of ``return x.detach().item()`` or ``return float(x)``; None for the rest."""
     read: ast.expr | None = None
     name = ""
     match statement:

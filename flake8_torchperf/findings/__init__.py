@@ -1,1 +1,1 @@
-"""The catalogue of rules matched against sites."""
+"""Matching of sites against the catalogue of rules."""

@@ -1,4 +1,4 @@
-"""The rules: folders of pages in, an indexed `Catalogue` out.
+"""Loads folders of rule pages into an indexed `Catalogue`.
 
 Pages are data; loading them executes nothing.
 """
@@ -38,10 +38,10 @@ _OURS = r"(?m)^name\s*=\s*flake8-torchperf\s*$"
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """Every rule, by code; ``by_kind`` lists those that may object to a site, first wins.
+    """Every rule, by code; ``by_kind`` lists those that may object to a site, the first match wins.
 
-    ``called_functions`` are the qualified names whose calls some page asks about: only for
-    those are Call sites made. ``hot`` are the function-name globs that pages declare hot.
+    ``called_functions`` are the qualified names of the calls that pages match: Call sites are
+    recorded only for them. ``hot`` are the function-name globs that pages declare hot.
     """
 
     rules: tuple[Rule, ...]
@@ -50,7 +50,7 @@ class Catalogue:
     hot: tuple[str, ...]
 
     def rule(self, code: str) -> Rule | None:
-        """The rule with this code, or None."""
+        """Return the rule with this code, or None."""
         return next((rule for rule in self.rules if rule.code == code), None)
 
 
@@ -58,8 +58,9 @@ class Catalogue:
 def load_catalogue(extra_dirs: tuple[Path, ...] = ()) -> Catalogue:
     """Read our own pages and those of the repository's folders. Raises `CatalogueError`.
 
-    Our own pages are trusted to be whole (the tests check them); a repository's are read to the
-    end, so that a mistake is told when the linter starts and not when somebody asks for help.
+    Only the head of our own pages is checked, because the tests check the rest. A repository's
+    pages are checked whole, so that a mistake is reported when the linter starts, not when a user
+    asks for help.
     """
     rules = [read_rule(text, own=True) for text in _texts(pages_folder())]
     folders = {folder.resolve(): folder for folder in reversed(extra_dirs)}  # one given twice
@@ -99,10 +100,10 @@ def index(rules: Iterable[Rule]) -> Catalogue:
 
 
 def pages_folder() -> Path:
-    """Where our pages are: inside the installed package, or beside it in a checkout.
+    """Return the folder of our pages: in the installed package, or beside it in a checkout.
 
-    Some other distribution may have put a package named ``rules`` beside ours in site-packages,
-    so the folder beside the package counts only where our own setup.cfg stands next to it.
+    Another distribution may have put a package named ``rules`` beside ours in site-packages. So the
+    folder beside the package counts only if our own setup.cfg stands next to it.
     """
     package = Path(__file__).resolve().parents[1]
     if (package / "rules").is_dir():
@@ -118,7 +119,7 @@ def pages_folder() -> Path:
 
 
 def _texts(folder: Path, *, pageless: bool = False) -> list[PageText]:
-    """The pages of a folder; one that is not ``pageless`` must hold some."""
+    """Return the pages of a folder; unless ``pageless``, the folder must hold some."""
     try:
         names = sorted(os.listdir(folder))
     except OSError as error:
@@ -133,7 +134,7 @@ def _texts(folder: Path, *, pageless: bool = False) -> list[PageText]:
 
 
 def _check_unique(rules: list[Rule]) -> None:
-    """Object to the second of two pages with one code or one name."""
+    """Raise PageError for the second of two pages with the same code or name."""
     for attribute in ("code", "name"):
         seen: dict[str, Rule] = {}
         for rule in rules:

@@ -1,8 +1,8 @@
-"""Rows of waits: the findings of one function in, those that wait straight behind each other out.
+"""Rows of waits: the findings of one function, grouped if one wait follows straight after another.
 
-A wait straight behind another is nearly free (H100, busy queue: 4,057 us for the first ``.item()``
-and 13 us for each that follows). A row holds only such waits: it ends where any work is queued, at
-waits for other ranks or other streams, and where the loop or the branch ends that it began in.
+A wait straight after another is nearly free (H100, busy queue: 4,057 us for the first ``.item()``
+and 13 us for each that follows). A row holds only such waits. It ends where any work is queued, at
+waits for other ranks or other streams, and at the end of the loop or branch that it began in.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ def in_rows(
 
 
 def _may_lead(raw: Raw) -> bool:
-    """True if the device has nothing left to do for this stream behind the wait.
+    """True if the wait leaves the device with no work on this stream.
 
-    A branch, a running total and a number that an operation takes have their own remedy, and so
+    A branch, a running total and a number passed to an operation have a remedy of their own, and so
     have findings of a user's own pages: none of them is part of a row.
     """
     site = raw.site
@@ -76,10 +76,10 @@ def _may_lead(raw: Raw) -> bool:
 
 
 def _may_follow(site: Site) -> bool:
-    """True if the wait itself queues nothing: it takes a value that has been computed.
+    """True if the wait itself queues nothing: it reads a value that has been computed.
 
-    The text of a tensor with dimensions is computed on the device (torch/_tensor_str.py); that of
-    one without is its number.
+    The text of a tensor with dimensions is computed on the device (torch/_tensor_str.py); the text
+    of one without is its number.
     """
     if site.kind is not SiteKind.FORMAT:
         return True
@@ -88,10 +88,10 @@ def _may_follow(site: Site) -> bool:
 
 
 class _Walk:
-    """Goes through code in the order in which it runs, with the wait that leads here.
+    """Goes through code in the order in which it runs, with the wait that leads the current row.
 
-    Each method takes the leader before a piece of code and returns the one after it: `_NONE` where
-    the device may have work again, `_LEFT` where control does not get there.
+    Each method takes the leader before a piece of code and returns the one after it: `_NONE` if the
+    device may have work again, `_LEFT` if control does not reach the end.
     """
 
     __slots__ = ("_following", "_queued", "_reads", "_work", "led")
@@ -107,7 +107,7 @@ class _Walk:
         self.led: dict[int, int] = {}
 
     def block(self, body: Sequence[ast.stmt], leader: int) -> int:
-        """Statements, one after the other."""
+        """Walk statements in order and return the leader after them."""
         for statement in body:
             leader = self._statement(statement, leader)
             if leader == _LEFT:
@@ -160,7 +160,7 @@ class _Walk:
         return _LEFT if isinstance(node, LEAVING) else leader
 
     def _entered(self, items: Sequence[ast.withitem], leader: int) -> int:
-        """What ``with`` opens starts no work; what it is given may."""
+        """Walk the items of a ``with``; opening a context starts no work, but its arguments may."""
         for item in items:
             opened = item.context_expr
             if isinstance(opened, ast.Call):
@@ -244,7 +244,7 @@ class _Walk:
         return leader
 
     def _passed(self, node: ast.AST, leader: int) -> int:
-        """The leader behind a node of which all parts were evaluated."""
+        """Return the leader after a node whose parts have been walked."""
         read = self._reads.get(id(node))
         if read is None:
             return _NONE if id(node) in self._queued else leader
@@ -255,7 +255,7 @@ class _Walk:
 
 
 def _met(sides: Sequence[int]) -> int:
-    """The leader where branches meet again: one that stands before all ways to get there."""
+    """Return the leader where branches join: the one that all branches have in common."""
     arriving = {side for side in sides if side != _LEFT}
     if not arriving:
         return _LEFT

@@ -1,4 +1,4 @@
-"""Which calls may give the device work, by their spelling and by the torch table.
+"""Calls that may give the device work, by their spelling and by the torch table.
 
 Operators are not decided here: the interpreter notes those that compute on tensors.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.knowledge.table import Op
 
-# Builtins that run code of which nothing is known: generators, loaders, strings.
+# Builtins that run unknown code: generators, loaders, strings.
 _RUNNING = frozenset((
     "__import__", "aiter", "anext", "breakpoint", "compile", "eval", "exec", "filter", "input",
     "iter", "map", "next",
@@ -53,7 +53,7 @@ _CONTAINER_METHODS = frozenset((
 ))  # fmt: skip
 # Methods that log or write, and those that list the parts of a module.
 _TELLING_METHODS = METHODS | {"named_parameters", "parameters", "write"}
-# Methods that start work whatever they are given.
+# Methods that start work, whatever their arguments.
 _STARTING = frozenset(("backward", "forward", "generate", "manual_backward", "step"))
 # The last word of a name that counts, names or configures something.
 _HOST_NAME = re.compile(
@@ -65,19 +65,22 @@ _TORCH = ("torch.", "F.")
 
 
 class Work:
-    """What is known of the names of one unit, to tell its calls apart."""
+    """The names of one function or module that lie on the host, for judging its calls."""
 
     __slots__ = ("_on_host", "_reads", "_told")
 
     def __init__(self, roots: Sequence[ast.AST], reads: Collection[int]) -> None:
         self._reads = reads
         self._on_host: set[str] = set()
-        # Names of what was read before, which lie on the host.
+        # Names of values that were read before, which lie on the host.
         self._told: set[str] = set()
         self._note_names(roots)
 
     def given_by(self, call: ast.Call, *, thrown_away: bool) -> bool:
-        """True if a call may give the device work. ``thrown_away``: nobody uses what it returns."""
+        """True if a call may give the device work.
+
+        ``thrown_away`` says that its result is not used.
+        """
         name = _name(call.func)
         known = _is_idle(call.func)
         if known is not None:
@@ -89,7 +92,7 @@ class Work:
         )
 
     def _is_told_numbers(self, call: ast.Call) -> bool:
-        """``meter.update(loss.item(), step)``: numbers that were read, and nothing else."""
+        """True for ``meter.update(loss.item(), step)``: numbers only, at least one of them read."""
         given = [*call.args, *(keyword.value for keyword in call.keywords)]
         return any(map(self._has_read, given)) and all(map(self._lies_on_host, given))
 
@@ -102,7 +105,7 @@ class Work:
         )
 
     def _lies_on_host(self, node: ast.AST) -> bool:
-        """Can an expression be no tensor, by what it is made of?"""
+        """True if an expression cannot be a tensor, as its parts show."""
         if id(node) in self._reads or isinstance(node, (ast.Constant, ast.JoinedStr, ast.Lambda)):
             return True
         match node:
@@ -126,7 +129,7 @@ class Work:
         return True
 
     def _note_names(self, roots: Sequence[ast.AST]) -> None:
-        """Note the names that are bound to numbers and text alone, in the order of the text."""
+        """Note the names that are only bound to numbers and text, in source order."""
         nodes = walk(roots)
         values: dict[int, ast.expr] = {}
         for node in nodes:
@@ -152,7 +155,7 @@ class Work:
 
 
 def _is_idle(func: ast.expr) -> bool | None:
-    """True for what is known to queue nothing, False for torch's that does; None if unknown."""
+    """True for a call known to queue nothing, False for one of torch that may; None if unknown."""
     if isinstance(func, ast.Name):
         idle = func.id in BUILTINS or _idle(load().function(f"torch.{func.id}"))
         return True if idle else None
@@ -182,7 +185,7 @@ def _is_idle_in_torch(spelled: str) -> bool:
 
 @cache
 def _idle(op: Op | None) -> bool:
-    """True if an operation makes a view, or only asks something of its tensors."""
+    """True if an operation makes a view, or only queries its tensors."""
     if op is None:
         return False
     plain = op.name.rpartition(".")[2]
@@ -193,7 +196,7 @@ def _idle(op: Op | None) -> bool:
 
 @cache
 def _gives_host_value(op: Op | None) -> bool:
-    """``x.size(0)``, ``x.item()``: all it returns is a number, a size or the like."""
+    """True if all results are numbers, sizes or the like: ``x.size(0)``, ``x.item()``."""
     if op is None or not op.overloads:
         return False
     return all(_is_host_value(overload.returns) for overload in op.overloads)
@@ -216,7 +219,7 @@ def _is_spelled_read(node: ast.AST) -> bool:
 
 
 def _is_own(owner: ast.expr) -> bool:
-    """``self.norm(x)`` is a layer or a method of the project's, not the norm of a tensor."""
+    """True for ``self``, ``cls`` and ``super()``: ``self.norm(x)`` is not a tensor's norm."""
     match owner:
         case ast.Name(id="self" | "cls") | ast.Call(func=ast.Name(id="super")):
             return True
@@ -224,7 +227,7 @@ def _is_own(owner: ast.expr) -> bool:
 
 
 def _makes_record(name: str) -> bool:
-    """``Metrics(loss.item())``: is it a class by its name?"""
+    """True for ``Metrics(loss.item())``: the callee is a class by its name."""
     return name[:1].isupper() and not name.isupper()
 
 

@@ -1,4 +1,4 @@
-"""Reads the part of a rule page that linting leaves alone: documentation, evidence, examples.
+"""Reads the part of a rule page that linting does not need: documentation, evidence, examples.
 
 Used by `torchperf explain`, by `confirm` and by the tests.
 """
@@ -32,7 +32,7 @@ SECTIONS = (
 )
 # A page that names fixes shows here what each of them makes of an example.
 FIXES = "Fixes"
-# A repository's own page documents a house rule: nothing there need be slow or citable.
+# A repository's own page documents a house rule, which need not be about speed or cite sources.
 REPOSITORY_SECTIONS = ("What it does", "Bad", "Good")
 COUNTERS = (
     "host_reads",
@@ -58,8 +58,8 @@ SHOWS = ("line", "use")
 EVIDENCE_KEYS = ("counter", "law", "at_least", "good_at_most", "needs", "shows")
 EXAMPLE_KEYS = ("call", "inputs", "setup", "host")
 FIX_KEYS = ("changes", "allows", "call", "inputs", "setup", "left")
-# What a fix that is not safe may change, in the words of its `allows`; rules/README.md explains
-# them, and `fix --verify` holds the fix to them.
+# The changes that a fix may make if it is not safe, as words of its `allows`. rules/README.md
+# explains them, and `fix --verify` holds the fix to them.
 ALLOWANCES = frozenset(
     {
         "tensor-for-number", "tensor-for-list", "dtype", "other-error",
@@ -71,13 +71,14 @@ MARKER = re.compile(r"#\s*(TPF[0-9]{3}(?:\s*,\s*TPF[0-9]{3})*)\s*$")
 
 @dataclass(frozen=True, slots=True)
 class EvidenceSpec:
-    """What the dispatch counter must show for a finding of this rule to count as confirmed.
+    """The counts that confirm a finding of a rule.
 
     ``law`` "call": the bad example counts at least ``at_least`` of ``counter`` per call and the
     good one at most ``good_at_most``. ``law`` "element": the count grows with the input size n, by
-    ``at_least`` or more per unit of n in the bad example and by nothing in the good one.
-    ``needs`` "cuda" names evidence that no other machine can show. ``shows`` "use": it shows where
-    what the reported line makes is used, in the loop over a loader or the step of an optimizer.
+    ``at_least`` or more per unit of n in the bad example and not at all in the good one. ``needs``
+    "cuda" marks evidence that no other machine can show. ``shows`` "use": the evidence appears
+    where the object made on the reported line is used, in the loop over a loader or the step of an
+    optimizer.
     """
 
     counter: str
@@ -90,10 +91,11 @@ class EvidenceSpec:
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """How to run a page's two snippets: call ``call`` with ``inputs`` evaluated over n and torch.
+    """The two snippets of a page, and how to run them.
 
-    ``host`` are the inputs that stay on the host where the others are made on a device.
-    ``bad_line`` and ``good_line`` are the 1-based lines of the page where the snippets begin.
+    ``call`` is called with ``inputs``, evaluated with n and torch in scope. ``host`` are the inputs
+    that stay on the host while the others are made on a device. ``bad_line`` and ``good_line`` are
+    the 1-based lines of the page where the snippets begin.
     """
 
     call: str
@@ -108,11 +110,11 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class FixExample:
-    """One fix of a page: what it changes ("" if safe), and a text before and after it.
+    """One fix of a page: its effect ("" if safe), and the code before and after it.
 
-    ``call``, ``inputs`` and ``setup`` say how both are run, as in `Example`. ``left`` is how many
-    findings are left in the text after. ``allows`` are the words of `ALLOWANCES` for what
-    ``changes`` says to people.
+    ``call``, ``inputs`` and ``setup`` say how to run both, as in `Example`. ``left`` is the number
+    of findings left in the code after the fix. ``allows`` gives the words of `ALLOWANCES` for the
+    effects that ``changes`` describes in prose.
     """
 
     name: str
@@ -131,7 +133,7 @@ class FixExample:
 class Documentation:
     """The part of a page that people and tests read; ``sections`` keep the page's order.
 
-    A page of a repository may leave out ``evidence`` and ``example``; our own never do.
+    A repository's page may leave out ``evidence`` and ``example``; our own never do.
     """
 
     rule: Rule
@@ -142,7 +144,7 @@ class Documentation:
 
 
 def read_documentation(rule: Rule) -> Documentation:
-    """Read the page of ``rule`` again, this time all of it. Raises `PageError`."""
+    """Read the whole page of ``rule``. Raises `PageError`."""
     return parse_documentation(PageText(rule.path, read_text(rule.path)), rule)
 
 
@@ -162,14 +164,14 @@ def parse_documentation(text: PageText, rule: Rule) -> Documentation:
 
 @cache
 def evidence_of(rule: Rule) -> EvidenceSpec | None:
-    """The evidence that confirms a finding of this rule; None where its page declares none."""
+    """Return the evidence that confirms a finding of this rule; None if its page declares none."""
     text = PageText(rule.path, read_text(rule.path))
     data = text.toml(text.tail, text.tail_line)
     return _evidence(text, data["evidence"]) if "evidence" in data else None
 
 
 def expected_findings(snippet: str) -> list[tuple[int, str]]:
-    """(line, code) of every ``# TPFxxx`` marker that ends a line of ``snippet``, in order."""
+    """Return (line, code) for every ``# TPFxxx`` marker that ends a line, in source order."""
     found: list[tuple[int, str]] = []
     for number, line in enumerate(snippet.splitlines(), start=1):
         marker = MARKER.search(line)
@@ -179,7 +181,7 @@ def expected_findings(snippet: str) -> list[tuple[int, str]]:
 
 
 def _sections(text: PageText, rule: Rule) -> tuple[dict[str, str], dict[str, int]]:
-    """The body's ``## `` sections and the page's line on which each one's text begins."""
+    """Return the body's ``## `` sections, and the page's line on which the text of each begins."""
     title = f"# {rule.name} ({rule.code})"
     sections: dict[str, list[str]] = {}
     lines: dict[str, int] = {}
@@ -210,7 +212,7 @@ def _sections(text: PageText, rule: Rule) -> tuple[dict[str, str], dict[str, int
 def _snippet(
     text: PageText, name: str, sections: Mapping[str, str], lines: Mapping[str, int]
 ) -> tuple[str, int]:
-    """The one fenced Python block of a section, and the page's line on which it begins."""
+    """Return the one fenced Python block of a section, and the page's line on which it begins."""
     page = text.body.splitlines()
     start = lines[name] - text.body_line
     begin: int | None = None
@@ -281,7 +283,7 @@ def _fix_examples(
     sections: Mapping[str, str],
     example: Example | None,
 ) -> tuple[FixExample, ...]:
-    """What each fix of the page makes of an example, from the section ``## Fixes``."""
+    """Return the example of each fix of the page, from the section ``## Fixes``."""
     names = [name for _, name in rule.fixes]
     for name in tables:
         if name not in names:

@@ -1,6 +1,6 @@
-"""Globs over function names: a text in, what is wrong with it out.
+"""Checks globs over function names.
 
-What fnmatch understands and a qualified name can hold.
+A glob may hold what fnmatch understands and a qualified name can contain.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _WILD = r"\[!?\]?[^\]]*\]|[*?]"
 
 
 def problem_with(pattern: str) -> str:
-    """What to tell the person who wrote the glob; "" where a function's name can match."""
+    """Return a message for the author of the glob; "" if a function's name can match it."""
     if _can_match(pattern):
         return ""
     advice = "write for example execute_model or Engine.*"
@@ -22,7 +22,7 @@ def problem_with(pattern: str) -> str:
 
 
 def _can_match(pattern: str) -> bool:
-    """Can a dotted name match? A number can not, nor can a bracket that nothing closes."""
+    """True if a dotted name can match; no name matches a number or an unclosed bracket."""
     if not re.fullmatch(_CHARACTERS, pattern):
         return False
     parts = re.sub(_WILD, "x", pattern).split(".")

@@ -1,4 +1,4 @@
-"""What a heat is called in a message: how often a place runs, and what says so."""
+"""The words of a message for a heat: how often a place runs, and the cause."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Place(NamedTuple):
-    """What repeats a site, with a hole ``{name}`` for the one name of the source that it tells."""
+    """Words for how often a site runs, with a hole ``{name}`` for one name from the source."""
 
     words: str
     name: str = ""
@@ -81,8 +81,8 @@ WORDS = {
     Cause.TEXT_MADE: "for the text made of it",
     Cause.WAITED_FOR: "after a test that waited",
 }
-# How many characters the way from what must not wait may take, and how many fewer each time that a
-# message has no room for it.
+# The characters that the path from code that must not wait may take, and how many fewer each time
+# that a message has no room for it.
 LONGEST_WAY = 72
 LESS_WAY = 7
 # The same where a message has no room for a name.
@@ -93,7 +93,7 @@ BRIEF = {
 
 
 def place(site: Site, *, brief: int = 0) -> Place:
-    """What repeats a site, or says how seldom it runs; the more ``brief``, the fewer words."""
+    """Return words for the cause of a site's heat; the higher ``brief``, the fewer words."""
     heat = site.heat
     if heat.cause is Cause.CONTRACT:
         return Place(_way(heat, getattr(site.node, "lineno", 0), LONGEST_WAY - LESS_WAY * brief))
@@ -109,7 +109,7 @@ def place(site: Site, *, brief: int = 0) -> Place:
 
 
 def _way(heat: Heat, line: int, room: int) -> str:
-    """How a place is reached from what must not wait, in ``room`` characters if it can be."""
+    """Return the path of calls from code that must not wait, in ``room`` characters if possible."""
     told = ""
     for root, names in _ways(heat):
         told = f"on the way from {root}: {' -> '.join([*names, f'line {line}'])}"
@@ -119,7 +119,7 @@ def _way(heat: Heat, line: int, room: int) -> str:
 
 
 def _ways(heat: Heat) -> Iterator[tuple[str, list[str]]]:
-    """The way in ever fewer words: calls in its middle are left out first, then names are cut."""
+    """Yield the path in ever fewer words: its middle calls are dropped first, then names cut."""
     names = heat.name.split(" -> ") if heat.name else []
     yield heat.caller, names
     for kept in range(len(names) - 1, 0, -1):
@@ -135,7 +135,7 @@ def _cut(name: str, width: int) -> str:
 
 
 def _measured(told: Measured, *, brief: bool) -> str:
-    """How often a statement ran, and how long it waited, or how often where nobody measured."""
+    """Return how often a statement ran, and how long or how often it waited."""
     ran = f"ran {told.times:,} times"
     if not told.waits or brief:
         return ran
@@ -145,7 +145,7 @@ def _measured(told: Measured, *, brief: bool) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in few characters: "3.1 s", "12 ms", "40 us"."""
+    """Return seconds in few characters: "3.1 s", "12 ms", "40 us"."""
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if seconds >= size:
             number = seconds / size
@@ -154,7 +154,7 @@ def duration(seconds: float) -> str:
 
 
 def hidden_by(heat: Heat) -> str:
-    """What leaves a cold place to scope "all": "convention log-writers"."""
+    """Return the reason that only scope "all" reports a cold place: "convention log-writers"."""
     if heat.hidden_by is Cause.NOTHING:
         return (
             f"nothing shows how often {heat.name} runs" if heat.name else "nothing shows how often"

@@ -1,4 +1,4 @@
-"""Which rule objects to which site: sites and the catalogue in, `Raw` findings out.
+"""Matches sites against the rules of a catalogue; the results are `Raw` findings.
 
 A pure function of its arguments.
 """
@@ -32,11 +32,11 @@ class Raw:
 
 
 def find(sites: Iterable[Site], catalogue: Catalogue, scope: Level) -> list[Raw]:
-    """The findings among ``sites``, in their order, one for each cause.
+    """Return the findings among ``sites``, in their order, one for each cause.
 
     ``scope`` is the coldest level to report: LOOP for ``--torchperf-scope=loop``, HOT for "hot",
-    COLD for "all". Of several sites on one node the rule of the highest priority reports; a
-    finding on a node that another finding covers is dropped.
+    COLD for "all". Of several sites on one node the rule of the highest priority reports; a finding
+    on a node that another finding covers is dropped.
     """
     best: dict[int, Raw] = {}  # by identity: two equal expressions are two causes
     for site in sites:
@@ -51,7 +51,7 @@ def find(sites: Iterable[Site], catalogue: Catalogue, scope: Level) -> list[Raw]
 
 
 def rule_for(site: Site, catalogue: Catalogue, scope: Level) -> Rule | None:
-    """The rule of the highest priority that objects to ``site`` at this scope, if any."""
+    """Return the rule of the highest priority that objects to ``site`` at this scope, if any."""
     for rule, match in catalogue.by_kind.get(site.kind, ()):
         if _hot_enough(site, rule, match, scope) and matches(site, match):
             return rule
@@ -59,7 +59,7 @@ def rule_for(site: Site, catalogue: Catalogue, scope: Level) -> Rule | None:
 
 
 def matches(site: Site, match: Match) -> bool:
-    """Whether every condition of ``match`` but heat holds for ``site``."""
+    """True if every condition of ``match`` but heat holds for ``site``."""
     return (
         site.kind is match.kind
         and _operation_matches(site.operation, match)
@@ -71,7 +71,7 @@ def matches(site: Site, match: Match) -> bool:
 
 
 def chain_ends_with(chain: tuple[str, ...], steps: tuple[ChainStep, ...]) -> bool:
-    """Whether the last operations of ``chain`` are ``steps``; optional steps may be missing."""
+    """True if the last operations of ``chain`` are ``steps``; optional steps may be missing."""
     if not steps:
         return True
     last, before = steps[-1], steps[:-1]
@@ -81,9 +81,9 @@ def chain_ends_with(chain: tuple[str, ...], steps: tuple[ChainStep, ...]) -> boo
 
 
 def _hot_enough(site: Site, rule: Rule, match: Match, scope: Level) -> bool:
-    """The user's scope is a floor; a match's own heat refines it, else the rule's scope does.
+    """True if the site is hot enough: for the user's scope, and for the match or else the rule.
 
-    Scope "all" of a rule means it is heard only when the user asked for everything.
+    A rule whose scope is "all" is reported only if the user asks for everything.
     """
     if match.heat is not None and match.heat is not Level.COLD:
         return site.heat.level >= max(match.heat, scope)
@@ -119,14 +119,14 @@ def _operand_matches(site: Site, match: Match) -> bool:
 
 
 def _outranks(challenger: Raw, holder: Raw) -> bool:
-    """Whether ``challenger`` takes the node from ``holder``; the first comer keeps a tie."""
+    """True if ``challenger`` takes the node from ``holder``; the holder keeps it in a tie."""
     return challenger.rule.priority > holder.rule.priority
 
 
 def _covered_nodes(best: dict[int, Raw]) -> set[int]:
-    """Identities of the nodes whose findings another finding replaces.
+    """Return the identities of the nodes whose findings another finding replaces.
 
-    Where two findings cover each other, only the one of lower priority goes.
+    If two findings cover each other, only the one of lower priority is dropped.
     """
     covered: set[int] = set()
     for own, raw in best.items():

@@ -1,7 +1,7 @@
-"""What a profile makes of the sites of a function: sites in, the same with a measured heat out.
+"""Applies a profile to the sites of a function: measured heat replaces inferred heat.
 
-A profile outweighs whatever is inferred, and nothing that the user says. Sites that a device
-refutes disappear.
+A profile outweighs all inference, but not the user's word. A site is dropped if the device shows
+that it does not wait.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ WAITING = frozenset(
 def as_measured(
     result: AnalysisResult, at: Callable[[int], Measured | None], catalogue: Catalogue
 ) -> AnalysisResult:
-    """The sites of a function as a profile tells them; ``at`` is what it tells of a line."""
+    """Return the result with measured heat; ``at`` returns the measurement of a line, if any."""
     sites: list[Site] = []
     for site in result.sites:
         told = at(getattr(site.node, "lineno", 0))
@@ -46,7 +46,7 @@ def as_measured(
 
 
 def _heat(site: Site, told: Measured, catalogue: Catalogue) -> Heat | None:
-    """The heat of a site in a statement that ran; None where it waits and the device did not."""
+    """Return the heat of a site in a statement that ran; None if the device did not wait for it."""
     heat = site.heat
     rule = rule_for(site.heated(heat.by(Cause.RAN_OFTEN, Level.LOOP, told)), catalogue, Level.COLD)
     spec = None if rule is None else evidence_of(rule)
@@ -65,7 +65,7 @@ def _heat(site: Site, told: Measured, catalogue: Catalogue) -> Heat | None:
 
 
 def _waits(spec: EvidenceSpec | None, told: Measured) -> bool:
-    """Is it a wait, and one that the run could tell?"""
+    """True if the site is a wait, and one that the run could measure."""
     if spec is None or spec.counter not in WAITING:
         return False
     return told.is_witnessed or spec.needs != "cuda"

@@ -1,7 +1,7 @@
-"""Words for a finding: a rule's template, a site and its source in, one line of text out.
+"""Words the message of a finding, from a rule's template, a site and its source.
 
 A message says what happens, how often, and what to write instead, in at most `LONGEST` characters.
-What a rule's page says stands in full; expressions and names from the source are cut to fit.
+The words of a rule's page stand in full; expressions and names from the source are cut to fit.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ LONGEST = 140
 AIM = 100
 LONGEST_EXPRESSION = 60
 USUAL_EXPRESSION = 32
-# Before an expression is cut to less than this, what else can be told shorter is.
+# Before an expression is cut to less than this, the words around it are shortened.
 SHORTEST_EXPRESSION = 12
-# What ends the message of a finding that a safe fix rewrites; room is kept for it.
+# The end of the message of a finding that a safe fix rewrites; room is reserved for it.
 FIXABLE = " [fix]"
-# How often it is told shorter.
+# The number of times that a message is tried in fewer words.
 BRIEFEST = 5
 _GAP = "..."
 
 # Stands in the message of a finding that leads a row for the words about the others; no printable
 # text holds it.
 MORE = "\0"
-# What to do about reads that follow one another, and about copies that do.
+# Advice for reads that follow one another, for copies, and for texts.
 READ_TOGETHER = "stack them for one .tolist()"
 COPY_TOGETHER = "copy them as one tensor"
 FORMAT_TOGETHER = "format after the loop"
-# The family of what takes a value to the host; the trait of a site whose value is only logged, and
-# what to do about it.
+# The family of rules about reads on the host; the trait of a site whose value is only logged, and
+# the advice for it.
 HOST_READS = "host reads"
 LOGGED = "logged"
 LOG_SELDOM = "log every n steps, or collect and log once"
 
-# What is cut where a message would be too long. The code may leave the others out.
+# The fields that are cut if a message would be too long.
 _FROM_SOURCE = ("expression", "operand", "name", "function", "over")
 
 
 def format_message(rule: Rule, site: Site, snippet: Snippet, others: Sequence[Site] = ()) -> str:
-    """The one-line message of ``rule`` for ``site``, without its code.
+    """Return the one-line message of ``rule`` for ``site``, without its code.
 
-    The words of a user's page may be longer than all that a message may hold: what they leave to
-    the source is then still `USUAL_EXPRESSION`. ``others`` are the rest of the row that the site
-    leads; `MORE` stands in the message for how many of them are reported with it.
+    The words of a user's page may exceed the room of a message; the source then still gets
+    `USUAL_EXPRESSION` characters. ``others`` are the rest of the row that the site leads; `MORE`
+    stands in the message for how many of them are reported with it.
     """
     shortest = SHORTEST_EXPRESSION if rule.own else USUAL_EXPRESSION
     advice = rule.advice(site.operation, site.traits)
@@ -95,7 +95,7 @@ def format_message(rule: Rule, site: Site, snippet: Snippet, others: Sequence[Si
 
 
 def _joined(template: str, parts: Mapping[str, str]) -> str:
-    """The template with those of its fields filled in that are templates themselves."""
+    """Return the template with those fields filled in that are templates themselves."""
     pieces = []
     for literal, name, _, _ in Formatter().parse(template):
         pieces.append(literal.replace("{", "{{").replace("}", "}}"))
@@ -107,7 +107,7 @@ def _joined(template: str, parts: Mapping[str, str]) -> str:
 
 
 def _longest(template: str, values: Mapping[str, str]) -> int:
-    """How long an expression or a name may be, so that the message is short enough."""
+    """Return the length to cut expressions and names to, so that the message is short enough."""
     fields = [name for _, name, _, _ in Formatter().parse(template) if name in _FROM_SOURCE]
     rest = len(_filled(template, {**values, **dict.fromkeys(_FROM_SOURCE, "")}))
     lengths = sorted(len(values[name]) for name in fields)
@@ -116,7 +116,7 @@ def _longest(template: str, values: Mapping[str, str]) -> int:
 
 
 def _share(room: int, lengths: Sequence[int]) -> int:
-    """How long each of some texts may be; what is shorter leaves its room to the others."""
+    """Return the length that each text may have; a shorter one leaves its room to the others."""
     for index, length in enumerate(lengths):
         share = room // (len(lengths) - index)
         if length > share:
@@ -133,14 +133,14 @@ def _cut(values: Mapping[str, str], longest: int) -> dict[str, str]:
 
 
 def _compiled(template: str, values: Mapping[str, str], shortest: int) -> str:
-    """In what compiled function a place stands, cut where its names leave no room."""
+    """Return the words for the compiled function, cut if its names leave no room."""
     told = values["compiled"]
     over = len(_filled(template, _cut(values, shortest))) - LONGEST
     return shorten(told, max(len(told) - over, shortest)) if told else ""
 
 
 def leading(lead: str, lines: Sequence[int]) -> str:
-    """Return the message of a finding that is reported for others, in these lines, as well."""
+    """Return the message of a finding that also stands for those in these lines."""
     if len(lines) == 1:
         more = f", and 1 more wait at line {lines[0]}"
     else:
@@ -149,7 +149,7 @@ def leading(lead: str, lines: Sequence[int]) -> str:
 
 
 def _room_for(others: Sequence[Site]) -> str:
-    """Return words that are as long as any that name some of these sites can be."""
+    """Return words as long as the longest that can name some of these sites."""
     if not others:
         return ""
     last = max(getattr(site.node, "end_lineno", 0) for site in others)
@@ -157,7 +157,7 @@ def _room_for(others: Sequence[Site]) -> str:
 
 
 def _together(row: Sequence[Site]) -> str:
-    """Return the advice for a row; "" for that of its first, where one does not fit all waits."""
+    """Return the advice for a whole row; "" if no single advice fits all of its waits."""
     copies = [site.kind is SiteKind.TRANSFER and site.operation != "tolist" for site in row]
     if all(copies):
         return COPY_TOGETHER
@@ -168,9 +168,9 @@ def _together(row: Sequence[Site]) -> str:
 
 
 def with_reason(message: str, reason: str, hidden: str = "") -> str:
-    """``message`` with what ``--torchperf-explain`` adds.
+    """Return ``message`` with the notes that ``--torchperf-explain`` adds.
 
-    ``reason`` is why the operand is believed to be a tensor, ``hidden`` what leaves the finding out
+    ``reason`` is why the operand is believed to be a tensor, ``hidden`` why the finding is left out
     by default.
     """
     notes = {"hidden by default": hidden, "reason": reason}
@@ -179,14 +179,14 @@ def with_reason(message: str, reason: str, hidden: str = "") -> str:
 
 
 def printable(text: str) -> str:
-    """``text`` without what a terminal would obey: a source's words stay words."""
+    """Return ``text`` with control characters escaped, so that a terminal only shows them."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def shorten(text: str, longest: int = LONGEST_EXPRESSION) -> str:
-    """``text`` cut in its middle to ``longest`` characters."""
+    """Return ``text`` cut in its middle to ``longest`` characters."""
     if len(text) <= longest:
         return text
     kept = longest - len(_GAP)
@@ -195,7 +195,7 @@ def shorten(text: str, longest: int = LONGEST_EXPRESSION) -> str:
 
 
 def _loop(site: Site, told: Place) -> str:
-    """The innermost loop in words; where there is none, what makes the place hot."""
+    """Return words for the innermost loop; without one, those for the heat of the place."""
     if not site.loops:
         return told.words
     loop = site.loops[-1]
@@ -207,7 +207,7 @@ def _one_line(text: str) -> str:
 
 
 def _filled(template: str, fields: Mapping[str, str]) -> str:
-    """The template with its fields; an empty one (nothing makes cold code hot) leaves no hole."""
+    """Return the template with its fields filled in; an empty ``compiled`` leaves no gap."""
     if not fields["compiled"]:
         template = template.replace(" {compiled}", "")
     return template.format_map(fields)

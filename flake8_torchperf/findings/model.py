@@ -15,12 +15,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What a fix would change for one finding.
+    """The changes that a fix would make for one finding.
 
-    ``nodes`` are the expressions and statements that are rewritten, ``facts`` what the fix found
-    out about them, ``imports`` the modules that the new text names and the file does not import.
-    ``safety`` ("safe", "unsafe" or "suggested") and ``name`` are those of the fix; planning fills
-    them in.
+    ``nodes`` are the expressions and statements to rewrite, ``facts`` what the fix found out about
+    them, ``imports`` the modules that the new code uses and the file does not import. ``safety``
+    ("safe", "unsafe" or "suggested") and ``name`` are those of the fix; planning fills them in.
     """
 
     nodes: tuple[ast.AST, ...]
@@ -30,21 +29,21 @@ class Edit:
     name: str = ""
 
     def of(self, safety: str, name: str) -> Edit:
-        """The same edit, as made by a fix of this safety and name."""
+        """Return the same edit, as made by a fix of this safety and name."""
         return replace(self, safety=safety, name=name)
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is reported, where, and what it rests on.
+    """A reported problem: its message, its place and the evidence for it.
 
-    ``message`` is one printable line without the code. The place is that of the expression objected
-    to: lines count from 1, columns from 0 and in characters (flake8 prints them from 1), and
-    ``end_column`` is the first one behind it. ``rule`` is the page that objects; ``site`` is what
-    the interpreter saw, with the operand's value and the reason it is known to be a tensor.
-    Findings with the same ``row`` wait straight behind each other: ``lead`` is the message of one
-    that is reported for those after it, with `MORE` for their number. ``edits`` are the changes
-    that fixes offer, safest first.
+    ``message`` is one printable line without the code. The place is that of the reported
+    expression: lines count from 1, columns from 0 and in characters (flake8 prints them from 1),
+    and ``end_column`` is the first one after it. ``rule`` is the page that objects; ``site`` is the
+    evidence of the interpreter, with the operand's value and the reason that it is known to be a
+    tensor. Findings with the same ``row`` wait straight after each other: ``lead`` is the message
+    of one that also stands for those after it, with `MORE` for their number. ``edits`` are the
+    changes that fixes offer, safest first.
     """
 
     code: str
@@ -60,6 +59,6 @@ class Finding:
     edits: tuple[Edit, ...] = ()
 
     def offering(self, edits: tuple[Edit, ...], mark: str) -> Finding:
-        """The same finding with the edits of fixes, and what the message says of them."""
+        """Return the finding with the edits of fixes, and their mark in the message."""
         lead = self.lead + mark if self.lead else ""
         return replace(self, edits=edits, message=self.message + mark, lead=lead)

@@ -1,4 +1,4 @@
-"""Reads one rule page: text of a Markdown file with TOML front matter in, `Rule` out.
+"""Reads one rule page, a Markdown file with TOML front matter, into a `Rule`.
 
 Linting needs only the head of the front matter (everything before ``[evidence]``), so only that is
 parsed here; `documentation` reads the rest.
@@ -63,7 +63,7 @@ KINDS = tuple(kind.value for kind in SiteKind)
 DTYPES = ("bool", "int", "float", "complex")
 DEVICES = ("host", "device")
 
-# No pattern is compiled at import: a run of the linter that meets no mistake needs none of these.
+# No pattern is compiled at import: linting needs them only to report a mistake in a page.
 _TOML_PLACE = r"\s*\(at (?:line (\d+), column \d+|end of document)\)$"
 _TAILS = ("[evidence]", "[example]")
 _NAME_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
@@ -83,7 +83,7 @@ class PageError(CatalogueError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"`` for the known word closest to ``word``, else a list of them."""
+    """Return ``"; did you mean 'x'?"`` for the known word closest to ``word``, or list them all."""
     import difflib  # only where a mistake is reported: linting never pays for it
 
     names = list(known)
@@ -127,7 +127,7 @@ class PageText:
         return data
 
     def line_of(self, key: str, table: str = "", index: int = 0) -> int:
-        """The page's line that sets ``key`` in the ``index``-th ``table`` (line 1 if unseen)."""
+        """Return the line that sets ``key`` in the ``index``-th ``table``; 1 if it is not found."""
         header = re.compile(r"\s*\[\[?\s*([\w.-]+)\s*\]?\]")
         setting = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=")
         current, seen, fallback = "", -1, 1
@@ -145,12 +145,12 @@ class PageText:
         return fallback
 
     def error(self, problem: str, key: str, table: str = "", index: int = 0) -> PageError:
-        """A `PageError` at the line that sets ``key``."""
+        """Return a `PageError` at the line that sets ``key``."""
         return PageError(self.path, self.line_of(key, table, index), problem)
 
 
 def read_text(path: Path) -> str:
-    """The page's text; a file that cannot be read is a `PageError` too."""
+    """Return the page's text; raise PageError if the file cannot be read."""
     try:
         with open(path, encoding="utf-8-sig") as file:  # editors on Windows add a mark
             return file.read()
@@ -197,7 +197,7 @@ def read_rule(text: PageText, own: bool) -> Rule:
 def check_keys(
     text: PageText, data: Mapping[str, Any], known: tuple[str, ...], table: str = "", index: int = 0
 ) -> None:
-    """Object to a key that means nothing, naming the nearest that does."""
+    """Raise PageError for an unknown key, naming the nearest known one."""
     for key in data:
         if key not in known:
             where = f" in [{table}]" if table else ""
@@ -207,7 +207,7 @@ def check_keys(
 def string(
     text: PageText, data: Mapping[str, Any], key: str, table: str = "", index: int = 0
 ) -> str:
-    """The text set by ``key``; anything else is a mistake."""
+    """Return the text set by ``key``; raise PageError if it is anything else."""
     value = data[key]
     if not isinstance(value, str):
         raise text.error(f"{key!r} must be text in quotes", key, table, index)
@@ -219,7 +219,7 @@ def string(
 def strings(
     text: PageText, data: Mapping[str, Any], key: str, table: str = "", index: int = 0
 ) -> tuple[str, ...]:
-    """The list of texts set by ``key``, empty where it is not set."""
+    """Return the list of texts set by ``key``, empty if it is not set."""
     value = data.get(key, [])
     if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
         problem = f'{key!r} must be a list of texts, such as {key} = ["a", "b"]'
@@ -235,7 +235,7 @@ def choice(
     table: str = "",
     index: int = 0,
 ) -> str:
-    """The text set by ``key``, which must be one of ``known``."""
+    """Return the text set by ``key``, which must be one of ``known``."""
     value = string(text, data, key, table, index)
     if value not in known:
         raise text.error(f"unknown {key} {value!r}{nearest(value, known)}", key, table, index)
@@ -262,7 +262,7 @@ def _priority(text: PageText, data: Mapping[str, Any]) -> int:
 
 
 def _fixes(text: PageText, data: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    """Safety and name of each fix that the page offers, the safest first."""
+    """Return safety and name of each fix that the page offers, the safest first."""
     table = data.get("fixes", {})
     if not isinstance(table, dict):
         raise text.error("'fixes' is a table; write [fixes]", "fixes")

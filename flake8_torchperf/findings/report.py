@@ -1,4 +1,4 @@
-"""Sites of one analysis result to findings: matched, located, worded."""
+"""Turns the sites of one analysis result into findings: matched, located, worded."""
 
 from __future__ import annotations
 
@@ -35,9 +35,10 @@ def report(
     options: Options,
     qualify: Callable[[ast.expr], str],
 ) -> list[Finding]:
-    """The findings among the sites of a result; positions are computed only if there are any.
+    """Return the findings among the sites of a result.
 
-    ``qualify`` tells the full name that an expression stands for in the module.
+    ``qualify`` returns the full name that an expression stands for in the module. Positions are
+    computed only if there are findings.
     """
     needed = Strength[options.confidence.upper()]
     believed = [
@@ -45,7 +46,7 @@ def report(
     ]
     raws = _one_loop_one_finding(find(believed, catalogue, options.scope))
     found = _logging(raws, result.snippet, options, qualify)
-    # Who asks for everything is told of each read.
+    # Scope "all" reports each read by itself.
     if options.scope is Level.COLD:
         rows = [[raw] for raw in found]
     else:
@@ -56,7 +57,7 @@ def report(
 def _logging(
     raws: list[Raw], snippet: Snippet, options: Options, qualify: Callable[[ast.expr], str]
 ) -> list[Raw]:
-    """The findings, with a trait where a value is read to be logged; or without those."""
+    """Return the findings, with a trait on reads that are only logged, or without those reads."""
     if not any(raw.rule.family == HOST_READS for raw in raws):
         return raws
     found = logged(snippet.nodes, qualify)
@@ -70,12 +71,12 @@ def _logging(
 
 
 def _told(site: Site, scope: Level) -> bool:
-    """Who asks for everything is told of a helper that waits itself, not of its calls."""
+    """False for a call of a helper at scope "all", which reports the wait in the helper itself."""
     return scope is not Level.COLD or IN_HELPER not in site.traits
 
 
 def _believed(site: Site, needed: Strength) -> bool:
-    """Whether the reason is strong enough; what needs no tensor needs no reason."""
+    """True if the reason is strong enough; a site without a tensor needs none."""
     tensor = tensor_of(site.operand) if site.operand is not None else None
     return tensor is None or tensor.reason.strength >= needed
 
@@ -90,10 +91,11 @@ _WAITS = frozenset((
 
 
 def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
-    """Operations per parameter are objected to where a loop does one or two of them.
+    """Return the findings without operations per parameter that belong to longer loops.
 
-    An expression has one finding: where a wait is part of the operation, or the operation part of
-    a wait, the wait alone reports, and of operations in one another the outermost.
+    Such operations are reported only if their loop runs one or two of them. Each expression has one
+    finding: if a wait is part of the operation, or the operation part of a wait, only the wait is
+    reported. Of nested operations only the outermost is.
     """
     kept = list(raws)
     operations = [raw for raw in kept if raw.site.kind is SiteKind.PARAMETER_LOOP]
@@ -116,7 +118,7 @@ def _one_loop_one_finding(raws: Iterable[Raw]) -> list[Raw]:
 def _row(row: list[Raw], snippet: Snippet, catalogue: Catalogue, options: Options) -> list[Finding]:
     """Return a finding for each wait of a row, in the order of the file.
 
-    Each has the words for the case that it leads what is reported of the row.
+    Each also has the message for the case that it leads the part of the row that is reported.
     """
     if len(row) == 1:
         return [_finding(row[0], locate(row[0].site, snippet), snippet, catalogue, options)]
@@ -159,17 +161,17 @@ def _message(
 
 
 def _reason(site: Site, snippet: Snippet) -> str:
-    """Why the operand is believed to be a tensor."""
+    """Return why the operand is believed to be a tensor."""
     if not isinstance(site.operand, Tensor):
         return ""
     return site.operand.reason.describe(_line_in(snippet))
 
 
 def _hidden(raw: Raw, catalogue: Catalogue) -> str:
-    """Why the default scope leaves a finding out; "" where it reports the place.
+    """Return why the default scope leaves a finding out; "" if the default scope reports it.
 
-    Asked of the heat that the finding's own file tells: calls in other files of the package, which
-    the default scope follows, may tell another.
+    Only the heat from the finding's own file counts. The default scope also follows calls in other
+    files of the package, which may give another heat.
     """
     heat = raw.site.heat
     if heat.cause is Cause.CONTRACT:

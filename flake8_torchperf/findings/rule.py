@@ -1,4 +1,4 @@
-"""What a rule page says, as frozen data."""
+"""The contents of a rule page, as frozen data."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from pathlib import Path
 from flake8_torchperf.absint.domain.heat import Level
 from flake8_torchperf.absint.domain.site import SiteKind
 
-# How much a fix may change, the least first; docs/fixes.md says what each promises.
+# The degrees of safety of fixes, the safest first; docs/fixes.md says what each promises.
 SAFE, UNSAFE, SUGGESTED = SAFETIES = ("safe", "unsafe", "suggested")
 
-# Where the documentation is published; setup.cfg and README.md name it too.
+# The address of the published documentation; setup.cfg and README.md name it too.
 SITE = "https://flake8-torchperf.readthedocs.io/en/latest/"
 
 
@@ -27,11 +27,11 @@ class ChainStep:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One kind of site a rule objects to; every condition given must hold.
+    """One kind of site that a rule objects to; every condition given must hold.
 
     ``operations`` are exact names and ``operation_globs`` shell patterns; both empty means any
-    operation. ``chain`` is compared with the *last* operations that made the operand.
-    ``heat`` None leaves the decision to the rule's scope; COLD reports even in cold code.
+    operation. ``chain`` is compared with the *last* operations that made the operand. ``heat`` None
+    leaves the decision to the rule's scope; COLD reports even in cold code.
     """
 
     kind: SiteKind
@@ -50,7 +50,7 @@ class Rule:
     """The part of a page that linting needs.
 
     ``instead`` maps an operation with a trait ("max+bounded"), an operation, a trait, a glob of
-    operations or "default" to the advice. ``fixes`` are safety and name of what can rewrite its
+    operations or "default" to the advice. ``fixes`` are the safety and name of the fixes for its
     findings, the safest first.
     """
 
@@ -69,7 +69,7 @@ class Rule:
 
     @property
     def has_safe_fix(self) -> bool:
-        """Is there a fix that changes nothing but the cost?"""
+        """True if a fix changes nothing but the cost."""
         return any(safety == SAFE for safety, _ in self.fixes)
 
     @property
@@ -78,7 +78,7 @@ class Rule:
         return f"{SITE}rules/{self.path.stem}.html" if self.own else self.path.resolve().as_uri()
 
     def advice(self, operation: str, traits: Collection[str] = ()) -> str:
-        """What to write instead of ``operation``; the order of ``instead`` decides among traits."""
+        """Return the advice for ``operation``; the order of ``instead`` decides among traits."""
         for key, advice in self.instead.items():
             head, plus, trait = key.partition("+")
             if plus and head == operation and trait in traits:

@@ -1,6 +1,6 @@
-"""The words that a rule page may use of sites, beside the keys that `page` checks.
+"""The words that a rule page may use for sites, beside the keys that `page` checks.
 
-Operations are left alone: most are names of torch's, and of the rest there is no list.
+Operations are not checked: most are names of torch's, and there is no list of the rest.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OF_CODE = ("compiled", "compiler-only", "fullgraph", "vmap", *SWITCHES)
 _OF_COMPILING = ("compiled-inside", "over-compiled", "row-by-row", "loop", "step", "number",
                  "append", "counter", "global", "leak")  # fmt: skip
 _OF_TRAINING = ("no-pin", "no-workers", "option")
-# Where it stands, and how its tensor is known.
+# Traits of the place of a site, and of the evidence for its tensor.
 _OF_PLACES = ("as-array", "as-declared", "as-named", "base", "beside-list", "bounded",
               "compiling-guard", "counted", "default-device", "error-message", "except-block",
               "fallback", "given-away", "in-helper", "keyed", "lambda", "made-text", "message",
@@ -32,7 +32,7 @@ TRAITS = frozenset((*_OF_COPIES, *_OF_CODE, *_OF_COMPILING, *_OF_TRAINING, *_OF_
 
 
 def check_words(text: PageText, rule: Rule) -> None:
-    """Object to a trait that there is not, and to a glob that no function's name can match."""
+    """Raise PageError for an unknown trait, or a glob that no function's name can match."""
     for glob in rule.hot:
         problem = problem_with(glob)
         if problem:

@@ -1,1 +1,1 @@
-"""How often code runs: evidence first, naming conventions last."""
+"""The frequency at which code runs: evidence first, naming conventions last."""

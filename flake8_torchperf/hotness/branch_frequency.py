@@ -1,4 +1,4 @@
-"""Tests that say how seldom their branch runs: compiling guards, every-n-steps, errors, options."""
+"""Tests that say how often their branch runs: compiling guards, every n steps, errors, options."""
 
 from __future__ import annotations
 
@@ -26,14 +26,17 @@ if TYPE_CHECKING:
 
 
 class Guard(NamedTuple):
-    """Why a branch runs seldom, and for which outcome of its test; ``row`` is a convention's."""
+    """The reason that a branch seldom runs, and the outcome of the test that leads to it.
+
+    ``row`` names the convention if the cause is one.
+    """
 
     cause: Cause
     holds: bool
     row: str = ""
 
     def opposite(self) -> Guard:
-        """The guard of the negated test."""
+        """Return the guard of the negated test."""
         return Guard(self.cause, not self.holds, self.row)
 
 
@@ -58,32 +61,32 @@ MADE_TEXT = "made-text"
 # The trait of the branch for devices that lack an operation or a dtype.
 FALLBACK = "fallback"
 LACKING = frozenset(("mps", "npu", "xla", "xpu", "hpu", "mtia", "mlu", "musa"))
-# The trait of what is given to a function of another library, which works on the host.
+# The trait of a value passed to a function of another library, which works on the host.
 GIVEN_AWAY = "given-away"
-# The trait of what fails with a tensor on a device, so that it is given those of the host alone:
+# The trait of an operation that fails with a tensor on a device, so that it only gets host tensors:
 # torch/csrc/utils/tensor_numpy.cpp, "Use Tensor.cpu() to copy the tensor to host memory first".
 HOST_ONLY = "host-only"
-# The trait of a branch that a tensor's value decides: when it begins, nothing is queued any more.
+# The trait of a branch that a tensor's value decides: when it begins, the device's queue is empty.
 WAITED_FOR = "waited-for"
 # The trait of the branch that only a traced or compiled run takes.
 TRACED = "traced"
 
 
 def offers_foreach(ctx: Context) -> bool:
-    """Does the function around speak of foreach? Then its loop is the other way, for a reason."""
+    """True if the function mentions foreach: a loop in it is then a deliberate alternative."""
     if ctx.node is None:
         return False
     return any("foreach" in word for word in ctx.module.nodes(ctx.node).words())
 
 
 def gradients_off(context: ast.expr, module: ModuleMap) -> bool:
-    """Does a ``with`` or a decorator switch autograd off, or may it?"""
+    """True if a ``with`` item or decorator switches autograd off, or may do so."""
     called = context.func if isinstance(context, ast.Call) else context
     return module.qualify(called) in _GRADIENTS_OFF
 
 
 def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
-    """Why a branch runs seldom, and for which outcome of the test; None for any other test."""
+    """Return the guard that a test makes; None if the test says nothing of how often it holds."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=ast.BinOp(op=ast.Mod()) as every):
             return Guard(Cause.SOME_STEPS, True) if _counts_steps(every) else None
@@ -115,7 +118,7 @@ def guard_of(test: ast.expr, env: Env, ctx: Context) -> Guard | None:
 
 
 def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
-    """The guard that a comparison makes, but for those of devices."""
+    """Return the guard that a comparison makes; comparisons of devices are left to `_on_host`."""
     if len(test.ops) > 1:
         return None
     left, operator, right = test.left, test.ops[0], test.comparators[0]
@@ -143,7 +146,7 @@ def _guard_of_comparison(test: ast.Compare, ctx: Context) -> Guard | None:
 
 
 def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> Guard | None:
-    """The guard that the name of a flag or an option tells."""
+    """Return the guard that the name of a flag or an option implies."""
     last = dotted_name(flag).rpartition(".")[2].lstrip("_")
     if last in TRACING:
         return Guard(Cause.TRACING, True)
@@ -151,7 +154,7 @@ def _named(flag: ast.Name | ast.Attribute, ctx: Context) -> Guard | None:
 
 
 def _by_convention(flag: str, ctx: Context) -> Guard | None:
-    """What the table of conventions says of a flag."""
+    """Return the guard that the table of conventions gives for a flag."""
     row = ctx.analysis.conventions.row("flag", flag)
     if row is None:
         return None
@@ -161,13 +164,17 @@ def _by_convention(flag: str, ctx: Context) -> Guard | None:
 
 
 def _told(name: str, env: Env, ctx: Context) -> Guard | None:
-    """``on_host = x.device.type == "cpu"``: the same of a flag that holds a test's outcome."""
+    """Return the guard of a name that holds a test: ``on_host = x.device.type == "cpu"``."""
     told = env.get(outcome(name))
     return guard_of(told.test, env, ctx) if isinstance(told, Told) else None
 
 
 def always_given(name: str, ctx: Context) -> bool:
-    """Is an optional parameter of a private function, or of a method, given in each call here?"""
+    """True if every call seen passes this optional parameter a value other than None.
+
+    False for a public function whose callers are not all known: its default is for callers
+    elsewhere.
+    """
     if ctx.node is None or ctx.depth or not ctx.calls:
         return False
     agreed = ctx.analysis.agreed.get(ctx.calls[-1])
@@ -180,13 +187,16 @@ def always_given(name: str, ctx: Context) -> bool:
 
 
 def _off(name: str, ctx: Context) -> bool:
-    """Is it a parameter that is False unless a caller turns it on?"""
+    """True if the name is a parameter that defaults to False."""
     default = None if ctx.node is None else literal_default(name, ctx.node)
     return default is not None and default.value is False
 
 
 def _on_host(test: ast.expr) -> Guard | None:
-    """``device.type == "cuda"``, ``x.is_cuda``: one of the branches runs on the host alone."""
+    """Return the guard of a test of devices: for a branch on the host, or for a lesser device.
+
+    ``device.type == "cuda"``, ``x.is_cuda``, ``x.is_mps``.
+    """
     match test:
         case ast.Compare(
             left=ast.Attribute(attr="type"),
@@ -217,10 +227,10 @@ def _on_host(test: ast.expr) -> Guard | None:
 
 
 def _joint_guard(operator: ast.boolop, guards: Sequence[Guard | None]) -> Guard | None:
-    """The guard that several tests joined by ``and`` or ``or`` make.
+    """Return the guard that several tests joined by ``and`` or ``or`` make.
 
-    `a and guard`: the branch runs only with the guard. `a or guard`: it may without one, unless
-    ``a`` is another.
+    With `a and guard`, the branch runs only if the guard holds. With `a or guard`, it may run
+    without the guard, unless ``a`` is a guard as well.
     """
     if len(set(guards)) == 1:
         return guards[0]
@@ -233,7 +243,7 @@ def _joint_guard(operator: ast.boolop, guards: Sequence[Guard | None]) -> Guard 
 
 
 def _counts_rounds(node: ast.expr, ctx: Context) -> bool:
-    """``i`` or ``i + 1``, with ``i`` counting the rounds of an enclosing loop."""
+    """True for ``i`` or ``i + 1``, where ``i`` counts the rounds of an enclosing loop."""
     match node:
         case ast.BinOp(left=ast.Name(id=name), right=ast.Constant(value=int())) | ast.Name(id=name):
             return any(name in round_counters(place.node) for place in ctx.loops)
@@ -241,7 +251,7 @@ def _counts_rounds(node: ast.expr, ctx: Context) -> bool:
 
 
 def _counts_steps(every: ast.BinOp) -> bool:
-    """``step % n``, not ``x.shape[0] % 2``: a size says nothing of how often a branch runs."""
+    """True for ``step % n``, but not for ``x.shape[0] % 2``: a size does not count steps."""
     node = every.left
     while isinstance(node, (ast.BinOp, ast.Subscript)):
         node = node.left if isinstance(node, ast.BinOp) else node.value
@@ -255,7 +265,10 @@ OWN_TRAITS = frozenset(("compiled", "fullgraph", "vmap"))
 
 
 def sides(test: ast.expr, env: Env, ctx: Context) -> tuple[Context, Context]:
-    """The places where a test holds and where it fails: compiled code may never come to one."""
+    """Return the contexts of the two branches of a test, where it holds and where it fails.
+
+    If compiled code never takes one of them, that one is marked as uncompiled.
+    """
     if not ctx.compiled:
         return ctx, ctx
     taken = guarded(test, _answers(env))
@@ -266,13 +279,13 @@ def sides(test: ast.expr, env: Env, ctx: Context) -> tuple[Context, Context]:
 
 
 def uncompiled(ctx: Context) -> Context:
-    """The place in a compiled function where only a run of Python comes, and that seldom."""
+    """Return the context of a place in a compiled function that only eager Python reaches."""
     traits = ctx.traits - {"compiled", "fullgraph"}
     return ctx.but(compiled="", traits=traits).demote(Cause.TRACING)
 
 
 def _answers(env: Env) -> Callable[[str], bool | None]:
-    """Of names that hold the outcome of a test: what it is in compiled code."""
+    """Return a lookup from a name that holds a test's outcome to that outcome in compiled code."""
 
     def answer(name: str) -> bool | None:
         told = env.get(outcome(name))
@@ -284,7 +297,7 @@ def _answers(env: Env) -> Callable[[str], bool | None]:
 def branch_context(
     ctx: Context, guard: Guard | None, body: Sequence[ast.stmt] | None, *, holds: bool
 ) -> Context:
-    """The context of the branch taken where the test ``holds``."""
+    """Return the context of the branch taken if the test's outcome is ``holds``."""
     if guard is not None:
         if guard.cause is Cause.TRACING:
             # Neither side is the ordinary eager path: one is traced, the other says so.
@@ -307,7 +320,7 @@ def branch_context(
 
 
 def _takes_step(body: Sequence[ast.stmt]) -> bool:
-    """Is the optimizer stepped here?"""
+    """True if the block calls ``step()`` or ``zero_grad()`` of anything."""
     return any(
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -317,24 +330,27 @@ def _takes_step(body: Sequence[ast.stmt]) -> bool:
 
 
 def after_test(ctx: Context, before: int) -> Context:
-    """The context of both branches of a test, ``before`` which there were so many sites."""
+    """Return the context of both branches of a test, marked if the test waits for the device.
+
+    ``before`` is the number of sites recorded before the test.
+    """
     found = () if ctx.sink is None else ctx.sink[before:]
     return ctx.mark(WAITED_FOR) if any(site.kind in DECIDING for site in found) else ctx
 
 
-# What in a test makes Python wait before either branch begins.
+# Sites in a test that make Python wait before either branch begins.
 DECIDING = (SiteKind.BRANCH, SiteKind.HOST_READ, SiteKind.HOST_COMPARISON)
 
 
 def _leaving(ctx: Context, last: ast.stmt) -> Context:
-    """The context of a branch that leaves the loop around it, or all of them: it runs but once."""
+    """Return the context of a branch, without the loops that its last statement leaves."""
     if isinstance(last, ast.Break):
         return ctx.but(loops=ctx.loops[:-1])
     return ctx.but(loops=()) if isinstance(last, ast.Return) else ctx
 
 
 def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
-    """The context after ``if not should_log: return``: as in an ``else`` of that ``if``."""
+    """Return the context after ``if not should_log: return``, as for an ``else`` of that ``if``."""
     if ctx.compiled and leaves(node, _answers(env)):
         return uncompiled(ctx)
     if node.orelse or not isinstance(node.body[-1], (ast.Return, ast.Continue)):
@@ -348,7 +364,7 @@ def after_leaving(node: ast.If, env: Env, ctx: Context) -> Context:
 
 
 def _only_warns(body: Sequence[ast.stmt], ctx: Context) -> bool:
-    """Does a branch begin with a warning, or make no more than what goes into one?"""
+    """True if a branch begins with a warning, or only prepares one before it."""
     for position, statement in enumerate(body):
         if _warns(statement, ctx):
             return not position or _used_here_alone(body[:position], body, ctx.node)
@@ -360,7 +376,7 @@ def _only_warns(body: Sequence[ast.stmt], ctx: Context) -> bool:
 def _used_here_alone(
     made: Sequence[ast.stmt], body: Sequence[ast.stmt], function: ast.AST | None
 ) -> bool:
-    """Are the names that these assignments bind mentioned nowhere but in the branch?"""
+    """True if the names that these assignments bind are mentioned only inside the branch."""
     names = {n.id for n in walk(made) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
     inside = {id(n) for n in walk(body)}
     return function is not None and not any(
@@ -369,7 +385,7 @@ def _used_here_alone(
 
 
 def _warns(statement: ast.stmt, ctx: Context) -> bool:
-    """``warnings.warn(...)``, ``rank_zero_warn(...)``, ``print("Warning: ...")``."""
+    """True for ``warnings.warn(...)``, ``rank_zero_warn(...)`` and ``print("Warning: ...")``."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Name(id="print"), args=[text, *_])):
             return _begins(text).lower().startswith(("warn", "error"))
@@ -379,7 +395,7 @@ def _warns(statement: ast.stmt, ctx: Context) -> bool:
 
 
 def _begins(text: ast.expr) -> str:
-    """What a string begins with, as far as it is written out."""
+    """Return the literal text that a string begins with; "" if it does not begin with any."""
     match text:
         case (
             ast.Constant(value=str(words))
@@ -390,9 +406,9 @@ def _begins(text: ast.expr) -> str:
 
 
 def ends_in_raise(body: Sequence[ast.stmt]) -> bool:
-    """Does the block always raise? So do ``assert False`` and ``torch._assert(False, text)``.
+    """True if the block ends by raising: ``raise``, ``assert False``, ``torch._assert(False, x)``.
 
-    And any function that is told False and a text: ``check(False, f"{n} is too many")``.
+    So does a call of any function with False and a text: ``check(False, f"{n} is too many")``.
     """
     match body[-1] if body else None:
         case ast.Raise():

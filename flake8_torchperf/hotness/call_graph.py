@@ -1,7 +1,7 @@
-"""The calls of one module: which function each leads to, in which loops and branches it stands.
+"""The calls of one module: the function that each leads to, and the loops and branches around it.
 
-By names alone: a call that could lead anywhere is no call of anything, but makes every function of
-that name one whose callers are not all known.
+Calls are resolved by names alone. A call that could lead anywhere is not assigned to a function;
+instead, every function of that name counts as one whose callers are not all known.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from flake8_torchperf.syntax.traversal import (
 if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
-# Nodes of which a part runs more or less often than the whole.
+# Nodes with a part that runs more or less often than the whole.
 TELLING = (
     ast.For, ast.AsyncFor, ast.While, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp,
     ast.If, ast.ExceptHandler, ast.Raise,
@@ -53,7 +53,7 @@ class CallSite:
 
     @property
     def steps(self) -> bool:
-        """Is a round of a loop around it a step?"""
+        """True if each round of a loop around the call is a step."""
         return any(map(takes_step, self.loops))
 
 
@@ -61,9 +61,9 @@ class CallSite:
 class Calls:
     """The calls of one module by the key of the function called.
 
-    ``values`` holds the names that are handed on as values. ``outward`` has, by the last name, the
-    calls that lead to nothing in the module, each with the expression called, and ``looked_up`` the
-    names of those that are looked up on an object that could be anything.
+    ``values`` holds the names that are passed as values. ``outward`` has, by the last part of the
+    name, the calls that lead to nothing in the module, each with the expression called.
+    ``looked_up`` holds the names that are called on an object that could be anything.
     """
 
     sites: dict[str, list[CallSite]] = field(default_factory=dict)
@@ -72,17 +72,17 @@ class Calls:
     outward: dict[str, list[tuple[ast.expr, CallSite]]] = field(default_factory=dict)
 
     def of(self, info: FunctionInfo) -> list[CallSite]:
-        """The calls that are seen to lead to a function."""
+        """Return the calls that are seen to lead to a function."""
         return self.sites.get(info.key, [])
 
     def are_open(self, name: str) -> bool:
-        """May something of this name be called in other ways than those that are seen?"""
+        """True if something of this name may be called in ways that are not seen."""
         return name in self.values or name in self.looked_up
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the walk is."""
+    """The function, loops and seldom-run branches that the walk is in."""
 
     info: FunctionInfo | None = None
     loops: tuple[ast.AST, ...] = ()
@@ -97,7 +97,7 @@ _Waiting: TypeAlias = "list[tuple[ast.AST, _Place]]"
 
 
 class _Classes:
-    """The classes of a module, by what a call says of them."""
+    """The classes of a module, with the lookups that resolving a method call needs."""
 
     def __init__(self, module: ModuleMap) -> None:
         above = {name: _bases(info, module) for name, info in module.classes.items()}
@@ -122,13 +122,13 @@ class _Classes:
         return [one.methods[method] for one in related if method in one.methods]
 
     def private(self, name: str) -> list[FunctionInfo]:
-        """Return the method that ``fn._rescale()`` runs, where one class of the module has it."""
+        """Return the method that ``fn._rescale()`` runs, if just one class of the module has it."""
         found = self._private.get(name, [])
         return found if len(found) == 1 else []
 
 
 def calls_in(module: ModuleMap) -> Calls:
-    """Every call in a module that leads to one of its own functions."""
+    """Return every call in a module, by the function that it leads to."""
     calls = Calls()
     known = {id(info.node): info for info in module.defined}
     classes = _Classes(module)
@@ -157,7 +157,7 @@ def calls_in(module: ModuleMap) -> Calls:
 
 
 def _wait(nodes: Sequence[ast.AST], place: _Place, waiting: _Waiting, calls: Calls) -> None:
-    """Have nodes looked at later; leaves, which are most, at once."""
+    """Queue nodes for the walk; names, attributes and constants are handled at once."""
     values = calls.values
     for node in nodes:
         kind = type(node)
@@ -174,7 +174,7 @@ def _wait(nodes: Sequence[ast.AST], place: _Place, waiting: _Waiting, calls: Cal
 
 
 def _parted(node: ast.AST, place: _Place, classes: _Classes) -> _Waiting:
-    """What stands in a node, each with how often it runs."""
+    """Return the children of a node, each with the place that says how often it runs."""
     repeated, seldom = _parts(node)
     if isinstance(node, ast.If) and not seldom and _on_first_call(node, place, classes):
         seldom = set(map(id, node.body))
@@ -187,7 +187,7 @@ def _parted(node: ast.AST, place: _Place, classes: _Classes) -> _Waiting:
 
 
 def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
-    """The children of a node that run in rounds, and those that run seldom."""
+    """Return the children of a node that run in each round, and those that seldom run."""
     if isinstance(node, ast.If):
         return NONE, _seldom_branch(node)
     match node:
@@ -209,14 +209,17 @@ def _parts(node: ast.AST) -> tuple[AbstractSet[int], AbstractSet[int]]:
 
 
 def _seldom_branch(node: ast.If) -> AbstractSet[int]:
-    """The statements of the branch that is not taken in most rounds, or after the first call."""
+    """Return the statements of a branch that most rounds skip, or that only the first call runs."""
     if _every_so_often(node.test) or made_once(node):
         return set(map(id, node.body))
     return NONE
 
 
 def _on_first_call(node: ast.If, place: _Place, classes: _Classes) -> bool:
-    """Does the function turn on what the branch misses, or the branch have a method make it?"""
+    """True if the branch runs only once, as it sets the attribute that its test finds missing.
+
+    The function may set it, or a method that the branch calls.
+    """
     if place.info is None or place.info.owner is None:
         return False
     if turned_on(node, place.info.node):
@@ -275,7 +278,7 @@ def _called(
     module: ModuleMap,
     classes: _Classes,
 ) -> list[FunctionInfo]:
-    """The methods that ``self.name()`` or ``Class.name()`` may run."""
+    """Return the methods that ``self.name()`` or ``Class.name()`` may run."""
     holder = None
     if owner in ("self", "cls") and place.info is not None and place.info.owner is not None:
         holder = place.info.owner.name

@@ -1,4 +1,4 @@
-"""Branches that are taken on the first call alone, because what they make is kept."""
+"""Branches that run on the first call alone, because their result is stored."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def first_only(node: ast.If, loop: ast.AST | None, function: ast.AST | None) -> bool:
-    """Does a branch run on the first call alone, or in the first round of the loop around it?"""
+    """True if a branch runs only on the first call, or in the first round of the loop around it."""
     if made_once(node) or in_first_round(node, loop, function):
         return True
     return function is not None and (kept_in_table(node, function) or turned_on(node, function))
 
 
 def turned_on(node: ast.If, function: ast.AST) -> bool:
-    """``if not self.started:`` in a function that says ``self.started = True`` somewhere."""
+    """True for ``if not self.started:`` in a function that sets ``self.started`` to True."""
     match node.test:
         case ast.UnaryOp(op=ast.Not(), operand=ast.Attribute() as flag):
             return spelled(flag) in _made_true(function)
@@ -29,7 +29,7 @@ def turned_on(node: ast.If, function: ast.AST) -> bool:
 
 @once
 def _made_true(function: ast.AST) -> frozenset[str]:
-    """The attributes that a function assigns True."""
+    """Return the attributes that a function sets to True."""
     return frozenset(
         spelled(target)
         for node in walk([function])
@@ -43,10 +43,10 @@ def _made_true(function: ast.AST) -> frozenset[str]:
 
 @once
 def made_once(node: ast.If) -> bool:
-    """``if self.x is None:`` above ``self.x = ...``: what is made there is made once.
+    """True for ``if self.x is None:`` above ``self.x = ...``: the branch makes its value only once.
 
-    The same with a flag that the branch turns, ``if not self.ready:`` above ``self.ready = True``,
-    and with an attribute that is not there yet, or not under this key.
+    The same goes for a flag that the branch sets (``if not self.ready:`` above ``self.ready =
+    True``), and for an attribute or a key that does not exist yet.
     """
     if isinstance(node.test, ast.Attribute):
         return _turned_off(node)
@@ -61,7 +61,10 @@ def made_once(node: ast.If) -> bool:
 
 
 def kept_in_table(node: ast.If, function: ast.AST) -> bool:
-    """``if found is None:`` above ``table[key] = found``, where ``found = table.get(key)``."""
+    """True for ``if found is None:`` above ``table[key] = found``.
+
+    The function must also look it up: ``found = table.get(key)``.
+    """
     missing = _missing(node.test)
     tables = _looked_up(function).get(missing, frozenset()) if missing else ()
     for statement in walk(node.body) if tables else ():
@@ -73,7 +76,7 @@ def kept_in_table(node: ast.If, function: ast.AST) -> bool:
 
 
 def _missing(test: ast.expr) -> str:
-    """The name of ``best is None``; "" of any other test."""
+    """Return the name in ``best is None``; "" for any other test."""
     match test:
         case ast.Compare(
             left=ast.Name(id=name), ops=[ast.Is()], comparators=[ast.Constant(value=None)]
@@ -84,7 +87,7 @@ def _missing(test: ast.expr) -> str:
 
 @once
 def _looked_up(function: ast.AST) -> dict[str, frozenset[str]]:
-    """The tables that names of a function are looked up in: ``found = table.get(key)``."""
+    """Return the tables that each name is looked up in: ``found = table.get(key)``."""
     found: dict[str, frozenset[str]] = {}
     for node in walk([function]):
         match node:
@@ -97,14 +100,15 @@ def _looked_up(function: ast.AST) -> dict[str, frozenset[str]]:
 
 
 def _public(path: str) -> str:
-    """``self.x`` of ``self._x``: a property has the name of what it gives."""
+    """Return ``self.x`` for ``self._x``: a property has the name of the attribute behind it."""
     return path.replace("._", ".")
 
 
 def made_by_call(node: ast.If, methods: Callable[[str], Iterable[ast.AST]]) -> bool:
-    """``if self.x is None: self.find_x(...)``, and that method assigns ``self.x``.
+    """True for ``if self.x is None: self.find_x(...)``, where that method assigns ``self.x``.
 
-    Or the ``self._x`` behind a property. ``methods`` gives the methods of a name of this object.
+    Assigning ``self._x``, the attribute behind a property, counts too. ``methods`` returns the
+    methods of this object with a given name.
     """
     paths = {_public(path) for path in _awaited(node.test)}
     for statement in node.body if paths else ():
@@ -117,9 +121,10 @@ def made_by_call(node: ast.If, methods: Callable[[str], Iterable[ast.AST]]) -> b
 
 
 def returns_kept(node: ast.If, function: ast.AST) -> bool:
-    """``if self.x is not None: return self.x``, and ``self.x = ...`` below: the rest runs once.
+    """True for ``if self.x is not None: return self.x`` in a function that also assigns ``self.x``.
 
-    The same with a flag, a key, or a name that stands for what is kept.
+    The rest of the function then runs once. The same goes for a flag, a key, or a name that stands
+    for the stored value.
     """
     if not isinstance(node.body[-1], ast.Return):
         return False
@@ -136,7 +141,7 @@ def returns_kept(node: ast.If, function: ast.AST) -> bool:
 
 
 def _there(test: ast.expr) -> tuple[str, ...]:
-    """What a test finds to be there already."""
+    """Return the paths that a test finds to exist already."""
     match test:
         case ast.Compare(
             left=ast.Attribute() | ast.Name() as made,
@@ -155,7 +160,7 @@ def _there(test: ast.expr) -> tuple[str, ...]:
 
 @once
 def _kept_paths(function: ast.AST) -> frozenset[str]:
-    """The attributes that a function assigns, writes an entry of, or changes in place."""
+    """Return the attributes that a function assigns, writes an entry of, or changes in place."""
     found: set[str] = set()
     for node in walk([function]):
         match node:
@@ -169,7 +174,7 @@ def _kept_paths(function: ast.AST) -> frozenset[str]:
 
 
 def _attribute(node: ast.expr) -> str:
-    """``self.x`` of ``self.x``, ``self.x[key]`` and ``self.x.data``; "" for names."""
+    """Return ``self.x`` for ``self.x``, ``self.x[key]`` and ``self.x.data``; "" for a name."""
     if isinstance(node, ast.Subscript):
         node = node.value
     if isinstance(node, ast.Attribute) and node.attr == "data":
@@ -179,7 +184,7 @@ def _attribute(node: ast.expr) -> str:
 
 @once
 def _stands_for(function: ast.AST) -> dict[str, tuple[str, ...]]:
-    """The attributes that names stand for, or entries of them: ``found = self.cache.get(key)``."""
+    """Return the attributes that each name is read from: ``found = self.cache.get(key)``."""
     found: dict[str, tuple[str, ...]] = {}
     for node in walk([function]):
         match node:
@@ -193,9 +198,9 @@ def _stands_for(function: ast.AST) -> dict[str, tuple[str, ...]]:
 
 
 def in_first_round(node: ast.If, loop: ast.AST | None, function: ast.AST | None) -> bool:
-    """``if best is None:`` above ``best = ...`` in a loop before which ``best = None`` stands.
+    """True for ``if best is None:`` above ``best = ...`` in a loop that ``best = None`` precedes.
 
-    Nothing else in the loop may make it None again.
+    Nothing in the loop may set it to None again.
     """
     name = _missing(node.test)
     if not name or loop is None or function is None:
@@ -207,7 +212,7 @@ def in_first_round(node: ast.If, loop: ast.AST | None, function: ast.AST | None)
 
 @once
 def _made_none(code: ast.AST) -> frozenset[str]:
-    """The names that are assigned None somewhere in a piece of code."""
+    """Return the names that are set to None somewhere in a piece of code."""
     return frozenset(
         name
         for node in walk([code])
@@ -219,7 +224,7 @@ def _made_none(code: ast.AST) -> frozenset[str]:
 
 
 def _bound(node: ast.AST) -> list[str]:
-    """The names that an assignment binds as they are, none unpacked."""
+    """Return the plain names that an assignment binds; unpacked ones are left out."""
     match node:
         case ast.Assign(targets=targets):
             return [target.id for target in targets if isinstance(target, ast.Name)]
@@ -229,7 +234,7 @@ def _bound(node: ast.AST) -> list[str]:
 
 
 def _turned_off(node: ast.If) -> bool:
-    """``if self.first:`` above ``self.first = False``: does the branch end what let it run?"""
+    """True for ``if self.first:`` above ``self.first = False``: the branch clears its own flag."""
     flag = spelled(node.test)
     return any(
         isinstance(statement, ast.Assign)
@@ -245,7 +250,7 @@ _AWAITING = (ast.Compare, ast.UnaryOp, ast.BoolOp)
 
 
 def _awaited(test: ast.expr) -> tuple[str, ...]:
-    """What an assignment makes that lets the test fail the next time."""
+    """Return the paths whose assignment makes the test fail the next time."""
     if not isinstance(test, _AWAITING):
         return ()
     match test:

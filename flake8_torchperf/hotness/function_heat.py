@@ -1,4 +1,4 @@
-"""The heat of a module's functions: by themselves, and by the calls that lead to them."""
+"""The heat of a module's functions: from their own text, and from the calls that lead to them."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ LINEAGES: Cache[str, Lineage] = Cache("lineages for heat")
 
 
 def nested_info(node: FunctionNode, outer: str, module: ModuleMap) -> FunctionInfo:
-    """A function that stands in another, whose qualified name is ``outer``."""
+    """Return the info of a function nested in another, whose qualified name is ``outer``."""
     return FunctionInfo(node.name, f"{outer}.<locals>.{node.name}", node, None, module)
 
 
 class FunctionHeats:
-    """What is known of how often functions run; asked again and again, so kept."""
+    """Computes and caches how often functions run."""
 
     def __init__(self, analysis: Analysis, names: Names) -> None:
         self._analysis = analysis
@@ -62,7 +62,7 @@ class FunctionHeats:
             table.clear()
 
     def own(self, info: FunctionInfo) -> Heat:
-        """The heat of a function by its name, its decorators and its parameters."""
+        """Return the heat of a function by its name, its decorators and its parameters."""
         found = self._own.get(info.key)
         if found is None:
             given = partial(given_tensors, info, self._analysis)
@@ -71,7 +71,7 @@ class FunctionHeats:
         return found
 
     def nested(self, info: FunctionInfo) -> Heat:
-        """The heat of a function that stands in another, by itself."""
+        """Return the heat of a nested function, from its own text alone."""
         declared = declared_parameters(info, self._analysis).values()
         given = any(isinstance(value, Tensor) for value in declared)
         return own_heat(info, self._names, self._lineage, lambda: given)
@@ -93,17 +93,17 @@ class FunctionHeats:
         return Lineage(torch_kind(owner, self._analysis), frozenset(names), whole)
 
     def calls(self, module: ModuleMap) -> Calls:
-        """The calls in a module."""
+        """Return the calls in a module."""
         if module.name not in self._calls:
             self._calls[module.name] = calls_in(module)
         return self._calls[module.name]
 
     def keep(self, module: ModuleMap, calls: Calls) -> None:
-        """Take the calls of a module that are known already."""
+        """Store the calls of a module that are known already."""
         self._calls[module.name] = calls
 
     def called(self, info: FunctionInfo) -> Heat:
-        """The heat of a function by itself, by the calls in its module, and by those beyond it."""
+        """Return the heat of a function by its text and by the calls of it, also from elsewhere."""
         warmed = self._warmed.get(info.key)
         if warmed is not None:
             return warmed
@@ -113,11 +113,11 @@ class FunctionHeats:
         return self.of_module(info.module).of(info)
 
     def warm(self, info: FunctionInfo, heat: Heat) -> None:
-        """Take what calls in the rest of the package make of a function."""
+        """Store the heat that calls in the rest of the package give a function."""
         self._warmed[info.key] = heat
 
     def of_module(self, module: ModuleMap) -> CalledHeats:
-        """The heats of a module's functions by the calls in it."""
+        """Return the heats of a module's functions by the calls in it."""
         name = module.name
         if name not in self._called:
             calls = self.calls(module)
@@ -125,7 +125,7 @@ class FunctionHeats:
         return self._called[name]
 
     def is_around_steps(self, loop: ast.AST, module: ModuleMap) -> bool:
-        """Does a loop hold the loop over steps, in itself or in a function that it calls?"""
+        """True if a loop contains the loop over steps, directly or in a function that it calls."""
         known = self._around.get(loop)
         if known is None:
             known = self._around[loop] = around_steps(loop) or self._calls_holder(loop, module)
@@ -141,7 +141,7 @@ class FunctionHeats:
         )
 
     def _function(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
-        """The function that a name, an imported path or a method of the own object stands for."""
+        """Return the function that a name, an imported path or a method of ``self`` refers to."""
         if isinstance(called, ast.Name) and called.id in module.functions:
             return module.functions[called.id]
         method = self._method(called, module)
@@ -156,7 +156,7 @@ class FunctionHeats:
         return value.info if isinstance(value, Function) else None
 
     def _method(self, called: ast.expr, module: ModuleMap) -> FunctionInfo | None:
-        """``self.train_epoch``: the method of the class that the call stands in."""
+        """Return the method that ``self.train_epoch`` names, in the class around the call."""
         if not isinstance(called, ast.Attribute) or not isinstance(called.value, ast.Name):
             return None
         for owner in module.classes.values():
@@ -169,5 +169,5 @@ class FunctionHeats:
 
 
 def _holds(outer: ast.ClassDef | FunctionNode, inner: ast.expr) -> bool:
-    """Does a class or function stand around an expression of its module?"""
+    """True if the lines of a class or function enclose an expression of its module."""
     return outer.lineno <= inner.lineno <= (outer.end_lineno or outer.lineno)

@@ -1,4 +1,4 @@
-"""What a loop goes through, by what its rounds do: steps, epochs around steps, or anything."""
+"""The kinds of loops, by the code that each round runs: over steps, epochs, elements or batches."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 STATEMENTS = (ast.For, ast.AsyncFor, ast.While)
-# What a round of the loop around it does not run itself.
+# Nodes whose bodies a round of the loop around them does not run directly.
 ENDS = frozenset((*SCOPES, *STATEMENTS))
 # Methods of torch that run the backward pass: torch/_tensor.py, lightning's `manual_backward`.
 BACKWARD = ("backward", "manual_backward")
-# Methods of what is stepped: optimizers, their schedules, solvers, environments.
+# Methods of objects that take steps: optimizers, their schedules, solvers, environments.
 STEPPING = frozenset(("step", "zero_grad"))
 
 
 def head_of(loop: ast.AST) -> ast.For | ast.AsyncFor | ast.comprehension | None:
-    """What holds the target of a loop and what it goes through; None for ``while``."""
+    """Return the node with the loop's target and iterable; None for ``while``."""
     if isinstance(loop, COMPREHENSIONS):
         return loop.generators[0]
     return loop if isinstance(loop, (ast.For, ast.AsyncFor)) else None
 
 
 def is_written_out(loop: ast.AST) -> bool:
-    """``for side in (left, right):`` is as good as two lines: it does not repeat anything."""
+    """True for ``for side in (left, right):``, which only saves a line and counts as no loop."""
     head = head_of(loop)
     return (
         head is not None
@@ -52,7 +52,7 @@ def is_written_out(loop: ast.AST) -> bool:
 
 @once
 def _direct(loop: ast.AST) -> list[ast.AST]:
-    """The nodes that each round of this very loop runs, without those of loops inside it."""
+    """Return the nodes that each round of this loop runs, without the bodies of loops inside it."""
     body = getattr(loop, "body", None)
     waiting: list[ast.AST] = list(body) if isinstance(body, list) else []
     found: list[ast.AST] = []
@@ -65,7 +65,10 @@ def _direct(loop: ast.AST) -> list[ast.AST]:
 
 
 def _methods_called(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """``backward`` of ``scaler.scale(loss).backward()``; nothing that ``super()`` is asked."""
+    """Return the methods that are called, but not those of ``super()``.
+
+    ``backward`` for ``scaler.scale(loss).backward()``.
+    """
     found: set[str] = set()
     for node in nodes:
         if isinstance(node, CALL):
@@ -85,15 +88,15 @@ def _calls_of(loop: ast.AST) -> frozenset[str]:
 
 
 def goes_backward(loop: ast.AST) -> bool:
-    """Does each round of this very loop call ``loss.backward()``?"""
+    """True if each round of this loop itself calls ``loss.backward()``."""
     return not _calls_of(loop).isdisjoint(BACKWARD)
 
 
 @once
 def takes_step(loop: ast.AST) -> bool:
-    """Is each round of this very loop a step: of training, of an optimizer, of a solver?
+    """True if each round of this loop itself is a step of training, of an optimizer or of a solver.
 
-    One that runs the loop over the steps of an epoch is none, though a schedule may step in it.
+    A loop around the loop over an epoch's steps is none, even if a schedule steps in it.
     """
     if goes_backward(loop):
         return True
@@ -102,9 +105,9 @@ def takes_step(loop: ast.AST) -> bool:
 
 @once
 def around_steps(loop: ast.AST) -> bool:
-    """Does a loop hold another one whose rounds are whole steps, as one over epochs does?
+    """True if a loop contains another whose rounds are whole steps, as a loop over epochs does.
 
-    Gradients that are accumulated in an inner loop are no step: ``step()`` stands outside it.
+    An inner loop that accumulates gradients takes no steps: ``step()`` stands outside it.
     """
     if goes_backward(loop) or not isinstance(loop, STATEMENTS):
         return False
@@ -112,16 +115,16 @@ def around_steps(loop: ast.AST) -> bool:
 
 
 def _completes_steps(loop: ast.AST, *, alone: bool) -> bool:
-    """Does a loop in it step? One that only goes backward counts where it is ``alone``."""
+    """True if an inner loop calls ``step()``; if ``alone``, calling only backward counts too."""
     inner = [n for n in walk(list(getattr(loop, "body", ()))) if isinstance(n, STATEMENTS)]
     return any("step" in _calls_of(one) or (alone and goes_backward(one)) for one in inner)
 
 
 def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
-    """Does a function hold the loop over steps, so that what stands beside that loop runs once?
+    """True if a function contains the loop over steps, so that the code beside that loop runs once.
 
-    A loop that trains, or one in which each round gives a model what the last round made:
-    ``x = model(x, t)``. ``own_model`` is False for what is itself the model's step.
+    That is a loop that trains, or one in which each round passes a model the result of the last
+    round: ``x = model(x, t)``. ``own_model`` is False if the function is itself the model's step.
     """
     loops = info.nodes.of_any(*STATEMENTS)
     if not loops:
@@ -136,13 +139,15 @@ def holds_steps(info: FunctionInfo, *, own_model: bool) -> bool:
 
 
 def may_step(info: FunctionInfo) -> bool:
-    """Does a function call anything that a step consists of, in a loop or not?"""
+    """True if a function calls a method that is part of a training step, in a loop or outside."""
     return not _methods_called(info.nodes.of(ast.Call)).isdisjoint((*BACKWARD, *STEPPING))
 
 
 def step_loops(info: FunctionInfo) -> frozenset[int]:
-    """The loops of a function, by identity, that take steps, go through gradients, run a model or
-    yield batches."""
+    """Return the loops of a function, by identity, that run steps, batches or calls of a model.
+
+    Loops over gradients count as well, and those that average weights.
+    """
     called = _models_called(info)
     return frozenset(
         id(loop)
@@ -156,7 +161,7 @@ def step_loops(info: FunctionInfo) -> frozenset[int]:
 
 
 def loops_may_count(info: FunctionInfo) -> bool:
-    """May a loop of a cold function count: is it over steps, or could it go over elements?"""
+    """True if loops of a cold function may matter: they take steps, or may go over elements."""
     loops = info.nodes.of_any(*STATEMENTS, *COMPREHENSIONS)
     if any(map(_may_go_by_elements, loops)) or step_loops(info):
         return True
@@ -175,7 +180,7 @@ ENTRIES = frozenset((
 
 
 def _may_go_by_elements(loop: ast.AST) -> bool:
-    """Could what a loop goes through be a tensor, or the positions of one?"""
+    """True if the iterable of a loop could be a tensor, or the positions of one."""
     head = head_of(loop)
     match None if head is None else head.iter:
         case None | ast.Constant() | ast.Dict():
@@ -190,15 +195,16 @@ def _may_go_by_elements(loop: ast.AST) -> bool:
 
 @once
 def _reads_gradients(loop: ast.AST) -> bool:
-    """``p.grad.norm()``: what each backward pass leaves behind is gone through in each step."""
+    """True for a loop that uses ``p.grad``: every backward pass leaves gradients to go through."""
     return any(isinstance(node, ast.Attribute) and node.attr == "grad" for node in walk([loop]))
 
 
 @once
 def keeps_a_part(loop: ast.AST) -> bool:
-    """``e.mul_(d).add_(p, alpha=1 - d)``, ``e.lerp_(p, w)``: a part of what was there is kept.
+    """True for a loop that keeps a part of the old value, as an average of weights does.
 
-    So one step of many is taken: an average of weights runs along, or a momentum.
+    ``e.mul_(d).add_(p, alpha=1 - d)``, ``e.lerp_(p, w)``. Each run of such a loop is one step of
+    many.
     """
     nodes = _direct(loop)
     calls = _calls_of(loop)
@@ -212,14 +218,14 @@ def keeps_a_part(loop: ast.AST) -> bool:
     return any(_mixes(node, layers=layers) for node in nodes)
 
 
-# What has one tensor for each layer of a model is gone through by these.
+# Methods that go through a model's tensors, one for each layer.
 OF_LAYERS = frozenset(("parameters", "named_parameters", "state_dict", "items", "values", "keys"))
 
 
 def _mixes(node: ast.AST, *, layers: bool) -> bool:
-    """``e.data = d * e.data + (1 - d) * p.data``, ``e.copy_(d * e + (1 - d) * p)``.
+    """True for ``e.data = d * e.data + (1 - d) * p.data`` and ``e.copy_(d * e + (1 - d) * p)``.
 
-    Whatever it is assigned to, in a loop over the ``layers`` of a model.
+    In a loop over the ``layers`` of a model, the target may be anything.
     """
     match node:
         case ast.Assign(targets=[target], value=value):
@@ -231,22 +237,22 @@ def _mixes(node: ast.AST, *, layers: bool) -> bool:
 
 
 def _yields(loop: ast.AST) -> bool:
-    """Does each round hand something to whoever asks a generator for the next batch?"""
+    """True if each round yields a value, as a generator of batches does."""
     return any(isinstance(node, ast.Yield) for node in _direct(loop))
 
 
 @once
 def _in_loops(function: ast.AST) -> frozenset[int]:
-    """The nodes of a function, by identity, that stand in a loop."""
+    """Return the nodes of a function, by identity, that stand in a loop."""
     loops = [node for node in walk([function]) if isinstance(node, STATEMENTS)]
     return frozenset(id(inner) for loop in loops for inner in walk(list(loop.body)))
 
 
 def takes_training_step(info: FunctionInfo) -> bool:
-    """Does a function take one training step: does it go backward outside any loop?
+    """True if a function takes one training step: it calls backward outside any loop.
 
-    Or step outside any loop after going backward in one. Gradients of an input are asked for under
-    ``model.eval()`` without a step of an optimizer.
+    It may also call ``step()`` outside any loop after calling backward in one. Gradients of an
+    input, computed under ``model.eval()`` without a step of an optimizer, do not count.
     """
     if not may_step(info):
         return False
@@ -259,12 +265,15 @@ def takes_training_step(info: FunctionInfo) -> bool:
 
 
 def _is_module(annotation: ast.expr | None) -> bool:
-    """``model: nn.Module``."""
+    """True for the annotation of ``model: nn.Module``."""
     return annotation is not None and dotted_name(annotation).rpartition(".")[2] == "Module"
 
 
 def _models_called(info: FunctionInfo) -> dict[int, ast.Call]:
-    """The calls of what a function is given, of its object, or of what that object keeps."""
+    """Return the calls of a function's parameters and of attributes of ``self``, by identity.
+
+    Methods that the class defines are left out.
+    """
     arguments = info.node.args
     given = {one.arg for one in named_parameters(arguments)}
     methods: set[str] = set() if info.owner is None else set(info.owner.methods)
@@ -282,9 +291,9 @@ def _models_called(info: FunctionInfo) -> dict[int, ast.Call]:
 
 
 def _runs_model(loop: ast.AST, called: dict[int, ast.Call], modules: Sequence[str]) -> bool:
-    """Does each round of a loop give a model what the last round made?
+    """True if each round of a loop passes a model the result of the last round.
 
-    Of what is declared to be one of the ``modules``, any call will do.
+    For a model declared to be one of the ``modules``, any call will do.
     """
     calls = [called[id(node)] for node in _direct(loop) if id(node) in called]
     if not calls:
@@ -296,7 +305,7 @@ def _runs_model(loop: ast.AST, called: dict[int, ast.Call], modules: Sequence[st
 
 
 def _made(loop: ast.AST) -> set[str]:
-    """The names that each round of a loop assigns."""
+    """Return the names that each round of a loop assigns."""
     return {
         name
         for node in _direct(loop)
@@ -307,10 +316,10 @@ def _made(loop: ast.AST) -> set[str]:
 
 @once
 def goes_on(loop: ast.AST) -> bool:
-    """Does a round compute with what the last round left, other than by adding to it?
+    """True if a round computes with the result of the last round, other than by adding to it.
 
     ``x = a * x + t[i]``, ``t[i] = t[i - 1] * 2``; not ``total += t[i]``, ``t[i] += 1``. A loop that
-    may end early goes on as well.
+    may end early counts as well.
     """
     added: set[str] = set()
     for node in _direct(loop):
@@ -330,7 +339,7 @@ def goes_on(loop: ast.AST) -> bool:
 
 
 def _reads_other_items(nodes: Sequence[ast.AST]) -> bool:
-    """Is something read, other than in the item, of whose items some are set?"""
+    """True if the code sets items of a name and reads that name by anything but those items."""
     items = [node for node in nodes if isinstance(node, ast.Subscript)]
     stored = {ast.unparse(n): n for n in items if isinstance(n.ctx, ast.Store)}
     if not stored:
@@ -342,7 +351,7 @@ def _reads_other_items(nodes: Sequence[ast.AST]) -> bool:
 
 
 def _root(node: ast.expr) -> str:
-    """The name that an item or attribute is one of, at some depth; "" where it is none's."""
+    """Return the name that an item or attribute belongs to, at any depth; "" if there is none."""
     while isinstance(node, (ast.Subscript, ast.Attribute)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
@@ -350,10 +359,10 @@ def _root(node: ast.expr) -> str:
 
 @once
 def hands_on(loop: ast.AST) -> bool:
-    """Does each round of a loop give calls what the last round left, or keep it in an object?
+    """True if each round passes calls the result of the last round, or stores it in an object.
 
     ``h = cell(x, h)``, ``out.append(f(out[-1]))``, ``self.state = f(x)``. A total that is only
-    added to is given to nothing.
+    added to is not passed on.
     """
     left = _made(loop) & _bound_before(loop)
     given: set[str] = set()
@@ -372,7 +381,7 @@ def hands_on(loop: ast.AST) -> bool:
 
 @once
 def _bound_before(loop: ast.AST) -> frozenset[str]:
-    """The names that a round uses before it binds them: what the last round left."""
+    """Return the names that a round uses before it binds them: those left from the last round."""
     bound: set[str] = set()
     head = head_of(loop)
     if head is not None:
@@ -393,13 +402,13 @@ def _bound_before(loop: ast.AST) -> frozenset[str]:
 
 
 def _given(call: ast.Call) -> set[str]:
-    """The names that a call is given as they are."""
+    """Return the names that a call is passed as they are."""
     found = {one.id for one in call.args if isinstance(one, ast.Name)}
     return found | {k.value.id for k in call.keywords if isinstance(k.value, ast.Name)}
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """The names and attributes that a piece of code mentions."""
+    """Return the names and attributes that a piece of code mentions."""
     found: set[str] = set()
     for inner in walk([node]):
         if isinstance(inner, ast.Name):
@@ -410,12 +419,12 @@ def names_in(node: ast.AST) -> set[str]:
 
 
 def plain_names(node: ast.AST) -> set[str]:
-    """The names alone that a piece of code mentions; those of attributes are none."""
+    """Return the names that a piece of code mentions, without names of attributes."""
     return {inner.id for inner in walk([node]) if isinstance(inner, ast.Name)}
 
 
 def bound_by(target: ast.expr) -> set[str]:
-    """The names that an assignment to ``target``, or a loop with it, binds."""
+    """Return the names that an assignment to ``target``, or a loop with it, binds."""
     return {
         inner.id
         for inner in walk([target])

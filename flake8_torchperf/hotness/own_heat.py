@@ -1,6 +1,6 @@
-"""How often a function runs by its own text, its owner's protocol and the table of conventions.
+"""The frequency of a function, by its own text, its class's protocol and the conventions.
 
-The calls that lead to it are asked in `propagation`; the order of all evidence is there.
+The calls that lead to it are judged in `propagation`, which also orders all the evidence.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ MODULE_HEAT = Heat(Level.COLD, Cause.MODULE_LEVEL)
 COMPILING = ("torch.compile", "torch.jit.script")
 # Decorators of functions that a kernel compiler takes; Python never runs them on tensors.
 KERNELS = ("jit", "kernel", "autotune", "heuristics")
-# Causes that what a function is called in does not change, and that cool its loops too.
+# Causes that the callers of a function do not change, and that make its loops cold too.
 SET_UP = frozenset((
     Cause.SET_UP_ROOT, Cause.TEST, Cause.DATA_WORKER, Cause.CONVERSION, Cause.REGISTERED,
     Cause.RESULT_KEPT, Cause.CONVENTION, Cause.SET_UP_CALLS, Cause.SELDOM_CALLS, Cause.UNUSED,
 ))  # fmt: skip
-# Of these not even a loop over elements or steps is told: a person, a tracer or a cache asks.
+# With these, not even loops over elements or steps are reported: a person, test or tracer asks.
 FINAL = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED))
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What is known of names: the user's globs, and the table of conventions."""
+    """The evidence that names give: the user's globs, and the table of conventions."""
 
     conventions: Conventions
     hot: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ class Names:
     _of_modules: dict[int, Convention | None] = field(default_factory=dict)
 
     def of_module(self, module: ModuleMap) -> Convention | None:
-        """What the table says of all functions of a module: by its name, or by what it imports."""
+        """Return the convention for all functions of a module, by its name or by its imports."""
         if id(module) not in self._of_modules:
             imported = (*module.imports.values(), module.name)
             self._of_modules[id(module)] = _row_of_module(
@@ -55,20 +55,20 @@ class Names:
 
 
 def named_in(info: FunctionInfo, globs: tuple[str, ...]) -> bool:
-    """Is a function among those that the settings name: ``execute_model``, ``Engine.decode_*``?
+    """True if the settings name a function: ``execute_model``, ``Engine.decode_*``.
 
-    A glob with a dot is of the qualified name: that of the class, a dot, that of the method.
+    A glob with a dot matches the qualified name: the class, a dot, the method.
     """
     return any(matches_glob(info.name, info.qualname, glob) for glob in globs)
 
 
 def matches_glob(name: str, qualname: str, glob: str) -> bool:
-    """Does a glob of the settings name a function?"""
+    """True if a glob of the settings matches a function."""
     return fnmatchcase(qualname if "." in glob else name, glob)
 
 
 def is_kernel(info: FunctionInfo) -> bool:
-    """Is it written for a kernel compiler (``@triton.jit``, ``@cute.kernel``)?"""
+    """True if a function is written for a kernel compiler (``@triton.jit``, ``@cute.kernel``)."""
     return any(
         d.rpartition(".")[2] in KERNELS and not d.startswith("torch.")
         for d in info.decorators
@@ -82,9 +82,9 @@ def own_heat(
     lineage: Callable[[ClassInfo], Lineage],
     given_tensors: Callable[[], bool],
 ) -> Heat:
-    """The heat of a function without its callers, by the strongest evidence there is.
+    """Return the heat of a function without its callers, by the strongest evidence available.
 
-    Whether it is given tensors is asked last: it takes a look at all that its parameters say.
+    ``given_tensors`` is called last, because it has to read everything that the parameters declare.
     """
     if named_in(info, names.hot):
         return Heat(Level.STEP, Cause.NAMED_HOT, info.name, around=Level.STEP)
@@ -107,7 +107,7 @@ def own_heat(
 
 
 def _by_convention(info: FunctionInfo, names: Names) -> Heat | None:
-    """What the table says of a function's name, then of its decorators, class and module."""
+    """Return the heat that a convention gives a function by its name, decorators or module."""
     row = _speaking_row(info, names)
     if row is None:
         return None
@@ -121,7 +121,7 @@ def _by_convention(info: FunctionInfo, names: Names) -> Heat | None:
 
 
 def is_beside_steps(module: ModuleMap, conventions: Conventions) -> bool:
-    """Is a whole module no part of a step: a test, or what a row says of its name?"""
+    """True if a whole module is no part of a step: a test, or one that a convention names."""
     return is_test_file(module) or _row_of_module(module, conventions) is not None
 
 
@@ -131,7 +131,7 @@ def _row_of_module(module: ModuleMap, conventions: Conventions) -> Convention | 
 
 
 def _speaking_row(info: FunctionInfo, names: Names) -> Convention | None:
-    """The row that speaks of a function, the nearest name first."""
+    """Return the convention that applies to a function; the most specific name decides."""
     conventions = names.conventions
     found = conventions.row("function", info.name)
     if found is None:
@@ -146,9 +146,9 @@ def _last_parts(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def module_names(module: ModuleMap) -> tuple[str, tuple[str, ...]]:
-    """The name of a module, and of the packages that hold it, the nearest first.
+    """Return the name of a module, and those of the packages around it, the innermost first.
 
-    A folder that is no package may be called anything.
+    A file outside a package has only its own name: a plain folder may be called anything.
     """
     if module.path is not None and not module.package:
         return module.path.stem, ()
@@ -163,10 +163,10 @@ def _by_default(info: FunctionInfo, given_tensors: Callable[[], bool]) -> Heat:
 
 
 def waits_on_purpose(node: ast.AST | None, base: Heat) -> bool:
-    """Is an explicit synchronisation in this function what it is there for?
+    """True if an explicit synchronisation is what this function is for.
 
-    So it is in a benchmark or around the recording of a graph; and there is no step to hold up in
-    a function of which it is only known that it is given tensors.
+    That holds for a benchmark and for code that records a graph. It also holds for a function that
+    is only known to be given tensors, as there is no step to hold up.
     """
     if node is not None and any(
         (isinstance(inner, ast.Attribute) and inner.attr in MEASURING)
@@ -177,7 +177,7 @@ def waits_on_purpose(node: ast.AST | None, base: Heat) -> bool:
     return base.level is Level.HOT
 
 
-# What a function calls that measures time or records a graph: `torch.cuda.Event.elapsed_time`,
+# Names in functions that measure time or record a graph: `torch.cuda.Event.elapsed_time`,
 # `time.perf_counter`, `torch.cuda.CUDAGraph.capture_begin`.
 MEASURING = frozenset((
     "elapsed_time", "perf_counter", "perf_counter_ns", "CUDAGraph", "capture_begin",

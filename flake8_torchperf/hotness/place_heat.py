@@ -1,4 +1,4 @@
-"""How often the place of a context runs: its function's heat, its branches and its loops."""
+"""The frequency of a place: the heat of its function, its branches and its loops."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from flake8_torchperf.syntax.traversal import once, walk
 if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Context, LoopPlace
 
-# What a loop over elements or parameters is by itself; a dispatch costs the same without a device.
+# Sites that are loops over elements or parameters; a dispatch costs the same without a device.
 PER_ELEMENT = (
     SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS, SiteKind.PARAMETER_LOOP, SiteKind.GROWTH,
     SiteKind.HOST_ACCUMULATION,
 )  # fmt: skip
-# What stands beside the loop over steps, and what a loader's workers do on the host: to take a
-# tensor apart there is one `unbind`, and only what the loop does with its rows may cost.
+# Code beside the loop over steps, and code that a loader's workers run on the host: taking a tensor
+# apart there is one `unbind`, and only the work that the loop does with its rows may cost.
 ONCE = (Cause.OUTSIDE_STEPS, Cause.BEFORE_STEPS, Cause.DATA_WORKER)
-# Checks of which TPF203 tells in loops.
+# Checks that TPF203 reports in loops.
 NON_FINITE = frozenset(("isinf", "isnan", "isfinite", "isposinf", "isneginf"))
 # Iterating that makes no loop: what is taken apart is taken apart at once.
 AT_ONCE = ("unpack", "tuple", "list", "star")
 
 
 def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
-    """How often a site of this kind runs at the place of a context, and what says so."""
+    """Return how often a site of this kind runs at the place of a context, with the cause."""
     over = over_elements(ctx, kind, operation)
     each = _paid_per_element(ctx, kind, operation)
     cost = Cost.ELEMENT if each else Cost.CALL
@@ -61,9 +61,9 @@ def heat(ctx: Context, kind: SiteKind, operation: str) -> Heat:
 
 
 def costs_without_device(ctx: Context, kind: SiteKind, operation: str, tensor: Tensor) -> bool:
-    """Is it a loop over elements, or a check in one, on a branch that runs without a device?
+    """True for a loop over elements, or a check in one, on a branch that runs without a device.
 
-    There nothing waits, but each element is dispatched all the same.
+    Nothing waits there, but each element still costs a dispatch.
     """
     if ctx.demoted is not Cause.NO_DEVICE or not over_elements(ctx, kind, operation):
         return False
@@ -71,14 +71,17 @@ def costs_without_device(ctx: Context, kind: SiteKind, operation: str, tensor: T
 
 
 def _may_repeat(operation: str, base: Heat) -> bool:
-    """Does a loop over elements count by itself, in a function that no evidence says runs once?"""
+    """True if a loop over elements counts even in a function that is not known to run often.
+
+    Taking a tensor apart at once does not count, nor do functions known to run once.
+    """
     return operation not in AT_ONCE and base.cause not in ONCE
 
 
 def _counts_all_the_same(ctx: Context, *, over: bool) -> bool:
-    """Does a branch that runs seldom leave a loop in it as dear as it is?
+    """True if a loop counts although its branch seldom runs.
 
-    A dispatch costs the same without a device, and who turns an option on pays for its loops.
+    A dispatch costs the same without a device, and users who turn an option on pay for its loops.
     """
     if ctx.demoted is Cause.NO_DEVICE:
         return over
@@ -86,20 +89,21 @@ def _counts_all_the_same(ctx: Context, *, over: bool) -> bool:
 
 
 def _name(ctx: Context) -> str:
-    """The name of the function, which a convention's heat does not hold."""
+    """Return the name of the function, which the heat of a convention does not hold."""
     return ctx.function.rpartition(".")[2]
 
 
 def over_elements(ctx: Context, kind: SiteKind, operation: str) -> bool:
-    """Is it a loop over a tensor's elements or a model's parameters, or does it stand in one?"""
+    """True if a site is or stands in a loop over a tensor's elements or a model's parameters."""
     if kind in PER_ELEMENT and operation not in AT_ONCE:
         return True
     return any(map(_by_elements, ctx.loops))
 
 
 def _paid_per_element(ctx: Context, kind: SiteKind, operation: str) -> bool:
-    """True if a loop over elements or parameters repeats the place; that of a total may be over
-    anything.
+    """True if a loop over elements or parameters repeats the place.
+
+    A running total counts only inside such a loop, because its own loop may be over anything.
     """
     if kind is not SiteKind.HOST_ACCUMULATION and over_elements(ctx, kind, operation):
         return True
@@ -107,7 +111,7 @@ def _paid_per_element(ctx: Context, kind: SiteKind, operation: str) -> bool:
 
 
 def _by_elements(place: LoopPlace) -> bool:
-    """``for row in t``, ``for i in range(len(t))``; a step of its own makes pieces of it."""
+    """True for ``for row in t`` and ``for i in range(len(t))``, but not if the range has a step."""
     if isinstance(place.value, Tensor):
         return True
     match place.over:
@@ -117,12 +121,12 @@ def _by_elements(place: LoopPlace) -> bool:
 
 
 def _repeats(place: LoopPlace, ctx: Context) -> bool:
-    """Does a loop repeat what stands in it, and is it none around the loop over steps?"""
+    """True if a loop repeats its body and is not a loop around the loop over steps."""
     return not (is_written_out(place.node) or ctx.analysis.is_around_steps(place.node, ctx.module))
 
 
 def _by_itself(place: LoopPlace, ctx: Context) -> bool:
-    """Does a loop's own text say what its rounds are: elements, steps, or calls of a model?"""
+    """True if a loop's own code shows that its rounds are elements, steps or calls of a model."""
     if _by_elements(place) or takes_step(place.node) or id(place.node) in ctx.step_loops:
         return True
     if (
@@ -134,7 +138,7 @@ def _by_itself(place: LoopPlace, ctx: Context) -> bool:
 
 
 def _of_data_by_name(loop: ast.AST, ctx: Context) -> bool:
-    """``for batch in loader``, where the function itself is not cold by its name."""
+    """True for ``for batch in loader``, unless the function is cold by its name."""
     head = head_of(loop)
     if head is None or ctx.base.cause not in (Cause.NOTHING, Cause.OUTSIDE_STEPS):
         return False
@@ -143,14 +147,14 @@ def _of_data_by_name(loop: ast.AST, ctx: Context) -> bool:
 
 
 def runs_model(loop: ast.AST, ctx: Context) -> bool:
-    """Is a module called in each round, as far as the calls in it have been looked at?"""
+    """True if each round calls a module, as far as its calls have been analysed."""
     called = ctx.analysis.models_called
     return bool(called) and not called.isdisjoint(_calls_in(loop))
 
 
 @once
 def _calls_in(loop: ast.AST) -> frozenset[int]:
-    """The calls in a loop's body, by identity."""
+    """Return the calls in a loop's body, by identity."""
     head = head_of(loop)
     roots = [loop] if not isinstance(head, (ast.For, ast.AsyncFor)) else [*head.body]
     return frozenset(id(node) for node in walk(roots) if isinstance(node, ast.Call))

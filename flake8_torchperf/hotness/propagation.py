@@ -1,7 +1,7 @@
-"""How often a function runs, by the calls in its module that lead to it.
+"""The frequency of a function, by the calls in its module that lead to it.
 
-What a call from a loop or a step says beats protocols and conventions; that only set-up code calls
-a function beats what its parameters say.
+A call from a loop or a step outweighs protocols and conventions. If only set-up code calls a
+function, that outweighs the evidence of its parameters.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from flake8_torchperf.hotness.call_graph import Calls, CallSite
     from flake8_torchperf.project.module_index import FunctionInfo, ModuleMap
 
-# Causes that no call changes: the user's word, a training step, a tracer's or a test's function.
+# Causes that no call changes: the user's word, a test, a tracer's function, a cached result.
 SETTLED = frozenset((
     Cause.NAMED_HOT, Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT,
 ))  # fmt: skip
-# Of these a caller says nothing of the functions that it calls.
+# With these, a caller is no evidence for the functions that it calls.
 SILENT = frozenset((Cause.NAMED_COLD, Cause.TEST, Cause.REGISTERED, Cause.RESULT_KEPT))
 
 
 class CalledHeats:
-    """The heat of functions by themselves and by the calls in their module that lead to them.
+    """The heat of functions by their own text and by the calls in their module that lead to them.
 
-    ``own`` is a function's heat by itself, ``around`` says of a loop in a module that it is around
+    ``own`` returns a function's heat by its own text; ``around`` returns True if a loop contains
     the loop over steps.
     """
 
@@ -58,7 +58,7 @@ class CalledHeats:
             one.forget()
 
     def of(self, info: FunctionInfo) -> Heat:
-        """How often a function runs, and why."""
+        """Return how often a function runs, with the cause."""
         heat = self._own(info)
         if heat.cause in SETTLED or heat.level >= Level.STEP:
             return heat
@@ -77,17 +77,18 @@ class CalledHeats:
         return heat
 
     def repeats(self, site: CallSite) -> bool:
-        """Does a loop repeat a call, and not only one over epochs, around the steps?"""
+        """True if a loop repeats a call; a loop over epochs, around the steps, does not count."""
         if site.caller is None:
             return bool(site.loops)
         module = site.caller.module
         return any(not self._around(loop, module) for loop in site.loops)
 
     def _made_hot(self, info: FunctionInfo, heat: Heat) -> Heat | None:
-        """By the first call from a step, else from a loop; None where none is seen.
+        """Return the heat by the first call from a step, else from a loop; None if there is none.
 
-        Of a loop it is not known that a round is a step: it may be one file, one layer. So it says
-        nothing against a protocol or a convention, nor of what holds the loop over steps itself.
+        A round of a loop need not be a step: it may be one file or one layer. So a call from a loop
+        does not outweigh a protocol or a convention, nor change the function that contains the loop
+        over steps.
         """
         path = self._in_steps.path(info)
         if path:
@@ -98,9 +99,9 @@ class CalledHeats:
         return called_heat(info, path, Level.COLD) if path else None
 
     def in_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
-        """Is it a call in a step, or from a function that runs every step?
+        """True if the call stands in a step, or in a function that runs every step.
 
-        None where that is left to what calls the caller.
+        None if the callers of the caller decide.
         """
         if site.seldom or site.caller is None:
             return False
@@ -111,13 +112,13 @@ class CalledHeats:
             return True
         if own.cause is not Cause.OUTSIDE_STEPS:
             return None
-        # What stands beside the loop over steps runs once for all of them.
+        # Code beside the loop over steps runs once for all of them.
         return not step_loops(site.caller).isdisjoint(map(id, site.loops))
 
     def makes_hot(self, info: FunctionInfo, site: CallSite) -> bool | None:
-        """Is it a call from a loop or from a function that runs every step?
+        """True if the call stands in a loop, or in a function that runs every step.
 
-        None where that is left to what calls the caller.
+        None if the callers of the caller decide.
         """
         if site.caller is None:
             return bool(site.loops) and not site.seldom
@@ -133,10 +134,10 @@ class CalledHeats:
         return self.repeats(site) or None
 
     def _sets_up(self, info: FunctionInfo, site: CallSite) -> bool | None:
-        """Does a call stand where things are set up, saved or shown?
+        """True if the call stands in code that sets up, saves or shows something.
 
-        Of what is private, or in a private module, all calls are in its module, or those elsewhere
-        are like them.
+        None if the callers of the caller decide. Only asked of private functions and of private
+        modules: their other calls are in the same module, or are assumed to be alike.
         """
         inner = info.module.name.rpartition(".")[2].startswith("_")
         if not (inner or info.name.startswith("_")) or self._calls.are_open(info.name):
@@ -146,7 +147,7 @@ class CalledHeats:
             return not site.loops
         own = self._own(caller)
         if own.cause is Cause.CONVENTION:
-            return None  # a name says nothing of what is called
+            return None  # the name of a caller is no evidence for its callees
         if own.cause in SET_UP or own.cause is Cause.NAMED_COLD:
             return True
         if own.level is Level.STEP or self.repeats(site):
@@ -154,7 +155,10 @@ class CalledHeats:
         return True if own.cause is Cause.OUTSIDE_STEPS else None
 
     def _runs_seldom(self, info: FunctionInfo, site: CallSite) -> bool | None:
-        """Is it a call only every so many steps or on the way to an error?"""
+        """True for a call that runs only every so many steps or on the way to an error.
+
+        None if the callers of the caller decide.
+        """
         if self._calls.are_open(info.name):
             return False
         if site.seldom or site.caller is None:
@@ -162,13 +166,14 @@ class CalledHeats:
         return None
 
     def _runs_before_steps(self, info: FunctionInfo, site: CallSite) -> bool | None:
-        """Is it a call beside the loop over steps, in the function that holds that loop?
+        """True for a call beside the loop over steps, in the function that contains that loop.
 
-        That says more than the tensors a function is given, also of a public one.
+        This outweighs the tensors that a function is given, even if it is public. None if the
+        callers of the caller decide.
         """
         caller = site.caller
         if caller is None:
-            # What a script calls at module level it calls once.
+            # A call at module level of a script runs once.
             private = info.name.startswith("_") and not self._calls.are_open(info.name)
             return not site.loops and private
         own = self._own(caller)
@@ -180,9 +185,9 @@ class CalledHeats:
 
 
 def called_heat(info: FunctionInfo, path: Sequence[CallSite], around: Level) -> Heat:
-    """The heat of a function that calls make hot; ``around`` is what its loops stand in.
+    """Return the heat of a function that calls make hot; ``around`` is the level around its loops.
 
-    ``path`` leads from its own call to the one that runs often.
+    ``path`` leads from the function's own call to the one that runs often.
     """
     site = path[0]
     calls = tuple(map(_call, path))

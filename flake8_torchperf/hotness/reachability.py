@@ -1,6 +1,6 @@
-"""Questions that are followed from call to call: does every call say yes, or does one?
+"""Answers that follow calls: do all calls that lead to a function meet a condition, or does one.
 
-Each function is worked out once, however many ways lead to it, through circles of calls too.
+Each function is decided once, however many paths lead to it, and recursion is handled.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from flake8_torchperf.hotness.call_graph import Calls, CallSite
     from flake8_torchperf.project.module_index import FunctionInfo
 
-# True and False are a call's own answer; with None its caller's answer is taken.
+# True and False are the call's own answer; None means that the answer for its caller decides.
 Judge: TypeAlias = "Callable[[FunctionInfo, CallSite], bool | None]"
 
 
 class _Ways:
-    """The functions that lead to one of which nothing is known yet, and what their calls say.
+    """The functions that lead to an undecided one, with the answers of their calls.
 
-    A function that calls itself says nothing of how it comes to be called.
+    The calls that a function makes to itself are ignored.
     """
 
     def __init__(
         self, start: FunctionInfo, calls: Calls, judge: Judge, known: Callable[[str], bool | None]
     ) -> None:
         self.said: dict[str, list[bool]] = {start.key: []}
-        # Who says yes by a call (None: module level), and to whom.
+        # The callers of calls that meet the condition (None: module level), with the callees.
         self.agreeing: dict[str | None, list[str]] = {}
-        # Who is called by a function of which the answer is known already.
+        # Pairs of a caller that is decided already and the function that it calls.
         self.called_by_known: list[tuple[str, str]] = []
         self._callees: dict[str, list[str]] = {}
         waiting = [start]
@@ -56,11 +56,11 @@ class _Ways:
             self.agreeing.setdefault(by, []).append(info.key)
 
     def saying(self, answer: bool) -> list[str]:
-        """The functions of which one call says so by itself."""
+        """Return the functions that at least one call gives this answer by itself."""
         return [key for key, answers in self.said.items() if answer in answers]
 
     def reached_from(self, starts: dict[str, int], but: str | None = None) -> dict[str, int]:
-        """The functions and all that they lead to, not by way of ``but``; how far each is."""
+        """Return the distances of these functions and of all that they call, bypassing ``but``."""
         found: dict[str, int] = {}
         waiting = [(number, key) for key, number in starts.items()]
         heapify(waiting)
@@ -78,9 +78,9 @@ def _nothing(_info: FunctionInfo, _site: CallSite) -> bool | None:
 
 
 class Every:
-    """Is a function seen to be called, and does every call that leads to it say yes?
+    """Decides if a function is called, and every call that leads to it meets the condition.
 
-    Functions that call each other in a circle are what the calls into the circle say.
+    For functions that call each other in a circle, the calls from outside the circle decide.
     """
 
     def __init__(self, calls: Calls, judge: Judge) -> None:
@@ -89,7 +89,7 @@ class Every:
         self._known: dict[str, bool] = {}
 
     def of(self, info: FunctionInfo) -> bool:
-        """The answer for a function."""
+        """Return True if every call that leads to the function meets the condition."""
         if info.key not in self._known:
             ways = _Ways(info, self._calls, self._judge, self._known.get)
             called = ways.reached_from(dict.fromkeys(ways.saying(True), 0))
@@ -108,20 +108,21 @@ MAX_CIRCLES = 50
 
 
 class Some:
-    """Does one of the calls that lead to a function say yes?
+    """Decides if any of the calls that lead to a function meets the condition.
 
-    What a function says of those that it calls, does not hold of itself where they call it in turn,
-    nor of what only it leads to then.
+    A call is evidence for its callee and for all that the callee leads to. It is no evidence for
+    its own caller, even if the callee calls that back, nor for functions reached only through the
+    caller.
     """
 
     def __init__(self, calls: Calls, judge: Judge) -> None:
         self._calls = calls
         self._judge = judge
-        # How many calls away the one is that says yes; None where none does.
+        # The number of calls to the nearest one that meets the condition; None if none does.
         self._known: dict[str, int | None] = {}
 
     def first(self, info: FunctionInfo) -> CallSite | None:
-        """The first call of a function that says yes, or whose caller is nearer to one."""
+        """Return the first call that meets the condition, or the first that leads nearer to one."""
         mine = self._away(info)
         if mine is None:
             return None
@@ -137,7 +138,7 @@ class Some:
         return None
 
     def path(self, info: FunctionInfo) -> list[CallSite]:
-        """The calls from a function to one that says yes by itself; none where none does."""
+        """Return the calls from a function to one that meets the condition; empty if none does."""
         found: list[CallSite] = []
         site = self.first(info)
         while site is not None:
@@ -157,7 +158,10 @@ class Some:
         return self._known[info.key]
 
     def _reached(self, ways: _Ways) -> dict[str, int]:
-        """Whom one leads to that says yes by a call, without that one among them."""
+        """Return the distance of each function from a call that meets the condition.
+
+        A function that makes such a call is not reached through that call itself.
+        """
         circles = [by for by in ways.agreeing if by in ways.said][:MAX_CIRCLES]
         starts: dict[str, int] = {}
         for caller, callee in ways.called_by_known:

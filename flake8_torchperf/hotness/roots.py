@@ -1,6 +1,6 @@
-"""Roots by protocol and owner: what a framework calls in each step, and what once.
+"""Functions that a framework calls, in each step or once, by the protocol of their class.
 
-The protocols are data (`protocols.toml`): which base class makes which methods whose.
+The protocols are data: `protocols.toml` lists base classes and the methods that are called.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ClassInfo, FunctionInfo, ModuleMap
 
 PROTOCOLS = Path(__file__).with_name("protocols.toml")
-# What a field of a protocol says of the methods that it names.
+# The cause that each field of a protocol gives the methods that it names.
 CAUSES = {
     "step": Cause.STEP_ROOT,
     "set_up": Cause.SET_UP_ROOT,
     "worker": Cause.DATA_WORKER,
     "conversion": Cause.CONVERSION,
 }
-# What a decorator of functools keeps, it works out once.
+# Decorators of functools that run a function once and store its result.
 KEEPING = frozenset(("functools.lru_cache", "functools.cache", "functools.cached_property"))
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """Classes, by kind, base or method, and what is known of their methods."""
+    """Classes, by kind, base or method, and the causes that their methods have."""
 
     id: str
     kinds: frozenset[str]
@@ -42,15 +42,15 @@ class Protocol:
     methods: Mapping[str, Cause]
 
     def anyone(self) -> bool:
-        """Does it hold for every class?"""
+        """True if the protocol applies to every class."""
         return not (self.kinds or self.bases or self.has)
 
 
 @dataclass(frozen=True, slots=True)
 class Lineage:
-    """What is known of a class: torch's kind of it, the last names of itself and all its bases.
+    """The ancestry of a class: its kind in torch, and the last names of itself and all its bases.
 
-    ``whole`` says that each base was read or is torch's or Python's own.
+    ``whole`` is True if each base was read, or is torch's or Python's own.
     """
 
     kind: str
@@ -60,7 +60,7 @@ class Lineage:
 
 @cache
 def protocols() -> tuple[Protocol, ...]:
-    """The table of protocols, read once."""
+    """Return the table of protocols, read once."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -81,9 +81,9 @@ def _protocol(row: dict[str, Any]) -> Protocol:
 
 
 def root_of(info: FunctionInfo, lineage: Callable[[ClassInfo], Lineage]) -> Cause | None:
-    """What a protocol says of a function; None where there is none.
+    """Return the cause that a protocol gives a function; None if no protocol applies.
 
-    Of a class that follows several, a step is what any of them calls a step.
+    If several apply, a step takes precedence.
     """
     if is_test(info):
         return Cause.TEST
@@ -111,7 +111,7 @@ def _follows(owner: ClassInfo, lineage: Lineage, protocol: Protocol) -> bool:
 
 
 def hands_to_tracer(decorator: str) -> bool:
-    """``@torch.library.register_fake(...)``, ``@op.py_impl(...)``, the setter of a property."""
+    """True for ``@torch.library.register_fake(...)``, ``@op.py_impl(...)`` and property setters."""
     last = decorator.rpartition(".")[2]
     if last in ("setter", "py_impl"):
         return True
@@ -119,9 +119,9 @@ def hands_to_tracer(decorator: str) -> bool:
 
 
 def is_test(info: FunctionInfo) -> bool:
-    """Does pytest or unittest run it: ``test_*`` in a file of tests, a fixture, a test's class?
+    """True if a function is a test, a fixture or a method of a test class, in a file of tests.
 
-    Or does its module take part in tests, by what it imports?
+    True as well for every function of a module that imports a test framework.
     """
     if not is_test_file(info.module):
         return False
@@ -134,7 +134,7 @@ def is_test(info: FunctionInfo) -> bool:
 
 
 def is_test_class(owner: ClassInfo) -> bool:
-    """A class that pytest collects, or one derived from a case of unittest."""
+    """True for a class that pytest collects, or one derived from a test case of unittest."""
     return owner.name.startswith("Test") or any(
         base.rpartition(".")[2].endswith("TestCase") for base in owner.bases
     )
@@ -142,7 +142,7 @@ def is_test_class(owner: ClassInfo) -> bool:
 
 @lru_cache(maxsize=8)  # of the module linted, and of those that call its functions
 def is_test_file(module: ModuleMap) -> bool:
-    """Does pytest collect the file by its name, or does it import what tests are made with?"""
+    """True if pytest collects the file by its name, or the file imports a test framework."""
     if imports_tests(module):
         return True
     name = module.name.rpartition(".")[2] if module.path is None else module.path.stem
@@ -151,7 +151,7 @@ def is_test_file(module: ModuleMap) -> bool:
 
 @lru_cache(maxsize=8)
 def imports_tests(module: ModuleMap) -> bool:
-    """Does a module import pytest, unittest or torch's own tools for tests?"""
+    """True if a module imports pytest, unittest or torch's own test tools."""
     return any(
         target.partition(".")[0] in ("pytest", "unittest")
         or target.startswith("torch.testing._internal")

@@ -1,7 +1,7 @@
-"""Numbers that processes tell each other by tensors: the host has them, and wants them.
+"""Numbers that processes exchange as tensors: the host has them, and needs them back.
 
-Over NCCL a size or a flag can only travel on the device, so that the host has to wait for it. By
-syntax alone.
+Over NCCL a size or a flag can only travel through the device, so the host has to wait for it. The
+analysis is by syntax alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from flake8_torchperf.hotness.loop_kinds import plain_names
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes
 
-# What makes a tensor of numbers of the host.
+# Functions that make a tensor from numbers of the host.
 MAKING = frozenset((
     "torch.tensor", "torch.as_tensor", "torch.LongTensor", "torch.IntTensor", "torch.FloatTensor",
     "torch.cuda.LongTensor", "torch.cuda.IntTensor", "torch.cuda.FloatTensor",
@@ -24,7 +24,10 @@ MAKING = frozenset((
 
 
 def exchanged(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[str]:
-    """The names that a collective is given together with a number of the host, or that hold it."""
+    """Return the names that a collective exchanges, if it is passed a number from the host.
+
+    Names that loops bind to parts of these are included.
+    """
     calls = [call for call in nodes.of(ast.Call) if _collective(call, qualify)]
     if not calls:
         return frozenset()
@@ -39,9 +42,9 @@ def exchanged(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[str
 
 
 def _collective(call: ast.Call, qualify: Callable[[ast.expr], str]) -> bool:
-    """A collective that hands numbers on; what it sums up can be computed with on the device.
+    """True for a collective that passes numbers on unchanged; sums can be used on the device.
 
-    The same of one that is reached through an object or a module of somebody's own.
+    A method of a user's own object or module counts if it has the name of such a collective.
     """
     name = qualify(call.func)
     if name.startswith("torch.distributed."):
@@ -49,14 +52,14 @@ def _collective(call: ast.Call, qualify: Callable[[ast.expr], str]) -> bool:
     return isinstance(call.func, ast.Attribute) and call.func.attr in HANDING_ON
 
 
-# What such objects call the collectives that hand tensors on as they are.
+# The methods of such objects that pass tensors on unchanged.
 HANDING_ON = frozenset(("broadcast", "all_gather", "allgather"))
-# What makes tensors of a size.
+# Functions that make tensors of a given size.
 SIZED = frozenset(("torch.zeros", "torch.ones", "torch.empty", "torch.full"))
 
 
 def _makes(node: ast.AST, qualify: Callable[[ast.expr], str]) -> bool:
-    """``torch.tensor([n])``, ``torch.tensor([n]).cuda()``: made of numbers alone?"""
+    """True for a tensor of numbers alone: ``torch.tensor([n])``, ``torch.tensor([n]).cuda()``."""
     while (
         isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
@@ -70,14 +73,14 @@ def _makes(node: ast.AST, qualify: Callable[[ast.expr], str]) -> bool:
 
 
 def _of_one(size: ast.expr) -> bool:
-    """``torch.zeros(1)``, ``torch.empty((1,))``: room for one number."""
+    """True for a size of one number: ``torch.zeros(1)``, ``torch.empty((1,))``."""
     if isinstance(size, (ast.Tuple, ast.List)):
         return len(size.elts) == 1 and _of_one(size.elts[0])
     return isinstance(size, ast.Constant) and size.value == 1
 
 
 def _numbers(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> set[str]:
-    """The names bound to nothing but such tensors, into which nothing else is written."""
+    """Return the names bound only to tensors made of numbers, and never written into."""
     made: dict[str, bool] = {}
     for node in nodes.of_any(ast.Assign, ast.AugAssign):
         match node:
@@ -93,7 +96,7 @@ def _numbers(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> set[str]:
 
 
 def _parts(nodes: Nodes, found: set[str]) -> set[str]:
-    """What loops over such a name, or over what another such loop takes, take from it.
+    """Return the names that loops over the names found bind, at any depth.
 
     ``for rank, size in enumerate(sizes)``, and ``for length in size`` within it.
     """

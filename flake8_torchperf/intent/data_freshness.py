@@ -1,7 +1,7 @@
-"""Data of the host that is new each time: given to a function, or computed elsewhere on the host.
+"""Host data that is new each time: passed to a function, or computed elsewhere on the host.
 
-What was made of an environment's step or by another library has to be copied once it is there. By
-syntax alone.
+The result of an environment's step or of another library has to be copied once it exists. The
+analysis is by syntax alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionNode, ModuleMap
     from flake8_torchperf.syntax.traversal import Nodes
 
-# Attributes and builtins that say how large something is, not what stands in it.
+# Attributes and builtins that describe an object but not its contents.
 SIZES = frozenset(("shape", "size", "ndim", "len", "numel", "dtype", "device"))
 
 # Methods that return one number.
@@ -26,7 +26,7 @@ NUMBERS = frozenset(("item", "sum", "mean", "max", "min", "numel", "size", "dim"
 
 
 class DataFreshness:
-    """One function, asked where the data comes from that it makes tensors of."""
+    """The sources of the data that one function makes tensors of."""
 
     def __init__(self, node: FunctionNode, nodes: Nodes, module: ModuleMap, own: str) -> None:
         spec = node.args
@@ -40,7 +40,7 @@ class DataFreshness:
         self._known: dict[str, bool] = {}
         self._varying: set[str] | None = None
         self._bound: dict[str, list[ast.expr]] = {}
-        # What is assigned to one name as it is: parts of a tuple may be numbers.
+        # Values assigned whole to one name: the parts of a tuple may be numbers.
         self._whole: dict[str, list[ast.expr]] = {}
         for assign in nodes.of(ast.Assign):
             for target in assign.targets:
@@ -70,17 +70,17 @@ class DataFreshness:
             self._bound.setdefault(name, []).append(value)
 
     def holds(self, call: ast.Call) -> bool:
-        """Does a call stand in this function?"""
+        """True if the call stands in this function."""
         return id(call) in self._calls
 
     def varies(self, data: ast.expr) -> bool:
-        """Need the data be other in the next step: does it depend on a parameter, or on a loop?"""
+        """True if the data may differ in the next step: it depends on a parameter or on a loop."""
         if self._varying is None:
             self._varying = self._depending()
         return not self._varying.isdisjoint(plain_names(data))
 
     def _depending(self) -> set[str]:
-        """The names that parameters and what loops bind decide, through whatever is assigned."""
+        """Return the names whose values depend on parameters or loop targets, directly or not."""
         users: dict[str, list[str]] = {}
         for name, values in self._bound.items():
             for used in {used for value in values for used in plain_names(value)}:
@@ -94,11 +94,14 @@ class DataFreshness:
         return found
 
     def array(self, data: ast.expr) -> bool:
-        """Was an array given to the function, or made of what was? Of numbers are some computed."""
+        """True if the data is passed to the function or derived from such data, without arithmetic.
+
+        The result of an operator counts as computed from numbers.
+        """
         return not isinstance(data, ast.BinOp) and self._fresh(data)
 
     def listed(self, data: ast.expr) -> bool:
-        """Is it the list that a caller gives, or made of one, entry by entry or by a call?"""
+        """True if a caller passes the list, or it is made of such data by entries or by a call."""
         return self._listed(data, frozenset())
 
     def _listed(self, data: ast.expr, asked: frozenset[str]) -> bool:
@@ -121,7 +124,7 @@ class DataFreshness:
         return False
 
     def _of_torch(self, node: ast.expr) -> bool:
-        """``torch.tensor(x).unsqueeze(0)``: a tensor, and no data for one."""
+        """True if the expression is a result of torch: ``torch.tensor(x).unsqueeze(0)``."""
         while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
             if isinstance(node, ast.Call):
                 node = node.func
@@ -158,7 +161,7 @@ class DataFreshness:
         return self._known[name]
 
     def _made(self, call: ast.Call) -> bool:
-        """Is what a call makes made of such data? That of numpy's factories never is."""
+        """True if the result of a call is derived from fresh data; numpy's factories never are."""
         name = self._qualify(call.func)
         if name.rpartition(".")[2] in SIZES or name in FACTORIES:
             return False
@@ -170,7 +173,7 @@ class DataFreshness:
         return any(self._fresh(one) for one in given)
 
 
-# Functions that are told how large an array shall be.
+# Functions that make an array from a size.
 FACTORIES = frozenset(
     f"numpy.{name}"
     for name in ("zeros", "ones", "full", "empty", "eye", "identity", "arange", "linspace", "tri")
@@ -178,7 +181,7 @@ FACTORIES = frozenset(
 
 
 def _of_elsewhere(iterated: ast.expr, bound: Collection[str]) -> bool:
-    """Does a loop go through data that the function did not make: ``for batch in loader``?"""
+    """True for a loop over data that the function did not make: ``for batch in loader``."""
     while isinstance(iterated, ast.Call) and isinstance(iterated.func, ast.Name) and iterated.args:
         if iterated.func.id == "range":
             return False
@@ -189,7 +192,7 @@ def _of_elsewhere(iterated: ast.expr, bound: Collection[str]) -> bool:
 
 
 def _kept_by_callers(node: FunctionNode, module: ModuleMap, skipped: int) -> set[str]:
-    """The parameters that a call in the module gives what an object keeps: ``f(self.table, t)``."""
+    """Return the parameters that a call in the module fills from ``self``: ``f(self.table, t)``."""
     names = [parameter.arg for parameter in (*node.args.posonlyargs, *node.args.args)][skipped:]
     found: set[str] = set()
     for call in _calls_by_name(module.tree).get(node.name, ()):
@@ -208,7 +211,7 @@ def _of_self(value: ast.expr) -> bool:
 
 @once
 def _calls_by_name(tree: ast.AST) -> dict[str, list[ast.Call]]:
-    """Every call in a module by the last part of the callee's name."""
+    """Return every call in a module by the last part of the callee's name."""
     found: dict[str, list[ast.Call]] = {}
     for node in walk([tree]):
         match node:
@@ -218,12 +221,12 @@ def _calls_by_name(tree: ast.AST) -> dict[str, list[ast.Call]]:
 
 
 def _number(annotation: ast.expr | None) -> bool:
-    """``value: float``: a kernel can be given it as it is."""
+    """True for ``value: float``: a number that a kernel can take as an argument."""
     return isinstance(annotation, ast.Name) and annotation.id in ("float", "int", "bool")
 
 
 def _tells_size(node: ast.expr) -> bool:
-    """``len(x)``, ``x.shape[0]``: a number that shapes tell, which a kernel could be given."""
+    """True for ``len(x)`` and ``x.shape[0]``: a size, which a kernel can take as an argument."""
     return any(
         (isinstance(inner, ast.Attribute) and inner.attr in SIZES)
         or (isinstance(inner, ast.Name) and inner.id in SIZES)

@@ -1,8 +1,7 @@
-"""Copies and waits that their author wrote as such, and whether a step repeats them.
+"""Copies and waits that their author wrote explicitly.
 
-``x.cpu()`` and ``torch.cuda.synchronize()`` say that the host is waited for; ``x[mask]`` and
-``x.item()`` ask for something else. Who writes the first wants it: it matters where steps repeat
-it, and nobody is surprised by it elsewhere.
+``x.cpu()`` and ``torch.cuda.synchronize()`` say that the host waits for the device; ``x[mask]`` and
+``x.item()`` do not say so. An explicit wait is intended: it only matters if each step repeats it.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from flake8_torchperf.hotness.loop_kinds import (
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes
 
-# Operations on one row, after which it is still that row.
+# Operations whose result is still the same row.
 KEEPING = frozenset((
     "detach", "data", "float", "double", "half", "int", "long", "bool", "clone", "contiguous",
     "squeeze", "flatten", "view", "reshape",
@@ -31,7 +30,7 @@ KEEPING = frozenset((
 
 
 def asked_for(site: Site) -> Site:
-    """The site, cold if it is a read that was asked for, and none that each step repeats."""
+    """Return the site, made cold if it is an explicit read that steps do not repeat."""
     if not {AS_DECLARED, AS_NAMED}.isdisjoint(site.traits) and _only_given(site):
         return site.cooled(Cause.DECLARED)
     if not _is_asked_for(site) or _repeated(site):
@@ -42,24 +41,24 @@ def asked_for(site: Site) -> Site:
 def _is_asked_for(site: Site) -> bool:
     match site.kind:
         case SiteKind.TRANSFER:
-            # What is made on a device is not moved there: `torch.tensor(data, device=device)`.
+            # `torch.tensor(data, device=device)` makes a tensor on the device and moves none there.
             return "to-host" in site.traits or _moves_items(site)
         case SiteKind.SYNCHRONIZE:
             return True
         case SiteKind.FORMAT:
-            # Text that is made in a loop of which nothing is known tells a person how far it is.
+            # Text made in a loop that is not known to run often reports progress to a person.
             return site.heat.level is Level.LOOP and site.heat.around is Level.COLD
     return False
 
 
 def _moves_items(site: Site) -> bool:
-    """``[x.to(device) for x in tables]``, where nothing says that the function runs often."""
+    """True for ``[x.to(device) for x in tables]`` in a function that is not known to run often."""
     cold = site.heat.level is Level.LOOP and site.heat.around is Level.COLD
     return cold and "to-device" in site.traits and site.operation in ("to", "cuda")
 
 
 def _repeated(site: Site) -> bool:
-    """Is it known to run in each step, or once for each element of what one step works on?"""
+    """True if the site is known to run in each step, or once for each element of a step's data."""
     if site.heat.level is not Level.LOOP:
         if site.kind is not SiteKind.TRANSFER:
             return True
@@ -74,9 +73,10 @@ def _repeated(site: Site) -> bool:
 
 
 def _of_the_data(loop: ast.AST, site: Site) -> bool:
-    """Is a loop over steps, over batches or rows of the data, and not over what an object keeps?
+    """True if a loop goes over steps, batches or rows of data, and not over an object's entries.
 
-    A list that is made entry by entry hands over a result, unless the entries are a tensor's.
+    A comprehension makes a list that is a result, so it counts only if it goes over a tensor's
+    elements.
     """
     if takes_step(loop) or site.heat.own_text:
         return True
@@ -87,32 +87,32 @@ def _of_the_data(loop: ast.AST, site: Site) -> bool:
 
 
 def _only_given(site: Site) -> bool:
-    """Is it only known of the function that it is given tensors, and of no call in a step?"""
+    """True if a function is only known to be given tensors, not to be called in a step."""
     return site.heat.level is Level.HOT
 
 
 def _copied_in_steps(site: Site) -> bool:
-    """Does a step copy to the host what it might as well compute with where it is?
+    """True if a step copies data to the host that it could process on the device.
 
-    An array is for somebody who cannot: a solver, a viewer, a store; but an array of one number is
-    read like any other. And of what some loop calls, it is not known that a step does.
+    An array is for code that needs one: a solver, a viewer, a store. An array of one number is read
+    like any other number. A function called in a loop is not known to run in a step.
     """
     if AS_ARRAY in site.traits:
         return False
     return site.operation == "tolist" or site.heat.around is Level.STEP
 
 
-# The trait of what reads a number in a function that is declared to return nothing but numbers by
-# their names: who calls it asks for them.
+# The trait of a read of one number in a function that is declared to return nothing but named
+# numbers: its callers ask for them.
 AS_DECLARED = "as-declared"
-# The trait of an operation that is all that its function does: who calls it asks for that.
+# The trait of an operation that is all that its function does: its callers ask for the operation.
 AS_NAMED = "as-named"
-# The trait of a copy that is made to be an array of more than one number.
+# The trait of a copy that becomes an array of more than one number.
 AS_ARRAY = "as-array"
 
 
 def made_arrays(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[int]:
-    """The calls of a function, by identity, on the way to an array: ``x.cpu().float().numpy()``."""
+    """Return the calls that lead to an array, by identity: ``x.cpu().float().numpy()``."""
     found: set[int] = set()
     for node in nodes.of(ast.Call):
         match node:
@@ -126,9 +126,9 @@ def made_arrays(nodes: Nodes, qualify: Callable[[ast.expr], str]) -> frozenset[i
 
 
 def made_lists(nodes: Nodes) -> frozenset[int]:
-    """What a function makes lists of, by identity: the call in ``mask.nonzero().tolist()``.
+    """Return the expressions that ``.tolist()`` is called on, by identity, with their parts.
 
-    How long they are the host has to know anyway.
+    The host has to know the length of a list anyway.
     """
     found: set[int] = set()
     for call in nodes.of(ast.Call):
@@ -139,17 +139,17 @@ def made_lists(nodes: Nodes) -> frozenset[int]:
 
 
 def _note_way(node: ast.AST, found: set[int]) -> None:
-    """Note an expression and those that it takes its value from."""
+    """Add an expression and those that it takes its value from to ``found``."""
     while isinstance(node, (ast.Call, ast.Attribute, ast.Subscript)):
         found.add(id(node))
         node = node.func if isinstance(node, ast.Call) else node.value
 
 
 def _rows(loop: ast.AST, site: Site) -> bool:
-    """Does each round take one row of a tensor: ``x[i].cpu()``, ``for row in x: row.cpu()``?
+    """True if each round takes one row of a tensor: ``x[i].cpu()``, ``for row in x: row.cpu()``.
 
-    The items of a dict are tensors of their own, and so are the pieces that a tensor is split into,
-    which is done to keep them small.
+    The items of a dict are tensors of their own. So are the pieces that a tensor is split into,
+    which is done to limit their size.
     """
     head = head_of(loop)
     if head is None or _in_pieces(head.iter):
@@ -168,12 +168,12 @@ def _rows(loop: ast.AST, site: Site) -> bool:
     return isinstance(node, ast.Name) and node.id in counted
 
 
-# Methods that give parts, or what is kept under a name.
+# Methods that return parts of a tensor, or the entries of an object.
 PARTING = frozenset(("split", "chunk", "tensor_split", "items", "values", "keys"))
 
 
 def _kept_entries(iterated: ast.expr) -> bool:
-    """``state.items()``, ``model.named_parameters()``: what an object keeps, entry by entry."""
+    """True for a loop over an object's entries: ``state.items()``, ``model.named_parameters()``."""
     return any(
         isinstance(call, ast.Call)
         and isinstance(call.func, ast.Attribute)

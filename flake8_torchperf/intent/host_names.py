@@ -1,7 +1,7 @@
-"""Names that lie on the host as far as their function tells without its flow.
+"""Names that lie on the host, as far as the syntax of their function shows.
 
-``lengths_cpu`` says where it lies. ``x.numpy()`` and ``np.sort(x)`` fail with a tensor on a device
-(torch/csrc/utils/tensor_numpy.cpp), so ``x`` is on none, before that line as well.
+``lengths_cpu`` says so by its name. ``x.numpy()`` and ``np.sort(x)`` fail with a tensor on a device
+(torch/csrc/utils/tensor_numpy.cpp), so ``x`` lies on the host, before that line as well.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def names_on_way(node: ast.AST | None) -> Iterator[str]:
-    """The names that an expression takes its value from; those of methods are none."""
+    """Yield the names that an expression takes its value from, without those of methods."""
     while node is not None:
         match node:
             case ast.Call(func=ast.Attribute(value=owner)):
@@ -42,10 +42,10 @@ PACKING = "torch.nn.utils.rnn.pack_padded_sequence"
 def given_to_host(
     nodes: Nodes, qualify: Callable[[ast.expr], str], methods: Collection[str]
 ) -> frozenset[str]:
-    """The names of a function, bound once, that are given to what takes the host's.
+    """Return the names, bound once, that are passed to code that only takes host values.
 
-    That is numpy, and what packs sequences of such lengths. What they are made of by the
-    ``methods`` of tensors is there too.
+    That is numpy, and ``pack_padded_sequence``, which takes lengths on the host. The names that
+    they are derived from by the ``methods`` of tensors are included.
     """
     found: set[str] = set()
     for call in nodes.of(ast.Call):
@@ -70,9 +70,9 @@ def given_to_host(
 def _add_sources(
     nodes: Nodes, bound: Counter[str], found: set[str], methods: Collection[str]
 ) -> None:
-    """Add what the names found are made of: ``rows`` of ``ids, counts = rows[0].unique()``.
+    """Add the names that those found are derived from: ``rows`` in ``ids, n = rows[0].unique()``.
 
-    From the last line up, once: what a name is made of stands above it.
+    One pass goes from the last line up, because a source stands above the names derived from it.
     """
     for made in sorted(nodes.of(ast.Assign), key=lambda node: node.lineno, reverse=True):
         target = made.targets[0]
@@ -83,7 +83,7 @@ def _add_sources(
 
 
 def _source(node: ast.expr, methods: Collection[str]) -> list[str]:
-    """``x`` of ``x[0].view(-1).sort()``, whose result lies where ``x`` does; no modules."""
+    """Return ``x`` for ``x[0].view(-1).sort()``, whose result lies where ``x`` does; no modules."""
     while not isinstance(node, ast.Name):
         match node:
             case ast.Call(func=ast.Attribute(value=inner, attr=name)) if (
@@ -97,14 +97,14 @@ def _source(node: ast.expr, methods: Collection[str]) -> list[str]:
     return [node.id]
 
 
-# Methods whose result need not lie where the tensor does.
+# Methods whose result may lie elsewhere than the tensor.
 MOVING = frozenset(("cpu", "to", "cuda", "type"))
 
 
 def moved_later(nodes: Nodes) -> dict[str, int]:
-    """The names that a function moves to a device, and the line from which on they lie there.
+    """Return the names that a function moves to a device, each with the line of the first move.
 
-    Whoever writes ``x = x.to(self.device)`` expects ``x`` to be elsewhere before.
+    Code that says ``x = x.to(self.device)`` expects ``x`` to lie elsewhere before that line.
     """
     found: dict[str, int] = {}
     for call in nodes.of(ast.Call):
@@ -119,9 +119,9 @@ def moved_later(nodes: Nodes) -> dict[str, int]:
 
 
 def _is_device(given: ast.expr) -> bool:
-    """``device``, ``self.device``, ``"cuda"``: is an argument of ``to`` a device by its name?
+    """True if an argument of ``to`` is a device by its name: ``device``, ``self.device``, "cuda".
 
-    That of another tensor, ``x.device``, may be the one it lies on already.
+    ``x.device`` does not count: another tensor's device may be where this one already lies.
     """
     match given:
         case ast.Name(id=name) | ast.Attribute(value=ast.Name(id="self"), attr=name):
@@ -132,7 +132,7 @@ def _is_device(given: ast.expr) -> bool:
 
 
 def root(node: ast.AST | None) -> str:
-    """The name at the start of ``x[i].max()``; "" where there is none."""
+    """Return the name at the start of ``x[i].max()``; "" if there is none."""
     while not isinstance(node, ast.Name):
         match node:
             case ast.Call(func=ast.Attribute(value=inner)):

@@ -1,6 +1,6 @@
-"""A number made of what may be one already, or a tensor: the caller decides what it gives.
+"""Values that may be a number or a tensor: the caller decides which one it passes.
 
-By syntax alone.
+The analysis is by syntax alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from flake8_torchperf.syntax.traversal import children, walk
 
 
 class NumberOrTensor:
-    """One function, asked which of its reads make a number of what may be one."""
+    """The reads of one function that make a number of a value that may be a number already."""
 
     def __init__(self, function: ast.AST) -> None:
         self._parents = {
@@ -19,7 +19,7 @@ class NumberOrTensor:
         }
 
     def made_a_number(self, node: ast.AST, read: str) -> bool:
-        """``if isinstance(n, Tensor): n = n.item()``: may a caller give the number itself?"""
+        """True for ``if isinstance(n, Tensor): n = n.item()``: a caller may pass the number."""
         parent = self._parents.get(id(node))
         while isinstance(parent, (ast.Call, ast.Attribute)):
             node, parent = parent, self._parents.get(id(parent))
@@ -36,7 +36,7 @@ class NumberOrTensor:
 
 
 def made_a_tensor(data: ast.expr, function: ast.AST) -> bool:
-    """``if not is_tensor(t): t = torch.tensor([t])``: may a caller give the tensor itself?"""
+    """True for ``if not is_tensor(t): t = torch.tensor([t])``: a caller may pass the tensor."""
     if isinstance(data, (ast.List, ast.Tuple)) and len(data.elts) == 1:
         data = data.elts[0]
     if not isinstance(data, ast.Name):
@@ -47,7 +47,7 @@ def made_a_tensor(data: ast.expr, function: ast.AST) -> bool:
 
 
 def _asks_for_tensor(test: ast.expr, read: str) -> bool:
-    """``isinstance(x, torch.Tensor)``, ``torch.is_tensor(x)`` of what is read."""
+    """True for ``isinstance(x, torch.Tensor)`` or ``torch.is_tensor(x)`` of the value read."""
     match test:
         case ast.Call(func=ast.Name(id="isinstance"), args=[asked, _]):
             return ast.unparse(asked) == read

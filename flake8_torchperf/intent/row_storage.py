@@ -1,6 +1,6 @@
-"""Loops that put away what they go through: over a tensor's rows, that is one ``unbind``.
+"""Loops that store the items they go over: for a tensor's rows, that is one ``unbind``.
 
-By syntax alone.
+The analysis is by syntax alone.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from flake8_torchperf.candidates.nominate import called_name
 from flake8_torchperf.hotness.loop_kinds import COMPREHENSIONS, head_of, names_in
 from flake8_torchperf.syntax.traversal import children, once, walk
 
-# Methods of lists and queues that keep what they are given.
+# Methods of lists and queues that store their argument.
 STORING = frozenset(("append", "appendleft", "add", "insert", "put"))
 # Displays hold what stands in them.
 DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
@@ -19,10 +19,10 @@ DISPLAYS = (ast.List, ast.Tuple, ast.Set, ast.Dict)
 
 @once
 def only_keeps(loop: ast.AST) -> bool:
-    """``for row in t: rows.append(row)``, ``{k: row for k, row in zip(keys, t)}``.
+    """True for ``for row in t: rows.append(row)`` and ``{k: row for k, row in zip(keys, t)}``.
 
-    ``Tensor.__iter__`` makes all rows with one ``unbind`` (torch/_tensor.py); whatever else is
-    launched for each row, the loop's body launches.
+    ``Tensor.__iter__`` makes all rows with one ``unbind`` (torch/_tensor.py), so only the loop's
+    body can launch anything for each row.
     """
     head = head_of(loop)
     rows = frozenset[str]() if head is None else frozenset(names_in(_row(head)))
@@ -38,7 +38,7 @@ def only_keeps(loop: ast.AST) -> bool:
 
 @once
 def listed_calls(function: ast.AST) -> frozenset[int]:
-    """The calls, by identity, that a list or a tuple is made of: ``tuple(zip(keys, values))``."""
+    """Return the calls, by identity, made into a list or tuple: ``tuple(zip(keys, values))``."""
     found: set[int] = set()
     for call in walk([function]):
         match call:
@@ -49,9 +49,9 @@ def listed_calls(function: ast.AST) -> frozenset[int]:
 
 @once
 def moves_each(loop: ast.AST) -> bool:
-    """``[t.to(device) for t in tensors]``: who has one tensor moves it as a whole.
+    """True for ``[t.to(device) for t in tensors]``: a single tensor would be moved as a whole.
 
-    What is moved item by item is a list of tensors, whatever its declaration says.
+    A value whose items are moved one by one is a list of tensors, whatever its declaration says.
     """
     if not isinstance(loop, COMPREHENSIONS) or isinstance(loop, ast.DictComp):
         return False
@@ -65,7 +65,7 @@ def moves_each(loop: ast.AST) -> bool:
 
 
 def _row(head: ast.For | ast.AsyncFor | ast.comprehension) -> ast.expr:
-    """What a loop calls a row; what ``enumerate`` counts is a number beside it."""
+    """Return the loop's target, without the counter that ``enumerate`` adds."""
     match head.iter, head.target:
         case ast.Call(func=ast.Name(id="enumerate")), ast.Tuple(elts=[_, row]):
             return row
@@ -73,7 +73,7 @@ def _row(head: ast.For | ast.AsyncFor | ast.comprehension) -> ast.expr:
 
 
 def _stores(statement: ast.AST, rows: frozenset[str]) -> bool:
-    """Does a statement of the body no more than keep rows, if it has to do with them at all?"""
+    """True if a statement of the body only stores rows, or does not use them at all."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=owner, attr=name)) as call):
             if name in STORING and not call.keywords and rows.isdisjoint(names_in(owner)):
@@ -84,7 +84,7 @@ def _stores(statement: ast.AST, rows: frozenset[str]) -> bool:
 
 
 def _kept(part: ast.AST, rows: frozenset[str]) -> bool:
-    """Does a piece of code only name rows, or hold them in displays and records?"""
+    """True if a piece of code only names rows, or holds them in displays and records."""
     if isinstance(part, ast.Name) or rows.isdisjoint(names_in(part)):
         return True
     held = isinstance(part, DISPLAYS) or (isinstance(part, ast.Call) and _makes_record(part.func))
@@ -95,6 +95,6 @@ def _kept(part: ast.AST, rows: frozenset[str]) -> bool:
 
 
 def _makes_record(called: ast.expr) -> bool:
-    """``PixelData(heatmaps=row)``: a class, by its name."""
+    """True for ``PixelData(heatmaps=row)``: the callee is a class by its name."""
     name = called_name(called)
     return name[:1].isupper() and not name.isupper()

@@ -1,7 +1,7 @@
-"""What one file's findings depend on in others: the parts that were asked for, with their digests.
+"""The parts of other files that one file's findings depend on, with their digests.
 
-A module is asked for definitions by name, for the rest of its module level, for whether it holds a
-word, or whole; a folder for the modules that hold a word. An answer holds no line numbers.
+A module is queried for definitions by name, for the rest of its module level, for a word, or whole;
+a folder for the modules that hold a word. An answer holds no line numbers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     # A module's text without its definitions, and these with their names.
     Cut = Callable[[str], tuple[str, Iterable[tuple[str, str]]]]
 
-# Stands between a path and the part of it that was asked for; no path holds it.
+# Separates a path and the part of it that is queried; no path holds it.
 PART = "\0"
 # The parts of a module: all of it, what is left without definitions, a definition, a word in it.
 ALL, REST, NAMED, SAYS = "*", "-", "def ", "says "
@@ -29,13 +29,13 @@ _QUOTES = re.compile(r"\"\"\"|'''")
 # A line without code.
 _NO_CODE = re.compile(r"^[ \t]*(?:#.*)?\n", re.MULTILINE)
 
-# Where what is asked now is noted, innermost last.
+# The tables in which queries are recorded, innermost last.
 _NOTED: list[dict[str, str] | None] = [None]
 
 
 @contextmanager
 def noting(reads: dict[str, str] | None) -> Iterator[None]:
-    """Note in ``reads`` which parts of modules are asked for within, each with its digest."""
+    """Record in ``reads`` the parts of modules that are queried in this context, with digests."""
     _NOTED.append(reads)
     try:
         yield
@@ -44,7 +44,7 @@ def noting(reads: dict[str, str] | None) -> Iterator[None]:
 
 
 class Parts:
-    """The text of a module by what may be asked of it; ``definitions`` are names with texts."""
+    """The parts of a module that may be queried; ``cut`` returns its definitions with texts."""
 
     def __init__(self, path: str, text: str, cut: Cut) -> None:
         self._path = path
@@ -52,12 +52,12 @@ class Parts:
         self._cut = cut
         self._named: dict[str, str] | None = None
         self._rest = ""
-        # Where the last question was noted, and which were.
+        # The table that recorded the last query, and the parts recorded in it.
         self._reads: dict[str, str] | None = None
         self._asked: set[str] = set()
 
     def ask(self, part: str) -> None:
-        """Note a question where somebody wants to know of it."""
+        """Record a query if a context of `noting` is open."""
         reads = _NOTED[-1]
         if reads is None:
             return
@@ -68,7 +68,7 @@ class Parts:
             reads[f"{self._path}{PART}{part}"] = self.answer(part)
 
     def answer(self, part: str) -> str:
-        """Return the digest of a part; "" of a definition that is not there."""
+        """Return the digest of a part; "" for a definition that does not exist."""
         if part == ALL:
             return digest(self._text.encode("utf-8", "surrogatepass"))
         if part.startswith(SAYS):
@@ -89,12 +89,12 @@ class Parts:
 
 
 def answer_of_search(paths: Sequence[str] | None) -> str:
-    """Return the digest of the modules that a search found; of too many, another."""
+    """Return the digest of the modules that a search found, or "too many" for None."""
     return "too many" if paths is None else digest_of(paths)
 
 
 def without_comments(text: str) -> str:
-    """Return source text without the lines that hold no code, but for those in long strings."""
+    """Return source text without the lines that hold no code, except those in long strings."""
     kept: list[str] = []
     done = 0
     opened = _QUOTES.search(text)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def callers_first(functions: Iterable[FunctionInfo]) -> tuple[FunctionInfo, ...]:
-    """Depth-first over calls by name; cycles are cut where they are met."""
+    """Return the functions depth-first over calls by name; cycles are cut where they are met."""
     ordered = list(functions)
     by_name: dict[str, list[FunctionInfo]] = {}
     for info in ordered:
@@ -30,7 +30,7 @@ def _visit(
     state: dict[int, bool],
     done: list[FunctionInfo],
 ) -> None:
-    """Post-order without recursion: a function is done after all that it calls."""
+    """Append a function to ``done`` after all functions that it calls, without recursion."""
     waiting: list[tuple[FunctionInfo, bool]] = [(start, False)]
     while waiting:
         info, left = waiting.pop()

@@ -1,7 +1,7 @@
-"""Which files lie in the folders of a project: a folder is listed, not asked for file after file.
+"""The files in the folders of a project, from one listing per folder.
 
-Most of what an import could name (`torch/nn/Linear.py`) is no file, and for each linted file
-hundreds of such paths are looked for.
+Most paths that an import could name (`torch/nn/Linear.py`) are not files, and hundreds of them are
+looked up for each linted file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from functools import lru_cache
 
 # A folder that changed less than this before it was listed may change again within the same tick
-# of its clock: its names are not kept.
+# of its clock: its names are not cached.
 SETTLED = 2_000_000_000  # nanoseconds
 NONE: frozenset[str] = frozenset()
 
@@ -23,7 +23,7 @@ class FileIndex:
         self._names: dict[str, frozenset[str]] = {}
 
     def holds(self, path: str) -> bool:
-        """Is there a file of that path? False for a name that no file can have."""
+        """True if the path is a file; False for a name that no file can have."""
         folder, name = os.path.split(path)
         return name in self._listed(folder) and os.path.isfile(path)
 
@@ -49,5 +49,5 @@ def _names_in(folder: str) -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def _kept_names_in(folder: str, modified: int) -> frozenset[str]:
-    """The names, from file to file as long as the folder's time of change is the same."""
+    """Return the names in a folder, cached until its time of change differs."""
     return frozenset(os.listdir(folder))

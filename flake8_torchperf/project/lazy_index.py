@@ -1,7 +1,7 @@
-"""The map of a module of which little will be asked: functions and classes parsed on demand.
+"""The map of an imported module: functions and classes are parsed on demand.
 
-Most of what stands beside the names that a file imports is never looked at, and a tree that is kept
-costs memory and, in every full garbage collection, time.
+Most definitions beside the names that a file imports are never used, and a tree that stays in
+memory also costs time in every full garbage collection.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Info = TypeVar("Info")
 # for a line's start finds slowly, it finds fast.
 _DEFINES = r"(?P<decorator>@)|(?:async[ \t]+)?def[ \t]+(?P<function>\w+)|class[ \t]+(?P<klass>\w+)"
 _HEADS = re.compile(rf"\n(?:{_DEFINES})")
-# The same, or any other statement. A line that starts with a closing bracket or a comment goes on
-# with what stands above it, and so does one after a backslash.
+# The same, or any other statement. A line that starts with a closing bracket or a comment continues
+# the lines above it, and so does one after a backslash.
 _STARTS = re.compile(rf"\n(?:{_DEFINES}|(?<!\\\n)[^\s#)\]}}])")
 
 
 class _UnclearError(Exception):
-    """The text cannot be cut at its module level by its look."""
+    """The module level of a text cannot be cut by the look of its lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class _Definition:
 
 
 class _Deferred(dict[str, Info]):
-    """Names to what they define, as in any module map; parsed when first looked for."""
+    """Definitions by name, as in any module map; each is parsed when it is first looked up."""
 
     def __init__(self, module: list[ModuleMap], parts: Parts) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class _Deferred(dict[str, Info]):
         self._waiting: dict[str, _Definition] = {}
 
     def defer(self, definition: _Definition) -> None:
-        """A later function of the same name replaces an earlier one, a later class does not."""
+        """Add a definition; a later function replaces an earlier one, a later class does not."""
         if not definition.is_class or definition.name not in self._waiting:
             self._waiting[definition.name] = definition
 
@@ -72,7 +72,7 @@ class _Deferred(dict[str, Info]):
         raise KeyError(name)
 
     def get(self, name: str, default: Any = None) -> Any:
-        """As of any dict."""
+        """Return the definition of a name, as `dict.get` does."""
         return super().get(name, default) if name in self else default
 
 
@@ -84,14 +84,14 @@ def _parsed(definition: _Definition) -> list[ast.stmt]:
 
 
 def _parse(text: str) -> ast.Module:
-    """What Python warns of in a text, it says where that file is linted."""
+    """Parse a text without warnings: Python gives them when that file itself is linted."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return ast.parse(text)
 
 
 def read_outline(text: str, path: Path) -> ModuleMap:
-    """Map an imported module. Raises SyntaxError or ValueError where it is no Python."""
+    """Map an imported module. Raises SyntaxError or ValueError if it is not Python."""
     try:
         rest, definitions = _cut(text)
         tree = _parse(rest)
@@ -113,7 +113,7 @@ def read_outline(text: str, path: Path) -> ModuleMap:
 
 
 def parts_of(text: str) -> Parts | None:
-    """The parts of a module that may be asked for; None of one that is asked for whole."""
+    """Return the parts of a module that may be queried; None if it can only be queried whole."""
     try:
         rest, _ = _cut(text)
         _parse(rest)
@@ -123,13 +123,13 @@ def parts_of(text: str) -> Parts | None:
 
 
 def cut(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """A module's text without its functions and classes, and those with their names."""
+    """Return a module's text without its functions and classes, and these with their names."""
     rest, definitions = _cut(text)
     return rest, [(one.name, one.text) for one in definitions]
 
 
 def _cut(text: str) -> tuple[str, list[_Definition]]:
-    """The text with its functions and classes left blank, line for line, and those."""
+    """Return the text with its functions and classes blanked line for line, and these."""
     whole = f"\n{text}"
     rest: list[str] = []
     found: list[_Definition] = []
@@ -156,7 +156,10 @@ def _cut(text: str) -> tuple[str, list[_Definition]]:
 
 
 def _definition(text: str, head: re.Match[str], quotes: _Quotes) -> tuple[str, bool, int]:
-    """What a head, or the one that it decorates, defines, and where its text ends."""
+    """Return the name of a definition, True for a class, and the end of its text.
+
+    ``head`` may be a decorator of the definition.
+    """
     after = head
     while True:
         start = _STARTS.search(text, after.end())
@@ -175,14 +178,14 @@ def _definition(text: str, head: re.Match[str], quotes: _Quotes) -> tuple[str, b
 
 
 class _Quotes:
-    """Whether a place in a text stands outside strings of several lines; asked in order."""
+    """Tells if a position stands outside strings of several lines; positions must ascend."""
 
     def __init__(self, text: str) -> None:
         self._text = text
         self._at = self._single = self._double = 0
 
     def closed(self, end: int) -> bool:
-        """Are all such strings closed where the first ``end`` characters end?"""
+        """Return True if no such string is open after the first ``end`` characters."""
         self._double ^= self._text.count('"""', self._at, end) & 1
         self._single ^= self._text.count("'''", self._at, end) & 1
         self._at = end

@@ -1,4 +1,4 @@
-"""Import statements inside functions: which names they bind to what.
+"""Import statements inside functions: the names that they bind.
 
 Nothing is looked up before it is used.
 """
@@ -14,5 +14,8 @@ if TYPE_CHECKING:
 
 
 def bound(node: ast.Import | ast.ImportFrom, package: str) -> dict[str, str]:
-    """``import a.b`` binds ``a``; ``from a import b as c`` binds ``c`` to ``a.b``."""
+    """Return the names that a statement binds, each with its dotted name.
+
+    ``import a.b`` binds ``a``; ``from a import b as c`` binds ``c`` to ``a.b``.
+    """
     return record_import(node, package)[0]

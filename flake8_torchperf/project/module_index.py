@@ -1,4 +1,4 @@
-"""The map of one module, read off the ast that flake8 already built."""
+"""The map of one module, read from the ast that flake8 already built."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ Writers: TypeAlias = "dict[str, list[FunctionInfo]]"
 
 # Methods that put something into a list, set or dict.
 FILLING = ("append", "add", "extend", "insert", "update", "setdefault", "appendleft")
-# Methods of modules that keep what they are given under the name they are told.
+# Methods of modules that store a value under the name passed with it.
 REGISTERING = {"register_buffer", "register_parameter", "register_module", "add_module"}
-# What stands for every attribute where a method computes the name of the one it writes.
+# Stands for every attribute if a method computes the name of the attribute that it writes.
 ANY = "*"
 
 
 @dataclass(frozen=True, eq=False)
 class FunctionInfo:
-    """A function or method: its node, the class it stands in, and the module that holds it."""
+    """A function or method: its node, the class it stands in, and its module."""
 
     name: str
     qualname: str
@@ -54,12 +54,12 @@ class FunctionInfo:
 
     @cached_property
     def hosts(self) -> HostNames:
-        """Its names that are on the host wherever they are bound."""
+        """The names of the function that lie on the host wherever they are bound."""
         return HostNames(self.node.args, self.nodes)
 
     @cached_property
     def own_calls(self) -> tuple[str, ...]:
-        """The names of the methods that it calls through its first parameter, each once."""
+        """The names of the methods that the function calls on its first parameter, each once."""
         parameters = [*self.node.args.posonlyargs, *self.node.args.args]
         me = parameters[0].arg if parameters else ""
         found: dict[str, None] = {}
@@ -73,7 +73,7 @@ class FunctionInfo:
 
     @cached_property
     def super_calls(self) -> tuple[str, ...]:
-        """The names of the methods that it calls through ``super()``, each once."""
+        """The names of the methods that the function calls through ``super()``, each once."""
         found: dict[str, None] = {}
         for call in self.nodes.of(ast.Call):
             match call.func:
@@ -83,7 +83,7 @@ class FunctionInfo:
 
     @cached_property
     def decorators(self) -> tuple[str, ...]:
-        """Qualified names of the decorators, calls written without their arguments."""
+        """The qualified names of the decorators; calls are written without their arguments."""
         found = (
             self.module.qualify(d.func if isinstance(d, ast.Call) else d)
             for d in self.node.decorator_list
@@ -93,7 +93,7 @@ class FunctionInfo:
 
 @dataclass(frozen=True, eq=False)
 class ClassInfo:
-    """A class: its bases by qualified name, its methods, and what its body declares."""
+    """A class: its bases by qualified name, its methods, and the declarations in its body."""
 
     name: str
     node: ast.ClassDef
@@ -117,7 +117,7 @@ class ClassInfo:
 
     @cached_property
     def written_by(self) -> dict[str, list[FunctionInfo]]:
-        """Attribute -> the methods that write it, in whatever way."""
+        """Attribute -> the methods that write it, in any way."""
         found = {attribute: list(methods) for attribute, methods in self.writers.items()}
         for attribute, methods in self.setters.items():
             found.setdefault(attribute, []).extend(methods)
@@ -134,7 +134,7 @@ class ClassInfo:
         return {key: frozenset(attributes) for key, attributes in found.items()}
 
     def _noted(self) -> list[Writers]:
-        """Both tables, made when one is first asked for: it takes a walk over every method."""
+        """Return both tables, made on first use, because they take a walk over every method."""
         if not self._tables:
             self._tables.extend(({}, {}))
             for method in self.functions:
@@ -149,10 +149,10 @@ class ClassInfo:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ModuleMap:
-    """One module: the source lines, and what each name at its top level stands for.
+    """One module: the source lines, and the definitions of the names at its top level.
 
-    ``functions`` and ``classes`` need not be plain dicts: those of an outline find what they are
-    asked for (see `lazy_index.py`), which compiled code would not ask of what is declared a dict.
+    ``functions`` and ``classes`` need not be plain dicts: those of an outline parse definitions on
+    lookup (see `lazy_index.py`). Compiled code would bypass that if they were declared as dicts.
     """
 
     name: str
@@ -167,39 +167,40 @@ class ModuleMap:
     constants: dict[str, list[ast.expr]] = field(default_factory=dict)
     annotations: dict[str, ast.expr] = field(default_factory=dict)
     defined: list[FunctionInfo] = field(default_factory=list)
-    # Notes what is asked of an outline.
+    # Records the queries of an outline.
     parts: Parts | None = None
     _nodes: dict[int, Nodes] = field(default_factory=dict)
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """The source; of an outline it counts as asked for whole."""
+        """The source; reading it from an outline is recorded as a query for the whole module."""
         if self.parts is not None:
             self.parts.ask(ALL)
         return self.held
 
     @property
     def tree(self) -> ast.Module:
-        """All of the module; parsed again each time where its map is only an outline."""
+        """The ast of the whole module; parsed again each time if the map is only an outline."""
         return self.parsed or ast.parse("".join(self.lines))
 
     def says(self, word: str) -> bool:
-        """True if the source holds a word, be it a part of a longer one."""
+        """True if the source holds a word, even as part of a longer one."""
         if self.parts is not None:
             self.parts.ask(f"{SAYS}{word}")
         return any(word in line for line in self.held)
 
     def nodes(self, node: ast.AST) -> Nodes:
-        """The nodes in a piece of the module, walked once however many ask."""
+        """Return the nodes in a piece of the module, cached."""
         found = self._nodes.get(id(node))
         if found is None:
             found = self._nodes[id(node)] = Nodes((node,))
         return found
 
     def forget(self) -> None:
-        """Let go of all that refers back to the map, so that it goes with its last user.
+        """Drop all references back to the map, so that it is freed with its last user.
 
-        A tree that waits for the garbage collector is walked by it, and takes memory until then.
+        A tree that waits for the garbage collector takes memory until then and makes the collector
+        slower.
         """
         for info in self.classes.values():
             info.methods.clear()
@@ -209,7 +210,7 @@ class ModuleMap:
         self.defined.clear()
 
     def qualify(self, node: ast.expr) -> str:
-        """The dotted name an expression stands for, imports resolved; "" for anything else."""
+        """Return the dotted name that an expression stands for, imports resolved; "" if none."""
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)
@@ -238,9 +239,10 @@ PYTORCH = "_tensor.py"
 
 
 def module_name(path: Path | None) -> tuple[str, str]:
-    """The dotted name of the module in a file and of the package it lies in.
+    """Return the dotted name of the module in a file and of the package it lies in.
 
-    A folder is a package where it holds an ``__init__.py``, the current one and those above it too.
+    A folder is a package if it holds an ``__init__.py``. This starts at the file's folder and goes
+    up.
     """
     if path is None:
         return "", ""
@@ -261,7 +263,7 @@ def module_name(path: Path | None) -> tuple[str, str]:
 
 
 def absolute_import(node: ast.ImportFrom, package: str) -> str:
-    """The dotted module that a ``from ... import`` names, relative dots resolved."""
+    """Return the dotted module that a ``from ... import`` names, relative dots resolved."""
     if not node.level:
         return node.module or ""
     base = package.split(".") if package else []
@@ -272,7 +274,10 @@ def absolute_import(node: ast.ImportFrom, package: str) -> str:
 def record_import(
     node: ast.Import | ast.ImportFrom, package: str
 ) -> tuple[dict[str, str], list[str]]:
-    """What an import statement binds, name -> dotted name, and the modules it takes stars from."""
+    """Return the names that an import statement binds, and the modules of its star imports.
+
+    The names are given with their dotted names.
+    """
     bound: dict[str, str] = {}
     stars: list[str] = []
     if isinstance(node, ast.Import):
@@ -293,7 +298,7 @@ def record_import(
 
 
 def read_block(body: list[ast.stmt], module: ModuleMap) -> None:
-    """Add to a module's map what statements at its top level define."""
+    """Add the definitions of statements at a module's top level to its map."""
     for statement in body:
         match statement:
             case ast.Import() | ast.ImportFrom():
@@ -329,14 +334,14 @@ def _add_function(node: FunctionNode, module: ModuleMap) -> None:
 
 
 def local_class(node: ast.ClassDef, module: ModuleMap, place: str) -> ClassInfo:
-    """A class defined inside the function ``place``; the module's own tables do not list it."""
+    """Return a class defined inside the function ``place``; the module's tables do not list it."""
     info = _class_info(node, module, f"{place}.<locals>.")
     _read_class_body(node.body, info, module, [])
     return info
 
 
 def _add_constant(name: str, value: ast.expr, node: ast.stmt, module: ModuleMap) -> None:
-    """A name assigned at module level; a class where a call makes a named tuple or typed dict."""
+    """Add a name assigned at module level, also as a class if it is a named tuple or typed dict."""
     module.constants.setdefault(name, []).append(value)
     record = made_record(value)
     if record is not None:
@@ -395,7 +400,7 @@ def _read_class_body(
 
 
 def _record_writes(method: FunctionInfo, writers: Writers, setters: Writers) -> None:
-    """Note which attributes a method writes, without looking at what it writes."""
+    """Note the attributes that a method writes, but not their values."""
     arguments = [*method.node.args.posonlyargs, *method.node.args.args]
     if not arguments:
         return
@@ -417,7 +422,7 @@ def _record_writes(method: FunctionInfo, writers: Writers, setters: Writers) -> 
 def _record_call(
     call: ast.Call, me: str, method: FunctionInfo, writers: Writers, setters: Writers
 ) -> None:
-    """``self.xs.append(x)``, ``self.register_buffer("x", t)`` and ``setattr(self, "x", t)``."""
+    """Note ``self.xs.append(x)``, ``self.register_buffer("x", t)``, ``setattr(self, "x", t)``."""
     func = call.func
     if isinstance(func, ast.Attribute):
         owner = func.value
@@ -436,12 +441,12 @@ def _record_call(
 
 
 def _is_super(node: ast.expr) -> bool:
-    """``super()``: a method of a base, on the same object."""
+    """True for ``super()``: a method of a base, on the same object."""
     return isinstance(node, ast.Call) and is_name(node.func, "super")
 
 
 def _held(node: ast.expr) -> ast.expr:
-    """``self.xs`` of ``self.xs[key]`` and of ``self.xs.setdefault(key, [])``."""
+    """Return ``self.xs`` for ``self.xs[key]`` and for ``self.xs.setdefault(key, [])``."""
     while True:
         match node:
             case ast.Subscript(value=inner):

@@ -1,4 +1,4 @@
-"""The modules beside the one linted: found by import name, read and mapped, never imported."""
+"""The modules beside the linted one: found by import name, read and mapped, never imported."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Project:
         self._texts: TextSearch | None = None
 
     def module(self, name: str) -> ModuleMap | None:
-        """The map of a module of the same project, or None where there is no such file."""
+        """Return the map of a module of the same project, or None if there is no such file."""
         if name in self._modules:
             return self._modules[name]
         self._modules[name] = None
@@ -66,7 +66,7 @@ class Project:
         return self._modules[name]
 
     def _opened(self, path: str) -> ModuleMap | None:
-        """Map the file at a path, of which its module level is asked for, or all of it."""
+        """Map the file at a path, and record a query for its module level, or for all of it."""
         module, content = read_file(path)
         self._note(path, content)
         with noting(self._reads):
@@ -77,7 +77,7 @@ class Project:
         return module
 
     def note_whole(self, path: str) -> None:
-        """Note that all of a file counts, of which the text was searched before."""
+        """Record that findings depend on all of a file whose text has been searched."""
         if self._reads is not None and f"{path}{PART}{ALL}" not in self._reads:
             content = digest.read_file(path)[1]
             self._note(path, content)
@@ -88,7 +88,7 @@ class Project:
             self._reads[path] = content
 
     def find(self, qualified: str) -> tuple[ModuleMap, tuple[str, ...]] | None:
-        """The longest prefix of a dotted name that is a module, and the names after it."""
+        """Return the longest prefix of a dotted name that is a module, and the names after it."""
         parts = qualified.split(".")
         if not self._ours(qualified):
             return None
@@ -99,9 +99,9 @@ class Project:
         return None
 
     def modules_that_say(self, word: str) -> tuple[str, ...] | None:
-        """The paths of the modules of the package, if it is one, whose text holds a word.
+        """Return the paths of the modules of the package whose text holds a word.
 
-        None where those are too many to be read.
+        Empty if there is no package, None if too many modules hold the word.
         """
         texts = self._searching()
         if texts is None:
@@ -111,7 +111,7 @@ class Project:
         return found
 
     def modules_that_call(self, word: str) -> tuple[str, ...]:
-        """Those of `modules_that_say` in which a word may be called; none of too many."""
+        """Return those of `modules_that_say` that may call the word; empty if too many say it."""
         texts = self._searching()
         if texts is None:
             return ()
@@ -120,7 +120,7 @@ class Project:
         return found
 
     def modules_that_promise(self) -> tuple[str, ...]:
-        """The modules of the package that may hold a function that must not wait."""
+        """Return the modules of the package that may hold a function that must not wait."""
         texts = self._texts_of_package()
         if texts is None:
             return ()
@@ -129,7 +129,7 @@ class Project:
         return texts.that_promise
 
     def modules_that_match(self, pattern: str) -> tuple[str, ...]:
-        """The modules of the package, even of a large one, in which a pattern is found."""
+        """Return the modules of the package, even of a large one, in which a pattern is found."""
         folder = self.top_folder
         if not folder:
             return ()
@@ -140,23 +140,23 @@ class Project:
 
     @property
     def reads(self) -> dict[str, str] | None:
-        """The paths that were looked for, with the digest of what they held; None if not asked."""
+        """The paths looked up, with the digests of their contents; None if not recorded."""
         return self._reads
 
     @property
     def top_folder(self) -> str:
-        """The folder of the package that holds all others; "" of a module that stands alone."""
+        """The folder of the outermost package; "" for a module outside any package."""
         return os.path.join(self._root, self.top, "") if self._root and self.top else ""
 
     def texts(self) -> TextSearch | None:
-        """The text of all modules that are searched; None where there is no package."""
+        """Return the text of all modules that are searched; None if there is no package."""
         texts = self._searching()
         if texts is not None:
             self._note(f"{self._searched()}{PART}{ALL}", texts.content)
         return texts
 
     def _searching(self) -> TextSearch | None:
-        """The modules that are searched, of which single answers are noted."""
+        """Return the modules that are searched, for queries that are recorded one by one."""
         texts = self._texts_of_package()
         if texts is not None and self._reads is not None:
             self._reads.setdefault(self._searched(), texts.content)
@@ -172,14 +172,14 @@ class Project:
 
     @property
     def is_searched_whole(self) -> bool:
-        """Are all modules of the package searched for what calls a function?
+        """True if all modules of the package are searched for callers.
 
-        Of a package that is too large only that part is which is around the linted module.
+        In a package that is too large, only the part around the linted module is searched.
         """
         return self._root is not None and self._searched() == os.path.join(self._root, self.top, "")
 
     def _searched(self) -> str:
-        """The folder that is searched: the package, or the largest in it that can be; or ""."""
+        """Return the folder to search: the outermost package that is not too large; "" if none."""
         if self._root is None:
             return ""
         folder = self._root
@@ -190,16 +190,16 @@ class Project:
         return ""
 
     def _ours(self, name: str) -> bool:
-        """Only the linted module's own package, or a file beside a script, is read."""
+        """True for a module of the linted module's own package, or for a file beside a script."""
         if self._root is None:
             return False
         return name.partition(".")[0] == self.top if self.top else True
 
 
 def read_file(path: str) -> tuple[ModuleMap | None, str]:
-    """Map the file at ``path``, with the digest of what it holds.
+    """Map the file at ``path``, with the digest of its content.
 
-    The map is None where the file cannot be read or is no Python.
+    The map is None if the file cannot be read or is not Python.
     """
     return _read_file(path, stamp(path))
 
@@ -215,23 +215,23 @@ def _read_file(path: str, changed: tuple[int, int]) -> tuple[ModuleMap | None, s
         return None, content  # flake8 reports the file itself when it is linted
 
 
-# What a text that is no Python raises, where it is decoded or parsed.
+# The errors of decoding or parsing a text that is not Python.
 NO_PYTHON = (SyntaxError, ValueError, LookupError, RecursionError, MemoryError)
 
 
 def decoded(data: bytes) -> str:
-    """The text of a module, every line ending in ``\\n``. Raises one of `NO_PYTHON`."""
+    """Return the text of a module, every line ending in ``\\n``. Raises one of `NO_PYTHON`."""
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     return io.TextIOWrapper(io.BytesIO(data), encoding).read()
 
 
 def split_lines(text: str) -> tuple[str, ...]:
-    """Lines as Python counts them: form feeds and Unicode separators end none."""
+    """Return the lines as Python counts them: form feeds and Unicode separators end none."""
     return tuple(io.StringIO(text, newline="").readlines())
 
 
 def _root(module: ModuleMap) -> str | None:
-    """The folder that absolute imports of the linted module's project start from."""
+    """Return the folder that absolute imports of the linted module's project start from."""
     if module.path is None:
         return None
     folder = module.path.resolve().parent

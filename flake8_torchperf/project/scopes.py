@@ -1,6 +1,7 @@
-"""Scopes of one module: what a name, an attribute of ``self`` or a call stands for, by syntax.
+"""Scopes of one module: resolves a name, an attribute of ``self`` or a call, by syntax.
 
-A name that is bound in several ways leads to all of them; what syntax doesn't show leads nowhere.
+A name that is bound in several ways leads to all of them; a value that syntax does not show leads
+nowhere.
 """
 
 from __future__ import annotations
@@ -20,28 +21,29 @@ if TYPE_CHECKING:
 
 Callable_: TypeAlias = "ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda"
 
-# Methods that hand back the module they are called on.
+# Methods that return the module they are called on.
 SELF_RETURNING = frozenset((
     "to", "cuda", "cpu", "xpu", "eval", "train", "half", "float", "double", "bfloat16",
     "requires_grad_", "to_empty", "apply", "share_memory", "type",
 ))  # fmt: skip
-# Containers of modules: what is called is what they hold.
+# Containers of modules, whose items are called.
 CONTAINERS = frozenset((
     "torch.nn.ModuleList", "torch.nn.Sequential", "torch.nn.ModuleDict",
     "torch.nn.modules.container.ModuleList", "torch.nn.modules.container.Sequential",
 ))  # fmt: skip
 PARTIAL = frozenset(("functools.partial", "partial"))
-# How many bindings of one name, and how long a chain of names, are followed.
+# The numbers of bindings of one name, and of names in a chain, that are followed.
 MAX_BINDINGS = 6
 MAX_CHAIN = 8
 
 
 @dataclass(slots=True, eq=False)
 class Scope:
-    """The module, or one function or lambda: what its names are bound to.
+    """The module, or one function or lambda, with the bindings of its names.
 
-    ``owner`` is the class whose method this is, or stands in; ``me`` that method's first parameter;
-    ``declared`` holds the names that it declares ``global``, ``seen`` what uses of names here see.
+    ``owner`` is the class whose method this is, or stands in; ``me`` that method's first parameter.
+    ``declared`` holds the names that it declares ``global``. ``seen`` caches, for uses of names
+    here, the bindings that they may see.
     """
 
     module: ModuleMap
@@ -55,7 +57,7 @@ class Scope:
     seen: dict[int, list[ast.AST]] = field(default_factory=dict)
 
     def binds(self, name: str) -> Scope:
-        """The scope whose name an assignment here binds: the module's after ``global``."""
+        """Return the scope in which an assignment binds a name: the module after ``global``."""
         scope = self
         if name in self.declared:
             while scope.outer is not None:
@@ -63,7 +65,7 @@ class Scope:
         return scope
 
     def lookup(self, name: str) -> tuple[list[ast.AST], Scope] | None:
-        """What a name is bound to, and the scope that binds it; None for a parameter, or unbound.
+        """Return the bindings of a name, and their scope; None for a parameter, or if unbound.
 
         Bindings are function definitions and assigned expressions.
         """
@@ -89,7 +91,7 @@ class Scopes:
     _attributes: dict[str, dict[str, list[tuple[ast.expr, Scope]]]] = field(default_factory=dict)
 
     def attribute(self, owner: ClassInfo, name: str) -> list[tuple[ast.expr, Scope]]:
-        """The expressions that methods of a class assign to ``self.name``, with their scopes."""
+        """Return the expressions that methods assign to ``self.name``, with their scopes."""
         if owner.key not in self._attributes:
             self._attributes[owner.key] = _assigned_attributes(owner, self)
         return self._attributes[owner.key].get(name, [])
@@ -106,7 +108,7 @@ def read_scopes(module: ModuleMap) -> Scopes:
 
 # Leaves, which call and bind nothing.
 PLAIN = frozenset((ast.Name, ast.Constant))
-# What opens a scope, is called or binds a name.
+# Nodes that open a scope, are calls or bind a name.
 TELLING = frozenset((
     *SCOPES, ast.Call, ast.Global, ast.Assign, ast.AnnAssign, ast.NamedExpr, ast.For,
     ast.comprehension, ast.withitem,
@@ -120,7 +122,7 @@ def _read(
     scopes: Scopes,
     owners: dict[int, ClassInfo],
 ) -> None:
-    """Read statements without recursion into expressions' depth: one stack for all of them."""
+    """Read statements with one stack for all, without recursion into deep expressions."""
     waiting: list[tuple[ast.AST, Scope, ClassInfo | None]] = [(n, scope, owner) for n in nodes]
     waiting.reverse()
     while waiting:
@@ -207,7 +209,7 @@ def _bind(node: ast.AST, scope: Scope) -> None:
 
 
 def _bind_elements(target: ast.expr, source: ast.expr, scope: Scope) -> None:
-    """``for layer in self.layers`` and ``for i, layer in enumerate(self.layers)``."""
+    """Bind the target of ``for layer in self.layers``, also under ``enumerate``."""
     match target, source:
         case (
             ast.Tuple(elts=[first, ast.Name() as last]),
@@ -259,7 +261,7 @@ class Resolver:
         self._module = scopes.module
 
     def functions(self, node: ast.AST, scope: Scope, left: int = MAX_CHAIN) -> list[Callable_]:
-        """The functions of this module that calling ``node``'s value runs; none where unknown."""
+        """Return the functions of this module that calling ``node`` runs; empty if unknown."""
         if left <= 0:
             return []
         match node:
@@ -303,7 +305,7 @@ class Resolver:
         return self.member(owner, node.attr, left - 1) if owner is not None else []
 
     def member(self, owner: ClassInfo, name: str, left: int = MAX_CHAIN) -> list[Callable_]:
-        """A method by name, or what an attribute of an instance runs when it is called."""
+        """Return a method by name, or the functions that calling an instance's attribute runs."""
         for klass in self.lineage(owner):
             if name in klass.methods:
                 return [klass.methods[name].node]
@@ -321,7 +323,10 @@ class Resolver:
         return []
 
     def _called(self, node: ast.Call, scope: Scope, left: int) -> list[Callable_]:
-        """What calling the *result* of a call runs: an instance's forward, a partial's function."""
+        """Return the functions that calling the *result* of a call runs.
+
+        Those are an instance's forward, or a partial's function.
+        """
         name = self._module.qualify(node.func)
         if name in PARTIAL or name.endswith(".partial"):
             return self.functions(node.args[0], scope, left - 1) if node.args else []
@@ -337,7 +342,7 @@ class Resolver:
         return []
 
     def instance(self, node: ast.expr, scope: Scope, left: int = MAX_CHAIN) -> ClassInfo | None:
-        """The class of this module that an expression's value is an instance of."""
+        """Return the class of this module that an expression's value is an instance of."""
         if left <= 0:
             return None
         match node:
@@ -367,7 +372,7 @@ class Resolver:
         return None
 
     def lineage(self, owner: ClassInfo) -> Iterator[ClassInfo]:
-        """A class and its bases in this module, nearest first."""
+        """Yield a class and its bases in this module, nearest first."""
         seen: set[str] = set()
         waiting = [owner]
         while waiting:
@@ -386,7 +391,7 @@ class Resolver:
         return self.member(owner, "forward", left - 1) if owner is not None else []
 
     def _element_class(self, source: ast.expr, scope: Scope, left: int) -> ClassInfo | None:
-        """The class of a list's, ``ModuleList``'s or ``Sequential``'s elements."""
+        """Return the class of the elements of a list, ``ModuleList`` or ``Sequential``."""
         if left <= 0:
             return None
         match source:
@@ -416,7 +421,7 @@ class Resolver:
 
 
 def _bound(name: ast.Name, scope: Scope) -> tuple[list[ast.AST], Scope]:
-    """What a name may be bound to where it stands, and the scope that binds it."""
+    """Return the bindings that a name may have where it is used, and the scope of these."""
     bound = scope.lookup(name.id)
     if bound is None:
         return [], scope
@@ -429,17 +434,17 @@ def _bound(name: ast.Name, scope: Scope) -> tuple[list[ast.AST], Scope]:
 
 
 def _values(name: ast.Name, scope: Scope) -> list[tuple[ast.expr, Scope]]:
-    """The expressions that a name is bound to, each with the scope it stands in."""
+    """Return the expressions that a name is bound to, each with its scope."""
     nodes, place = _bound(name, scope)
     return [(node, place) for node in nodes[:MAX_BINDINGS] if isinstance(node, ast.expr)]
 
 
 def wraps_first(name: str) -> bool:
-    """Does this function of torch's hand back its first argument, compiled or transformed?"""
+    """True for a function of torch that returns its first argument compiled or transformed."""
     return name in ("torch.compile", "torch.compiler.compile") or name in TRANSFORMS
 
 
-# torch.func's transforms under the names by which they can be had.
+# torch.func's transforms under all their qualified names.
 _TRANSFORM_NAMES = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian")
 TRANSFORMS = {
     f"{home}.{name}": name

@@ -1,4 +1,4 @@
-"""The text of all modules of a package: who calls a function names it, so a search finds it."""
+"""A text search over all modules of a package: a caller names the function that it calls."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from flake8_torchperf.digest import (
 )
 from flake8_torchperf.project.answers import THAT_CALL, THAT_SAY, answer_of_search
 
-# A name that more modules hold is anybody's: each of them would have to be parsed.
+# A word that more modules hold is too common: each of them would have to be parsed.
 MOST_MODULES = 24
 # Searches after which the words of all modules are gathered: that takes as long as some twenty.
 SEARCHES = 16
-# Blanks for all that no word is made of; bytes above ASCII are parts of letters.
+# Blanks for all bytes that no word contains; bytes above ASCII are parts of letters.
 _SPACES = bytes(
     one if one >= 128 or chr(one).isalnum() or one == ord("_") else ord(" ") for one in range(256)
 )
 
 
 class TextSearch:
-    """The modules below a folder as they were when they were read."""
+    """The modules below a folder, as they were when they were read."""
 
     def __init__(self, paths: list[str]) -> None:
         self.paths = paths
@@ -37,12 +37,12 @@ class TextSearch:
         self._data = {path: one for path, one in self._read.items() if isinstance(one, bytes)}
         self._content: str | None = None
         self._known: dict[str, tuple[str, ...] | None] = {}
-        # The modules that hold each word, once that was asked for often enough.
+        # The modules that hold each word, once enough words have been searched.
         self._by_word: dict[bytes, list[str]] | None = None
 
     @property
     def content(self) -> str:
-        """The digest of all, which a cache asks for again, to know whether anything changed."""
+        """The digest of all modules, which a cache compares to know if anything changed."""
         if self._content is None:
             self._content = digest_of_files(self._read, self._digest)
         return self._content
@@ -54,7 +54,7 @@ class TextSearch:
 
     @cached_property
     def promises(self) -> str:
-        """The digest of those."""
+        """The digest of the modules in `that_promise`."""
         return digest_of_files(self.that_promise, self._digest)
 
     def _digest(self, path: str) -> str:
@@ -62,23 +62,23 @@ class TextSearch:
         return digest(data) if isinstance(data, bytes) else data
 
     def that_say(self, text: str) -> tuple[str, ...] | None:
-        """The modules that hold a word, ``.word`` or ``def word``, in order.
+        """Return the modules that hold a word, ``.word`` or ``def word``, in order.
 
-        None where more than `MOST_MODULES` do.
+        None if more than `MOST_MODULES` do.
         """
         if text not in self._known:
             self._known[text] = self._search(text.encode())
         return self._known[text]
 
     def that_call(self, text: str) -> tuple[str, ...]:
-        """Those of the modules that hold a word in which it may be called; none of too many."""
+        """Return the modules that may call a word; empty if too many hold it."""
         begins = b"" if text.startswith(".") else rb"(?<!def )\b"
         call = re.compile(begins + re.escape(text.encode()) + rb"\s*\(")
         said = self.that_say(text) or ()
         return tuple(path for path in said if call.search(self._data[path]))
 
     def answer(self, part: str) -> str:
-        """Return the digest of the modules that are found where a folder is asked for a part."""
+        """Return the digest of the modules found by a recorded query of a folder."""
         found = (
             self.that_say(part.removeprefix(THAT_SAY))
             if part.startswith(THAT_SAY)
@@ -107,7 +107,7 @@ class TextSearch:
 
 
 def _holds(data: bytes, text: bytes) -> bool:
-    """Does a text hold a word, or ``.word``, that is no part of a longer one?"""
+    """True if a text holds a word, or ``.word``, that is not part of a longer one."""
     start = data.find(text)
     while start >= 0:
         end = start + len(text)
@@ -120,7 +120,7 @@ def _holds(data: bytes, text: bytes) -> bool:
 
 @lru_cache(maxsize=1024)
 def is_too_large(folder: str) -> bool:
-    """Do the modules below a folder hold too much to be searched, or are there none?"""
+    """True if the modules below a folder are too large to be searched, or if there are none."""
     return not modules_below(folder)
 
 
@@ -141,9 +141,9 @@ _LAST: list[_Last] = []
 
 
 def read_texts(folder: str) -> TextSearch:
-    """The modules below a folder; read again only when one of them has changed.
+    """Return the modules below a folder; read again only if one of them has changed.
 
-    Linting goes through a package file after file: what was asked a moment ago is as it was.
+    Linting goes through a package file by file, so a recent result is taken to be still valid.
     """
     last = _LAST[0] if _LAST and _LAST[0].folder == folder else None
     if last is not None and time.monotonic() - last.asked < TRUSTED:
@@ -159,7 +159,7 @@ def read_texts(folder: str) -> TextSearch:
 
 
 def forget() -> None:
-    """Look again at the package that was searched last, however soon."""
+    """Drop the result for the package that was searched last, however recent."""
     _LAST.clear()
 
 
@@ -177,9 +177,10 @@ _MATCHING: list[Matching] = []
 
 
 def that_match(folder: str, pattern: str) -> Matching:
-    """The modules below a folder in which a pattern is found.
+    """Return the modules below a folder in which a pattern is found.
 
-    For what a person named: packages are searched that are too large to be searched for callers.
+    Used for names that the user chose, so it also searches packages that are too large to be
+    searched for callers.
     """
     last = _MATCHING[0] if _MATCHING else None
     now = time.monotonic()

@@ -1,4 +1,4 @@
-"""The statements of a long function that decide what one attribute is, the others left out."""
+"""The statements of a long function that decide the value of one attribute."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ import copy
 from flake8_torchperf.syntax.names import is_name
 from flake8_torchperf.syntax.traversal import DEFINITIONS, walk
 
-# Beyond this many simple statements too much is left to be read for one attribute.
+# With more simple statements than this, reading one attribute would take too long.
 MAX_STATEMENTS = 60
-# Attributes and names that those that are asked for depend on, one behind the other.
+# The number of steps from an attribute to the names that its value depends on.
 MAX_STEPS = 8
 BLOCKS = ("body", "orelse", "finalbody")
 
 
 def binding_statements(body: list[ast.stmt], me: str, attribute: str) -> list[ast.stmt]:
-    """What binds ``self.attribute``, and the names and attributes that this is made of.
+    """Return the statements that bind ``self.attribute`` and the names that its value depends on.
 
-    The blocks around these statements are kept, as copies that hold nothing else. Empty where
-    there are too many of them.
+    The blocks around these statements are copied without their other statements. Empty if there are
+    more than `MAX_STATEMENTS`.
     """
     simple = [s for s in walk(body) if isinstance(s, ast.stmt) and not _blocks(s)]
     bound = {id(s): _bound(s, me) for s in simple}
@@ -46,7 +46,7 @@ def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
 
 
 def _bound(statement: ast.stmt, me: str) -> set[str]:
-    """The names, and the attributes of the object, that a simple statement binds."""
+    """Return the names, and the attributes of ``self``, that a simple statement binds."""
     if isinstance(statement, DEFINITIONS):
         return {statement.name}
     found: set[str] = set()
@@ -66,7 +66,7 @@ def _bound(statement: ast.stmt, me: str) -> set[str]:
 
 
 def _used(statement: ast.stmt, me: str) -> set[str]:
-    """The names, and the attributes of the object, that a simple statement reads."""
+    """Return the names, and the attributes of ``self``, that a simple statement reads."""
     found: set[str] = set()
     for node in walk([statement]):
         match node:
@@ -78,7 +78,7 @@ def _used(statement: ast.stmt, me: str) -> set[str]:
 
 
 def _pruned(body: list[ast.stmt], kept: set[int]) -> list[ast.stmt]:
-    """A block with the statements that are kept, and the blocks that hold such."""
+    """Return a block with only the statements in ``kept``, and the blocks that contain them."""
     found: list[ast.stmt] = []
     for statement in body:
         if id(statement) in kept:

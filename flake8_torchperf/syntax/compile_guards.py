@@ -1,6 +1,6 @@
-"""Tests that ask whether code is being compiled, and words without which nothing is.
+"""Tests for whether code is being compiled, and the words that compiling code must contain.
 
-Imported for every file with suspects, so kept light.
+Imported for every file with suspects, so it has few imports.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 
-# The answers that torch.compile's tracer has for them (torch 2.13, as run).
+# The results that torch.compile's tracer gives for them (torch 2.13, as run).
 COMPILING = frozenset(("is_compiling", "is_dynamo_compiling", "is_torchdynamo_compiling"))
 OTHERWISE = frozenset((
     "is_exporting", "is_fx_symbolic_tracing", "is_scripting", "is_tracing", "is_in_onnx_export",
@@ -19,15 +19,15 @@ WORDS = ("compile", "vmap", "functorch", "torch.func", "_dynamo")
 
 
 def speaks_of_compiling(lines: Iterable[str]) -> bool:
-    """May there be compiled code in a module with these lines?"""
+    """True if a module with these lines may contain compiled code."""
     text = "".join(lines)
     return any(word in text for word in WORDS)
 
 
 def guarded(test: ast.expr, named: Callable[[str], bool | None] | None = None) -> bool | None:
-    """For a test that asks whether code is being compiled: which outcome compiled code takes.
+    """Return the outcome that a test has in compiled code; None if the test does not ask for it.
 
-    ``named`` says the same of a name that holds the outcome of such a test.
+    ``named`` returns the same for a name that holds the outcome of such a test.
     """
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=inner):
@@ -48,7 +48,7 @@ def guarded(test: ast.expr, named: Callable[[str], bool | None] | None = None) -
 
 
 def leaves(node: ast.If, named: Callable[[str], bool | None] | None = None) -> bool:
-    """Does compiled code never come to what stands below this ``if``?"""
+    """True if compiled code never reaches the statements after this ``if``."""
     side = guarded(node.test, named)
     if side is None:
         return False

@@ -1,4 +1,4 @@
-"""The comments that state contracts, ``# torchperf: sync-free``, and those that only seem to."""
+"""The comments that state contracts, ``# torchperf: sync-free``, and misspelt ones."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-# What a text says that states a contract, rightly or not.
+# The text of a comment that states a contract, rightly or not.
 SAYS = "torchperf:"
 CONTRACT = "torchperf: sync-free"
 _STATED = re.compile(r"#\s*torchperf:\s*(?P<word>[\w-]*)")
 _WELL_SPELT = re.compile(rf"#\s*{CONTRACT}(?![\w-])")
-# Less alike than this, by difflib's ratio, is another word and no slip.
+# A word less alike than this, by difflib's ratio, is another word and no slip.
 _ALIKE = 0.6
 
 
 class Comment(NamedTuple):
     """A contract's comment: its place (lines from 1, columns from 0), its text and its word.
 
-    ``alone`` says that nothing else stands in its line, ``well_spelt`` that it may count.
+    ``alone`` is True if nothing else stands in its line, ``well_spelt`` if it may count.
     """
 
     line: int
@@ -37,14 +37,14 @@ class Comment(NamedTuple):
 
 
 class Comments(NamedTuple):
-    """The contracts' comments of a module, their lines, and those where its logical lines end."""
+    """The contracts' comments of a module, their lines, and the lines that end logical lines."""
 
     stated: tuple[Comment, ...]
     lines: tuple[int, ...]
     ends: tuple[int, ...]
 
     def of(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Comment]:
-        """Return the comments at a function's signature or decorators, and right above."""
+        """Return the comments at a function's signature or decorators, and directly above."""
         first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
         at = bisect_left(self.ends, node.lineno)
         last = self.ends[at] if at < len(self.ends) else node.lineno
@@ -65,7 +65,7 @@ NONE = Comments((), (), ())
 
 @lru_cache(maxsize=8)
 def contract_comments(lines: tuple[str, ...]) -> Comments:
-    """The contracts' comments in the lines of a module."""
+    """Return the contracts' comments in the lines of a module."""
     text = "".join(lines)
     return _read(text) if SAYS in text else NONE
 
@@ -91,11 +91,11 @@ def _tokens(text: str) -> Iterator[tokenize.TokenInfo]:
     try:
         yield from tokenize.generate_tokens(io.StringIO(text).readline)
     except (tokenize.TokenError, SyntaxError):
-        return  # the parser tells of a text that is no Python
+        return  # the parser reports a text that is not Python
 
 
 def stray_contracts(tree: ast.Module, lines: Sequence[str]) -> Iterator[tuple[Comment, str]]:
-    """The comments that state no contract, each with what is wrong with it."""
+    """Yield the comments that state no contract, each with the problem."""
     comments = contract_comments(tuple(lines))
     if not comments.stated:
         return

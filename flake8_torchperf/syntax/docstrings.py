@@ -1,4 +1,4 @@
-"""The docstring of a class or function: what it is asked for again and again is kept."""
+"""The docstring of a class or function, cached."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def raw_docstring(node: Documented) -> str:
-    """The text as it stands in the code; "" where there is none."""
+    """Return the docstring as it stands in the code; "" if there is none."""
     first = node.body[0] if node.body else None
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
         text = first.value.value
@@ -25,5 +25,5 @@ def raw_docstring(node: Documented) -> str:
 
 @once
 def docstring(node: Documented) -> str:
-    """The text without the white space that the code around it asks for."""
+    """Return the docstring without its indentation."""
     return cleandoc(raw_docstring(node))

@@ -1,6 +1,6 @@
-"""What surely lies on the host, as far as one function's ast shows without following its flow.
+"""Expressions that certainly lie on the host, by the ast of one function without its flow.
 
-Used to leave functions out, so a doubt counts as "may be a tensor".
+Used to leave functions out, so in doubt a value counts as a possible tensor.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ HOST_METHODS = {
     "is_tensor", "has_torch_function", "has_torch_function_unary", "has_torch_function_variadic",
     "bit_length", "isdigit", "isidentifier", "get_default_dtype", "device_count", "current_device",
 }  # fmt: skip
-# Of those, the ones that are functions as well, called without an owner.
+# Those of them that also exist as functions, called without an owner.
 HOST_FUNCTIONS = {
     "is_available", "get_rank", "get_world_size", "is_initialized", "is_scripting", "is_tracing",
     "is_compiling", "is_dynamo_compiling", "is_grad_enabled", "is_autocast_enabled",
@@ -63,9 +63,9 @@ HOST_FUNCTIONS = {
 
 
 class HostNames:
-    """The names of a piece of code that are on the host wherever they are bound.
+    """The names of a piece of code that lie on the host wherever they are bound.
 
-    Worked out when the first name is asked for: most code is told without any.
+    They are computed on the first lookup, as most code needs none.
     """
 
     __slots__ = ("_args", "_found", "_nodes")
@@ -85,9 +85,9 @@ MAX_ROUNDS = 4
 
 
 def host_names(args: ast.arguments | None, nodes: Nodes) -> frozenset[str]:
-    """The names of a function that are on the host wherever they are bound.
+    """Return the names of a function that lie on the host wherever they are bound.
 
-    ``args`` are its own parameters (None at module level), ``nodes`` all that stands in it.
+    ``args`` are its own parameters (None at module level), ``nodes`` all nodes in it.
     """
     bound: dict[str, list[ast.expr | None]] = {}
     own = set()
@@ -113,9 +113,9 @@ def host_names(args: ast.arguments | None, nodes: Nodes) -> frozenset[str]:
 
 
 def _holders(args: ast.arguments | None, bound: dict[str, list[ast.expr | None]]) -> frozenset[str]:
-    """The names that are bound to lists, tuples, dicts and iterators alone, marked by a star.
+    """Return the names bound only to lists, tuples, dicts and iterators, each marked by a star.
 
-    What they hold may be tensors; going through them asks no tensor for its elements.
+    Their items may be tensors; iterating over the container reads no elements of a tensor.
     """
     found = {
         f"*{name}"
@@ -129,7 +129,7 @@ def _holders(args: ast.arguments | None, bound: dict[str, list[ast.expr | None]]
 
 
 def holder(node: ast.expr, names: Container[str]) -> bool:
-    """Is a value surely a container or an iterator, whatever it holds?"""
+    """True if a value is certainly a container or an iterator, whatever it holds."""
     if isinstance(node, ast.Name):
         return f"*{node.id}" in names
     return _is_holder(node)
@@ -145,12 +145,12 @@ def _is_holder(node: ast.expr) -> bool:
 
 DISPLAYS = (ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp,
             ast.GeneratorExp)  # fmt: skip
-# What these are given may be a tensor that they iterate; what they give is none.
+# Functions that may iterate over a tensor; their result is no tensor.
 GOING_THROUGH = {
     "enumerate", "zip", "list", "tuple", "set", "frozenset", "dict", "sorted", "reversed", "iter",
     "range",
 }  # fmt: skip
-# Methods that, called without arguments, give what is no tensor.
+# Methods that return no tensor if they are called without arguments.
 GIVING = {
     "items", "keys", "parameters", "named_parameters", "buffers", "named_buffers", "modules",
     "named_modules", "children", "named_children",
@@ -183,13 +183,13 @@ def _bind(
     elif isinstance(target, (ast.Tuple, ast.List)):
         for element in target.elts:
             inner = element.value if isinstance(element, ast.Starred) else element
-            # One of what the value holds, which is as much on the host as all of it.
+            # An item of the value, which lies on the host if the value does.
             part = value and ast.Subscript(value, ast.Constant(0), ast.Load())
             _bind(inner, part, bound)
 
 
 def host_annotation(node: ast.expr) -> bool:
-    """Does an annotation name nothing but host types?"""
+    """True if an annotation names nothing but host types."""
     match node:
         case ast.Constant(value=None):
             return True
@@ -210,16 +210,16 @@ def host_annotation(node: ast.expr) -> bool:
     return False
 
 
-# Expressions that are on the host or not by themselves.
+# Expressions that are decided by themselves, not by their operands.
 PARTS = frozenset((
     ast.Constant, ast.JoinedStr, ast.Name, ast.Attribute, ast.Compare, ast.Call,
 ))  # fmt: skip
 
 
 def surely_host(node: ast.expr, names: Container[str]) -> bool:
-    """Is the value of an expression on the host, and asking it for its truth free?"""
-    # The expressions of which each must be on the host for the whole to be, from the left. Not by
-    # recursion: a sum of thousands is nested as deep.
+    """True if the value of an expression lies on the host and its truth is free to test."""
+    # The operands, from the left, all of which must lie on the host. A stack avoids recursion: a
+    # sum of thousands of terms is nested as deep.
     waiting = [node]
     while waiting:
         part = waiting.pop()
@@ -242,7 +242,7 @@ def surely_host(node: ast.expr, names: Container[str]) -> bool:
 
 
 def _host_part(node: ast.expr, names: Container[str]) -> bool:
-    """Of one of the `PARTS`."""
+    """True if one of the `PARTS` lies on the host."""
     if isinstance(node, NAME):
         return node.id in names
     if isinstance(node, ATTRIBUTE):
@@ -333,7 +333,7 @@ def _called(node: ast.Call) -> str:
 
 
 def _is_dtype(node: ast.Attribute) -> bool:
-    """``torch.float32`` and its kin."""
+    """True for ``torch.float32`` and other constants of torch."""
     return isinstance(node.value, ast.Name) and node.value.id == "torch" and node.attr in DTYPES
 
 

@@ -1,4 +1,4 @@
-"""What is spelled in the code: chains of names, the text of expressions, parameters."""
+"""Names as written in the code: dotted names, the text of expressions, parameters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 
 
 def dotted_name(node: ast.expr) -> str:
-    """``a.b.c`` for a name or attribute chain, "" for anything else."""
+    """Return ``a.b.c`` for a name or attribute chain, "" for anything else."""
     if isinstance(node, ast.Name):
         return node.id
     parts: list[str] = []
@@ -20,17 +20,17 @@ def dotted_name(node: ast.expr) -> str:
 
 
 def is_name(node: ast.expr, name: str) -> bool:
-    """Is it this name and nothing else?"""
+    """True if the node is exactly this name."""
     return isinstance(node, ast.Name) and node.id == name
 
 
 def spelled(node: ast.expr) -> str:
-    """The text of an expression: what `ast.unparse` gives, sooner for ``self.x.y``."""
+    """Return the text of an expression, as `ast.unparse` does, but faster for ``self.x.y``."""
     return dotted_name(node) or ast.unparse(node)
 
 
 def called_a_device(node: ast.expr) -> bool:
-    """Does its name say that it is a device: ``self.device``, ``cfg["device"]``, ``device()``?"""
+    """True for a device by its name: ``self.device``, ``cfg["device"]``, ``device()``."""
     match node:
         case ast.Call(func=called):
             node = called
@@ -43,5 +43,5 @@ def called_a_device(node: ast.expr) -> bool:
 
 
 def named_parameters(args: ast.arguments) -> list[ast.arg]:
-    """The parameters that take one argument each, in order."""
+    """Return the parameters that take one argument each, in order."""
     return [*args.posonlyargs, *args.args, *args.kwonlyargs]

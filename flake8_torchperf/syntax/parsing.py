@@ -1,4 +1,4 @@
-"""Whether a text is Python, for files of which nothing else is asked."""
+"""The check that a text is Python, for files that need no further analysis."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import warnings
 
 
 def require_python(text: str) -> None:
-    """Raise SyntaxError where a text does not parse.
+    """Raise SyntaxError if a text does not parse.
 
-    Python's symbol table takes 60 % of the time of an ast, and parses on the way. It objects to
-    more than the parser, so that what it refuses is parsed again.
+    Python's symbol table takes 60 % of the time of an ast, and parses on the way. It rejects more
+    than the parser does, so a rejected text is parsed again.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -29,7 +29,7 @@ def _parse(text: str) -> None:
 
 
 def syntax_error(error: ValueError | RecursionError | MemoryError) -> SyntaxError:
-    """The SyntaxError for what Python's parser raises beside it.
+    """Return a SyntaxError for another exception that Python's parser raises.
 
     Before 3.11.4 a null byte is a ValueError. Ten thousand attributes in a row are more than the
     parser can hold; uncaught, either would end the whole run.

@@ -1,4 +1,4 @@
-"""Where the nodes of one function stand in the file, and what is written there."""
+"""The places of one function's nodes in the file, and their source text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _WITHIN_BRACKETS = re.compile(r"(?<=[(\[{])\s*\n\s*|\s*\n\s*(?=[)\]}.])")
 
 
 class UnreadableError(Exception):
-    """Text that should be an expression and is none; ``str`` is the reason in one line."""
+    """Text that should be an expression but is none; ``str()`` is the reason in one line."""
 
 
 class Snippet:
@@ -35,7 +35,7 @@ class Snippet:
         self.lines = lines
         self.nodes = nodes
         self._parents: dict[int, ast.AST | None] | None = None
-        # Kept by node: one loop may hold thousands of findings, one chain of `and` as many.
+        # Cached by node: one loop may hold thousands of findings, one chain of `and` as many.
         self._codes: dict[int, str] = {}
         self._edges: dict[int, tuple[list[Point], list[Point]]] = {}
 
@@ -49,10 +49,10 @@ class Snippet:
         return line, 0, line, 0
 
     def position(self, node: ast.AST) -> Place | None:
-        """1-based line and 0-based column, in characters, of a node's start and end in the file.
+        """Return the start and end of a node: 1-based line and 0-based column, in characters.
 
-        None for a node that stands outside. The brackets around a tuple or a generator are not
-        part of it, as they are not part of any other expression.
+        None for a node outside the snippet. The brackets around a tuple or a generator are not part
+        of it, as they are not part of any other expression.
         """
         if id(node) not in self._family() or not _has_place(node):
             return None
@@ -65,7 +65,7 @@ class Snippet:
         return self._in_characters(start, end)
 
     def code(self, node: ast.AST) -> str:
-        """The node's source on one line, the brackets around it included, comments left out.
+        """Return the node's source on one line, with the brackets around it and without comments.
 
         Runs of white space become one space, and none where a line ends inside brackets.
         """
@@ -87,7 +87,7 @@ class Snippet:
         return " ".join(_WITHIN_BRACKETS.sub("", text).split())
 
     def _family(self) -> dict[int, ast.AST | None]:
-        """The node around each node of the snippet, by identity."""
+        """Return the parent of each node of the snippet, by identity."""
         if self._parents is None:
             parents: dict[int, ast.AST | None] = {id(node): None for node in self.nodes}
             waiting = list(self.nodes)
@@ -103,7 +103,7 @@ class Snippet:
         return self._family().get(id(node))
 
     def _formatted_string(self, node: ast.AST) -> ast.JoinedStr | None:
-        """The outermost f-string around a node."""
+        """Return the outermost f-string around a node."""
         found: ast.JoinedStr | None = None
         above = self._parent(node)
         while above is not None and not isinstance(above, ast.stmt):
@@ -113,10 +113,10 @@ class Snippet:
         return found
 
     def _is_there(self, node: ast.AST) -> bool:
-        """Does the text at the node's place say what the node is?
+        """True if the text at the node's place is the node's source.
 
-        Before Python 3.12 the compiler parses what stands in an f-string on its own and counts
-        the places afterwards, wrongly in some strings.
+        Before Python 3.12 the compiler parses the expressions in an f-string on their own and
+        computes their places afterwards, wrongly in some strings.
         """
         if not isinstance(node, ast.expr) or self._formatted_string(node) is None:
             return True
@@ -127,7 +127,7 @@ class Snippet:
         return ast.dump(found) == ast.dump(node)
 
     def _shares_brackets(self, node: ast.expr) -> bool:
-        """Is this the generator of ``any(x for x in xs)``, whose brackets are the call's?"""
+        """True for the generator of ``any(x for x in xs)``, whose brackets are the call's."""
         call = self._parent(node)
         return (
             isinstance(node, ast.GeneratorExp)
@@ -136,7 +136,7 @@ class Snippet:
         )
 
     def _inside_brackets(self, node: ast.Tuple | ast.GeneratorExp) -> tuple[Point, Point]:
-        """The place of a tuple or generator without the brackets that ast counts in."""
+        """Return the place of a tuple or generator without the brackets that ast includes."""
         start, end = _extent(node)
         first = node.elt if isinstance(node, ast.GeneratorExp) else next(iter(node.elts), None)
         if first is None:
@@ -151,7 +151,7 @@ class Snippet:
         return texts.advance(start, inner), texts.advance(start, text[:-1].rstrip())
 
     def _around(self, node: ast.expr) -> tuple[str, str]:
-        """The text between a node and its neighbours or the ends of what it stands in."""
+        """Return the text between a node and its neighbours, or the ends of its parent."""
         parent = self._parent(node)
         while parent is not None and not _has_place(parent):
             parent = self._parent(parent)
@@ -175,7 +175,7 @@ class Snippet:
         return before, after
 
     def _children(self, parent: ast.AST) -> tuple[list[Point], list[Point]]:
-        """Where the nodes right below one start, and where they end, each in order."""
+        """Return the starts of a node's children and their ends, each in order."""
         if id(parent) not in self._edges:
             extents = [_extent(child) for child in _placed_children(parent)]
             starts, ends = sorted(one[0] for one in extents), sorted(one[1] for one in extents)
@@ -192,7 +192,7 @@ class Snippet:
 def parse_expression_text(text: str) -> ast.expr:
     """Parse one expression; newlines inside are allowed. Raises UnreadableError.
 
-    Kept by text: a module says ``"Tensor"`` hundreds of times, and nodes never change.
+    Cached by text: a module says ``"Tensor"`` hundreds of times, and nodes never change.
     """
     try:
         with warnings.catch_warnings():
@@ -208,7 +208,7 @@ def _has_place(node: ast.AST) -> bool:
 
 
 def _extent(node: ast.AST) -> tuple[Point, Point]:
-    """Where ast says that a node with a place stands; columns in bytes of UTF-8."""
+    """Return the start and end that ast gives a node; columns in bytes of UTF-8."""
     assert isinstance(node, PLACED)
     assert node.end_lineno is not None
     assert node.end_col_offset is not None
@@ -227,7 +227,7 @@ PLACED = (
 
 
 def _placed_children(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes right below one, those reached through nodes without a place included."""
+    """Yield the children that have a place; a child without one is replaced by its own children."""
     for child in ast.iter_child_nodes(node):
         if _has_place(child):
             yield child

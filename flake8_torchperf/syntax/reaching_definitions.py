@@ -1,4 +1,4 @@
-"""Which of a name's assignments a use of it sees, where the blocks of a function tell."""
+"""The assignments of a name that one use of it may see, by the blocks of a function."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
 
 def seen_by(use: ast.Name, values: list[ast.AST], body: Sequence[ast.stmt]) -> list[ast.AST]:
-    """The values that may have been assigned last before ``use``; all where nothing tells.
+    """Return the values that may be the last assigned before ``use``; all if the code does not say.
 
-    An assignment that stands before the use in its own block, or in one around it, hides those
-    before it. Where one in a block between (``if``, ``for``) may come in between, any may be seen.
+    An assignment before the use, in its own block or in one around it, hides those before it. If
+    one in another block (``if``, ``for``) may come in between, any may be seen.
     """
     lines = sorted(_line(value) for value in values)
     for block, before in reversed(_around(use, body)):
@@ -29,7 +29,7 @@ def seen_by(use: ast.Name, values: list[ast.AST], body: Sequence[ast.stmt]) -> l
 
 
 def _line(node: ast.AST) -> int:
-    """Where a node stands; what has no place of its own stands where its first part does."""
+    """Return the line of a node; for a node without a place, the line of its first part."""
     while not hasattr(node, "lineno"):
         node = next(ast.iter_child_nodes(node))
     return int(node.lineno)
@@ -41,7 +41,7 @@ def _within(statement: ast.stmt, lines: list[int]) -> bool:
 
 
 def _around(use: ast.Name, body: Sequence[ast.stmt]) -> list[tuple[Sequence[ast.stmt], int]]:
-    """The blocks around a use, outermost first, with its statement's place in each."""
+    """Return the blocks around a use, outermost first, with its statement's index in each."""
     found: list[tuple[Sequence[ast.stmt], int]] = []
     block: Sequence[ast.stmt] | None = body
     while block:

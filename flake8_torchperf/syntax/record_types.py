@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Record(NamedTuple):
-    """What the call makes: "NamedTuple" or "TypedDict", and the annotation of each field."""
+    """The type that a call makes: "NamedTuple" or "TypedDict", and the annotation of each field."""
 
     base: str
     fields: dict[str, ast.expr]
@@ -19,7 +19,7 @@ MAKERS = {"NamedTuple": "NamedTuple", "namedtuple": "NamedTuple", "TypedDict": "
 
 
 def made_record(node: ast.expr) -> Record | None:
-    """The record that a call makes; None for any other expression."""
+    """Return the record that a call makes; None for any other expression."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, (ast.Name, ast.Attribute)):
         return None
     maker = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
@@ -30,7 +30,7 @@ def made_record(node: ast.expr) -> Record | None:
 
 
 def empty_class(name: str, at: ast.stmt) -> ast.ClassDef:
-    """A class statement with nothing in it, where another statement stands."""
+    """Return a class statement with nothing in it, at the place of another statement."""
     return ast.copy_location(ast.ClassDef(name, [], [], [], [], **NO_TYPE_PARAMETERS), at)
 
 
@@ -39,7 +39,7 @@ NO_TYPE_PARAMETERS: dict[str, Any] = {"type_params": []} if sys.version_info >= 
 
 
 def _fields(node: ast.expr) -> dict[str, ast.expr]:
-    """``[("x", Tensor)]``, ``{"x": Tensor}``, ``["x", "y"]`` and ``"x y"``."""
+    """Return the fields of ``[("x", Tensor)]``, ``{"x": Tensor}``, ``["x", "y"]`` or ``"x y"``."""
     match node:
         case ast.Dict(keys=keys, values=values):
             pairs = [(key, value) for key, value in zip(keys, values, strict=True) if key]
@@ -63,5 +63,5 @@ def _pair(node: ast.expr) -> tuple[ast.expr, ast.expr]:
     return node, ANYTHING
 
 
-# The annotation of a field of which nothing is said.
+# The annotation of a field that has none.
 ANYTHING = ast.Name("object", ast.Load())

@@ -1,4 +1,4 @@
-"""What a comparison says of the number of dimensions of something, or of its elements."""
+"""Comparisons that test a tensor's number of dimensions or elements."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ COUNTS = ("dim", "ndimension")
 
 
 def counts_nothing(test: ast.Compare) -> tuple[ast.expr, bool] | None:
-    """The ``x`` of ``x.numel() == 0`` and ``len(x) > 0``, and the outcome for which it is empty."""
+    """Return ``x`` for ``x.numel() == 0`` or ``len(x) > 0``, and the outcome if it is empty."""
     match test:
         case ast.Compare(
             left=(
@@ -24,14 +24,14 @@ def counts_nothing(test: ast.Compare) -> tuple[ast.expr, bool] | None:
 
 
 def is_none(side: ast.expr) -> bool:
-    """Is a side of a comparison ``None``?"""
+    """True if a side of a comparison is ``None``."""
     return isinstance(side, ast.Constant) and side.value is None
 
 
 def dimensions_of(left: ast.expr, right: ast.expr) -> tuple[ast.expr, int] | None:
-    """The ``x`` and the 2 of ``x.ndim == 2``, ``x.dim() == 2``, ``len(x.shape) == 2``; or None.
+    """Return ``x`` and 2 for ``x.ndim == 2``, ``x.dim() == 2`` or ``len(x.shape) == 2``; or None.
 
-    ``x.shape == ()`` says that it has none.
+    ``x.shape == ()`` means 0.
     """
     match left, right:
         case ast.Attribute(value=asked, attr="ndim"), ast.Constant(value=int(count)):
@@ -54,7 +54,7 @@ def dimensions_of(left: ast.expr, right: ast.expr) -> tuple[ast.expr, int] | Non
 
 
 def _sized(node: ast.expr) -> ast.expr | None:
-    """The ``x`` of ``x.shape`` and ``x.size()``."""
+    """Return ``x`` for ``x.shape`` and ``x.size()``."""
     match node:
         case ast.Attribute(value=asked, attr="shape"):
             return asked

@@ -1,4 +1,4 @@
-"""Source text by the piece: columns of bytes, comments and brackets."""
+"""Pieces of source text: columns in bytes, comments and brackets."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CLOSED = re.compile(r"[\s\\)]*")
 
 
 def cut_bytes(line: str, start: int, end: int | None) -> str:
-    """A piece of a line; ``start`` and ``end`` are counted in bytes of UTF-8, as ast counts."""
+    """Return a piece of a line; ``start`` and ``end`` count bytes of UTF-8, as ast does."""
     if line.isascii():
         return line[start:end]
     return line.encode()[start:end].decode(errors="replace")
 
 
 def between(lines: Sequence[str], start: tuple[int, int], end: tuple[int, int]) -> str:
-    """The text from one place to another: 1-based lines, columns in bytes; "" where none is."""
+    """Return the text between two places: 1-based lines, columns in bytes; "" if there is none."""
     if start >= end:
         return ""
     if start[0] == end[0]:
@@ -38,7 +38,7 @@ def between(lines: Sequence[str], start: tuple[int, int], end: tuple[int, int]) 
 
 
 def advance(place: tuple[int, int], text: str) -> tuple[int, int]:
-    """The place where ``text`` ends if it starts at ``place``; columns in bytes."""
+    """Return the place where ``text`` ends if it starts at ``place``; columns in bytes."""
     pieces = _NEWLINE.split(text)
     width = len(pieces[-1].encode())
     if len(pieces) == 1:
@@ -47,7 +47,7 @@ def advance(place: tuple[int, int], text: str) -> tuple[int, int]:
 
 
 def without_comments(text: str) -> str:
-    """Source text of one piece of a program, every comment in it left out."""
+    """Return a piece of source text without its comments."""
     if "#" not in text:
         return text
     # Within brackets, line ends and indentation mean nothing to the tokenizer.
@@ -63,7 +63,7 @@ def without_comments(text: str) -> str:
 
 
 def own_brackets(before: str, after: str) -> tuple[str, str]:
-    """The round brackets of an expression, of the text before and after it without its own.
+    """Return the round brackets around an expression, given the text before and after it.
 
     Neither text holds strings: they reach to the expression's neighbours.
     """
@@ -78,7 +78,7 @@ def own_brackets(before: str, after: str) -> tuple[str, str]:
 
 
 def inner_start(text: str) -> str:
-    """The bracket that ``text`` begins with, and the blanks and comments after it."""
+    """Return the bracket that ``text`` begins with, and the blanks and comments after it."""
     found = _OPENING.match(text)
     return found[0] if found is not None else ""
 

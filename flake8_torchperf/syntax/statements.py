@@ -1,7 +1,7 @@
-"""Which statement a line belongs to: what ran and what was found are compared by statement.
+"""The statements of a module by line: lines that ran and findings are compared by statement.
 
-A module's source enters. One statement is a simple statement with all its lines, or the header of
-a compound one: the unit in which a line counter, a linter and a reader mean the same thing.
+A statement is a simple statement with all its lines, or the header of a compound one: the unit in
+which a line counter, a linter and a reader mean the same thing.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Statement:
     """One statement.
 
     ``function`` is the name of the innermost function around it, or ""; ``place`` the qualified
-    name of what it stands in, classes included ("Engine.step"), or "".
+    name of the definitions around it, classes included ("Engine.step"), or "".
     """
 
     span: Span
@@ -35,7 +35,7 @@ class Statement:
 
 
 class Statements:
-    """The statements of a module by line; of text that does not parse, none, and no ``tree``."""
+    """The statements of a module by line; none, and no ``tree``, for text that does not parse."""
 
     def __init__(self, source: str | ast.Module) -> None:
         self._all: list[Statement] = []
@@ -51,21 +51,21 @@ class Statements:
         self._note_conditional(self.tree)
 
     def span(self, line: int) -> Span:
-        """The lines of the innermost statement that holds this line; between statements, itself."""
+        """Return the lines of the innermost statement at this line; without one, this line."""
         found = self._by_line.get(line)
         return found.span if found else (line, line)
 
     def at(self, line: int) -> Statement | None:
-        """The innermost statement that holds this line."""
+        """Return the innermost statement that holds this line."""
         return self._by_line.get(line)
 
     def conditional(self, line: int, column: int) -> bool:
-        """Whether running the statement need not evaluate what stands at this 0-based column."""
+        """True if the statement may run without evaluating the code at this 0-based column."""
         here = (line, column)
         return any(first <= here < last for first, last in self._conditional.get(line, ()))
 
     def __iter__(self) -> Iterator[Statement]:
-        """All statements, in the order of the text."""
+        """Iterate over all statements, in the order of the text."""
         return iter(self._all)
 
     def _enter(self, parent: ast.AST, function: str, place: str) -> None:
@@ -98,7 +98,7 @@ class Statements:
 
 
 def _header(node: ast.AST) -> Span:
-    """A simple statement's lines, or those of a compound one up to its body."""
+    """Return the lines of a simple statement, or of a compound one up to its body."""
     first = node.pattern.lineno if isinstance(node, ast.match_case) else _line(node)
     own = [child for child in ast.iter_child_nodes(node) if not isinstance(child, _PARTS)]
     if len(own) == sum(1 for _ in ast.iter_child_nodes(node)) and not hasattr(node, "body"):
@@ -164,7 +164,7 @@ def _first_line(node: ast.AST) -> int:
 
 
 class Places:
-    """Where the lines of a module stand; made once for a module with findings."""
+    """Finds the function around a line; made once for a module with findings."""
 
     def __init__(self, tree: ast.Module) -> None:
         self._tree = tree
@@ -198,7 +198,7 @@ class Places:
 
 
 def _statements(node: ast.AST) -> Iterator[ast.AST]:
-    """The statements, handlers and cases right below a node."""
+    """Yield the statements and handlers right below a node, and those in its match cases."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.stmt, ast.ExceptHandler)):
             yield child

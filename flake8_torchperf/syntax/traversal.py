@@ -1,4 +1,4 @@
-"""Every node of a piece of code in one pass, faster than `ast.walk` and sorted by type."""
+"""Walks over every node of a piece of code, faster than `ast.walk`, also sorted by type."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LEAVES = frozenset((
     "returns", "type_params", "conversion", "is_async", "level", "module", "simple", "rest",
     "kwd_attrs", "str", "tag", "type_ignores", "asname",
 ))  # fmt: skip
-# What is asked of nearly every node: a compiled constant is found at once, an attribute of `ast` by
-# two look-ups in tables.
+# Types that nearly every node is compared with: a compiled constant is found at once, an attribute
+# of `ast` by two look-ups in tables.
 ATTRIBUTE: Final = ast.Attribute
 CALL: Final = ast.Call
 CONSTANT: Final = ast.Constant
@@ -37,7 +37,7 @@ _FIELDS: dict[type[ast.AST], tuple[str, ...]] = dict.fromkeys(PLAIN, ())
 
 
 def fields(kind: type[ast.AST]) -> tuple[str, ...]:
-    """The fields of a type of node that can hold further nodes to visit."""
+    """Return the fields of a type of node that can hold further nodes to visit."""
     found = _FIELDS.get(kind)
     if found is None:
         found = _FIELDS[kind] = tuple(name for name in kind._fields if name not in LEAVES)
@@ -45,14 +45,14 @@ def fields(kind: type[ast.AST]) -> tuple[str, ...]:
 
 
 def children(node: ast.AST) -> list[ast.AST]:
-    """The nodes right below one, in the order of its fields: those that are evaluated."""
+    """Return the nodes right below one that are evaluated, in the order of its fields."""
     found: list[ast.AST] = []
     put_children(node, found)
     return found
 
 
 def walk(roots: Sequence[ast.AST]) -> list[ast.AST]:
-    """The nodes themselves and all below them that are evaluated, nearest first."""
+    """Return the nodes themselves and all evaluated nodes below them, nearest first."""
     found = list(roots)
     table = _FIELDS
     for node in found:  # grows while it is read
@@ -80,7 +80,7 @@ def walk(roots: Sequence[ast.AST]) -> list[ast.AST]:
 
 
 def put_children(node: ast.AST, found: list[ast.AST]) -> None:
-    """Add the nodes right below one to those found."""
+    """Append the nodes right below one to ``found``."""
     kind = type(node)
     names = _FIELDS.get(kind)
     if names is None:
@@ -98,7 +98,7 @@ def put_children(node: ast.AST, found: list[ast.AST]) -> None:
 
 
 class Nodes:
-    """The nodes of one piece of code by their type; walked when first asked."""
+    """The nodes of one piece of code by their type; walked on first use."""
 
     __slots__ = ("_by_type", "_roots", "_words")
 
@@ -108,7 +108,7 @@ class Nodes:
         self._words: frozenset[str] | None = None
 
     def by_type(self) -> dict[type[ast.AST], list[Any]]:
-        """All nodes, per exact type, nearest first."""
+        """Return all nodes, per exact type, nearest first."""
         if self._by_type is None:
             table: dict[type[ast.AST], list[Any]] = {}
             for node in walk(self._roots):
@@ -122,16 +122,16 @@ class Nodes:
         return self._by_type
 
     def of(self, kind: type[Node]) -> list[Node]:
-        """The nodes of one type."""
+        """Return the nodes of one type."""
         return self.by_type().get(kind, [])
 
     def of_any(self, *kinds: type[ast.AST]) -> list[Any]:
-        """The nodes of several types, one type after the other."""
+        """Return the nodes of several types, one type after the other."""
         table = self.by_type()
         return [node for kind in kinds for node in table.get(kind, ())]
 
     def words(self) -> frozenset[str]:
-        """Every name, attribute and keyword that stands in the code."""
+        """Return every name, attribute and keyword in the code."""
         if self._words is None:
             found = {name.id for name in self.of(NAME)}
             found.update([part.attr for part in self.of(ATTRIBUTE)])
@@ -141,12 +141,12 @@ class Nodes:
 
 
 def once(find: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
-    """A fact of a piece of code by itself: found when first asked for, kept as long as the code.
+    """Cache the result of a function of one node on that node.
 
-    What is asked of the function or the loop around a site is asked again for each site in it: to
-    walk the whole each time would take the square of its size. It is kept on the node: no table of
-    weak references is as fast. A fact may hold nodes below the one it is of, not that one itself:
-    the node would stay until the next collection.
+    A fact about the function or the loop around a site is needed again for each site in it; walking
+    the whole each time would take the square of its size. The result is stored on the node, because
+    a table of weak references is slower. It may refer to nodes below that node, but not to the node
+    itself, which would then stay until the next garbage collection.
     """
     name = f"_torchperf_{find.__module__}.{find.__qualname__}"
 
@@ -162,19 +162,19 @@ def once(find: Callable[[Node], Fact]) -> Callable[[Node], Fact]:
 
 @once
 def bound_in(code: ast.AST) -> frozenset[str]:
-    """The names that a piece of code binds."""
+    """Return the names that a piece of code binds."""
     names = (node for node in walk([code]) if isinstance(node, ast.Name))
     return frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
 
 
 def changes_in(node: ast.expr, loop: ast.AST) -> bool:
-    """May an expression stand for something else in each round: does it name what a loop binds?"""
+    """True if an expression may change from round to round: it uses a name that the loop binds."""
     bound = bound_in(loop)
     return any(isinstance(inner, ast.Name) and inner.id in bound for inner in ast.walk(node))
 
 
 def round_counters(loop: ast.AST) -> set[str]:
-    """The names that count rounds: those of ``range`` and the first of ``enumerate``."""
+    """Return the names that count rounds: those of ``range`` and the first of ``enumerate``."""
     match loop:
         case ast.For(target=ast.Name(id=name), iter=ast.Call(func=ast.Name(id="range"))):
             return {name}

@@ -1,4 +1,4 @@
-"""Sums that keep a part of what was there: running averages, by syntax alone."""
+"""Sums that keep a part of the old value, such as running averages, by syntax alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def is_weighted_sum(node: ast.expr) -> bool:
-    """``d * x + (1 - d) * y``: two products whose weights make one together."""
+    """True for ``d * x + (1 - d) * y``: two products whose weights add up to one."""
     match node:
         case ast.BinOp(op=ast.Add(), left=left, right=right):
             weights = [*_factors(left)], [*_factors(right)]
@@ -29,7 +29,7 @@ def _factors(product: ast.expr) -> Iterator[ast.expr]:
 
 
 def _complement(factor: ast.expr) -> Iterator[ast.expr]:
-    """The ``d`` of ``1 - d``."""
+    """Yield ``d`` for ``1 - d``."""
     match factor:
         case ast.BinOp(left=ast.Constant(value=1), op=ast.Sub(), right=rest):
             yield rest

@@ -1,1 +1,1 @@
-"""What ``torch.compile`` compiles and ``torch.func`` transforms, by syntax."""
+"""Finds, by syntax, the code that ``torch.compile`` compiles and ``torch.func`` transforms."""

@@ -1,4 +1,4 @@
-"""What the functions of one module call, by names that other modules can resolve.
+"""The calls that the functions of one module make, by names that other modules can resolve.
 
 Made once for each file of a package, and small: the tree of the file is not kept.
 """
@@ -41,7 +41,7 @@ class Called(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FunctionOutline:
-    """A function or method: what it calls where it is traced."""
+    """A function or method: the calls in its traced code."""
 
     calls: tuple[Called, ...]
     is_traced: bool
@@ -50,7 +50,7 @@ class FunctionOutline:
 
 @dataclass(frozen=True, slots=True)
 class ClassOutline:
-    """A class: its bases by dotted name, and the classes that its attributes are made of."""
+    """A class: its bases by dotted name, and the classes of the values of its attributes."""
 
     bases: tuple[str, ...]
     attributes: dict[str, tuple[str, ...]]
@@ -58,7 +58,7 @@ class ClassOutline:
 
 @dataclass(frozen=True, slots=True)
 class ModuleOutline:
-    """A module: functions by qualified name, classes, and what its names are imported from."""
+    """A module: its imports, its functions by qualified name, and its classes."""
 
     name: str
     path: str
@@ -70,7 +70,7 @@ class ModuleOutline:
 
 @lru_cache(maxsize=4096)
 def outline(path: str, modified: int, size: int) -> ModuleOutline:
-    """The outline of a file; an empty one where it is no Python."""
+    """Return the outline of a file; an empty one if it is not Python."""
     data = read_bytes(path)
     text = ""
     tree = ast.Module([], [])
@@ -115,7 +115,7 @@ def _class(info: ClassInfo) -> ClassOutline:
 
 
 def _stated(annotation: ast.expr, module: ModuleMap) -> Iterator[str]:
-    """The dotted names in an annotation, one that is a text included."""
+    """Yield the dotted names in an annotation, also in one written as a string."""
     if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
         try:
             annotation = ast.parse(annotation.value, mode="eval").body
@@ -146,7 +146,7 @@ class _Reader:
         self._bind(info.nodes.of_any(ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign))
 
     def _bind(self, nodes: Iterable[ast.AST]) -> None:
-        """What the function imports for itself, and the classes of which it makes its names."""
+        """Note the function's own imports, and the classes of the values of its names."""
         for node in nodes:
             match node:
                 case ast.Import() | ast.ImportFrom():
@@ -157,7 +157,7 @@ class _Reader:
                     self._made.setdefault(name, []).extend(_stated(annotation, self._module))
 
     def classes(self, node: ast.expr) -> list[str]:
-        """The dotted names of which one may be the class of an expression's value."""
+        """Return the dotted names that may be the class of an expression's value."""
         match node:
             case ast.Call(func=func):
                 name = self._dotted(func)
@@ -169,7 +169,7 @@ class _Reader:
         return []
 
     def _dotted(self, node: ast.expr) -> str:
-        """The dotted name of a function or class of this module or another; "" for a local one."""
+        """Return the dotted name of a function or class of any module; "" for a local one."""
         head = node
         parts: list[str] = []
         while isinstance(head, ast.Attribute):
@@ -191,7 +191,7 @@ class _Reader:
         return ".".join([start, *parts])
 
     def calls(self) -> Iterator[Called]:
-        """Every call in what is traced, and every attribute of ``self`` that is read."""
+        """Yield every call in traced code, and every read of an attribute of ``self``."""
         waiting = body_of(self._info.node)
         while waiting:
             nested: list[ast.AST] = []

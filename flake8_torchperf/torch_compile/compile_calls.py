@@ -1,6 +1,6 @@
-"""Expressions that say "compile what you are given", and calls that do it, with their settings.
+"""Expressions that compile a function passed to them, and calls of these, with their settings.
 
-Goes by syntax.
+The analysis is by syntax.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 COMPILE = frozenset(("torch.compile", "torch.compiler.compile"))
 # The older name: takes the backend first and gives a decorator.
 OPTIMIZE = frozenset(("torch._dynamo.optimize", "torch._dynamo.eval_frame.optimize"))
-# Names and functions that "compile what you are given" may pass on its way.
+# The number of names and functions that are followed to find that an expression compiles.
 MAX_STEPS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a call of ``torch.compile`` asks for, as far as literals say."""
+    """The settings of a call of ``torch.compile``, as far as literals show."""
 
     fullgraph: bool = False
     dynamic: bool | None = None
@@ -35,7 +35,7 @@ class Settings:
 
 
 class Ways:
-    """The ways in which one module compiles, each looked for once."""
+    """The expressions of one module that compile a function passed to them; results are cached."""
 
     def __init__(self, scopes: Scopes) -> None:
         self._module = scopes.module
@@ -43,13 +43,13 @@ class Ways:
         self._named: dict[tuple[str, int, int], Settings | None] = {}
 
     def wraps(self, node: ast.expr, scope: Scope) -> bool:
-        """Does an expression name a function of the module that compiles what it is given?"""
+        """True if an expression names a function of the module that compiles its argument."""
         return self._wrappers.named(node, scope, MAX_STEPS) is not None
 
     def settings(self, node: ast.expr, scope: Scope, left: int = MAX_STEPS) -> Settings | None:
-        """The settings where ``node`` is a way to say "compile what you are given".
+        """Return the settings if ``node`` is an expression that compiles a function passed to it.
 
-        ``left`` is how many names and functions further it is looked for.
+        ``left`` is the number of names and functions that may still be followed.
         """
         if left <= 0:
             return None
@@ -71,7 +71,7 @@ class Ways:
     def first_settings(
         self, nodes: Sequence[ast.expr], scope: Scope, left: int = MAX_STEPS
     ) -> Settings | None:
-        """The settings of the first of several expressions that has any."""
+        """Return the settings of the first of several expressions that has any."""
         for node in nodes:
             found = self.settings(node, scope, left)
             if found is not None:
@@ -79,7 +79,7 @@ class Ways:
         return None
 
     def _settings_of_name(self, name: str, scope: Scope, left: int) -> Settings | None:
-        """The settings of the first value of a name that has any; kept"""
+        """Return the settings of the first value of a name that has any; cached."""
         bound = scope.lookup(name)
         if bound is None:
             return None
@@ -90,7 +90,7 @@ class Ways:
         return self._named[key]
 
     def _settings_inside(self, found: Compiling | None, left: int) -> Settings | None:
-        """The settings with which a decorator of the module's own compiles."""
+        """Return the settings with which a decorator of the module's own compiles."""
         inside = None if found is None else self.wrapped(*found, left)
         return None if inside is None else inside[1]
 
@@ -118,7 +118,7 @@ class Ways:
     def wrapped(
         self, call: ast.Call, scope: Scope, left: int = MAX_STEPS
     ) -> tuple[ast.expr, Settings] | None:
-        """What ``call`` compiles, and how; None where it compiles nothing."""
+        """Return the expression that ``call`` compiles, with its settings; None if none is."""
         before = self.settings(call.func, scope, left)
         if before is None or self._module.qualify(call.func) in OPTIMIZE:
             return None
@@ -130,7 +130,7 @@ class Ways:
 
 
 def stated(call: ast.Call, before: Settings, scope: Scope) -> Settings | None:
-    """Settings with the literals that one more call adds; None where it says ``disable=True``."""
+    """Return settings with the literals that a further call adds; None for ``disable=True``."""
     settings = before
     for keyword in call.keywords:
         given = literal(keyword.value, scope)

@@ -1,4 +1,4 @@
-"""What is known of the compiled and transformed code of one module."""
+"""The compiled and transformed code of one module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One thing wrong at a node: ``operation`` names it, ``words`` say of which function."""
+    """A problem at a node: ``operation`` names it, ``words`` name the function."""
 
     operation: str
     words: str
@@ -23,7 +23,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """How a function comes to be compiled.
+    """The reason that a function is compiled, and the settings.
 
     ``words`` end a sentence: "of helper, called by the compiled step".
     """
@@ -35,7 +35,7 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True)
 class Wrap:
-    """A call that compiles or transforms: which, with what settings, and what it is given."""
+    """A call that compiles or transforms: the operation, the settings, and the functions passed."""
 
     operation: str
     settings: Settings
@@ -45,11 +45,11 @@ class Wrap:
 
 @dataclass(slots=True, eq=False)
 class CompiledCode:
-    """What is known of one module; functions and calls are held by the identity of their nodes.
+    """The compiled and transformed code of a module; nodes are keyed by identity.
 
     ``advice`` holds the warnings that stand alone in a branch; ``rows`` the places where a name
     stands for a whole batch, because ``vmap`` runs the function; ``entries`` the functions that are
-    handed to the compiler themselves.
+    passed to the compiler directly.
     """
 
     functions: dict[int, Compilation] = field(default_factory=dict)
@@ -65,10 +65,10 @@ class CompiledCode:
         return bool(self.functions or self.transformed or self.marks)
 
     def concerns(self, node: ast.AST) -> bool:
-        """Is this a compiled or transformed function, or a marked place?"""
+        """True for a compiled or transformed function, or a marked node."""
         key = id(node)
         return key in self.functions or key in self.transformed or key in self.marks
 
     def concerns_any(self, nodes: Nodes) -> bool:
-        """The same of any of several nodes."""
+        """True if any of several nodes is compiled, transformed or marked."""
         return any(self.concerns(node) for group in nodes.by_type().values() for node in group)

@@ -1,7 +1,7 @@
-"""Which functions of a package compiled code reaches from other modules, by the calls it makes.
+"""The functions of a package that compiled code in other modules reaches through calls.
 
-A call counts where its name leads to one function: by imports, by the class of ``self`` and its
-bases, and by the classes that names and attributes are made of.
+A call counts if its name leads to one function: by imports, by the class of ``self`` and its bases,
+and by the classes of the values of names and attributes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         ModuleOutline,
     )
 
-# Imports of one name from one module after the other that are followed.
+# The number of imports that are followed for one name, from module to module.
 MAX_IMPORTS = 8
 # Path of a module -> qualified names of its functions that compiled code of other modules reaches.
 Reached = dict[str, dict[str, Compilation]]
@@ -33,14 +33,14 @@ _LAST: list[tuple[TextSearch, Reached]] = []
 
 
 def reached_from_outside(texts: TextSearch) -> Reached:
-    """The functions of a package that a ``forward`` of any class of it reaches."""
+    """Return the functions of a package that a ``forward`` of any of its classes reaches."""
     if not (_LAST and _LAST[0][0] is texts):
         _LAST[:] = [(texts, _Package(texts.paths).reached())]
     return _LAST[0][1]
 
 
 class _Package:
-    """The modules of a package, and what their names lead to."""
+    """The modules of a package, with the resolution of their names."""
 
     def __init__(self, paths: list[str]) -> None:
         outlines = [outline(path, *stamp(path)) for path in paths]
@@ -59,7 +59,7 @@ class _Package:
                 yield f"{module.name}.{name}", module, klass
 
     def reached(self) -> Reached:
-        """Everything that the calls in compiled code lead to, with how it comes to be compiled."""
+        """Return all functions that calls in compiled code lead to, with the reason for each."""
         found: dict[tuple[str, str], str] = {}
         waiting: list[tuple[str, str]] = []
         for name, module, klass in self._classes():
@@ -83,7 +83,7 @@ class _Package:
     def _worded(self, found: dict[tuple[str, str], str]) -> Reached:
         words: Reached = {}
         for (name, qualname), entry in found.items():
-            # What is compiled by itself, the module itself tells.
+            # The analysis of the module itself finds functions that are compiled directly.
             if entry or qualname.endswith(".__call__"):
                 entry = entry or qualname
                 last = qualname.rpartition(".")[2]
@@ -93,7 +93,7 @@ class _Package:
         return words
 
     def _lead(self, called: Called) -> Iterator[tuple[str, str]]:
-        """The functions that a call runs and the compiler traces, by module and name."""
+        """Yield the functions that a call runs and the compiler traces, by module and name."""
         for place, qualname, function in self._targets(called):
             if function.is_traced and (called.how != "property" or function.is_property):
                 yield place, qualname
@@ -130,7 +130,7 @@ class _Package:
     def _method(
         self, owner: str, name: str, *, above: bool = False
     ) -> Iterator[tuple[str, str, FunctionOutline]]:
-        """A method of a class by its name, or what its attribute of that name runs when called."""
+        """Yield a class's method by its name, or the ``forward`` of its attribute of that name."""
         lineage = list(self._lineage(owner))[1 if above else 0 :]
         for klass in lineage:
             own = list(self._own(klass, name))
@@ -150,7 +150,7 @@ class _Package:
             yield module.name, f"{klass}.{name}", function
 
     def _attribute(self, owner: str, name: str) -> list[str]:
-        """The classes that an attribute of a class is made of."""
+        """Return the classes of the values that an attribute of a class is assigned."""
         for klass in self._lineage(owner):
             found = self._resolve(klass)
             if found is not None:
@@ -161,7 +161,7 @@ class _Package:
         return []
 
     def _lineage(self, owner: str) -> Iterator[str]:
-        """A class and its bases in the package, nearest first."""
+        """Yield a class and its bases in the package, nearest first."""
         waiting, seen = [owner], {owner}
         while waiting:
             name = waiting.pop(0)
@@ -185,14 +185,14 @@ class _Package:
                     yield name
 
     def _class(self, dotted: str) -> str:
-        """The name of a class where it is defined; "" of anything else."""
+        """Return the name of a class in the module that defines it; "" for anything else."""
         found = self._resolve(dotted)
         if found is None or found[1] not in found[0].classes:
             return ""
         return f"{found[0].name}.{found[1]}"
 
     def _resolve(self, dotted: str, left: int = MAX_IMPORTS) -> tuple[ModuleOutline, str] | None:
-        """The module that defines what a dotted name stands for, and the name there."""
+        """Return the module that defines a dotted name, and the name in that module."""
         parts = dotted.split(".")
         for end in range(len(parts) - 1, 0, -1):
             module = self._modules.get(".".join(parts[:end]))
@@ -215,10 +215,10 @@ class _Package:
 
 
 def _from_here(name: str, module: ModuleOutline) -> str:
-    """A base as a dotted name: one that the module does not import may come by a star."""
+    """Return a base as a dotted name; one that the module does not import may come from a star."""
     return name if "." in name else f"{module.name}.{name}"
 
 
 def _is_function(klass: ClassOutline) -> bool:
-    """Is it derived from ``autograd.Function``? Its ``forward`` is no module's."""
+    """True for a class derived from ``autograd.Function``, whose ``forward`` is not a module's."""
     return any(base.rpartition(".")[2] == "Function" for base in klass.bases)

@@ -1,7 +1,7 @@
-"""Places that make ``torch.compile`` start again: state that grows, wrapping per step, counters.
+"""Places that make ``torch.compile`` compile again: growing state, wrapping per step, counters.
 
-Everything here shows in syntax: what a list outside a function was made as, which loop a call
-stands in.
+The analysis is by syntax: the value that a list outside a function is given, the loop around a
+call.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.torch_compile.region_search import Search
 
-# Methods that make a list longer, and those that keep it short again.
+# Methods that make a list longer, and those that make it shorter.
 GROWING = frozenset(("append", "extend", "insert", "appendleft"))
 SHRINKING = frozenset(("clear", "pop", "popleft", "remove"))
-# Functions that call the module they are given, with other parameters.
+# Functions that call the module passed to them, with other parameters.
 FUNCTIONAL_CALLS = frozenset((
     "torch.func.functional_call", "torch.nn.utils.stateless.functional_call",
 ))  # fmt: skip
-# Calls that are traced anew for each number they are given (torch 2.13, as run by the page's test).
+# Calls that are traced again for each number passed to them (torch 2.13, as the page's test ran).
 SPECIALISING_CALLS = frozenset(("range", "chunk", "dropout"))
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a node stands in its function: loops around it, and the statement it belongs to."""
+    """The position of a node in its function: the loops around it, and its statement."""
 
     node: ast.Call
     loops: tuple[ast.AST, ...]
@@ -44,7 +44,7 @@ class _Place:
 
 
 def find_marks(search: Search) -> dict[int, Mark]:
-    """All marks of one module."""
+    """Return all marks of one module."""
     marks: dict[int, Mark] = {}
     _mutations(search, marks)
     _compiled_inside(search, marks)
@@ -79,7 +79,7 @@ def _mutations(search: Search, marks: dict[int, Mark]) -> None:
 
 
 def _compiled_inside(search: Search, marks: dict[int, Mark]) -> None:
-    """Calls of compiled functions in what a transform runs: there they run uncompiled."""
+    """Mark calls of compiled functions in code that a transform runs: there they run uncompiled."""
     found = search.found
     for call, scope in search.scopes.calls:
         place: Scope | None = scope
@@ -95,7 +95,7 @@ def _compiled_inside(search: Search, marks: dict[int, Mark]) -> None:
 
 
 def _without_rule(search: Search, marks: dict[int, Mark]) -> None:
-    """``vmap(torch.histc)``: over a function of torch itself that has no batching rule."""
+    """Mark ``vmap(torch.histc)``: ``vmap`` of a torch function that has no batching rule."""
     qualify = search.scopes.module.qualify
     for call, _ in search.scopes.calls:
         given = call.args[0] if call.args else None
@@ -108,7 +108,7 @@ def _without_rule(search: Search, marks: dict[int, Mark]) -> None:
 
 
 def _keeps(node: ast.AST, search: Search) -> bool:
-    """Is what the transformed function appends one of the values that it is given wrapped?"""
+    """True if the transformed function appends one of its batched values."""
     module = search.scopes.module
     return isinstance(node, ast.Call) and any(
         id(name) in search.found.rows for a in node.args for name in named(a, module.qualify)
@@ -142,7 +142,7 @@ def _mutation(
 
 
 def _shrunk(nodes: list[ast.AST]) -> set[str]:
-    """The lists that a function also cuts short or makes anew."""
+    """Return the lists that a function also shortens or replaces."""
     found: set[str] = set()
     for node in nodes:
         match node:
@@ -165,7 +165,7 @@ def _path(node: ast.expr) -> str:
 
 
 def _outer_list(name: str, scope: Scope, search: Search) -> bool:
-    """Is ``name`` a list made outside, in code that is not compiled itself?"""
+    """True if ``name`` is a list made outside the function, in code that is not compiled itself."""
     if name in scope.names or name in scope.parameters:
         return False
     bound = scope.lookup(name)
@@ -178,7 +178,7 @@ def _outer_list(name: str, scope: Scope, search: Search) -> bool:
 
 
 def _own(name: str, scope: Scope, search: Search, kind: Callable[[ast.expr], bool]) -> bool:
-    """Are all values that methods give ``self.name`` of one kind?"""
+    """True if all values that methods assign to ``self.name`` are of one kind."""
     if scope.owner is None:
         return False
     values = [
@@ -208,7 +208,7 @@ def _global_number(name: str, root: Scope) -> bool:
 
 
 def _steps(node: ast.AST, name: str) -> bool:
-    """``count + 1``, as ``global count`` makes it."""
+    """True for ``count + 1``, as assigned under ``global count``."""
     match node:
         case ast.BinOp(left=ast.Name(id=left), right=ast.Constant()):
             return left == name
@@ -228,7 +228,7 @@ def _is_module(scope: Scope, search: Search) -> bool:
 def _wrapping(
     node: ast.Module | Callable_, scope: Scope, search: Search, marks: dict[int, Mark]
 ) -> None:
-    """Wraps and calls of what is compiled, where one function's own statements make them."""
+    """Mark the wraps and the calls of compiled functions in one function's own statements."""
     body = node.body if isinstance(node.body, list) else []
     name = node.name if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) else ""
     for place in _places(body):
@@ -246,7 +246,7 @@ def _wrapping(
             if place.loops and not _bound_in(place.loops, call):
                 marks[id(call)] = Mark("loop", "")
             elif name and not place.loops:
-                # Whether the function runs in each step, its heat says.
+                # The heat of the function says if it runs in each step.
                 marks[id(call)] = Mark("step", name)
 
 
@@ -255,7 +255,7 @@ def _called_at_once(place: _Place) -> bool:
 
 
 def _stored(place: _Place, scope: Scope) -> bool:
-    """Is what was compiled kept: in an attribute, a global, a container, a module in place?"""
+    """True if the compiled function is stored: in an attribute, a global, a container, a module."""
     match place.node:
         case ast.Call(func=ast.Attribute(attr="compile", value=owner)):
             if not (isinstance(owner, ast.Name) and owner.id == "torch"):
@@ -274,7 +274,7 @@ def _stored(place: _Place, scope: Scope) -> bool:
 
 
 def _places(body: list[ast.stmt]) -> Iterator[_Place]:
-    """Every call in a function's own statements, with the loops around it."""
+    """Yield every call in a function's own statements, with the loops around it."""
     waiting: list[tuple[ast.AST, tuple[ast.AST, ...], ast.stmt | None, ast.AST | None, bool]]
     waiting = [(s, (), None, None, False) for s in reversed(body)]
     while waiting:
@@ -297,7 +297,7 @@ def _places(body: list[ast.stmt]) -> Iterator[_Place]:
 
 
 def _bound_in(loops: tuple[ast.AST, ...], call: ast.Call) -> bool:
-    """Does the call use anything that the loops around it change?"""
+    """True if the call uses a name that the loops around it bind."""
     bound: set[str] = set()
     for node in ast.walk(loops[0]):
         match node:
@@ -311,7 +311,7 @@ def _bound_in(loops: tuple[ast.AST, ...], call: ast.Call) -> bool:
 
 
 def _changing_number(call: ast.Call, place: _Place, scope: Scope, search: Search) -> bool:
-    """Is a compiled function given a loop's counter that its graph has to be made anew for?"""
+    """True if a compiled function is passed a loop's counter that makes it compile again."""
     counters = {name for loop in place.loops for name in round_counters(loop)}
     if not counters or not any(_names(a, counters) for a in _given(call)):
         return False
@@ -352,7 +352,7 @@ def _uses(target: Callable_, parameter: str) -> bool:
 
 
 def _specialises(target: Callable_, parameter: str, search: Search) -> bool:
-    """Is the number used where the compiler must know it: a range, an index of modules?"""
+    """True if the number is used where the compiler must know it: a range, an index of modules."""
     scope = search.scopes.of_function.get(id(target))
     body: list[ast.AST] = [target.body] if isinstance(target, ast.Lambda) else list(target.body)
     for node in (n for s in body for n in ast.walk(s)):
@@ -367,7 +367,7 @@ def _specialises(target: Callable_, parameter: str, search: Search) -> bool:
 
 
 def _is_python_list(node: ast.expr, scope: Scope, search: Search) -> bool:
-    """A list or a ``ModuleList``, as an attribute of ``self`` or a name outside the function."""
+    """True for a list or a ``ModuleList`` in an attribute of ``self`` or an outer name."""
     match node:
         case ast.Attribute(value=ast.Name(id=me), attr=attr) if me == scope.me:
             return _own(attr, scope, search, lambda v: _is_list(v) or _is_module_list(v, search))

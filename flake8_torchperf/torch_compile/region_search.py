@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Search:
-    """Collects into ``found``; each method adds what one way of compiling shows."""
+    """Collects results in ``found``; each method covers one way of compiling."""
 
     def __init__(self, scopes: Scopes) -> None:
         self.scopes = scopes
@@ -27,11 +27,11 @@ class Search:
         self._entries: list[Callable_] = []
         self._mapped = BatchedNames(scopes, self.resolver)
         self.ways = Ways(scopes)
-        # Is anything compiled or transformed at all, also where it is not known what?
+        # True if anything is compiled or transformed, even if it is not known what.
         self.wraps_any = False
 
     def decorators(self) -> None:
-        """``@torch.compile``, with options or without, and ``@torch.vmap``."""
+        """Find ``@torch.compile``, with options or without, and ``@torch.vmap``."""
         for node, scope in self.scopes.functions:
             if isinstance(node, ast.Lambda) or scope.outer is None:
                 continue
@@ -48,7 +48,7 @@ class Search:
                     self._mapped.decorated(node, _in_dims(decorator))
 
     def calls(self) -> None:
-        """``torch.compile(f)``, ``model.compile()``, ``vmap(f)``."""
+        """Find ``torch.compile(f)``, ``model.compile()`` and ``vmap(f)``."""
         for call, scope in self.scopes.calls:
             wrapped = self.ways.wrapped(call, scope)
             if wrapped is not None:
@@ -59,7 +59,7 @@ class Search:
             if settings is not None:
                 self.wraps_any = True
                 self._note_module_compile(call, scope, settings)
-        # Whether a transform is over compiled code is known when all compiled code is.
+        # All compiled code must be known to decide if a transform is over compiled code.
         for call, scope in self.scopes.calls:
             transform = TRANSFORMS.get(self._module.qualify(call.func))
             if transform:
@@ -75,7 +75,7 @@ class Search:
                 self.found.wraps[id(call)] = Wrap(transform, settings, tuple(targets), over)
 
     def assume(self) -> None:
-        """``forward`` of every class that has a base: what --torchperf-assume-compiled asks for."""
+        """Add ``forward`` of every class with a base, for --torchperf-assume-compiled."""
         for klass in self._module.classes.values():
             method = klass.methods.get("forward")
             function = any(base.rpartition(".")[2] == "Function" for base in klass.bases)
@@ -83,7 +83,7 @@ class Search:
                 self._add(method.node, Settings(), "assumed to be compiled")
 
     def outside(self, reached: Mapping[str, Compilation]) -> None:
-        """What compiled code of other modules calls, by qualified names."""
+        """Add the functions that compiled code of other modules calls, by qualified names."""
         for info in self._module.defined if reached else ():
             compilation = reached.get(info.qualname)
             if compilation is None or id(info.node) in self.found.functions:
@@ -100,7 +100,7 @@ class Search:
             self.found.wraps[id(call)] = Wrap("compile", settings, tuple(targets))
 
     def _module_compile(self, call: ast.Call, scope: Scope) -> Settings | None:
-        """``model.compile(...)`` of a module that this file defines."""
+        """Return the settings of ``model.compile(...)`` of a module that this file defines."""
         match call.func:
             case ast.Attribute(value=receiver, attr="compile"):
                 owner = self.resolver.instance(receiver, scope)
@@ -119,7 +119,7 @@ class Search:
             self.found.wraps[id(call)] = Wrap("compile", settings, tuple(targets))
 
     def settings_of(self, node: ast.expr, scope: Scope) -> Settings | None:
-        """The settings with which the value of ``node`` was compiled."""
+        """Return the settings with which the value of ``node`` was compiled."""
         match node:
             case ast.Call():
                 wrapped = self.ways.wrapped(node, scope)
@@ -140,7 +140,7 @@ class Search:
         return None
 
     def is_compiled(self, node: ast.expr, scope: Scope) -> bool:
-        """Is the value of ``node`` the compiled function itself, by decorator or by wrapping?"""
+        """True if ``node`` is itself a compiled function, by decorator or by wrapping."""
         return self.settings_of(node, scope) is not None
 
     def _transform_decorator(self, node: ast.expr, scope: Scope) -> str:
@@ -164,7 +164,7 @@ class Search:
             self.found.entries.add(id(node))
 
     def callees(self) -> None:
-        """What compiled functions call in this module is compiled with them."""
+        """Add the functions that compiled functions call in this module."""
         waiting = list(self._entries)
         while waiting:
             caller = waiting.pop(0)
@@ -184,7 +184,7 @@ class Search:
                     waiting.append(callee)
 
     def batched(self) -> None:
-        """What is given a batched value by a function that ``vmap`` runs is run by it too."""
+        """Add the functions that are passed a batched value in code that ``vmap`` runs."""
         for node in self._mapped.finish(lambda f: not_traced(f, self._module)):
             self._add_transformed(node, "vmap")
         self.found.rows = self._mapped.places
@@ -207,14 +207,15 @@ def _in_dims(decorator: ast.expr) -> ast.expr | None:
     return next((k.value for k in given if k.arg == "in_dims"), None)
 
 
-# Methods and functions that tell of misuse.
+# Methods and functions that warn of misuse.
 _WARNING = frozenset(("warn", "warning", "error", "critical", "exception", "warning_once"))
 
 
 def _advice(node: ast.If) -> Iterator[int]:
-    """The warnings that tell of misuse: all that a branch does, or told of a wrong type.
+    """Yield the warnings about misuse: those that are all of a branch, or follow a test of a type.
 
-    Which way a branch on a type goes is known when tracing: the right type never comes there.
+    The outcome of a test of a type is known when tracing: with the right type the warning is not
+    traced.
     """
     for block in (node.body, node.orelse):
         told = [s.value for s in block if isinstance(s, ast.Expr) and _warns(s.value)]
@@ -230,7 +231,7 @@ def _warns(node: ast.expr) -> bool:
 
 
 def _asks_type(test: ast.expr) -> bool:
-    """``x.dtype == torch.uint8``, ``isinstance(x, list)``, alone or beside other questions."""
+    """True for ``x.dtype == torch.uint8`` and ``isinstance(x, list)``, also as part of a test."""
     return any(
         (isinstance(inner, ast.Attribute) and inner.attr == "dtype")
         or (isinstance(inner, ast.Name) and inner.id == "isinstance")

@@ -1,7 +1,7 @@
-"""Which functions of a module ``torch.compile`` compiles or a ``torch.func`` transform runs.
+"""The functions of a module that ``torch.compile`` compiles or a ``torch.func`` transform runs.
 
-Works on syntax: a function that is handed over in a way that syntax does not show stays unknown. A
-module that speaks of neither costs one look at its text.
+The analysis is by syntax: a function that is passed on in a way that syntax does not show stays
+unknown. A module that mentions neither costs one look at its text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.text_search import TextSearch
     from flake8_torchperf.torch_compile.compiled_code import CompiledCode
 
-# Switches of torch._dynamo.config with which a cause breaks no graph, as words of a module's text.
+# Switches of torch._dynamo.config that prevent graph breaks, as words of a module's text.
 SWITCHES = frozenset((
     "capture_scalar_outputs", "capture_dynamic_output_shape_ops", "reorderable_logging_functions",
     "ignore_logging_functions", "ignore_logger_methods", "trace_autograd_ops", "allow_rnn",
@@ -34,17 +34,17 @@ _SPEAKS = re.compile(
     r"torch\.compile\b|import[^\n#]*\bcompile\b|_dynamo(?:\.optimize| import)|(?<!\bre)\.compile\("
     r"|\bvmap\b|functorch|torch\.func\b"
 )
-# What code must name: torch._dynamo alone compiles nothing, torch._dynamo.optimize does.
+# Names that compiling code must use: torch._dynamo.optimize compiles, torch._dynamo alone does not.
 _WORDS = frozenset(("compile", "optimize", "vmap", "functorch"))
 
 
 def find_compiled(
     module: ModuleMap, *, assume: bool = False, texts: TextSearch | None = None
 ) -> CompiledCode | None:
-    """The compiled and transformed functions of a module; None where it has none.
+    """Return the compiled and transformed functions of a module; None if it has none.
 
-    ``assume`` counts every ``forward`` of a class with a base as compiled, and with it what those
-    call in the modules that ``texts`` holds.
+    ``assume`` counts every ``forward`` of a class with a base as compiled, as well as the functions
+    that those call in the modules that ``texts`` holds.
     """
     text = "".join(module.lines)
     if not assume and not (_speaks(module.lines, text) and _names(module)):
@@ -70,13 +70,13 @@ def find_compiled(
 
 
 def _speaks(lines: Iterable[str], text: str) -> bool:
-    """Is there a line in the text that may compile or transform something?"""
+    """True if a line of the text may compile or transform something."""
     said = [word for word in WORDS if word in text]
     return any(_SPEAKS.search(line) for line in lines if any(word in line for word in said))
 
 
 def _names(module: ModuleMap) -> bool:
-    """Do the words stand in code, not in comments and docstrings alone?"""
+    """True if the words stand in code, not only in comments and docstrings."""
     nodes = module.nodes(module.tree)
     return (
         any(name.id in _WORDS for name in nodes.of(ast.Name))

@@ -1,4 +1,4 @@
-"""Which functions and nodes `torch.compile` meets when it traces."""
+"""The functions and nodes that `torch.compile` meets when it traces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import ModuleMap
     from flake8_torchperf.project.scopes import Callable_
 
-# Decorators after which the compiler does not look into a function.
+# Decorators that keep the compiler from tracing a function.
 NOT_TRACED = frozenset((
     "disable", "_disable_dynamo", "allow_in_graph", "nonstrict_trace", "assume_constant_result",
     "substitute_in_graph", "custom_op", "triton_op", "disallow_in_graph", "leaf_function",
@@ -24,7 +24,7 @@ NOT_TRACED = frozenset((
 
 
 def not_traced(node: Callable_, module: ModuleMap) -> bool:
-    """Does a decorator keep the compiler out of this function?"""
+    """True if a decorator keeps the compiler out of this function."""
     if isinstance(node, ast.Lambda):
         return False
     for decorator in node.decorator_list:
@@ -35,14 +35,14 @@ def not_traced(node: Callable_, module: ModuleMap) -> bool:
 
 
 def body_of(node: Callable_) -> list[ast.AST]:
-    """The statements of a function, the expression of a lambda."""
+    """Return the statements of a function, or the expression of a lambda."""
     return [node.body] if isinstance(node, ast.Lambda) else list(node.body)
 
 
 def traced(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
-    """Every node that the compiler meets: not what stands under a guard against it.
+    """Yield every node that the compiler traces, without code that a guard keeps from it.
 
-    Nested functions and lambdas are met, their bodies are not.
+    Nested functions and lambdas are included, their bodies are not.
     """
     first = list(nodes)
     answer = _answers(first).get
@@ -65,7 +65,7 @@ def traced(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
 
 
 def _below(node: ast.AST, answer: Callable[[str], bool | None]) -> list[ast.AST]:
-    """The nodes right below one, without what its blocks hold that is not met."""
+    """Return the children of a node, without the statements of its blocks that are not traced."""
     found = children(node)
     for block in (getattr(node, part, None) for part in BLOCKS):
         if isinstance(block, list):
@@ -78,7 +78,7 @@ BLOCKS = ("body", "orelse", "finalbody")
 
 
 def _met(block: list[Any], answer: Callable[[str], bool | None]) -> list[ast.AST]:
-    """The statements of a block without those below ``if is_compiling(): return``."""
+    """Return the statements of a block up to ``if is_compiling(): return``."""
     for place, statement in enumerate(block):
         if isinstance(statement, ast.If) and leaves(statement, answer):
             return block[: place + 1]
@@ -86,7 +86,7 @@ def _met(block: list[Any], answer: Callable[[str], bool | None]) -> list[ast.AST
 
 
 def _answers(nodes: list[ast.AST]) -> dict[str, bool]:
-    """``c = is_compiling()``: of names that are bound but once, what they are in compiled code."""
+    """Return the values in compiled code of names that are bound once: ``c = is_compiling()``."""
     bound: set[str] = set()
     found: dict[str, bool] = {}
     for node in walk(nodes):

@@ -1,7 +1,7 @@
-"""Which names of a function that ``vmap`` runs stand for a whole batch.
+"""The names that stand for a whole batch in functions that ``vmap`` runs.
 
-Goes by syntax: what ``in_dims`` leaves out, what a partial binds, keywords, and what is only asked
-of a tensor (its shape, its dtype) are not batched.
+The analysis is by syntax. Arguments that ``in_dims`` leaves out or a partial binds, keywords, and
+properties of a tensor such as its shape or dtype are not batched.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from flake8_torchperf.torch_compile.wrappers import calls_within
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-# What a batched tensor answers for one row, with a plain Python value.
+# Attributes and methods that give a plain Python value for one row of a batched tensor.
 PLAIN_ATTRIBUTES = frozenset((
     "shape", "dtype", "device", "ndim", "layout", "requires_grad", "is_cuda", "is_sparse", "names",
     "grad_fn", "itemsize", "nbytes",
@@ -50,7 +50,7 @@ class BatchedNames:
         self.places: set[int] = set()
 
     def start(self, call: ast.Call, scope: Scope, targets: Iterable[Callable_]) -> None:
-        """``vmap(f, in_dims=...)``: the parameters of ``f`` that are mapped over."""
+        """Add the parameters of ``f`` that ``vmap(f, in_dims=...)`` maps over."""
         bound = self._bound(call.args[0], scope)
         given = [k.value for k in call.keywords if k.arg == "in_dims"] or call.args[1:2]
         dims = given[0] if given else None
@@ -59,11 +59,11 @@ class BatchedNames:
                 self._add(target, _mapped(self._free(target, *bound), dims))
 
     def decorated(self, target: Callable_, dims: ast.expr | None) -> None:
-        """``@torch.vmap``, and ``@partial(torch.vmap, in_dims=...)``."""
+        """Add the parameters of a function under ``@torch.vmap``, with or without ``partial``."""
         self._add(target, _mapped(self._free(target, 0, frozenset()), dims))
 
     def finish(self, not_traced: Callable[[Callable_], bool]) -> list[Callable_]:
-        """Follow what is batched into the functions called; leaves all that are given any."""
+        """Follow batched values into the functions called; return all that receive any."""
         waiting = list(self._functions.values())
         while waiting:
             function = waiting.pop()
@@ -89,7 +89,10 @@ class BatchedNames:
     def _bound(
         self, node: ast.expr, scope: Scope, left: int = 6
     ) -> tuple[int, frozenset[str]] | None:
-        """How many first parameters, and which by name, are bound before the transform."""
+        """Return the number of parameters bound by position before the transform, and bound names.
+
+        None if they are not known.
+        """
         match node:
             case ast.Call(args=[first, *rest]) if self._module.qualify(node.func) in PARTIAL:
                 before = self._bound(first, scope, left - 1)
@@ -106,7 +109,7 @@ class BatchedNames:
         return 0, frozenset()
 
     def _free(self, target: Callable_, first: int, named: frozenset[str]) -> list[str]:
-        """The positional parameters left, ``self`` of a method not among them."""
+        """Return the positional parameters that are left, without ``self``."""
         args = target.args
         names = [a.arg for a in (*args.posonlyargs, *args.args)]
         scope = self._scopes.of_function.get(id(target))
@@ -117,7 +120,7 @@ class BatchedNames:
         return [name for name in names[first:] if name not in named]
 
     def _spread(self, function: Callable_) -> set[str]:
-        """All names in a function that a batched value reaches; notes where they stand."""
+        """Return all names in a function that a batched value reaches, and note their places."""
         names = set(self._parameters[id(function)])
         nodes = list(ast.walk(function))
         while True:
@@ -132,7 +135,7 @@ class BatchedNames:
         return names
 
     def _reads(self, node: ast.AST, names: set[str]) -> bool:
-        """Does the value of an expression depend on a batched one?"""
+        """True if the value of an expression depends on a batched one."""
         return any(inner.id in names for inner in named(node, self._module.qualify))
 
     def _given(self, call: ast.Call, callee: Callable_, names: set[str]) -> set[str]:
@@ -151,7 +154,7 @@ class BatchedNames:
 
 
 def named(node: ast.AST, qualify: Callable[[ast.expr], str]) -> Iterator[ast.Name]:
-    """The names whose *values* an expression uses: not those it only asks for shape or type."""
+    """Yield the names whose *values* an expression uses, not those used only for shape or type."""
     waiting = [node]
     while waiting:
         inner = waiting.pop()
@@ -175,7 +178,7 @@ def named(node: ast.AST, qualify: Callable[[ast.expr], str]) -> Iterator[ast.Nam
 def _reached(
     node: ast.AST, names: set[str], reads: Callable[[ast.AST, set[str]], bool]
 ) -> Iterator[str]:
-    """The names that one statement makes batched."""
+    """Yield the names that one statement makes batched."""
     match node:
         case ast.Assign(targets=[ast.Tuple(elts=parts)], value=ast.Tuple(elts=values)) if len(
             parts
@@ -208,14 +211,14 @@ def _stored(target: ast.expr) -> Iterator[str]:
 
 
 def _mapped(names: list[str], dims: ast.expr | None) -> set[str]:
-    """The parameters that ``in_dims`` maps over; none where it isn't written out."""
+    """Return the parameters that ``in_dims`` maps over; none if it is not written out."""
     if isinstance(dims, (ast.Tuple, ast.List)):
         return {name for name, dim in zip(names, dims.elts, strict=False) if _maps(dim)}
     return set(names) if dims is None or _maps(dims) else set()
 
 
 def _maps(dim: ast.expr) -> bool:
-    """Is it a dimension, or a structure with one in it?"""
+    """True for a dimension, or a structure that contains one."""
     match dim:
         case ast.Constant(value=int()) | ast.UnaryOp(op=ast.USub(), operand=ast.Constant()):
             return True

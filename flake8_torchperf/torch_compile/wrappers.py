@@ -1,6 +1,6 @@
-"""Functions of a module that compile what they are given: decorators of one's own.
+"""Functions of a module that compile their argument: decorators of the user's own.
 
-Goes by syntax.
+The analysis is by syntax.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Compiling = tuple[ast.Call, "Scope"]
 
 
 class Wrappers:
-    """Remembers of each function of a module whether it compiles its first parameter.
+    """Decides for each function of a module if it compiles its first parameter; results are cached.
 
-    ``compiled`` says what a call compiles, None where it compiles nothing. ``left`` is everywhere
-    how many functions further it is looked for.
+    ``compiled`` returns the expression that a call compiles, None if it compiles nothing. ``left``
+    is the number of functions that may still be followed.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Wrappers:
         self._known: dict[tuple[int, int], Compiling | None] = {}
 
     def named(self, node: ast.expr, scope: Scope, left: int) -> Compiling | None:
-        """What the function that an expression names does: a name, or a method of ``self``."""
+        """Return the compiling call in the function that a name or a method of ``self`` names."""
         for function in self._functions(node, scope):
             found = self._of(function, left)
             if found is not None:
@@ -42,7 +42,7 @@ class Wrappers:
         return None
 
     def made(self, node: ast.expr, scope: Scope, left: int) -> Compiling | None:
-        """The same of the function that the function an expression names hands back."""
+        """Return the compiling call in the inner function that a maker of decorators returns."""
         for function in self._functions(node, scope):
             place = self._scopes.of_function.get(id(function))
             inner = None if place is None else returned(function, place)
@@ -63,7 +63,7 @@ class Wrappers:
         return []
 
     def _of(self, function: Callable_, left: int) -> Compiling | None:
-        """The answer with ``left`` steps to go, so that it is the same whoever asks first."""
+        """Return the result with ``left`` steps to go; cached for each number of steps."""
         key = (id(function), left)
         if key not in self._known:
             self._known[key] = self._look(function, left)
@@ -87,7 +87,7 @@ class Wrappers:
         return None
 
     def _switched_off(self, function: Callable_) -> bool:
-        """Does the function ask ``if switch is None`` of a name of the module that is None?"""
+        """True if the function tests ``switch is None`` of a module-level name that is falsy."""
         for node in walk([function]):
             match node:
                 case ast.Compare(left=ast.Name(id=name), ops=[ast.Is()]):
@@ -103,13 +103,13 @@ def _is_given(call: ast.Call, name: str) -> bool:
 
 
 def handed_over(call: ast.Call) -> ast.expr | None:
-    """What a call of something that compiles hands over: the first argument, or ``model``."""
+    """Return the argument of a call that compiles: the first one, or ``model``."""
     given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "model")]
     return given[0] if given else None
 
 
 def returned(function: Callable_, scope: Scope) -> Callable_ | None:
-    """The function inside that a maker of decorators hands back."""
+    """Return the inner function that a maker of decorators returns."""
     if isinstance(function, ast.Lambda):
         return function.body if isinstance(function.body, ast.Lambda) else None
     last = function.body[-1]
@@ -124,7 +124,7 @@ def returned(function: Callable_, scope: Scope) -> Callable_ | None:
 
 
 def literal(node: ast.expr, scope: Scope | None) -> ast.expr:
-    """An option's value: of a parameter of the functions around, its default."""
+    """Return the value of an option; for a parameter of a function around, its default."""
     while isinstance(node, ast.Name) and scope is not None:
         if not isinstance(scope.node, ast.Module) and node.id in scope.parameters:
             return _default(node.id, scope.node.args) or node
@@ -147,7 +147,7 @@ def _default(name: str, args: ast.arguments) -> ast.expr | None:
 def calls_within(
     function: Callable_, scope: Scope, scopes: Scopes
 ) -> Iterator[tuple[ast.Call, Scope]]:
-    """Every call in a function, nested ones included, in order, with the scope it stands in."""
+    """Yield every call in a function, nested ones included, in order, with its scope."""
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
     waiting: list[tuple[ast.AST, Scope]] = [(node, scope) for node in reversed(body)]
     while waiting:
