@@ -15,18 +15,11 @@ from flake8_torchperf.absint.domain.site import Site, SiteKind
 from flake8_torchperf.hotness.loop_kinds import (
     ENTRIES,
     head_of,
-    plain_names,
     takes_step,
 )
 
 if TYPE_CHECKING:
     from flake8_torchperf.syntax.traversal import Nodes
-
-# Operations whose result is still the same row.
-KEEPING = frozenset((
-    "detach", "data", "float", "double", "half", "int", "long", "bool", "clone", "contiguous",
-    "squeeze", "flatten", "view", "reshape",
-))  # fmt: skip
 
 
 def asked_for(site: Site) -> Site:
@@ -145,33 +138,6 @@ def _note_way(node: ast.AST, found: set[int]) -> None:
         node = node.func if isinstance(node, ast.Call) else node.value
 
 
-def _rows(loop: ast.AST, site: Site) -> bool:
-    """True if each round takes one row of a tensor: ``x[i].cpu()``, ``for row in x: row.cpu()``.
-
-    The items of a dict are tensors of their own. So are the pieces that a tensor is split into,
-    which is done to limit their size.
-    """
-    head = head_of(loop)
-    if head is None or _in_pieces(head.iter):
-        return False
-    counted = plain_names(head.target)
-    node = site.operand_node
-    while isinstance(node, (ast.Attribute, ast.Call, ast.Subscript)):
-        if isinstance(node, ast.Subscript) and _mentions(node.slice, counted):
-            return True
-        if isinstance(node, ast.Call):
-            called = node.func
-            if not isinstance(called, ast.Attribute) or called.attr not in KEEPING:
-                return False
-            node = called
-        node = node.value
-    return isinstance(node, ast.Name) and node.id in counted
-
-
-# Methods that return parts of a tensor, or the entries of an object.
-PARTING = frozenset(("split", "chunk", "tensor_split", "items", "values", "keys"))
-
-
 def _kept_entries(iterated: ast.expr) -> bool:
     """True for a loop over an object's entries: ``state.items()``, ``model.named_parameters()``."""
     return any(
@@ -181,17 +147,3 @@ def _kept_entries(iterated: ast.expr) -> bool:
         and call.func.attr in ENTRIES
         for call in ast.walk(iterated)
     )
-
-
-def _in_pieces(iterated: ast.expr) -> bool:
-    for call in ast.walk(iterated):
-        match call:
-            case ast.Call(func=ast.Attribute(attr=name)) if name in PARTING:
-                return True
-            case ast.Call(func=ast.Name(id="range"), args=[_, _, _]):
-                return True
-    return False
-
-
-def _mentions(node: ast.expr, names: set[str]) -> bool:
-    return any(isinstance(inner, ast.Name) and inner.id in names for inner in ast.walk(node))
