@@ -1,4 +1,4 @@
-"""What each row of the table of conventions, and each other cause, hides by default.
+"""Count what each row of the table of conventions, and each other cause, hides by default.
 
     python benchmarks/conventions.py TREE ... [--judged FILE ...] [--repositories DIR] [--jobs N]
     python benchmarks/conventions.py TREE ... --off ROW_OR_CAUSE
@@ -103,7 +103,7 @@ class Linted:
 
 @dataclass
 class Count:
-    """What one row or cause hides."""
+    """The places that one row or cause hides."""
 
     places: int = 0
     files: set[Source] = field(default_factory=set)
@@ -117,7 +117,7 @@ class Count:
 
     @property
     def marks(self) -> str:
-        """What speaks against it."""
+        """The objections to the row or cause, as text."""
         few = f"fewer than {FEW}" if self.places < FEW else ""
         wrong = self.verdicts.total() >= LEAST_JUDGED and self.share_of_a >= TOO_MANY_A
         return ", ".join(filter(None, (few, "hides A" if wrong else "")))
@@ -140,7 +140,7 @@ def told(source: Source, scope: Level) -> list[Finding]:
 
 
 def lint_file(look: Callable[[Source], list[Place]], source: Source) -> Linted:
-    """What ``look`` finds in a file; one that is no Python has nothing."""
+    """Return what ``look`` finds in a file; nothing if it is no Python."""
     try:
         return Linted(tuple(look(source)))
     except (SyntaxError, ValueError, OSError):
@@ -150,13 +150,13 @@ def lint_file(look: Callable[[Source], list[Place]], source: Source) -> Linted:
 
 
 def reported(source: Source) -> list[Place]:
-    """What the default scope reports, each wait of a row by itself."""
+    """Return what the default scope reports, each wait of a row by itself."""
     found = told(source, Level.HOT)
     return [Place(source, one.line, one.column + 1, one.code) for one in found]
 
 
 def everything(source: Source) -> list[Place]:
-    """What scope all reports, and what hides each by default."""
+    """Return what scope all reports, with the row or cause that hides each place by default."""
     default = reported(source)
     known = {(one.line, one.column, one.code) for one in default}
     known |= {(one.line, 0, one.code) for one in default if not one.column}
@@ -257,7 +257,7 @@ def names(source: Source) -> tuple[str, str]:
 
 
 def print_table(places: Sequence[Place], judged: Sequence[Judged]) -> None:
-    """What hides how much, the most first."""
+    """Print how much each row or cause hides, the most first."""
     hidden = sum(bool(one.hidden_by) for one in places)
     print(f"{len(places) - hidden} places reported by default, {hidden} hidden")
     print(f"{'row or cause':26} places  files    A    B    C  share of A")
@@ -274,7 +274,7 @@ def print_table(places: Sequence[Place], judged: Sequence[Judged]) -> None:
 def print_difference(
     before: Sequence[Linted], after: Sequence[Linted], judged: Sequence[Judged], name: str
 ) -> None:
-    """What comes where a row or cause is off, and what goes, by code."""
+    """Print the places that come, and those that go, where a row or cause is off, by code."""
     verdicts = {(one.source, one.path, one.line, one.code): one for one in judged}
     was, now = ({place for one in side for place in one.places} for side in (before, after))
     for sign, title, found in (("+", "come", now - was), ("-", "go", was - now)):

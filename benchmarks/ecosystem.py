@@ -38,7 +38,7 @@ Rows = list[tuple[int, int, str]]
 
 @dataclass
 class Summary:
-    """What linting one package gave. ``places`` name each finding, for a difference to be read."""
+    """The result of linting one package. ``places`` name each finding, to show a difference."""
 
     version: str
     files: int = 0

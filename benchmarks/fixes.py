@@ -61,7 +61,7 @@ def find_repository(folder: Path, name: str) -> Path | None:
 
 
 def git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
-    """What a git command prints; raises CalledProcessError where it fails."""
+    """Return what a git command prints; raises CalledProcessError if it fails."""
     command = ["git", f"--git-dir={repository}", *arguments]
     return subprocess.run(command, input=given, capture_output=True, check=True).stdout
 
@@ -152,7 +152,7 @@ def found_rows(folder: Path, path: str, scope: str) -> dict[int, int]:
 
 
 def answers(repository: Path, fix: Fix) -> dict[str, set[int]]:
-    """Which of a fix's lines each way of looking finds."""
+    """Return the lines of a fix that each way of looking finds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         extract(repository, f"{fix.commit}~1", fix.path.partition("/")[0], folder)

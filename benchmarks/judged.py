@@ -64,7 +64,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Answer:
-    """How a place was recognised (``exact``, ``near`` or ``none``), its line, who reports it."""
+    """A judged place with its ``match`` (``exact``, ``near``, ``none``) and who reports it."""
 
     place: Place
     match: str
@@ -130,7 +130,7 @@ def lint(folder: Path, paths: Iterable[str], scope: str) -> dict[str, list[Findi
 
 
 def recognise(place: Place, found: Sequence[Finding], taken: frozenset[int]) -> tuple[str, int]:
-    """How and at which line a judged place is met again among the findings of scope `all`.
+    """Return how and at which line a judged place is recognised in the findings of scope `all`.
 
     ``taken`` are lines that other judgements of the file are about.
     """
@@ -145,7 +145,7 @@ def recognise(place: Place, found: Sequence[Finding], taken: frozenset[int]) -> 
 
 
 def answer(place: Place, found: Found, places: Sequence[Place]) -> Answer:
-    """Which scopes report a place of one source."""
+    """Return the scopes that report a place of one source."""
     taken = frozenset(one.line for one in places if one.path == place.path)
     match, line = recognise(place, found["all"].get(place.path, ()), taken)
     scopes = [
@@ -157,7 +157,7 @@ def answer(place: Place, found: Found, places: Sequence[Place]) -> Answer:
 
 
 def answers(places: Sequence[Place], arguments: argparse.Namespace) -> list[Answer]:
-    """What the linter says of the places of one source and version; raises OSError and others."""
+    """Return the answers for the places of one source and version; raises OSError and others."""
     one, paths = places[0], {place.path for place in places}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

@@ -1,4 +1,4 @@
-"""How many findings of real libraries fixes rewrite, and whether the new text holds.
+"""Count the findings in real libraries that fixes rewrite, and check the new texts.
 
     python benchmarks/rewrites.py PATH ... [--unsafe] [--out FILE] [--shown N]
 
@@ -40,7 +40,7 @@ SEED = 26
 
 @dataclass
 class Result:
-    """What a run over files found and did."""
+    """The findings, changes and failures of a run over files."""
 
     found: Counter[str] = field(default_factory=Counter)
     safe: Counter[str] = field(default_factory=Counter)

@@ -81,7 +81,7 @@ class Version:
         return str(Path(place).parent)
 
     def findings(self, path: Path, scope: str, jobs: int) -> list[str]:
-        """What `torchperf check` prints with this version: flake8's lines, with the reasons."""
+        """Return what `torchperf check` prints with this version: flake8's lines, with reasons."""
         options = [
             "check",
             "--isolated",

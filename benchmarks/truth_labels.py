@@ -29,7 +29,7 @@ Rows: TypeAlias = "dict[str, list[dict[str, Any]]]"
 
 @dataclass(frozen=True)
 class Labels:
-    """What a recording says of one package."""
+    """The labels of one package, as recorded."""
 
     package: str
     version: str
@@ -49,7 +49,7 @@ class Labels:
         return {(file, *span) for file, spans in self.executed.items() for span in spans}
 
     def count_executed(self) -> int:
-        """How many statements ran."""
+        """Return the number of statements that ran."""
         return sum(len(spans) for spans in self.executed.values())
 
     def save(self, path: Path) -> None:
@@ -122,8 +122,10 @@ def record(package: str, workload: Sequence[str]) -> tuple[Labels, int]:
 
 
 def labelled(folder: Path, observed: Observed) -> tuple[dict[str, list[Span]], dict[str, Rows]]:
-    """What a run observed, by statement. Only statements in functions count: the others run at
-    import, once."""
+    """Return the statements that a run executed, and its waits by category and statement.
+
+    Only statements in functions count: the others run once, at import.
+    """
     root = folder.resolve()
     views: dict[str, Statements] = {}
     executed: dict[str, list[Span]] = {}
@@ -184,7 +186,7 @@ def _version(package: str) -> str:
 
 
 def agreement(theirs: Labels, ours: Labels) -> str:
-    """How far two recordings of the same package agree, in lines for a reader.
+    """Say how far two recordings of the same package agree, in lines for a reader.
 
     Only statements that ran in both are compared: which tests ran is not the question.
     """

@@ -58,7 +58,7 @@ class Entry:
 
     @property
     def key(self) -> Key:
-        """What findings are compared by."""
+        """The key by which findings are compared."""
         return (self.code, self.function, without_style(self.source))
 
 
@@ -79,7 +79,7 @@ class Baseline:
         return relative(filename, self.folder)
 
     def allowed(self, filename: str) -> Counter[Key]:
-        """How many findings of each kind the file had."""
+        """Return the number of findings that the file had, by key."""
         found: Counter[Key] = Counter()
         for entry in self.files.get(self.name_of(filename), ()):
             found[entry.key] += entry.count
@@ -87,17 +87,17 @@ class Baseline:
 
 
 def key_of(told: Told) -> Key:
-    """What a finding is compared by."""
+    """Return the key by which a finding is compared."""
     return (told.code, told.function, without_style(told.source))
 
 
 def known_before(
     found: Sequence[Told], allowed: Counter[Key]
 ) -> tuple[frozenset[int], Counter[Key]]:
-    """Which findings, by index, the baseline knows, and what of it no longer matches.
+    """Return the indices of the findings that the baseline knows, and its rest that matches none.
 
-    Of findings that look alike, as many as before are known, from the top; those that a comment may
-    silence last, since nobody sees them anyway.
+    Of findings that look alike, as many as before are known, from the top. Those that a comment may
+    silence come last, since nobody sees them anyway.
     """
     left = Counter(allowed)
     known: set[int] = set()

@@ -1,6 +1,6 @@
-"""What holds of all that was configured: flake8's namespace enters, checked ``Options`` leave.
+"""The settings that hold of all that were made: flake8's namespace in, checked ``Options`` out.
 
-Runs at every start of flake8: a pyproject.toml that does not name us costs its reading alone.
+Runs at every start of flake8: a pyproject.toml that does not name us is read but not parsed.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def _configured(base: Options, program: str) -> Options:
 
 
 def _is_unread(table: object, program: str) -> bool:
-    """Is this [tool.flake8] about us, and does nothing hand it to flake8?
+    """True if this [tool.flake8] is about us and nothing hands it to flake8.
 
-    All of it is about our own commands; of flake8's runs, what names us.
+    For our own commands, all of it is about us; for flake8, only a table that names us.
     """
     about_us = program != "flake8" or "torchperf" in str(table) or "TPF" in str(table)
     if table is None or not about_us or "pflake8" in sys.modules:
@@ -117,7 +117,7 @@ def _files(folder: str) -> Iterator[tuple[str, bytes]]:
 
 
 def tables(path: str, data: bytes) -> Mapping[str, Any]:
-    """What a TOML file holds. Raises `OptionError`."""
+    """Return the content of a TOML file. Raises `OptionError`."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:

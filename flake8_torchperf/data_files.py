@@ -36,7 +36,7 @@ class Kind:
 
     @property
     def advice(self) -> str:
-        """What to do about a file that is spoilt."""
+        """The advice for a file that is damaged."""
         return f"restore it, or remove it and write it with {self.made_by}"
 
     def wrong(self, path: Path, problem: str) -> DataFileError:

@@ -45,7 +45,7 @@ def expect(changes: Mapping[str, bytes]) -> None:
 
 
 def stamp(path: str) -> tuple[int, int]:
-    """What changes when a file does: its time and size; of none that can be asked, zeros."""
+    """Return the time and size of a file, which change when it does; zeros if there is none."""
     pending = _PENDING.get(path)
     if pending is not None:
         return int(digest(pending)[:_SIZE], 16), len(pending)
@@ -62,15 +62,19 @@ def digest(data: bytes) -> str:
 
 
 def read_file(path: str) -> tuple[bytes | None, str]:
-    """What a regular file holds, with its digest; None where it is missing or too long."""
+    """Return the content of a regular file and its digest.
+
+    If it is missing or too long, the content is None, and the digest `NO_FILE` or `TOO_LONG`.
+    """
     data = read_bytes(path)
     return (data, digest(data)) if isinstance(data, bytes) else (None, data)
 
 
 def read_bytes(path: str) -> bytes | str:
-    """What a regular file holds; `NO_FILE` or `TOO_LONG` where that cannot be had.
+    """Return the content of a regular file; `NO_FILE` or `TOO_LONG` if that cannot be read.
 
-    A link may lead to a device that never ends, or a pipe that nobody writes to.
+    Other files are not read: a link may lead to a device that never ends, or to a pipe that nobody
+    writes to.
     """
     if path in _PENDING:
         return _PENDING[path]
@@ -121,7 +125,7 @@ def _size(path: str) -> int:
 
 
 def promises(data: bytes | str) -> bool:
-    """May a module hold a function that must not wait?"""
+    """True if a module may hold a function that must not wait."""
     return isinstance(data, bytes) and any(word in data for word in PROMISING)
 
 

@@ -64,9 +64,9 @@ def lint_tree(
     reads: dict[str, str] | None = None,
     safeties: frozenset[str] = MARKED,
 ) -> list[Finding]:
-    """The findings in a module whose ast is already built, in the order of the file.
+    """Return the findings in a module whose ast is already built, in the order of the file.
 
-    Whether it concerns torch at all, `subject.concerns` has told before.
+    The caller has asked `prefilter.concerns` if the module concerns torch at all.
     ``reads`` receives the path of every other module that was looked for, and of packages that were
     searched, with the digest of what they held. ``safeties`` names the fixes that are planned.
     """
@@ -87,7 +87,7 @@ def lint_tree(
 
 @dataclass(frozen=True, slots=True)
 class LineValues:
-    """What is known in one line: the function around it, how often that runs, and the values."""
+    """The facts about one line: the function around it, how often that runs, and the values."""
 
     function: str
     heat: Heat | None
@@ -140,7 +140,7 @@ def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
 def _compiled(
     module: ModuleMap, options: Options, reads: dict[str, str] | None
 ) -> CompiledCode | None:
-    """What the module compiles; most speak of nothing of the kind."""
+    """Return what the module compiles; None for most modules, which do not mention compiling."""
     if not options.assume_compiled and not speaks_of_compiling(module.lines):
         return None
     from flake8_torchperf.torch_compile.regions import find_compiled
@@ -173,9 +173,9 @@ def _collection_paused() -> Iterator[None]:
 
     Environments are copied where paths part, and each generation that fills makes the collector
     walk everything flake8 holds. What one file leaves behind is collected after it. A full
-    collection also walks all that is kept from file to file, which is no garbage: in this process
-    they are rarer from here on, as most would come between two files, and what the smaller ones
-    leave until then is a few megabytes.
+    collection also walks what lives from file to file, which is no garbage. Most full collections
+    would come between two files, so they are rarer in this process from here on. Until then, the
+    smaller collections leave a few megabytes.
     """
     _end_quickly()
     running = gc.isenabled()
@@ -195,7 +195,7 @@ FULL_COLLECTION = 300
 
 
 def _profiled(module: ModuleMap, options: Options) -> Profiled | None:
-    """What a profile tells of the module's statements, where one does."""
+    """Return what a profile says of the module's statements; None if it says nothing."""
     if options.profile is None or module.path is None:
         return None
     from flake8_torchperf.profile import Profiled, read
@@ -212,7 +212,7 @@ def _reported(
     options: Options,
     module: ModuleMap,
 ) -> list[Finding]:
-    """The findings among the sites of a result, as hot as a profile says they are."""
+    """Return the findings among the sites of a result, with the frequencies of a profile."""
     from flake8_torchperf.findings.report import report
 
     if profiled is not None:
@@ -229,7 +229,7 @@ def _analysis(
     options: Options,
     reads: dict[str, str] | None,
 ) -> Analysis:
-    """What the functions of a module are interpreted with; ``reads`` notes the files it opens."""
+    """Return the analysis that interprets a module; ``reads`` notes the files that it opens."""
     from flake8_torchperf.absint.driver.function_analysis import module_constant
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.knowledge.conventions import load_conventions

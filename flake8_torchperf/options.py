@@ -1,6 +1,6 @@
-"""The linter's options: flake8's namespace enters, a validated ``Options`` leaves.
+"""The linter's options: flake8's namespace in, a validated ``Options`` out.
 
-Imported at every start of flake8, so kept light.
+Imported at every start of flake8, so it imports little.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class Options:
-    """What a person chose, checked.
+    """The options that a person chose, checked.
 
     ``scope`` is the coldest level that is still reported, ``confidence`` (one of `CONFIDENCES`) the
     weakest reason that still supports a finding. ``hot``, ``cold`` and ``sync_free`` are globs over
@@ -43,7 +43,7 @@ class Options:
     conventions, absolute.
     ``cache`` is None where nobody chose. ``assume_compiled`` counts every module's ``forward`` as
     compiled. ``logging`` is one of `LOGGING`. ``baseline`` is the file that lists old findings,
-    ``profile`` the one that tells what ran. Every field pickles, since flake8 may lint in other
+    ``profile`` the one that says what ran. Every field pickles, since flake8 may lint in other
     processes.
     """
 
@@ -181,10 +181,10 @@ def check_rules(option: str, folders: tuple[Path, ...]) -> None:
 class Setting(NamedTuple):
     """An option: ``--torchperf-NAME`` in flake8, ``--NAME`` in our commands, NAME in a TOML table.
 
-    ``check(spelt, value)`` makes of a value what stands in the field of `Options`, or raises
-    `OptionError` with a line that begins with ``spelt``. A setting without ``metavar`` is a switch.
-    ``example`` is a value as TOML. ``finds`` tells those that decide what is found from those that
-    say what is kept or left out.
+    ``check(spelt, value)`` returns the value for the field of `Options`, or raises `OptionError`
+    with a line that begins with ``spelt``. A setting without ``metavar`` is a switch. ``example``
+    is a value as TOML. ``finds`` is True for settings that decide what is found, False for those
+    that decide what is cached or left out.
     """
 
     name: str
@@ -354,16 +354,16 @@ def add_options(parser: OptionManager, *, short: bool = False) -> None:
 
 
 def spellings(name: str, *, short: bool, no: bool = False) -> tuple[str, ...]:
-    """How a setting is written on a command line; ``no`` for the one that turns a switch off."""
+    """Return a setting's spellings on a command line; ``no`` for those that turn a switch off."""
     not_ = "no-" if no else ""
     long = f"--{not_}{PREFIX}{name}"
     return (f"--{not_}{name}", long) if short else (long,)
 
 
 def _normalise_only_text(option: Option) -> None:
-    """Let flake8 make paths of texts alone, for numbers and tables end it with a traceback.
+    """Let flake8 make paths of texts only: numbers and tables would end it with a traceback.
 
-    pyproject.toml holds such; they come to `from_namespace` as they are, which objects to them.
+    pyproject.toml can hold those. They reach `from_namespace` unchanged, and it rejects them.
     """
     normalize = option.normalize
 

@@ -1,7 +1,7 @@
-"""What a file must say for us to look at it, or a file that it imports from.
+"""Decide by the words of a file, or of files that it imports from, if it needs any analysis.
 
-Must stay cheap to import and to ask: it decides that nothing else is done, and is asked of every
-file. Nothing is parsed.
+This must stay cheap to import and to call: it runs for every file, and mostly nothing else does.
+Nothing is parsed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ MAX_PACKAGE_DEPTH = 12
 
 
 def concerns(lines: Iterable[str], filename: str) -> bool:
-    """Does a file with these lines say one of the words, or a file of its own that it imports?"""
+    """True if a file with these lines needs analysis.
+
+    That is so if it says one of the words, or a file of its package that it imports from does. A
+    file that imports another tensor library must say "torch".
+    """
     text = "".join(lines)
     if not says(text) and not (os.path.isfile(filename) and _imports_it(text, filename)):
         return False
@@ -44,12 +48,12 @@ def concerns(lines: Iterable[str], filename: str) -> bool:
 
 
 def states_contracts(lines: Iterable[str]) -> bool:
-    """Does a file with these lines speak of contracts, whatever else it says?"""
+    """True if a file with these lines mentions contracts, whatever else it says."""
     return SAYS in "".join(lines)
 
 
 def says(text: str) -> bool:
-    """Does the text say one of the words?"""
+    """True if the text says one of the words."""
     return any(word in text for word in WORDS)
 
 
@@ -111,7 +115,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=4096)
 def _says(path: str, modified: int, size: int) -> bool:
-    """Does the file say one of the words? Of a package, also what it takes its names from."""
+    """True if the file says one of the words, or, for a package, a file that it imports from."""
     from flake8_torchperf.digest import read_file
 
     data, _ = read_file(path)

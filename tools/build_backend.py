@@ -21,6 +21,6 @@ prepare_metadata_for_build_editable = setuptools.prepare_metadata_for_build_edit
 
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
-    """What building a wheel needs beside what pyproject.toml names."""
+    """Return what building a wheel needs besides the requirements in pyproject.toml."""
     compiled = wish() is Wish.YES or (wish() is Wish.WHERE_POSSIBLE and not machine_problem())
     return [f"mypy=={MYPY}"] if compiled else []

@@ -1,7 +1,7 @@
-"""Whether a wheel is compiled, and with what: asked for, forbidden, or as the machine allows.
+"""Decide if a wheel is compiled: asked for, forbidden, or as the machine allows.
 
-Enters the build's environment; leaves `Wish` and what stands in the way. Must not know what is
-compiled: `setup.py` does.
+Reads the environment of the build; returns a `Wish` and what stands in the way. This module does
+not know what is compiled: `setup.py` does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PYTHONS = ((3, 10), (3, 11), (3, 12), (3, 13))
 
 
 class Wish(enum.Enum):
-    """What the environment says of compiling."""
+    """The choice about compiling that the environment makes."""
 
     NO = "no"
     WHERE_POSSIBLE = "where possible"

@@ -26,7 +26,7 @@ KINDS = ("text", "tree", "module")
 
 @dataclass
 class Tally:
-    """What a run did."""
+    """The counts of a run, its slowest text, and the texts that broke a promise."""
 
     texts: int = 0
     valid: int = 0

@@ -1,4 +1,4 @@
-"""What the commands that generate a file have in common: write it, or compare the committed one."""
+"""The common part of commands that generate a file: write it, or compare the committed one."""
 
 from __future__ import annotations
 

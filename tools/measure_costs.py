@@ -142,7 +142,7 @@ class Device:
         self._cycles = witness.CudaWitness().cycles(QUEUE_MS / 1000)
 
     def figures(self, page: Documentation, which: Any) -> list[float]:
-        """What `FIGURES` names, of one example."""
+        """Return the figures of one example, in the order of `FIGURES`."""
         from flake8_torchperf.runtime.rule_pages.examples import made
 
         with made(page, which, N, "cuda") as (function, inputs), redirect_stdout(io.StringIO()):

@@ -88,7 +88,7 @@ def render(
 
 
 def summary(found: dict[str, dict[str, str]]) -> str:
-    """How many were called, how many waited, how many could not be called."""
+    """Say how many were called, how many waited, and which ended their process."""
     called = {name: seen for name, seen in found.items() if seen and LOST not in seen.values()}
     waited = [name for name, seen in called.items() if set(seen.values()) != {"none"}]
     lost = [name for name, seen in found.items() if LOST in seen.values()]

@@ -120,7 +120,7 @@ def _first_line(node: ast.FunctionDef) -> int:
 
 
 def _end(node: ast.ClassDef, lines: list[str]) -> int:
-    """How many lines there are up to where what follows the class begins."""
+    """Return the number of lines before the code that follows the class."""
     end = node.end_lineno or node.lineno
     while end < len(lines) and not lines[end].strip():
         end += 1
@@ -128,7 +128,7 @@ def _end(node: ast.ClassDef, lines: list[str]) -> int:
 
 
 def _compared(decorator: ast.expr) -> tuple[bool, bool]:
-    """Whether two records are compared by their fields, and hashed by them."""
+    """Return two flags: records are compared by their fields, and are hashed by them."""
     if not isinstance(decorator, ast.Call):
         return True, True
     given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in decorator.keywords}
@@ -203,7 +203,7 @@ def _given(field: Field) -> str:
 
 
 def is_left_out(module: str) -> bool:
-    """Does a module, by its path in the package, stay Python?"""
+    """True if a module, by its path in the package, stays Python."""
     return module in LEFT_OUT or module.endswith("/__init__.py")
 
 

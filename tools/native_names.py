@@ -74,7 +74,7 @@ def _asks_type(node: ast.AST) -> TypeGuard[ast.Call]:
 
 
 def _is_concrete(kind: ast.expr) -> bool:
-    """Is it a class of ast that nodes are instances of?"""
+    """True if the expression names a class of ast that nodes are instances of."""
     match kind:
         case ast.Attribute(value=ast.Name(id="ast"), attr=name):
             return name not in ABSTRACT
@@ -128,7 +128,10 @@ def _makes_type(value: ast.expr) -> bool:
 
 
 def _final(value: ast.expr) -> str:
-    """How a constant is declared: a tuple as one of any length, which need not be made anew."""
+    """Return the annotation of a constant.
+
+    A tuple is declared as one of any length, which need not be built again for each use.
+    """
     if not isinstance(value, ast.Tuple) or not value.elts:
         return "_Final"
     if all(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in value.elts):

@@ -34,7 +34,7 @@ EVERY = 50
 
 @dataclass
 class Tally:
-    """What was typed, what came of it, and what was wrong."""
+    """The counts of a run: the edits, the keys and findings, and what was wrong."""
 
     edits: int = 0
     keys: int = 0
@@ -46,7 +46,7 @@ class Tally:
 
 @dataclass
 class Typist:
-    """What is typed next, and the longest pause between two keys, in seconds."""
+    """The random source of edits, and the longest pause between two keys, in seconds."""
 
     rng: random.Random
     pause: float

@@ -114,7 +114,7 @@ def _first_sentence(rule: Rule) -> str:
 
 
 def flake8_output(*words: str) -> str:
-    """What ``flake8 --select TPF`` prints for one of our files, as a console session."""
+    """Return the output of ``flake8 --select TPF`` for one of our files, as a console session."""
     command = [sys.executable, "-m", "flake8", "--isolated", "-j1", "--select", "TPF", *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.stderr:
@@ -123,7 +123,7 @@ def flake8_output(*words: str) -> str:
 
 
 def confirm_output() -> str:
-    """What ``torchperf confirm`` prints for the same file, as a console session."""
+    """Return the output of ``torchperf confirm`` for the same file, as a console session."""
     words = ["confirm", EXAMPLE, "--project", "320008"]
     return f"```console\n$ torchperf {' '.join(words)}\n{_torchperf(words, ROOT).stdout}```"
 
@@ -181,7 +181,7 @@ def updated(text: str, document: str) -> str:
 
 
 def same(old: str, new: str) -> bool:
-    """Whether two texts differ in nothing but times, devices and versions."""
+    """True if two texts differ in nothing but times, devices and versions."""
     return CHANGING.sub("_", old) == CHANGING.sub("_", new)
 
 

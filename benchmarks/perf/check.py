@@ -34,7 +34,7 @@ FIRST, SECOND = "check, first run", "check, second run"
 
 @dataclass(frozen=True)
 class Check:
-    """What is checked, how often and in how many processes."""
+    """The path that is checked, the number of rounds, and of processes."""
 
     path: Path
     rounds: int
@@ -79,7 +79,7 @@ class Check:
 
 
 def _print_ratios(taken: Mapping[str, Sequence[Run]]) -> None:
-    """How many times as fast, as the median of each round's own ratio."""
+    """Print how many times as fast each way is, as the median of the ratios within each round."""
     print(f"{'how many times as fast':28}{'CPU':>8}{'wall':>8}")
     for text, slow, fast in (
         ("check --no-cache / flake8", WITH_FLAKE8, ALONE),

@@ -1,4 +1,4 @@
-"""How time and memory grow with the size of what is linted, and what bounds each shape.
+"""The growth of time and memory with the size of what is linted, and what bounds each shape.
 
 Each shape is generated at a quarter, a half and its full size and linted by the plugin alone in a
 process of its own; "exponent" is the slope of log time over log size: 1 is in proportion, 2
@@ -46,7 +46,7 @@ print(json.dumps(best))
 
 @dataclass(frozen=True)
 class Growth:
-    """Which shapes are made, and how large the file of many models is."""
+    """The shapes that are made, and the lines of the file of many models."""
 
     lines: int
     only: str

@@ -41,7 +41,7 @@ class UsageError(ValueError):
 
 @dataclass(frozen=True)
 class Run:
-    """What one process and those it started used, in seconds and megabytes, and its output."""
+    """The seconds and megabytes that a process and those it started used, and its output."""
 
     cpu: float
     wall: float

@@ -32,7 +32,7 @@ WARM = 10
 
 @dataclass(frozen=True)
 class Server:
-    """What is typed into, how many keys, and how long after one the next one comes."""
+    """The files that are typed into, the number of keys, and the time between two of them."""
 
     paths: Sequence[Path]
     keys: int
@@ -79,7 +79,7 @@ class Server:
 
 
 async def _seconds(one: Editor, buffer: Buffer, text: str) -> float:
-    """How long after a key its diagnostics are there."""
+    """Return the seconds from a key to its diagnostics."""
     start = time.perf_counter()
     one.change(buffer, text)
     return (await one.published(buffer)).at - start

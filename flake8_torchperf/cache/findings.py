@@ -50,7 +50,7 @@ def remembered(
 
 
 def memory_of(options: Options) -> Memory:
-    """What is remembered where the options say so; made anew for each run, in which it trusts."""
+    """Return the memory of one run with these options; files are taken not to change during it."""
     return Memory(Store(cache_folder(options.cache_folder)), conditions(options, ("findings",)))
 
 

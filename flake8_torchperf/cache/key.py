@@ -1,7 +1,7 @@
-"""What the findings of a whole run depend on, as one digest.
+"""One digest of all that the findings of a whole run depend on.
 
 Findings follow from the linter itself (its code, torch table and rule pages), the options and
-Python; the rest, which differs from file to file, is `memory.py`'s. Must not import what it
+Python. What differs from file to file is in `memory.py`. This module must not import what it
 fingerprints: on a hit the interpreter is never loaded.
 """
 

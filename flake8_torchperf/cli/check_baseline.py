@@ -77,7 +77,7 @@ class OldFindings:
         return [row for at, row in enumerate(rows) if at not in old]
 
     def notes(self, manager: Manager) -> list[str]:
-        """What to say of entries that match nothing any more."""
+        """Return a note that names the entries that match nothing any more, if there are any."""
         gone = sorted([*self._gone, *_of_missing_files(manager, self._baseline)])
         if not gone or self._baseline.settings != settings():
             return []  # with other settings, other findings are to be expected
@@ -89,7 +89,7 @@ class OldFindings:
 
 
 def unanalysed(code: str) -> bool:
-    """Does a row of this code say that its file could not be analysed?"""
+    """True if a row with this code says that its file could not be analysed."""
     return code in UNREADABLE or code == NEVER
 
 

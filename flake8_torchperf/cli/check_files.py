@@ -1,7 +1,7 @@
-"""One file, or many at once, through flake8's machinery: names in, flake8's rows out.
+"""Lint one file, or many at once, with flake8's machinery: file names in, flake8's rows out.
 
 A row is what flake8's `FileChecker` makes of a finding: code, line, column, text, and the line in
-which a ``# noqa`` would silence it. Behind those of ours stand the values of `Told`.
+which a ``# noqa`` would silence it. In rows of ours, the values of `Told` follow.
 
 Relied on, in flake8 6.0 to 7.5: the methods of `checker.FileChecker` that are overridden here.
 """
@@ -54,11 +54,11 @@ _NO_POOL = frozenset({errno.ENOSPC})
 
 @dataclass(frozen=True)
 class Needs:
-    """What a run asks of a file besides our findings.
+    """The steps that a run needs for each file besides our analysis.
 
-    ``syntax``: E9 codes are selected, so that each file must be parsed and tokenised. ``counts``:
-    so it must for ``--benchmark``, whatever is remembered. ``lines``: each finding needs the whole
-    statement it stands in, because the source is shown or somebody else's formatter may show it;
+    ``syntax``: E9 codes are selected, so each file must be parsed and tokenised. ``counts``: so it
+    must be for ``--benchmark``, even if the findings are cached. ``lines``: each finding needs its
+    whole statement, because the source is shown or another project's formatter may show it;
     otherwise that matters only in a file with a ``# noqa``.
     """
 
@@ -68,7 +68,7 @@ class Needs:
 
     @classmethod
     def of(cls, options: argparse.Namespace, formatter: object) -> Needs:
-        """What the options and the chosen formatter need."""
+        """Return what the options and the chosen formatter need."""
         theirs = not type(formatter).__module__.startswith("flake8.")
         lines = theirs or bool(options.show_source)
         return cls(any(selected(options, UNREADABLE)), bool(options.benchmark), lines)
@@ -118,7 +118,7 @@ class FileChecker(checker.FileChecker):
 
     @property
     def reads(self) -> dict[str, str]:
-        """The other files that were looked for, each with the digest of what it held."""
+        """The other files that were looked for, each with the digest of its content."""
         return (self._made and self._made.reads) or {}
 
     @property
@@ -191,7 +191,7 @@ class FileChecker(checker.FileChecker):
 
 
 def content_of(filename: str) -> bytes | None:
-    """What a file, or standard input, holds; None where it can't be read."""
+    """Return the bytes of a file, or of standard input; None if it can't be read."""
     if filename == STDIN:
         return utils.stdin_get_value().encode("utf-8", "surrogatepass")
     try:
@@ -202,7 +202,7 @@ def content_of(filename: str) -> bytes | None:
 
 
 def cannot_have_findings(data: bytes, filename: str) -> bool:
-    """Does this text surely not say what we look for, whatever its encoding?"""
+    """True if a file with this content cannot have findings, whatever its encoding."""
     text = (data.decode("latin-1"),)
     if concerns(text, filename) or states_contracts(text):
         return False
@@ -223,7 +223,7 @@ def why_no_text(data: bytes) -> str:
 
 
 def _may_declare(data: bytes) -> bool:
-    """Can one of the first two lines name an encoding?"""
+    """True if one of the first two lines may name an encoding."""
     return any(b"coding" in line for line in data.split(b"\n", 2)[:2])
 
 
@@ -243,7 +243,7 @@ def key(memory: Memory, filename: str, data: bytes, options: argparse.Namespace)
 
 
 def recall(memory: Memory, key: str) -> list[Any] | None:
-    """The rows kept under a key; an entry that holds something else is a miss."""
+    """Return the rows cached under a key; an entry that holds something else is a miss."""
     rows = memory.recall(key)
     if rows is None:
         return None
@@ -259,16 +259,16 @@ def recall(memory: Memory, key: str) -> list[Any] | None:
 def for_each(
     one: Callable[[str, Context], Done], filenames: Sequence[str], work: Context, jobs: int
 ) -> list[Done]:
-    """What ``one`` makes of each file; see `as_they_come`."""
+    """Return the result of ``one`` for each file; see `as_they_come`."""
     return list(as_they_come(one, filenames, work, jobs))
 
 
 def as_they_come(
     one: Callable[[str, Context], Done], filenames: Sequence[str], work: Context, jobs: int
 ) -> Iterator[Done]:
-    """What ``one`` makes of each file, in ``jobs`` processes where there can be that many.
+    """Yield the result of ``one`` for each file, from ``jobs`` processes where possible.
 
-    The order is any. ``one`` stands at the top of its module, and its results pickle.
+    The order is arbitrary. ``one`` is at the top level of its module, and its results pickle.
     """
     pool = _pool(one, work, jobs) if jobs > 1 else None
     if pool is not None:

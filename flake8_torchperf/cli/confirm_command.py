@@ -225,9 +225,10 @@ def _torch_version() -> str:
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[str, str | None], None]]:
-    """How progress is told: a bar on a terminal, plain lines as they come where it is piped.
+    """Show progress: a bar on a terminal, plain lines as they come where the output is piped.
 
-    What is yielded takes the function about to run ("" for none) and a finished line or None.
+    Yields a function of two arguments: the name of the function about to run ("" for none), and a
+    finished line or None.
     """
     if not sys.stderr.isatty() or find_spec("rich") is None:
 

@@ -24,7 +24,7 @@ _ALIKE = 0.65
 
 
 class _Unusable(Exception):
-    """What argparse complains of, on its way to where the whole command line is known."""
+    """A complaint of argparse, on its way to where the whole command line is known."""
 
 
 class Parser(argparse.ArgumentParser):

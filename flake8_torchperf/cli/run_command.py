@@ -197,7 +197,7 @@ def _text(option: str, report: _Report, metrics: bool) -> str:
 
 
 def _found(words: list[str]) -> list[str]:
-    """The words with the path of a command, such as `torchrun`, that the shell would find."""
+    """Return the words; a Python command such as `torchrun` becomes its path, as in a shell."""
     if words and not Path(words[0]).exists() and (path := shutil.which(words[0])):
         with open(path, "rb") as file:
             if b"python" in file.read(200):  # As pip writes it, with the interpreter's path.
@@ -215,7 +215,7 @@ def _save_profile(path: Path, run: Run) -> int:
 
 
 def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
-    """What is wrong with the command line, in one line; "" where nothing is."""
+    """Return what is wrong with the command line, in one line; "" if nothing is."""
     if not command:
         return "run: name a script, or a module after -m"
     if not arguments.module:

@@ -30,7 +30,7 @@ Row: TypeAlias = "dict[str, Any]"
 
 @dataclass(frozen=True)
 class _Cost:
-    """What one statement spent, with the lines that say so."""
+    """The counts of one statement, with its file and its lines."""
 
     file: FileReport
     span: Span

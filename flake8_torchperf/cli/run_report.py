@@ -55,7 +55,7 @@ def print_report(data: Row, out: TextIO, *, metrics: bool = False) -> None:
 
 
 def as_text(data: Row, *, metrics: bool = False) -> str:
-    """What `print_report` prints, plain."""
+    """Return the text that `print_report` prints, without styles."""
     out = io.StringIO()
     print_report(data, out, metrics=metrics)
     return out.getvalue()
@@ -102,7 +102,7 @@ def _broken(row: Row) -> str:
 
 
 def _spread(row: Row) -> str:
-    """Which rank spent most at a statement, and how much less the fastest spent."""
+    """Name the rank that spent most at a statement, and say how much less the fastest spent."""
     ranks = row["ranks"]
     if not ranks or len(ranks["counts"]) < 2:
         return ""

@@ -1,4 +1,4 @@
-"""Which calls of torch's own functions wait in torch's own code, and for which arguments.
+"""The calls of torch's own functions that wait in torch's own code, and for which arguments.
 
 Reads the generated `call_waits.json` (see `tools/generate_call_waits.py`); never imports torch.
 """
@@ -29,11 +29,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What one argument must be for a call to wait.
+    """The condition on one argument under which a call waits.
 
     `asks` is "on" or "off" (true or false), "given" (not None), "none" or "tensor". `absent` and
-    `none` say whether it holds where the argument is left out, or None. `own` asks the constructor
-    of the object.
+    `none` say whether it holds if the argument is left out, or None. `own` means an argument of the
+    object's constructor.
     """
 
     parameter: Parameter
@@ -43,7 +43,7 @@ class Asked:
     own: bool
 
     def holds_for(self, literal: object) -> bool:
-        """Does it hold for this literal?"""
+        """True if the condition holds for this literal."""
         if literal is None:
             return self.none
         if self.asks in ("on", "off"):
@@ -93,7 +93,7 @@ class CallWaits:
 
     @cached_property
     def _options(self) -> dict[str, frozenset[Parameter]]:
-        """What the constructor of each class is asked."""
+        """The parameters of each class's constructor on which waits of its methods depend."""
         return {
             owner: frozenset(
                 asked.parameter

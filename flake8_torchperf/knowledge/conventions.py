@@ -59,7 +59,7 @@ class Convention:
 
 @dataclass(eq=False)
 class Conventions:
-    """All rows, asked by subject; the first that matches is told."""
+    """All rows, looked up by subject; the first that matches counts."""
 
     rows: tuple[Convention, ...]
     _known: dict[tuple[str, str], Convention | None] = field(default_factory=dict)
@@ -93,7 +93,7 @@ class Conventions:
         return self._first[key]
 
     def says(self, subject: str, name: str, effect: str) -> bool:
-        """Does a row give a name this effect?"""
+        """True if the row for this name gives it this effect."""
         found = self.row(subject, name)
         return found is not None and found.effect == effect
 
@@ -159,7 +159,7 @@ def _read(row: dict[str, Any], number: int, file: Path) -> Convention:
 
 
 def _problem(row: dict[str, Any]) -> str:
-    """What is wrong with a row; "" where nothing is."""
+    """Return what is wrong with a row; "" if nothing is."""
     for field_ in FIELDS:
         if field_ not in row:
             return f"{field_} is missing"

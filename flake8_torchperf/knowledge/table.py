@@ -86,7 +86,7 @@ class Op:
     def resolve(
         self, positional: Sequence[str], keywords: Collection[str] | Mapping[str, str] = ()
     ) -> Return:
-        """What the call returns, by the kinds of its arguments (kinds: see `overloads.py`).
+        """Return what the call returns, by the kinds of its arguments (kinds: see `overloads.py`).
 
         `keywords` are names, or a mapping of names to kinds.
         """
@@ -101,7 +101,7 @@ class Op:
 
     @cached_property
     def _resolved(self) -> dict[tuple[object, ...], Return]:
-        """What calls of it return, by the kinds of their arguments: the same few for each file."""
+        """The resolved returns, by the kinds of the arguments: the same few for each file."""
         return {}
 
     def flags_for(

@@ -35,7 +35,7 @@ class NoEditError(Exception):
 
 @dataclass(frozen=True)
 class Client:
-    """What the editor can take."""
+    """The abilities of the editor: its encoding, versioned edits, and creation of files."""
 
     encoding: str
     versions: bool
@@ -99,7 +99,7 @@ def _title(problem: Problem, offer: Offer) -> str:
 
 
 async def edit(data: Data, document: Document, client: Client) -> types.WorkspaceEdit:
-    """What an action changes. Raises `NoEditError`."""
+    """Return the edit of an action. Raises `NoEditError` if there is none."""
     text, does = document.text, data["does"]
     after: str | None
     if does == MARK and "key" in data:

@@ -60,7 +60,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def read_configuration() -> tuple[FixWork | None, Ready]:
-    """What linting takes in the current folder, and what it rests on."""
+    """Return how the current folder is linted, and the files that decide it.
+
+    The first is None if the configuration can't be used; `Ready` then says why.
+    """
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -118,7 +121,7 @@ class Analysis:
                 yield _problem(finding, around)
 
     def _is_excluded(self, path: str) -> bool:
-        """Would a check of the folder leave this file out?"""
+        """True if a check of the folder would leave this file out."""
         parts = _name(path).split(os.sep)
         names = (os.path.join(*parts[:end]) for end in range(1, len(parts) + 1) if parts[0])
         return any(utils.matches_filename(name, self._exclude, "%s", LOG) for name in names)
@@ -190,7 +193,7 @@ def _calls(finding: Finding) -> Iterator[Note]:
 
 
 def _measured(told: Measured | None) -> str:
-    """What a profile says of the statement."""
+    """Describe what a profile says of the statement."""
     if told is None:
         return ""
     runs = "" if told.runs == 1 else f" in {told.runs} processes"
@@ -201,7 +204,7 @@ def _measured(told: Measured | None) -> str:
 
 
 def _changes(rule: Rule, name: str) -> str:
-    """What a fix that is not safe changes."""
+    """Return what a fix that is not safe changes, as the page of its rule says."""
     return next((fix.changes for fix in read_documentation(rule).fixes if fix.name == name), "")
 
 
@@ -238,7 +241,7 @@ class _Functions:
 
 
 def _holder(node: ast.AST, line: int) -> ast.AST | None:
-    """What stands right below a node and holds a line."""
+    """Return the statement, handler or case right below a node that holds a line, if any."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
             first, last = _lines(child)

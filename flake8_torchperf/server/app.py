@@ -58,7 +58,7 @@ class Server(LanguageServer):
 
     @property
     def client(self) -> actions.Client:
-        """What the editor can take."""
+        """The abilities of the editor."""
         edit = getattr(self.client_capabilities.workspace, "workspace_edit", None)
         versions = bool(getattr(edit, "document_changes", None))
         operations = getattr(edit, "resource_operations", None) or ()
@@ -205,7 +205,7 @@ def _edit(server: Server) -> None:
 
 
 def _answer_hovers(server: Server) -> None:
-    """What is shown over a finding."""
+    """Answer hovers over findings."""
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
@@ -226,7 +226,7 @@ def _answer_hovers(server: Server) -> None:
 
 
 def _answer_actions(server: Server) -> None:
-    """What is offered for findings, with the edits at once or when one is chosen."""
+    """Offer actions for findings, with their edits at once or when one is chosen."""
     options = types.CodeActionOptions(list(actions.KINDS), resolve_provider=True)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
@@ -273,7 +273,7 @@ def _data(action: types.CodeAction) -> actions.Data:
 
 
 def _resolves(server: Server) -> bool:
-    """Does the editor ask for the edit of an action once it is chosen?"""
+    """True if the editor asks for the edit of an action only once it is chosen."""
     text = server.client_capabilities.text_document
     support = getattr(getattr(text, "code_action", None), "resolve_support", None)
     return support is not None and "edit" in support.properties

@@ -52,7 +52,7 @@ class Document:
         self._at_work = asyncio.ensure_future(self._lint(pause, self._newest))
 
     def stop(self) -> None:
-        """Publish nothing of what is under way, and begin nothing that waits."""
+        """Publish nothing of the run under way, and begin no run that waits."""
         self._newest += 1
         if self._at_work is not None:
             self._at_work.cancel()
@@ -76,7 +76,7 @@ class Document:
         self._failed = problem
 
     def _request(self, number: int) -> Lint | None:
-        """What is asked for once it is the turn of a run; nothing where a newer one waits."""
+        """Return the request of a run whose turn has come; None if a newer run waits."""
         if number != self._newest:
             return None
         moved, self._moved = self._moved, False

@@ -1,6 +1,7 @@
-"""What a person says of a place or a function, written into source text or pyproject.toml.
+"""Write what a person says of a place or a function into source text or pyproject.toml.
 
-A text enters, the changed text leaves; None, or `NotMarkedError`, where it cannot be written.
+The functions take a text and return the changed text; they return None, or raise
+`NotMarkedError`, if it cannot be written.
 """
 
 from __future__ import annotations
@@ -110,7 +111,7 @@ def _named(text: str, key: str, name: str) -> str:
 
 
 def _lists(path: str, text: str) -> dict[str, list[Any]]:
-    """What the two lists of the table hold."""
+    """Return the two lists of the table. Raises `NotMarkedError` if the text can't be read."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -123,7 +124,7 @@ def _lists(path: str, text: str) -> dict[str, list[Any]]:
 
 
 def _read(path: str) -> str:
-    """What a file holds; "" where there is none, or no text."""
+    """Return the text of a file; "" if it is missing or holds no text."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()

@@ -1,4 +1,4 @@
-"""What the process that lints and the one that talks to the editor tell each other: plain values.
+"""Messages between the process that lints and the one that talks to the editor: plain values.
 
 Lines and columns count from 0, columns in characters.
 """

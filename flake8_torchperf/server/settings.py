@@ -27,5 +27,5 @@ def configuration_files(folder: str) -> tuple[str, ...]:
 
 
 def stamps(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """What changes when one of the files does."""
+    """Return a stamp of each file, which changes when the file does."""
     return {path: stamp(path) for path in paths}

@@ -42,7 +42,7 @@ class Units:
         return self.span((line, len(text) - len(text.lstrip()), line, len(text)))
 
     def edits(self, after: str) -> list[types.TextEdit]:
-        """What makes another text of this one: runs of lines that are replaced."""
+        """Return the edits that make another text of this one: each replaces a run of lines."""
         new = split_lines(after)
         found: list[types.TextEdit] = []
         for start, end, text in _changes(self.lines, new):

@@ -1,5 +1,8 @@
-"""The process that lints for one folder, as seen from the server: started when first needed, and
-anew where its configuration changed, it took too long, or it ended."""
+"""The process that lints for one folder, as the server sees it.
+
+It is started when first needed. It is started again if its configuration changed, it took too
+long, or it ended.
+"""
 
 from __future__ import annotations
 
@@ -76,7 +79,7 @@ class Worker:
                 return None if self._closed else Failed(f"the linting process ended: {error}")
 
     async def _prepare(self) -> str:
-        """Have a process that knows the configuration as it is; returns why there can be none."""
+        """Start a process with the current configuration unless one runs; return why it can't."""
         if self._known and stamps(self._known) == self._known:
             if self._unusable:
                 return self._unusable

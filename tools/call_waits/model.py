@@ -14,10 +14,10 @@ MAX_WAYS = 4
 
 @dataclass(frozen=True, order=True)
 class Atom:
-    """What one argument must be: `on` or `off` (true or false as a bool), `given` (not None),
-    `none`, or a `tensor`.
+    """A condition on one argument.
 
-    `none` says whether None counts as `on` or `off`; `own` that it is an argument of the object's
+    It `asks` for `on` or `off` (true or false as a bool), `given` (not None), `none`, or `tensor`.
+    `none` says if None counts as `on` or `off`; `own` that it is an argument of the object's
     constructor, not of the method.
     """
 
@@ -27,7 +27,7 @@ class Atom:
     own: bool = False
 
     def holds_for(self, literal: object) -> bool:
-        """Does it hold where the argument is this literal?"""
+        """True if the condition holds where the argument is this literal."""
         if literal is None:
             return self.asks == NONE or (self.asks in (ON, OFF) and self.none)
         if self.asks in (ON, OFF):
@@ -105,7 +105,7 @@ Facts: TypeAlias = dict[Atoms, Place]
 
 
 def add(facts: Facts, condition: Condition, place: Place) -> None:
-    """Note that a function waits under a condition; the place first in the sources is kept."""
+    """Note that a function waits under a condition; the first place in the sources counts."""
     for atoms in condition:
         if atoms not in facts or place < facts[atoms]:
             facts[atoms] = place

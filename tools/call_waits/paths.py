@@ -1,4 +1,4 @@
-"""Which tests decide whether a function comes to a node: those around it and those before it."""
+"""The tests that decide if a function reaches a node: those around it and those before it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _holds(outer: ast.AST, node: ast.AST) -> bool:
 
 
 def _past(statement: ast.stmt) -> list[Guard]:
-    """What must be so for a function to come past a statement."""
+    """Return the tests that must hold for a function to get past a statement."""
     match statement:
         case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
             return [_UNKNOWN]
@@ -61,7 +61,7 @@ def _past(statement: ast.stmt) -> list[Guard]:
 
 
 def _leaves(body: Sequence[ast.stmt]) -> bool:
-    """May a block leave the function or the loop around it, otherwise than by an exception?"""
+    """True if a block may leave the function or the loop around it, other than by an exception."""
     return any(isinstance(n, _LEAVING) for s in body for n in _own(s))
 
 

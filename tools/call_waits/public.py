@@ -43,7 +43,7 @@ def assemble() -> dict[str, Any]:
 
 
 def _names(functions: Iterable[str], classes: Mapping[str, Any]) -> list[str]:
-    """The last names of what waits, by which the linter finds functions to look at.
+    """Return the last names of calls that wait, by which the linter finds functions to look at.
 
     A name that tensors, modules or Python's containers have too would lead to most functions.
     """
@@ -106,7 +106,7 @@ def _described(facts: Facts, callee: Callee, walk: Walk) -> list[list[str]]:
 
 
 def _holds_tensors(value: Value) -> bool:
-    """Is it a tensor, or several of them, whatever else it may be?"""
+    """True if the value is a tensor or a sequence of tensors; in a union, None may be an option."""
     match value:
         case Tensor():
             return True

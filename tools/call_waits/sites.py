@@ -78,7 +78,10 @@ class Sites:
 
 
 def _converts(callee: Callee, parameter: str) -> bool:
-    """May a function make a number of a parameter by a call? Saves interpreting it once more."""
+    """True if a function may make a number of a parameter by a call.
+
+    Otherwise it need not be interpreted once more.
+    """
     return any(
         isinstance(n, ast.Name) and n.id == parameter
         for call in callee.info.nodes.of(ast.Call)
@@ -92,7 +95,7 @@ _READS = ("item", "tolist")
 
 
 def _counts(finding: Finding, own: Cause) -> bool:
-    """Does a finding wait, in a plain call, however seldom the function is called?"""
+    """True if the finding is a wait of a plain call, however seldom the function is called."""
     heat = finding.site.heat
     if (heat.cause in _SELDOM and heat.cause is not own) or heat.why in _SELDOM:
         return False

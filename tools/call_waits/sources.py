@@ -36,7 +36,7 @@ class Module:
 
     @cached_property
     def heats(self) -> FunctionHeats:
-        """How often its functions run."""
+        """The frequencies of the module's functions."""
         return FunctionHeats(self.analysis, Names(self.analysis.conventions, (), ()))
 
     @property
@@ -77,12 +77,12 @@ class Callee:
 
     @cached_property
     def declared(self) -> dict[str, Any]:
-        """What its parameters are by their declarations and by their use."""
+        """The values of the parameters, by their declarations and by their use."""
         return declared_parameters(self.info, self.module.analysis)
 
     @cached_property
     def is_run_by_calling(self) -> bool:
-        """Does a call run its body? That of a generator or a property waits for something else."""
+        """True if a call runs the body, unlike that of a generator or a property."""
         lazy = ("property", "contextmanager", "overload", "abstractmethod", "classmethod")
         if any(d.rpartition(".")[2].endswith(lazy) for d in self.info.decorators):
             return False

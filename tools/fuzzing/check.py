@@ -1,6 +1,6 @@
-"""What must hold for any text: it is linted without an error, twice alike, at places it has.
+"""Check what must hold for any text: it is linted without an error, twice alike, at its own places.
 
-Enters a source text; leaves what was found, or a `Broken` that says which promise was not kept.
+Takes a source text and returns what was found; a broken promise raises `BrokenError`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PACKAGE = str(Path(plugin.__file__).parent)
 
 
 class BrokenError(Exception):
-    """A promise that was not kept. ``kind`` tells two of the same cause from two of different."""
+    """A promise that was broken. Those with the same cause have the same ``kind``."""
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(f"{kind}\n{detail}")

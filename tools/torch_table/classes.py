@@ -200,7 +200,7 @@ def _registered(owner: type) -> list[str]:
 
 
 def _is_placeholder(function: Any) -> bool:
-    """Whether it is the placeholder of Module, which only raises."""
+    """True if the function is the placeholder of Module, which only raises."""
     return getattr(function, "__name__", "") == "_forward_unimplemented"
 
 

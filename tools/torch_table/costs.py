@@ -1,7 +1,7 @@
-"""What the examples of the rule pages cost on a GPU: the file, its figures, and their sentence.
+"""The costs of the rule pages' examples on a GPU: the file, its figures, and their sentence.
 
-A page and `benchmarks/costs.json` enter, text leaves. Needs no torch; `tools/measure_costs.py`
-measures.
+Takes a page and `benchmarks/costs.json`, and returns text. Needs no torch;
+`tools/measure_costs.py` measures.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ HELD = (
 
 
 def holders(device: str) -> dict[str, Any]:
-    """The names that forms use, made anew."""
+    """Return new values for the names that forms use."""
     x = torch.rand(64, 64, device=device)
     return {
         "torch": torch,

@@ -35,7 +35,7 @@ COPIES = frozenset(
 
 @dataclass
 class Row:
-    """What was seen of one operation: by overload, one of `witness.WAITED_BY`."""
+    """The results for one operation: by overload, one of `witness.WAITED_BY`."""
 
     name: str
     seen: dict[str, str] = field(default_factory=dict)
@@ -45,8 +45,8 @@ class Row:
 class Case:
     """A call that an overload does not describe. `decides` names the operation it speaks for.
 
-    `spares` says of which operation, by which parameter, it is documented that it does not wait.
-    `disputed` is set where sources disagree: whoever measures is told the outcome.
+    `spares` says for which operation, by which parameter, it is documented that it does not wait.
+    `disputed` is set where sources disagree: the summary then reports the outcome.
     """
 
     words: str
@@ -57,7 +57,7 @@ class Case:
 
 
 def operation_names(table: TorchTable) -> list[str]:
-    """What is measured one by one, in the order of the table."""
+    """Return the names that are measured one by one, in the order of the table."""
     functions = [
         name
         for name in table.function_names()
@@ -120,7 +120,10 @@ def _overload(function: Callable[..., Any], op: Op, overload: Overload, witness:
 
 
 def _outcome(make: Callable[[], Callable[[], object]], witness: Witness) -> str:
-    """What the second of two calls did: the first loads kernels and makes handles and memory."""
+    """Return how the second of two calls waited; "" if it failed.
+
+    The first call loads kernels and makes handles and memory.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -138,7 +141,7 @@ def _signature(overload: Overload) -> Signature:
 
 
 def _computes(signature: Signature) -> bool:
-    """Is there a tensor to compute on, or a device to make one on?"""
+    """True if there is a tensor to compute on, or a device to make one on."""
     return any(
         p.types[0] in ("T", "Tl") or p.name == "device" or (p.types[0] == "x" and not p.optional)
         for p in signature.parameters
@@ -146,9 +149,10 @@ def _computes(signature: Signature) -> bool:
 
 
 def _conditions(op: Op, signature: Signature, device: str) -> dict[str, Any] | None:
-    """The options without which the operation is not said to wait; None where one is no option.
+    """Return the options without which the operation is not said to wait.
 
-    Whoever makes a tensor from no tensor is told the device.
+    None if one of them is no option of this signature, or has no sample. An operation that makes a
+    tensor without taking one gets the device.
     """
     given: dict[str, Any] = {}
     named = {p.name: p for p in signature.parameters}

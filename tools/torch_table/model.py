@@ -1,4 +1,4 @@
-"""What the generator's parts hand to each other: signatures before they become overload strings."""
+"""Signatures as the generator's parts exchange them, before they become overload strings."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Signature:
 
 @dataclass
 class Entry:
-    """What the table will say of one function or method, before it is written."""
+    """The table's entry for one function or method, before it is written."""
 
     signatures: list[Signature] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)

@@ -1,6 +1,4 @@
-"""What is public in torch: its modules, functions and classes, and which name of several is the
-chosen one.
-"""
+"""The public modules, functions and classes of torch, each by one chosen name."""
 
 from __future__ import annotations
 
@@ -152,8 +150,9 @@ class Catalogue:
         return {value: name for name, value in self.classes.items()}
 
     def annotation_names(self) -> dict[str, str]:
-        """How annotations name classes: bare and dotted names to chosen names, ambiguous bare names
-        left out.
+        """Map the names of classes in annotations, bare and dotted, to the chosen names.
+
+        Ambiguous bare names are left out.
         """
         bare: dict[str, set[str]] = {}
         for name in self.classes:

@@ -76,7 +76,7 @@ _VIEW_NEUTRAL = {"detach", "alias", "_to_copy", "clone", "view", "expand", "unsq
 
 
 def probeable(name: str) -> bool:
-    """Whether the generator may call it."""
+    """True if the generator may call the operation of that name."""
     if name.startswith("__") and name.endswith("__"):
         return name not in UNPROBED
     return name not in UNPROBED and not name.startswith(_UNPROBED_PREFIXES)
@@ -140,7 +140,7 @@ class Builder:
         entry.signatures += [s.without_first() if bound else s for s in found]
 
     def _probe(self, function: Callable[..., Any], single: Signature) -> Probed:
-        """What is observed without options or, where that never works, with one of them."""
+        """Return what is observed without options or, if that never works, with one of them."""
         probed = self._prober.probe(function, single)
         if probed.observations:
             return probed

@@ -46,7 +46,7 @@ _CHOICES_PER_SHAPE = 4
 
 @dataclass(frozen=True)
 class Observation:
-    """What one call was given and gave back."""
+    """The arguments and the result of one call."""
 
     dtypes: tuple[str, ...]
     numbers: tuple[str, ...]
@@ -183,7 +183,7 @@ class Prober:
         probed: Probed,
         given: Mapping[str, Any],
     ) -> list[Observation]:
-        """What is observed of the arguments that worked, with options added."""
+        """Return what is observed for the arguments that worked, with options added."""
         parameters = signature.parameters
         found: list[Observation] = []
         with warnings.catch_warnings():

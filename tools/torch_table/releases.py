@@ -1,6 +1,6 @@
-"""What an older torch answers otherwise than the newest, whose answers are the table.
+"""The answers of older torch releases that differ from those of the newest, which are the table.
 
-One file for each older release: the answers that differ, null where that release knows none.
+One file for each older release: the answers that differ, null where that release has none.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ def render(found: dict[str, Any], newest: str) -> str:
 
 
 def path_of(version: str) -> Path:
-    """Where the differences of an older release are kept."""
+    """Return the file that holds the differences of an older release."""
     return FOLDER / f"{version}.json"
 
 
 def is_older(version: str, than: str) -> bool:
-    """Is one release of torch older than another? Both as `2.13.0`."""
+    """True if one release of torch is older than another, both as `2.13.0`."""
     return _numbers(version) < _numbers(than)
 
 

@@ -166,7 +166,7 @@ def call(
     scenario: Scenario,
     given: Mapping[str, Any] | None = None,
 ) -> tuple[bool, Any]:
-    """Whether the call worked, and its result."""
+    """Return True and the result if the call worked, else False and None."""
     built = arguments(parameters, scenario, given or {})
     if built is None:
         return False, None
@@ -194,7 +194,7 @@ def scenarios(parameters: Sequence[Parameter]) -> Iterator[Scenario]:
 
 
 def tensors_of(parameters: Sequence[Parameter]) -> int:
-    """How many tensors a call takes; of a list two stand for all."""
+    """Return the number of tensors that a call takes; a list counts as two."""
     return sum(
         2 if p.types[0] == "Tl" or p.form == "variadic" else 1
         for p in parameters

@@ -28,7 +28,7 @@ HOST_SHARE = 0.25
 
 
 class Witness(Protocol):
-    """What the measurement needs of a machine."""
+    """A machine, as far as the measurement needs it."""
 
     device: str
 
@@ -71,7 +71,10 @@ class CudaWitness:
         self._cuda.synchronize()
 
     def _asked(self, call: Callable[[], object], seconds: float) -> tuple[bool, bool]:
-        """Did the debug mode warn, and was what had been queued before done when it came back?"""
+        """Return two flags for a call: the debug mode warned, and the call emptied the queue.
+
+        The queue is emptied if what had been queued before is done when the call returns.
+        """
         done = self._cuda.Event()
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")

@@ -119,11 +119,11 @@ class Editor:
         self.client.text_document_did_save(types.DidSaveTextDocumentParams(identifier))
 
     async def diagnostics(self, buffer: Buffer) -> Sequence[types.Diagnostic]:
-        """What is published for the file's text as it is."""
+        """Return the diagnostics that are published for the file's current text."""
         return (await self.published(buffer)).diagnostics
 
     async def published(self, buffer: Buffer, beyond: int = 0) -> Published:
-        """What is published for the file's text as it is, after so many others."""
+        """Return the publication for the file's current text, after ``beyond`` earlier ones."""
         end = time.perf_counter() + PATIENCE
         while True:
             buffer.news.clear()
@@ -133,7 +133,7 @@ class Editor:
             await asyncio.wait_for(buffer.news.wait(), end - time.perf_counter())
 
     async def hover(self, buffer: Buffer, place: types.Position) -> str:
-        """What is shown over a place; "" where that is nothing."""
+        """Return the text that is shown over a place; "" if there is none."""
         identifier = types.TextDocumentIdentifier(buffer.uri)
         found = await self.client.text_document_hover_async(types.HoverParams(identifier, place))
         contents = None if found is None else found.contents
@@ -142,7 +142,7 @@ class Editor:
     async def actions(
         self, buffer: Buffer, place: types.Range, only: Sequence[str] | None = None
     ) -> dict[str, types.CodeAction]:
-        """What is offered for a range, by title."""
+        """Return the actions that are offered for a range, by title."""
         identifier = types.TextDocumentIdentifier(buffer.uri)
         context = types.CodeActionContext([], only)
         params = types.CodeActionParams(identifier, place, context)

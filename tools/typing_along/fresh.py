@@ -1,4 +1,4 @@
-"""What ``torchperf check`` says of a text, where it remembers nothing: a process for each."""
+"""The findings of ``torchperf check`` in a text, without a cache: a process for each text."""
 
 from __future__ import annotations
 

@@ -82,7 +82,7 @@ def _has_cuda() -> bool:
 
 
 def limits(options: argparse.Namespace, folder: str) -> Limits | None:
-    """What was chosen for the children; None where nothing is to be run."""
+    """Return the limits chosen for the child processes; None if nothing is to be run."""
     if not options.verify:
         return None
     from flake8_torchperf.runtime.verify.session import Limits
@@ -127,6 +127,6 @@ def line_of_text(filename: str, one: Verified, verb: str = "fixed") -> str:
 
 
 def summary(all_verified: Sequence[Verified]) -> str:
-    """How many of each."""
+    """Return the number of verdicts of each status, as text."""
     counts = Counter(one.status for one in all_verified)
     return ", ".join(f"{counts[status]} {status}" for status in STATUSES)

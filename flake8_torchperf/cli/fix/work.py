@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FixWork(Work):
-    """What linting a file takes, which fixes are made, and how they are run, if they are."""
+    """The work of linting a file, the fixes to make, and the limits for running them, if any."""
 
     choice: Choice = field(default_factory=Choice)
     limits: Limits | None = None
@@ -70,13 +70,13 @@ class Counts:
 
 @dataclass(frozen=True)
 class Fixed:
-    """What became of one file.
+    """The outcome of fixing one file.
 
-    ``source`` is None where it has no findings that count, or can't be read. ``problem`` says why
-    it can't be analysed, in which case it is ``unread`` too, or that the fixes did not come to an
-    end; ``line`` is where, 0 for the whole file. ``left`` counts the findings after the fixes.
-    ``reads`` are the other modules that were looked into. ``verified`` are the verdicts of
-    ``--verify``, ``notes`` what the code that it ran could do. ``sure`` is the text before
+    ``source`` is None if the file has no findings that count, or can't be read. ``problem`` says
+    why it can't be analysed (then ``unread`` is True), or that the fixes did not come to an end;
+    ``line`` is the place of the problem, 0 for the whole file. ``left`` counts the findings after
+    the fixes. ``reads`` are the other modules that were looked into. ``verified`` are the verdicts
+    of ``--verify``, ``notes`` what the code that it ran could do. ``sure`` is the text before
     suggested fixes were made.
     """
 
@@ -96,17 +96,17 @@ class Fixed:
 
     @property
     def fixed(self) -> int:
-        """How many findings fixes have mended that claim to be right."""
+        """The number of fixes made, without the suggested ones."""
         return sum(one.safety != SUGGESTED for one in self.made)
 
     @property
     def unparsed(self) -> bool:
-        """Is it one that a check names too?"""
+        """True if the file was not analysed, which a check reports as well."""
         return self.unread and self.problem.startswith("not analysed: ")
 
     @property
     def changed(self) -> bool:
-        """Is there another text to write?"""
+        """True if there is a new text to write."""
         return self.source is not None and self.source.text != self.text
 
 

@@ -21,7 +21,7 @@ NEVER = (INTERNAL_ERROR, UNUSED_NOQA)
 
 @dataclass(frozen=True)
 class Added:
-    """What became of the findings: how many lines got a comment, in how many files.
+    """The outcome of adding comments: how many lines got one, in how many files.
 
     ``problems`` has a line for each place or file that got none.
     """

@@ -1,4 +1,4 @@
-"""What only IPython reads in a cell, replaced by Python with as many lines.
+"""Replace what only IPython reads in a cell by Python with as many lines.
 
 Nothing is executed, so a magic's effect is unknown: ``!ls`` does nothing, ``x = %magic`` gives
 ``None``.
@@ -71,7 +71,7 @@ def _without_magics(lines: list[str]) -> list[str]:
 
 
 def _is_whole(lines: list[str]) -> bool:
-    """Is no bracket, text or line left open here, so that the next line begins a statement?"""
+    """True if no bracket, string or line is left open, so that the next line begins a statement."""
     if lines and lines[-1].rstrip("\n").endswith("\\"):
         return False
     try:

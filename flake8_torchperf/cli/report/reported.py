@@ -58,7 +58,7 @@ class Reported:
 
     @property
     def level(self) -> str:
-        """How much it costs, as one of the three levels; what is no rule's is the worst."""
+        """The cost, as one of three levels; a finding that is no rule's has the worst."""
         if self.code in RESERVED or not self.code.startswith("TPF"):
             return WORST
         return _LEVELS.get(self.told.cost, MIDDLE)

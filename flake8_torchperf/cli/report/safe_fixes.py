@@ -1,4 +1,4 @@
-"""What safe fixes would write, for reports that offer it: findings in, replaced lines out.
+"""The changes of safe fixes, for reports that offer them: findings in, replaced lines out.
 
 Imports libcst, but only where a finding has a safe fix.
 """

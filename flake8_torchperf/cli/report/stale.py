@@ -1,4 +1,4 @@
-"""What to say of a profile whose entries match nothing in the files that were linted."""
+"""Notes on a profile whose entries match nothing in the files that were linted."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _COSTS = ("per step", "per element")
 
 
 def wanted(options: argparse.Namespace) -> bool:
-    """Does a person read the output on a terminal, in a format for people?"""
+    """True if a person reads the output on a terminal, in a format for people."""
     people = options.format in ("default", TEXT, *FOR_PEOPLE) and not options.quiet
     return people and not options.output_file and sys.stdout.isatty()
 

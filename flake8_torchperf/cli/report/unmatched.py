@@ -1,4 +1,4 @@
-"""Settings that name functions which nothing linted defines: globs in, what to say of them out.
+"""Settings that name functions which no linted file defines: globs in, notes on them out.
 
 Names are taken from the text of the files, so that none is parsed for this and a cache changes
 nothing. A run without such settings reads nothing here, and one whose globs all match reads only as
@@ -80,7 +80,7 @@ def _matches(glob: str, name: str) -> bool:
 
 
 def _inherited(glob: str, known: set[str]) -> bool:
-    """May it name a method that a class has from a base of the package?"""
+    """True if the glob may name a method that a class inherits from a base in the package."""
     owner, _, method = glob.rpartition(".")
     return f"{owner}." in known and any(
         "." in name and fnmatchcase(name.rpartition(".")[2], method)

@@ -43,10 +43,10 @@ def add_settings(parser: argparse.ArgumentParser, only: Sequence[str] = ()) -> N
 def settings(
     arguments: argparse.Namespace, command: str, defaults: Options | None = None
 ) -> Options:
-    """What holds for the current folder and this command line.
+    """Return the options for the current folder and this command line.
 
-    ``defaults`` holds where nobody chose. A setting that can't be used ends the process with one
-    line.
+    ``defaults`` applies where nobody chose. An unusable setting ends the process with a one-line
+    error.
     """
     import flake8
 

@@ -1,4 +1,4 @@
-"""What is known in one line, from what its findings and its values rest on, in plain values."""
+"""An account of one line in plain values: its findings, its values, and the reasons for both."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of an expression: ``kind`` in words, and of a tensor where it lies and why."""
+    """An expression with its ``kind`` in words; a tensor also has a residence, with the reason."""
 
     expression: str
     column: int
@@ -174,7 +174,7 @@ def _decided(finding: Finding, frequency: str, *, reported: bool, doubted: bool,
 
 
 def _changes(finding: Finding, *, reported: bool, doubted: bool) -> tuple[str, ...]:
-    """What a person may write or measure to have it decided otherwise."""
+    """Return what a person may write or measure to change the decision."""
     function = finding.site.function.replace(".<locals>", "")
     if reported:
         return (
@@ -195,7 +195,7 @@ def _changes(finding: Finding, *, reported: bool, doubted: bool) -> tuple[str, .
 
 
 def _frequency_of(heat: Heat | None) -> str:
-    """How often a function runs, as far as its name, its text and its callers show."""
+    """Describe how often a function runs, as far as its name, its text and its callers show."""
     if heat is None:
         return "once, at module level"
     words = hidden_by(heat) if heat.level is Level.COLD else _words(heat)
