@@ -111,7 +111,7 @@ class Count:
 
     @property
     def share_of_a(self) -> float:
-        """Of the judged places, how many are worth telling."""
+        """The share of the judged places that are worth reporting."""
         judged = self.verdicts.total()
         return self.verdicts["A"] / judged if judged else 0.0
 
@@ -232,7 +232,7 @@ def lint_all(
 
 
 def counted(places: Iterable[Place], judged: Sequence[Judged]) -> dict[str, Count]:
-    """By row and cause, what it hides; every row of the table whose name heats tell is there."""
+    """Return what each row and cause hides, with every row of the table that heats name."""
     rows = conventions.load_conventions().rows
     counts = {row.id: Count() for row in rows if row.effect not in UNNAMED}
     by_line: dict[tuple[str, str, int], list[Place]] = defaultdict(list)
@@ -291,7 +291,7 @@ def print_difference(
 
 
 def to_ask(places: Iterable[Place], found: Sequence[Source], name: str) -> list[Source]:
-    """The files in which a row or cause hides something; all where no heat tells the row."""
+    """Return the files in which a row or cause hides something; all if no heat names the row."""
     rows = {row.id: row for row in conventions.load_conventions().rows}
     if name == Cause.CONVENTION.name or (name in rows and rows[name].effect in UNNAMED):
         return list(found)

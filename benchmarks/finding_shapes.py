@@ -1,7 +1,7 @@
-"""Packages with any number of findings: what the tests count the steps of, from source to message.
+"""Packages with any number of findings, for tests that count the steps from source to message.
 
-Enters a number; leaves the texts of a package's files by name, the one to lint last. Must not know
-the plugin.
+Takes a number; returns the texts of a package's files by name, the one to lint last. The module
+does not know the plugin.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def read_places(file: Path) -> list[Place]:
 
 
 def package_root(folder: Path, package: str, version: str, paths: Iterable[str]) -> Path:
-    """Where paths of a package start; raises OSError where it is missing or of another version."""
+    """Return where paths of a package start; raises OSError if it is missing or another version."""
     pattern = f"{re.sub(r'[-_.]+', '_', package)}-*.dist-info"
     for root in (folder / package, folder):
         if all((root / path).is_file() for path in paths):

@@ -29,10 +29,10 @@ TABLE = "[tool.torchperf]"
 
 
 class KnownNames(dict[str, "Option"]):
-    """flake8's options by their names in its files; notes which of ours it looks for in vain.
+    """flake8's options by their names in its files; notes names like ours that are not among them.
 
-    flake8 passes over those without a word, and nobody else sees what its files hold: which they
-    are depends on options that it keeps to itself.
+    flake8 ignores those silently. Only flake8 knows what its files hold: options that it does not
+    pass on decide which files it reads.
     """
 
     def __init__(self, known: Mapping[str, Option]) -> None:
@@ -47,9 +47,9 @@ class KnownNames(dict[str, "Option"]):
 
 
 def settled(manager: OptionManager, namespace: argparse.Namespace, base: Options) -> Options:
-    """``base`` under pyproject.toml, that under flake8's files, and those under the command line.
+    """Return ``base`` with the settings of pyproject.toml, flake8's files and the command line.
 
-    Raises `OptionError` with a single line.
+    The later ones win. Raises `OptionError` with a single line.
     """
     known = manager.config_options_dict
     if isinstance(known, KnownNames) and known.missed:
@@ -62,7 +62,7 @@ def settled(manager: OptionManager, namespace: argparse.Namespace, base: Options
 
 
 def _configured(base: Options, program: str) -> Options:
-    """``base`` with the settings of the nearest file that has any, from the current folder upwards.
+    """Return ``base`` with the settings of the nearest file that has any, from this folder upwards.
 
     flake8 looks for its own files in the same way.
     """

@@ -1,7 +1,7 @@
 """Content digests: bytes in, a short text out that only equal bytes share; and bounded reading.
 
-Used where a file is read for its meaning and where the cache asks whether it still is what it was,
-so that both mean the same.
+Reading a file for its meaning, and asking for the cache if it has changed, both use these
+functions, so that both see the same content.
 """
 
 from __future__ import annotations

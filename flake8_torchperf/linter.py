@@ -96,7 +96,7 @@ class LineValues:
 
 
 def values_in(source: str, filename: str, line: int, options: Options) -> LineValues:
-    """Interpret what stands around a line, suspect or not. Raises SyntaxError."""
+    """Interpret the code around a line, suspect or not. Raises SyntaxError."""
     tree = ast.parse(source)
     lines = tuple(io.StringIO(source, newline="").readlines())
     path = Path(filename)
@@ -117,7 +117,7 @@ def values_in(source: str, filename: str, line: int, options: Options) -> LineVa
 
 
 def _with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]) -> list[Finding]:
-    """The findings with what fixes would change; most files hold none that any would."""
+    """Return the findings with the edits of their fixes; most files have no fixable finding."""
     if not any(finding.rule.fixes for finding in found):
         return found
     from flake8_torchperf.fixes.engine.planning import with_edits
@@ -153,7 +153,7 @@ def _compiled(
 
 
 def _called(options: Options) -> frozenset[str]:
-    """The functions that pages of the user's own ask for; ours ask for none."""
+    """Return the functions that the user's own pages name; our pages name none."""
     if not options.rules:
         return frozenset()
     from flake8_torchperf.findings.catalogue import load_catalogue
@@ -163,7 +163,7 @@ def _called(options: Options) -> frozenset[str]:
 
 @cache
 def _end_quickly() -> None:
-    """Let what ends with the process not be collected first, which takes as long as some files."""
+    """Skip the collection of garbage at exit, which takes as long as linting some files."""
     atexit.register(gc.freeze)
 
 
@@ -254,7 +254,7 @@ def _with_contracts(
     catalogue: Catalogue,
     options: Options,
 ) -> list[Finding]:
-    """The findings, with those of functions that must not wait; most packages have none."""
+    """Return the findings, with those of functions that must not wait; most packages have none."""
     promised = options.sync_free or analysis.project.modules_that_promise()
     if not promised and not promises("".join(analysis.project.linted.lines).encode()):
         return findings

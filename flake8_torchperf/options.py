@@ -164,7 +164,7 @@ def _folders(option: str, value: object) -> tuple[Path, ...]:
 
 
 def check_rules(option: str, folders: tuple[Path, ...]) -> None:
-    """Read pages and conventions now: a mistake is said once, and not for every linted file.
+    """Read pages and conventions now, so that a mistake is reported once, not for every file.
 
     Raises `OptionError` with a single line that begins with ``option``.
     """
@@ -388,7 +388,7 @@ def from_namespace(namespace: argparse.Namespace, base: Options | None = None) -
 def from_values(
     values: Mapping[str, object], base: Options, spelt: Callable[[str], str]
 ) -> Options:
-    """``base`` with these values by setting; ``spelt`` tells how a mistake names a setting.
+    """Return ``base`` with these values by setting; ``spelt`` names a setting in error messages.
 
     Raises `OptionError` with a single line.
     """

@@ -108,7 +108,7 @@ class Profile:
 
 
 def keyed(statements: Statements) -> Iterator[tuple[Statement, Key]]:
-    """The statements of a module, with what they are recognised by."""
+    """Yield the statements of a module with the keys by which they are recognised."""
     seen: Counter[tuple[str, str]] = Counter()
     for one in statements:
         function = one.place or MODULE

@@ -75,7 +75,7 @@ class Told(NamedTuple):
 
 
 def tell(finding: Finding, places: Places, lines: Sequence[str]) -> Told:
-    """The row of a finding in the module that ``places`` were made of."""
+    """Return the row of a finding in the module that ``places`` were made from."""
     node = finding.site.node
     function, last = places.around(getattr(node, "lineno", finding.line))
     statement = lines[finding.line - 1 : max(finding.end_line, last)]
@@ -164,9 +164,9 @@ def restored(row: Sequence[object]) -> Told | None:
 
 
 def normal_form(node: ast.AST) -> str:
-    """The source text of an expression or a statement, the same however it is laid out.
+    """Return the source text of an expression or a statement, the same however it is laid out.
 
-    Of a statement with a body, only what stands before the body.
+    For a statement with a body, only the text before the body.
     """
     try:
         text = " ".join(part for one in _headed(node) for part in ast.unparse(one).split())
@@ -178,7 +178,7 @@ def normal_form(node: ast.AST) -> str:
 
 
 def without_style(text: str) -> str:
-    """Two texts that differ only in what a formatter changes give the same."""
+    """Return the text without what a formatter changes, so that only other changes show."""
     return _STYLE.sub("", text)
 
 

@@ -1,7 +1,7 @@
-"""setuptools, and mypy beside it where a wheel is to be compiled.
+"""The build backend: setuptools, with mypy where a wheel is to be compiled.
 
-Enters what pip and build ask of a build backend (PEP 517); leaves setuptools' answers. Must not
-know what is compiled: `setup.py` does.
+Answers what pip and build ask of a build backend (PEP 517), by setuptools. It does not know what
+is compiled: `setup.py` does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Sources as mypyc compiles them best: records become classes whose fields lie in C.
+"""Rewrite sources as mypyc compiles them best: records become classes whose fields lie in C.
 
-Enters the text of a module; leaves the same text with each ``@record``, ``@dataclass`` and
+Takes the text of a module and returns it with each ``@record``, ``@dataclass`` and
 ``@cached_property`` written out, line for line where it was. Dataclasses write their methods while
 Python runs, so mypyc can neither compile those nor make them without Python's help. Constants are
-declared final (see `native_names.py`). Must not know what any of the classes is for.
+declared final (see `native_names.py`). The module does not know what any of the classes is for.
 """
 
 from __future__ import annotations
@@ -114,7 +114,10 @@ def _write_record(node: ast.ClassDef, decorator: ast.expr, lines: list[str]) -> 
 
 
 def _first_line(node: ast.FunctionDef) -> int:
-    """Where a method begins: with its decorators, with the line before it where that is written."""
+    """Return the line where a method begins, with its decorators.
+
+    For a ``@cached_property`` it is the line before, which is written too.
+    """
     kept = [ast.unparse(one) for one in node.decorator_list] == ["cached_property"]
     return min([node.lineno, *(one.lineno for one in node.decorator_list)]) - kept
 

@@ -1,4 +1,4 @@
-"""The plugin's memory: a file's lines in, its findings out, analysed only if nobody remembers them.
+"""The plugin's cache: a file's lines in, its findings out, analysed only if they are not cached.
 
 For ``--torchperf-cache`` under flake8 itself, where each editor's keystroke may be a new process.
 """

@@ -97,7 +97,7 @@ class Memory:
         return [tuple(row) for row in entry["rows"]]
 
     def keep(self, key: str, rows: Sequence[Row], reads: Reads) -> None:
-        """Keep rows with what was read for them. Raises OSError where they can't be written."""
+        """Store rows with what was read for them. Raises OSError if they can't be written."""
         parts: dict[str, list[str]] = {path: [] for path in sorted(reads) if PART not in path}
         for question in sorted(reads):
             path, separator, part = question.partition(PART)
@@ -129,11 +129,11 @@ class Memory:
         return bool(self.store.get(_syntax_key(content)) == _PARSES)
 
     def keep_parsed(self, content: str) -> None:
-        """Keep that a text of this digest parses. Raises OSError where it can't be written."""
+        """Store that a text of this digest parses. Raises OSError if that can't be written."""
         self.store.put(_syntax_key(content), _PARSES)
 
     def note(self, path: str, content: str) -> None:
-        """Tell the digest of a file that was read anyway."""
+        """Note the digest of a file that was read anyway."""
         self._held[path] = content
 
     def _now(self, path: str) -> str:
@@ -177,7 +177,7 @@ class Memory:
 
 
 def _syntax_key(content: str) -> str:
-    """The key of a text of which only the syntax is asked: it depends on Python alone."""
+    """Return the key of a text for its syntax alone, which depends on nothing but Python."""
     return digest_of(["parses", sys.version, content])
 
 
@@ -187,7 +187,7 @@ def held(path: str) -> str:
 
 
 def _parts_now(path: str) -> Parts | None:
-    """A module by what may be asked of it; None of one that is asked for whole."""
+    """Return the parts of a module; None if it can't be parsed or read."""
     data = read_bytes(path)
     try:
         return parts_of(decoded(data)) if isinstance(data, bytes) else None

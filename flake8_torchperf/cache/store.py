@@ -103,7 +103,7 @@ class Store:
             return None
 
     def put(self, key: str, value: object) -> None:
-        """Keep ``value``. Raises OSError where it cannot be written."""
+        """Store ``value``. Raises OSError if it cannot be written."""
         body = json.dumps(value, separators=(",", ":")).encode()
         path = self._path(key)
         # Processes of two containers may share a folder, and have one number.

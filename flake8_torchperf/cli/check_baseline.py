@@ -64,7 +64,7 @@ class OldFindings:
         self._gone: list[str] = []
 
     def leave_out(self, name: str, rows: list[Any], told: dict[Place, Told]) -> list[Any]:
-        """The rows without old findings; keeps in mind which entries match nothing."""
+        """Return the rows without old findings; note the entries that match nothing."""
         allowed = self._baseline.allowed(name)
         if not allowed:
             return rows
@@ -102,7 +102,7 @@ def _removable(name: str, listed: Iterable[Entry], left: Counter[Key]) -> list[s
 
 
 def _of_missing_files(manager: Manager, baseline: Baseline) -> list[str]:
-    """The files with entries that are no more, below the paths that were to be linted."""
+    """Return the files with entries that no longer exist, below the paths to be linted."""
     return [
         f"all of {name}"
         for name in baseline.files
@@ -126,7 +126,7 @@ def settings() -> str:
 
 
 def unusable(path: Path) -> str:
-    """Why no baseline can be written there, "" where it can: other files are not overwritten."""
+    """Return why no baseline can be written there, or "": other files are not overwritten."""
     if path.is_dir():
         return f"{path} is a folder; name a file"
     if not path.parent.is_dir():
@@ -141,7 +141,7 @@ def unusable(path: Path) -> str:
 
 
 def _written_before(path: Path) -> Baseline:
-    """The baseline that stands at a path already. Raises BaselineError for any other text."""
+    """Return the baseline that exists at a path. Raises BaselineError for any other text."""
     empty = Baseline(os.path.realpath(path.parent))
     if not path.exists():
         return empty
@@ -157,10 +157,10 @@ def _written_before(path: Path) -> Baseline:
 
 
 def write_baseline(manager: Manager, found: Sequence[Violation]) -> str:
-    """Write down what was found; returns what to say of it. Raises SystemExit where it can't be.
+    """Write down the findings and return a message. Raises SystemExit if they can't be written.
 
-    What the file says of files that were not linted now, or could not be analysed, and of codes
-    that were not selected, stays.
+    The entries of files that were not linted now, or could not be analysed, and those of codes that
+    were not selected, stay.
     """
     path = Path(manager.options.write_baseline)
     by_file: dict[str, list[Told]] = {}

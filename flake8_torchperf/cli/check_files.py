@@ -75,7 +75,7 @@ class Needs:
 
 
 def selected(options: argparse.Namespace, codes: Iterable[str]) -> list[str]:
-    """Those of the codes that are reported, as far as the options tell."""
+    """Return the codes that the options select."""
     decide = style_guide.DecisionEngine(options).decision_for
     return [code for code in codes if decide(code) is style_guide.Decision.Selected]
 
@@ -210,7 +210,7 @@ def cannot_have_findings(data: bytes, filename: str) -> bool:
 
 
 def why_no_text(data: bytes) -> str:
-    """Why Python can't read this text, "" where it can; flake8 takes it for Latin-1 then."""
+    """Return why Python can't decode this text, or ""; flake8 takes it for Latin-1 then."""
     if data.isascii() and not _may_declare(data):
         return ""
     try:
@@ -288,9 +288,9 @@ def as_they_come(
 def _and_tidy(one: Callable[[str, Context], Done], filename: str, work: Context) -> Done:
     """Work on a file, then collect the garbage it leaves, with Python's own collection off.
 
-    That goes through everything that is held, modules read for other files above all, whenever
-    enough has been made: a fifth of the time. What was held before a file stays held after it, but
-    for the modules that later ones push out of the project's memory.
+    Python's collection would go through all live objects, above all modules read for other files,
+    each time that enough have been made: a fifth of the time. Objects from before a file live on
+    after it, except modules that later ones push out of the project's memory.
     """
     done = one(filename, work)
     gc.collect(0)
@@ -300,7 +300,7 @@ def _and_tidy(one: Callable[[str, Context], Done], filename: str, work: Context)
 
 
 def lint(filename: str, work: Work) -> tuple[Result, str]:
-    """Lint one file and remember its rows; also tells why they could not be remembered."""
+    """Lint one file and cache its rows; also returns why they could not be cached."""
     # Of notebooks nothing is kept: what they hold depends on nbformat too.
     keeps = work.memory is not None and not is_notebook(filename)
     before = content_of(filename) if keeps else None

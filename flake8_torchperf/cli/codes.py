@@ -45,9 +45,9 @@ def check_given(namespace: argparse.Namespace, rules: Sequence[Path]) -> None:
 def check_configured(
     cfg: configparser.RawConfigParser, options: argparse.Namespace | None, rules: Sequence[Path]
 ) -> None:
-    """Check the codes that begin as ours in flake8's files, or that came from elsewhere.
+    """Check the codes in flake8's files, or from elsewhere, that begin like ours.
 
-    Raises `CodeError`. ``options`` is what was made of all of it, None where flake8 refused to.
+    Raises `CodeError`. ``options`` are the parsed options, None if flake8 refused to parse them.
     """
     found = dict(cfg["flake8"]) if "flake8" in cfg else {}
     found = {name.replace("-", "_"): value for name, value in found.items()}
@@ -95,7 +95,7 @@ def _check(named: Iterable[tuple[str, str]], rules: Sequence[Path]) -> None:
 
 
 def _own() -> dict[str, str]:
-    """The names of our rules by code, from the names of the pages: reading those takes longer."""
+    """Return our rules' names by code, from the pages' file names: reading the pages is slower."""
     package = Path(__file__).resolve().parents[1]
     folder = next(f for f in (package / "rules", package.parent / "rules") if f.is_dir())
     pages = filter(None, map(_PAGE.fullmatch, os.listdir(folder)))

@@ -33,9 +33,9 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse, and object here to what is left over: only this parser knows its own options.
+        """Parse, and reject words that are left over: only this parser knows its own options.
 
-        argparse would carry it up to the main parser, which knows none of them.
+        argparse would pass them up to the main parser, which knows none of them.
         """
         words = sys.argv[1:] if args is None else list(args)
         try:

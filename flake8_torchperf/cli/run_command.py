@@ -1,7 +1,7 @@
 """``torchperf run``: a person's own script, module or tests under the counter, then the report.
 
-The command line enters; the workload's exit status leaves. The report goes to stderr or a file,
-because stdout is the workload's own.
+The command line goes in; the workload's exit status comes out. The report goes to stderr or a
+file, because stdout is the workload's own.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _report(
     run: Run,
     options: Options,
 ) -> int:
-    """Write and print what is asked for; returns the exit status for what cannot be written."""
+    """Write and print the reports; returns the exit status, 0 unless one cannot be written."""
     from flake8_torchperf.cli.run_report import print_report
 
     def report(run: Run) -> _Report:
@@ -178,7 +178,7 @@ _Report = tuple[dict[str, Any], "Sequence[FileReport]"]
 
 
 def _files(name: str, run: Run) -> Iterator[tuple[Path, Run]]:
-    """The files that an option names, each with the run that it is to tell of."""
+    """Yield the files that an option names, each with the run that it describes."""
     if _RANK not in name:
         yield Path(name), run
         return

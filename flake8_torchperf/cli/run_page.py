@@ -1,7 +1,7 @@
 """The report of ``torchperf run`` as one HTML page that opens offline.
 
 First the statements that cost most, in a table that sorts, then the source of the functions that
-hold them or a finding. File reports enter, text leaves; the template escapes everything.
+hold them or a finding. The template escapes everything in the file reports.
 """
 
 from __future__ import annotations

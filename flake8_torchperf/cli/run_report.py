@@ -1,4 +1,4 @@
-"""The report of ``torchperf run`` as text: its data enters, lines for a reader leave.
+"""The report of ``torchperf run`` as text: its data in, lines for a reader out.
 
 A terminal gets colours where rich is installed; a pipe or a file gets the same lines plain.
 """

@@ -1,4 +1,4 @@
-"""Calls that end a graph of ``torch.compile``: name in, the operation that rule pages match on out.
+"""Calls that end a graph of ``torch.compile``: names in, the operations of rule pages out.
 
 Reads the generated `graph_breaks.json` (see `tools/generate_graph_breaks.py`); never imports torch.
 """

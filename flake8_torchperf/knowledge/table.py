@@ -1,5 +1,4 @@
-"""The table of torch: what every public function, method, attribute and class of torch returns and
-costs.
+"""The table of torch: the returns and costs of its public functions, methods and classes.
 
 Reads the generated `torch_table.json` (see `tools/generate_torch_table.py`); never imports torch.
 Loading decodes the JSON only; overloads are parsed when they are asked for.
@@ -111,12 +110,12 @@ class Op:
         *,
         mask: bool = False,
     ) -> frozenset[str]:
-        """The flags that hold for a call with these kinds of arguments.
+        """Return the flags that hold for a call with these kinds of arguments.
 
-        Those of the best matching overloads, without the letters d, h, s and y where a parameter in
-        `unless` is given or none in `only_with` is, or only as False. `repeat_interleave` with
-        `output_size` has no `y`, for example. `mask` says that a boolean tensor is among the
-        arguments, which `__getitem__` asks for.
+        They are those of the best matching overloads. The letters d, h, s and y are left out if a
+        parameter in `unless` is given, or if no parameter in `only_with` is given other than as
+        False. `repeat_interleave` with `output_size` has no `y`, for example. `mask` says that a
+        boolean tensor is among the arguments, which `__getitem__` asks for.
         """
         best = best_fitting(self.overloads, positional, keywords)
         flags = self.own_flags.union(*(overload.flags for overload in best or self.overloads))
@@ -137,7 +136,7 @@ class Op:
 
     @cached_property
     def read_instead_of_numbers(self) -> frozenset[str]:
-        """Parameters that wait where a tensor is given and do not where a number is."""
+        """Parameters that make the call wait if a tensor is given, but not if a number is."""
         waiting: set[tuple[str, str]] = set()
         others: set[tuple[str, str]] = set()
         for overload in self.overloads:

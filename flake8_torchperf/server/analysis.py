@@ -1,5 +1,7 @@
-"""One text of a folder's file in, its findings or its fixed text out, as ``torchperf check`` and
-``fix`` would have them of the saved file."""
+"""Analyse the text of a file: findings or fixed text out.
+
+The results are those of ``torchperf check`` and ``fix`` for the saved file.
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,7 @@ def read_configuration() -> tuple[FixWork | None, Ready]:
 
 
 def _accept(_options: argparse.Namespace) -> None:
-    """Options of which no path is linted here."""
+    """Accept the options unchanged: no path that they name is linted here."""
 
 
 class Analysis:

@@ -1,4 +1,4 @@
-"""The server: the protocol's messages in, documents and what is known of them out."""
+"""The language server: it answers the protocol's messages about open documents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ WATCHED = ("**/*.py", *(f"**/{name}" for name in NAMES), "**/*.toml", "**/*.md",
 
 
 class Protocol(LanguageServerProtocol):
-    """pygls's, which keeps a kilobyte of every notification that it has handled: of every key."""
+    """pygls's protocol, without its leak of finished notifications.
+
+    pygls keeps a kilobyte for every notification that it has handled, thus for every key.
+    """
 
     def _execute_handler(self, msg_id: Any, *arguments: Any, **named: Any) -> None:
         super()._execute_handler(msg_id, *arguments, **named)

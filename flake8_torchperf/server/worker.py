@@ -46,9 +46,9 @@ class Worker:
         self._closed = False
 
     async def ask(self, request: Callable[[], Request | None]) -> Reply | None:
-        """The reply to what ``request`` gives once it is its turn; None where that is nothing.
+        """Return the reply to what ``request`` returns when its turn comes; None without a request.
 
-        Who no longer waits for the reply disturbs nobody: the exchange goes on to its end.
+        A caller that stops waiting for the reply disturbs nobody: the exchange goes on to its end.
         """
         return await asyncio.shield(asyncio.ensure_future(self._exchange(request)))
 

@@ -110,7 +110,7 @@ class Scope:
 
     @cached_property
     def _assigned_once(self) -> dict[str, ast.expr]:
-        """The names that one statement of the function's own block assigns, and nothing else."""
+        """The values of names that are assigned once, in the function's own block."""
         stored = [n.id for n in self.callee.info.nodes.of(ast.Name) if isinstance(n.ctx, ast.Store)]
         body = list(self.callee.info.node.body)
         body += [s for outer in body if isinstance(outer, (ast.Try, ast.With)) for s in outer.body]
@@ -123,8 +123,9 @@ class Scope:
         return found
 
     def _none(self, node: ast.expr, is_none: bool) -> Condition:
-        """``p is None``, and ``(x := self._scale) is None`` where that is what is read: an object
-        that has not been used yet.
+        """Return the condition for ``p is None``, and for ``(x := self._scale) is None``.
+
+        If the attribute is what is read, None means an object that has not been used yet.
         """
         kept = self._is_kept(node)
         if isinstance(node, ast.NamedExpr):

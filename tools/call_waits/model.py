@@ -48,12 +48,12 @@ NEVER: Condition = ()
 
 
 def both(a: Condition, b: Condition) -> Condition:
-    """Met where both are."""
+    """Return the condition that is met where both are."""
     return simplified(x | y for x, y in product(a, b))
 
 
 def all_of(conditions: Iterable[Condition]) -> Condition:
-    """Met where all of them are."""
+    """Return the condition that is met where all of them are."""
     met = ALWAYS
     for condition in conditions:
         if not met:
@@ -63,12 +63,12 @@ def all_of(conditions: Iterable[Condition]) -> Condition:
 
 
 def any_of(conditions: Iterable[Condition]) -> Condition:
-    """Met where one of them is."""
+    """Return the condition that is met where one of them is."""
     return simplified(atoms for condition in conditions for atoms in condition)
 
 
 def simplified(ways: Iterable[Atoms]) -> Condition:
-    """Without ways that contradict themselves or ask for more than another."""
+    """Return the ways without those that contradict themselves or include another way."""
     possible = sorted({w for w in ways if not _contradicts(w)}, key=lambda w: (len(w), sorted(w)))
     kept: list[Atoms] = []
     for way in possible:
@@ -112,5 +112,5 @@ def add(facts: Facts, condition: Condition, place: Place) -> None:
 
 
 def minimal(facts: Facts) -> Facts:
-    """Without the ways that another way includes."""
+    """Return the facts of the ways that include no other way."""
     return {atoms: facts[atoms] for atoms in simplified(facts)}

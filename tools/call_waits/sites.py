@@ -40,7 +40,7 @@ class Wait:
 
     @property
     def read(self) -> frozenset[str]:
-        """The expressions in it, any of which may be what is read."""
+        """The expressions in it, any of which may be the value that is read."""
         return frozenset(ast.unparse(n) for n in ast.walk(self.node) if isinstance(n, ast.expr))
 
 

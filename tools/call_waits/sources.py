@@ -124,7 +124,7 @@ class Sources:
         return Callee(info, module, owner)
 
     def method(self, owner: type, name: str, after: type | None = None) -> Callee | None:
-        """The method that an object of this class has, or that ``super()`` in ``after`` names."""
+        """Return the method of an object of this class, or of ``super()`` in the class ``after``."""
         order = owner.__mro__
         if after is not None:
             order = order[order.index(after) + 1 :] if after in order else ()

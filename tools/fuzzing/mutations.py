@@ -1,7 +1,7 @@
 """Mutations of source text and of syntax trees: source in, another source out.
 
 Text mutations give Python and broken Python alike; tree mutations always give Python, of kinds
-that nobody writes. Must not know the linter.
+that nobody writes. The module does not know the linter.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def tree_mutation(source: str, other: str, rng: random.Random) -> str | None:
 
 
 def _type(tree: ast.Module, rng: random.Random) -> None:
-    """Call some parameters tensors: of values about which nothing is known nothing is said."""
+    """Annotate some parameters as tensors: the linter reports nothing about unknown values."""
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.arg not in ("self", "cls") and rng.random() < 0.4:
             node.annotation = ast.parse(rng.choice(TYPES), mode="eval").body

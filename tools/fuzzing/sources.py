@@ -1,6 +1,6 @@
 """Real code to mutate: pieces of torch's own sources, small enough to be linted in milliseconds.
 
-Enters a folder of Python files; leaves pieces of them. Never imports what it reads.
+Takes a folder of Python files and draws pieces of them. Never imports what it reads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Puts the parts together: the whole table as plain data.
-
-Enters: the installed torch and the supplement. Leaves: the JSON's content.
-"""
+"""Puts the parts together: the installed torch and the supplement in, the JSON's content out."""
 
 from __future__ import annotations
 

@@ -209,8 +209,9 @@ def _with_return(signature: Signature, value: Return) -> Signature:
 
 
 def _forward_habit(function: Any) -> Return:
-    """A forward without annotation returns a tensor where all that it returns is a call into
-    torch.nn.functional.
+    """Return the likely return of a forward without an annotation.
+
+    It is a tensor if all its return values are calls into torch.nn.functional.
     """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))

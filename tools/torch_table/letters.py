@@ -1,6 +1,6 @@
-"""From observations to the table's return: which dtype and rank letter explains all that was seen.
+"""Find the dtype and rank letters of the table that explain all that was observed.
 
-Pure: enters what `probe` observed and what the annotation says, leaves one `Return`.
+Pure functions: what `probe` observed and what the annotation says in, one `Return` out.
 """
 
 from __future__ import annotations

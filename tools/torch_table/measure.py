@@ -1,6 +1,6 @@
 """Calls every operation of the table with small tensors on a device and notes whether it waited.
 
-Enters: the table and a `Witness`. Leaves: one row for each operation, its overloads by the text of
+Takes the table and a `Witness`; returns one row for each operation, its overloads by the text of
 their parameters. Arguments are found on the CPU first, by the generator's own prober, so that what
 reaches the device is known to suit.
 """

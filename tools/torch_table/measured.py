@@ -42,9 +42,9 @@ def fold_measured(
     classes: Mapping[str, Any],
     measured: Mapping[str, Any],
 ) -> None:
-    """Decide flag `s` of every entry that was measured, and say of the others who documents it.
+    """Decide flag `s` of every entry that was measured; for the others, say who documents it.
 
-    An entry that waits and says nothing of its source was measured.
+    An entry that waits and names no source was measured.
     """
     decided = {case.decides: f"case: {case.words}" for case in CASES.values() if case.decides}
     rows = measured["operations"]
@@ -91,7 +91,7 @@ def _types(key: str) -> str:
 
 
 def _decide_whole(entry: Entry, *, waits: bool) -> None:
-    """A case speaks for the whole operation, or for those overloads alone that were documented."""
+    """Decide the whole operation by a case, or only overloads that are documented, if any are."""
     documented = ["s" in entry.flags or "s" in s.costs for s in entry.signatures]
     _place(
         entry,
@@ -104,7 +104,7 @@ def _decide_whole(entry: Entry, *, waits: bool) -> None:
 
 
 def _place(entry: Entry, letters: list[set[str]]) -> None:
-    """Letters that all overloads share belong to the entry, others to their overloads."""
+    """Give letters that all overloads share to the entry, and other letters to their overloads."""
     shared = set.intersection(*letters)
     entry.flags = (entry.flags - _NEEDS_THE_DEVICE) | shared
     entry.signatures = [

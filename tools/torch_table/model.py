@@ -51,7 +51,7 @@ class Signature:
         ]
 
     def text(self) -> str:
-        """The overload string of INTERFACES: `PARAMS->RETURN`."""
+        """Return the overload string, `PARAMS->RETURN`, that `parse_overload` reads."""
         parts: list[str] = []
         keyword_only = False
         for p in self.parameters:

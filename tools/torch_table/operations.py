@@ -162,7 +162,10 @@ class Builder:
     def _alone(
         self, function: Callable[..., Any], single: Signature, settled: Signature
     ) -> list[Signature]:
-        """`atleast_1d(x)` returns a tensor, with several tensors it returns a tuple of them."""
+        """Return a signature for one tensor where that gives a tensor and several give a list.
+
+        `atleast_1d(x)` returns a tensor, with several tensors it returns a tuple of them.
+        """
         first = single.parameters[0] if single.parameters else None
         if first is None or first.form != "variadic" or not isinstance(settled.returns, ListReturn):
             return []
@@ -264,7 +267,10 @@ def _requiring(parameters: Sequence[Parameter], chosen: Sequence[_Option]) -> tu
 
 
 def _dispatched_flags(ops: Sequence[Any]) -> set[str]:
-    """Flags of the operators that a call was made of: any d or y; p where all are pointwise."""
+    """Return the flags of the operators that a call dispatched.
+
+    d or y if any has it; p if all are pointwise; r if the last one is a reduction.
+    """
     found = schemas.tag_flags(ops) & set("dy")
     working = [op for op in ops if op._schema.name.removeprefix("aten::") not in _VIEW_NEUTRAL]
     if working and all(torch.Tag.pointwise in op.tags for op in working):

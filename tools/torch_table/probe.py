@@ -1,6 +1,6 @@
-"""Calling an operation with small sample arguments, and observing what comes back.
+"""Call an operation with small sample arguments, and observe what comes back.
 
-Enters: a callable with its `Signature`. Leaves: `Observation`s (dtypes and ranks in, form and
+Takes a callable with its `Signature`; returns `Observation`s (dtypes and ranks in, form and
 letters out) and the operators dispatched on the way.
 """
 
@@ -71,7 +71,7 @@ class Probed:
 
 
 def category(dtype: torch.dtype) -> str:
-    """b, i, f or c."""
+    """Return the category of a dtype: b, i, f or c."""
     if dtype is torch.bool:
         return "b"
     if dtype.is_complex:

@@ -1,6 +1,6 @@
-"""Small sample arguments for a signature: which to try, and a call with them.
+"""Small sample arguments for a signature: those to try, and a call with them.
 
-Enters: the parameters of a `Signature`. Leaves: `Scenario`s, the arguments that each stands for,
+Takes the parameters of a `Signature`; returns `Scenario`s, the arguments that each stands for,
 and what a callable returns for them. Samples are a few elements on the CPU; every failure of a
 call is an expected answer ("these arguments do not suit").
 """
@@ -214,9 +214,7 @@ def spread(scenarios: Sequence[Scenario]) -> Iterator[Scenario]:
 
 
 def variants(base: Scenario, tensors: int, numbers: bool, *, first: bool) -> Iterator[Scenario]:
-    """The working scenario itself, then with other dtypes, and (once) with tensors of unlike
-    shapes.
-    """
+    """Yield the working scenario itself, then the first one with other dtypes and unlike shapes."""
     yield base
     if not first:
         return

@@ -1,7 +1,6 @@
-"""The operator registry: flags from tags and aliasing, and signatures of functions that have no
-stub.
+"""The operator registry: flags from tags and aliasing, and signatures that no stub has.
 
-Enters: torch.ops.aten. Leaves: flag letters and `Signature` lists by operator name.
+Takes torch.ops.aten; returns flag letters and `Signature` lists by operator name.
 """
 
 from __future__ import annotations

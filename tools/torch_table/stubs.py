@@ -1,6 +1,6 @@
 """Signatures from torch's shipped stubs, its Python sources, and its docstrings.
 
-Enters: the installed torch's files and objects. Leaves: `Signature` lists by name. Calls nothing of
+Takes the installed torch's files and objects; returns `Signature` lists by name. Calls nothing of
 torch.
 """
 

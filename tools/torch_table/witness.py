@@ -1,6 +1,6 @@
-"""Who says that a call made Python wait for CUDA.
+"""Two witnesses that say if a call made Python wait for CUDA.
 
-Enters a call; leaves which of two witnesses saw a wait. Must not know the table of torch.
+The module does not know the table of torch.
 
 torch's own debug mode reports the waits that pass through its wrappers; torch.cuda's documentation
 says that it does not cover them all (sparse and distributed operations). The queue is the second
@@ -50,14 +50,14 @@ class CudaWitness:
         self._cycles_each_second = self._timed()
 
     def cycles(self, seconds: float) -> int:
-        """For how many cycles the idling kernel keeps the device busy that long."""
+        """Return the cycles for which the idling kernel keeps the device busy that long."""
         return max(int(self._cycles_each_second * seconds), 1)
 
     def waited(self, call: Callable[[], object]) -> str:
-        """Under the debug mode, behind a queue that is not empty.
+        """Run the call under the debug mode, behind a queue that is not empty.
 
-        Where the queue alone says that it waited, the call may merely have taken longer than the
-        queue: then it is timed by itself, and asked once more behind one that lasts.
+        If only the queue says that it waited, the call may merely have taken longer than the
+        queue: then it is timed by itself, and run once more behind one that lasts.
         """
         warned, emptied = self._asked(call, IDLE_SECONDS)
         if emptied and not warned:
@@ -67,7 +67,7 @@ class CudaWitness:
         return WAITED_BY[warned + 2 * emptied]
 
     def settle(self) -> None:
-        """The end of everything queued on all streams."""
+        """Wait for everything queued on all streams."""
         self._cuda.synchronize()
 
     def _asked(self, call: Callable[[], object], seconds: float) -> tuple[bool, bool]:
@@ -111,7 +111,7 @@ class CudaWitness:
 
 
 def missing() -> str:
-    """Why no CUDA device can be asked here, in one line; "" where one can."""
+    """Return why no CUDA device can be used here, in one line; "" if one can."""
     if torch.version.cuda is None:
         return f"torch {torch.__version__} was built without CUDA"
     if not torch.cuda.is_available():

@@ -161,7 +161,7 @@ def _passes(
     jobs: int,
     keep: Callable[[Fixed, dict[str, Fixed]], bool],
 ) -> list[Fixed]:
-    """Keep what changed, then fix once more what the changes in other files may have touched.
+    """Keep the changed files, then fix again those that the changes in other files may affect.
 
     ``keep`` takes the result of one file and all results, and returns whether there is a change.
     """
@@ -188,7 +188,7 @@ def _passes(
 
 
 def _keep(pending: dict[str, bytes], one: Fixed, results: dict[str, Fixed]) -> bool:
-    """Note what a file is to hold, as it would be written."""
+    """Note the bytes that a changed file will hold; True if it can be written."""
     if one.changed:
         assert one.source is not None
         try:
@@ -213,7 +213,7 @@ def _unwritten(one: Fixed, error: NotWrittenError) -> Fixed:
 
 
 def _write(one: Fixed, results: dict[str, Fixed]) -> bool:
-    """Write one file; where that cannot be done, its result says so and tells of no changes."""
+    """Write one file; True if it was written. Otherwise its result says why, without changes."""
     if not one.changed:
         return False
     assert one.source is not None

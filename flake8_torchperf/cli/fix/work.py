@@ -1,6 +1,6 @@
-"""One file through all its rounds: a name in, the fixed text and what is left to report out.
+"""Fix one file in rounds: a name in, the fixed text and the findings left to report out.
 
-Which findings count is flake8's to say: what is not selected, is ignored for the file or has a
+flake8 decides which findings count: what is not selected, is ignored for the file or has a
 ``# noqa`` is not fixed.
 """
 
@@ -247,7 +247,7 @@ class _TextChecker(FileChecker):
 def in_rows(found: Sequence[Finding], suppressed: Sequence[Finding]) -> list[Finding]:
     """Return the findings that are reported, one for each row of waits.
 
-    No fix of theirs rewrites what a suppressed finding is about.
+    Their fixes do not rewrite expressions of suppressed findings.
     """
     silenced = {id(one.site.node) for one in suppressed}
     rows = rows_of(found, lambda _: True)
@@ -303,7 +303,7 @@ def _counts(found: tuple[Finding, ...]) -> Counts:
 
 
 def concerned(filenames: list[str], done: list[Fixed], written: frozenset[str]) -> list[str]:
-    """The files whose findings may be others now, as a file that was read for them changed."""
+    """Return the files whose findings may differ now, as a file that was read for them changed."""
     by_name = {one.filename: one for one in done}
     folders = {os.path.join(part, "") for path in written for part in _folders(path)}
     return [name for name in filenames if not by_name[name].reads.isdisjoint(written | folders)]
@@ -319,5 +319,5 @@ def _folders(path: str) -> tuple[str, ...]:
 
 
 def as_read(path: str) -> str:
-    """A file's path as the linter notes it when it reads the file for another one."""
+    """Return a file's path as the linter notes it when it reads the file for another one."""
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))

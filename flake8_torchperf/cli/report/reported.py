@@ -65,7 +65,7 @@ class Reported:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same finding after edits elsewhere and after reformatting."""
+        """A digest that stays the same after edits elsewhere and after reformatting."""
         told = self.told
         source = without_style(told.source) or self.message
         return digest_of([self.code, self.path, told.function, source, str(self.again)])

@@ -55,11 +55,11 @@ LONGEST = 60
 class Judged:
     """One rule's finding in the line, reported or not.
 
-    ``tensor`` is why the value is known to be a tensor, ``sure`` how sure that is ("stated",
-    "inferred", "assumed"), ``residence`` where it lies, ``frequency`` how often the place runs,
-    ``calls`` the calls that lead there, ``cause`` what decided whether it is reported, in words as
-    ``decided``; ``wanted`` is False where that was no question of the wait itself. ``changes`` are
-    what would make the decision another.
+    ``tensor`` is the reason why the value is a tensor, ``sure`` how sure that is ("stated",
+    "inferred", "assumed"), ``residence`` where it lies, ``frequency`` how often the place runs.
+    ``calls`` are the calls that lead there. ``cause`` decided if the finding is reported, in words
+    as ``decided``; ``wanted`` is False where the wait itself did not matter for that. ``changes``
+    would change the decision.
     """
 
     code: str
