@@ -124,14 +124,14 @@ class Count:
 
 
 def sources(root: Path) -> list[Source]:
-    """The Python files of a tree, in a fixed order."""
+    """Return the Python files of a tree, in a fixed order."""
     tree = root.resolve().name.replace("+", "/", 1)
     found = sorted(root.rglob("*.py"))
     return [Source(tree, root, one.relative_to(root).as_posix()) for one in found]
 
 
 def told(source: Source, scope: Level) -> list[Finding]:
-    """The findings in a file. Raises SyntaxError and others where it is no Python."""
+    """Return the findings in a file. Raises SyntaxError and others where it is no Python."""
     file = source.root / source.path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -169,7 +169,7 @@ def everything(source: Source) -> list[Place]:
 
 
 def hidden_by(finding: Finding) -> str:
-    """The row or the cause that leaves a finding out by default."""
+    """Return the row or the cause that leaves a finding out by default."""
     heat = finding.site.heat
     if heat.level is Level.COLD:
         return heat.name if heat.hidden_by is Cause.CONVENTION else heat.hidden_by.name
@@ -252,7 +252,7 @@ def counted(places: Iterable[Place], judged: Sequence[Judged]) -> dict[str, Coun
 
 
 def names(source: Source) -> tuple[str, str]:
-    """A file's path as a judgement may give it: from the tree, or as in site-packages."""
+    """Return a file's path as a judgement may give it: from the tree, or as in site-packages."""
     return source.path, f"{source.tree}/{source.path}"
 
 
@@ -300,7 +300,7 @@ def to_ask(places: Iterable[Place], found: Sequence[Source], name: str) -> list[
 
 
 def judged_trees(judged: Iterable[Judged], clones: Path, folder: Path) -> list[Path]:
-    """The judged commits of repositories, each in a folder of its own."""
+    """Return the judged commits of repositories, each in a folder of its own."""
     commits: Mapping[tuple[str, str], None] = dict.fromkeys(
         (one.source, one.version) for one in judged if not one.packaged
     )

@@ -95,7 +95,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _sources(name: str, version: str, wheels: Path) -> Iterator[tuple[str, bytes]]:
-    """The Python files of a package by name, in a fixed order."""
+    """Yield the Python files of a package by name, in a fixed order."""
     if name == PYTHON:
         root = Path(os.__file__).parent
         if not sys.version.startswith(version):

@@ -42,7 +42,7 @@ class Fix:
 
 
 def read_list(text: str) -> list[Fix]:
-    """The fixes of a list; raises ValueError for a line that is none."""
+    """Return the fixes of a list; raises ValueError for a line that is none."""
     fixes = []
     for row in text.splitlines():
         if not row.startswith("#"):
@@ -52,7 +52,7 @@ def read_list(text: str) -> list[Fix]:
 
 
 def find_repository(folder: Path, name: str) -> Path | None:
-    """The git directory of a clone; None where there is none."""
+    """Return the git directory of a clone; None if there is none."""
     for base in (folder / name, folder / name.replace("/", "+")):
         for place in (base, base / ".git", base / "repo", *sorted(base.glob("*/"))):
             if (place / "HEAD").is_file():
@@ -90,7 +90,7 @@ HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 def replaced(repository: Path, fix: Fix) -> set[int]:
-    """The lines that a commit put in the place of those that waited."""
+    """Return the lines that a commit put in the place of those that waited."""
     ranges = [f"{fix.commit}~1", fix.commit]
     diff = git(repository, "diff", "-U0", *ranges, "--", fix.path).decode(errors="replace")
     found: set[int] = set()
@@ -105,7 +105,7 @@ def replaced(repository: Path, fix: Fix) -> set[int]:
 
 
 def noisy_after(repository: Path, fix: Fix) -> set[int]:
-    """The lines put in their place that are reported by default."""
+    """Return the lines put in their place that are reported by default."""
     wanted = replaced(repository, fix)
     if not wanted:
         return set()
@@ -118,7 +118,7 @@ def noisy_after(repository: Path, fix: Fix) -> set[int]:
 
 
 def left_by_fixes() -> set[tuple[str, str, str, int]]:
-    """The lines after a fix that readers judged to wait all the same, by repository and commit."""
+    """Return the lines after a fix that readers judged to wait still, by repository and commit."""
     return {
         (row["repository"], row["commit"][:10], row["path"], row["line"])
         for file in JUDGED.glob("*-after-fixes.jsonl")
@@ -128,7 +128,7 @@ def left_by_fixes() -> set[tuple[str, str, str, int]]:
 
 
 def found_lines(folder: Path, path: str, scope: str) -> set[int]:
-    """The lines that the linter reports in a file."""
+    """Return the lines that the linter reports in a file."""
     return set(found_rows(folder, path, scope))
 
 
@@ -137,7 +137,7 @@ FOLLOWED = re.compile(r"more (?:read|wait)s? (?:at|to) line (\d+)")
 
 
 def found_rows(folder: Path, path: str, scope: str) -> dict[int, int]:
-    """The lines that the linter reports, each with the last line that it names."""
+    """Return the lines that the linter reports, each with the last line that it names."""
     command = [sys.executable, "-m", "flake8", "--isolated", "--select=TPF", "-j1"]
     command += [f"--torchperf-scope={scope}", "--format=%(row)d %(text)s", path]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)

@@ -76,7 +76,7 @@ Found = Mapping[str, Mapping[str, Sequence[Finding]]]  # by scope, then by path
 
 
 def as_place(row: Mapping[str, Any]) -> Place:
-    """A row of a file; raises KeyError or ValueError where it is none."""
+    """Return a row of a file; raises KeyError or ValueError if it is none."""
     packaged = "package" in row
     source = row["package"] if packaged else row["repository"]
     version = row["version"] if packaged else row["commit"]
@@ -87,7 +87,7 @@ def as_place(row: Mapping[str, Any]) -> Place:
 
 
 def read_places(file: Path) -> list[Place]:
-    """The places of a file; raises ValueError that names the line at fault."""
+    """Return the places of a file; raises ValueError that names the line at fault."""
     places = []
     for number, row in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         try:
@@ -110,7 +110,7 @@ def package_root(folder: Path, package: str, version: str, paths: Iterable[str])
 
 
 def lint(folder: Path, paths: Iterable[str], scope: str) -> dict[str, list[Finding]]:
-    """The findings in some files of a folder; raises RuntimeError where flake8 fails."""
+    """Return the findings in some files of a folder; raises RuntimeError if flake8 fails."""
     command = [sys.executable, "-m", "flake8", "--isolated", "--select=TPF", "-j1"]
     command += [f"--torchperf-scope={scope}", "--format=%(row)d %(col)d %(code)s %(path)s"]
     command += sorted(paths)
@@ -177,7 +177,7 @@ def answers(places: Sequence[Place], arguments: argparse.Namespace) -> list[Answ
 
 
 def share(part: int, whole: int) -> str:
-    """A share in per cent, with its two numbers."""
+    """Return a share in per cent, with its two numbers."""
     return f"{part / whole:.1%} ({part} of {whole})" if whole else "none reported"
 
 
@@ -218,7 +218,7 @@ def parse() -> argparse.Namespace:
 
 
 def by_source(files: Iterable[Path]) -> list[list[Place]]:
-    """The places of some files, those of one source and version together."""
+    """Return the places of some files, those of one source and version together."""
     groups: dict[tuple[str, str], list[Place]] = defaultdict(list)
     for file in files:
         for place in read_places(file):

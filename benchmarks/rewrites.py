@@ -124,7 +124,7 @@ def _fix(path: Path, choice: Choice, result: Result) -> None:
 
 
 def _diff(before: str, after: str, finding: Finding) -> str:
-    """The part of a file's diff that is about one line, or all of it after the first round."""
+    """Return the part of a file's diff about one line, or all of it after the first round."""
     old, new = before.splitlines(), after.splitlines()
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     told: list[str] = []

@@ -46,7 +46,7 @@ class Version:
 
     @classmethod
     def at(cls, folder: Path) -> Version:
-        """The version in a virtual environment or a checkout."""
+        """Return the version in a virtual environment or a checkout."""
         full = Path(os.path.abspath(folder))
         for python in (full / "bin" / "python", full / "Scripts" / "python.exe"):
             if python.exists():
@@ -100,7 +100,7 @@ class Version:
 
 
 def without_words(line: str) -> str:
-    """A finding's place and code; a line that is none stays whole."""
+    """Return a finding's place and code; a line that is none stays whole."""
     found = FINDING.match(line)
     return line if found is None else f"{found[0]}\n"
 

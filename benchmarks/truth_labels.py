@@ -37,7 +37,7 @@ class Labels:
     categories: Mapping[str, Rows]
 
     def places(self, category: str) -> dict[Place, frozenset[str]]:
-        """The statements of a category with their kinds."""
+        """Return the statements of a category with their kinds."""
         return {
             (file, row["span"][0], row["span"][1]): frozenset(row["kinds"])
             for file, rows in self.categories.get(category, {}).items()
@@ -45,7 +45,7 @@ class Labels:
         }
 
     def executed_places(self) -> set[Place]:
-        """The statements that ran."""
+        """Return the statements that ran."""
         return {(file, *span) for file, spans in self.executed.items() for span in spans}
 
     def count_executed(self) -> int:

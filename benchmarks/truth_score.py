@@ -75,12 +75,12 @@ class Score:
         return rows
 
     def describe(self, place: Place) -> str:
-        """A statement with its kinds or its codes."""
+        """Return a statement with its kinds or its codes."""
         said = self.positive.get(place) or self.flags.codes.get(place, frozenset())
         return f"{place[0]}:{place[1]} [{','.join(sorted(said))}]"
 
     def as_data(self) -> dict[str, Any]:
-        """The figures as plain values."""
+        """Return the figures as plain values."""
         return {
             "sync": len(self.positive),
             "hits": len(self.hits),
@@ -95,7 +95,7 @@ class Score:
 
 
 def read_flags(report: Iterable[str], folder: Path, codes: Sequence[str]) -> Flags:
-    """The flagged statements of the files below a folder."""
+    """Return the flagged statements of the files below a folder."""
     root = folder.resolve()
     statements: dict[str, Statements] = {}
     found: dict[Place, set[str]] = {}
@@ -131,7 +131,7 @@ def score(labels: Labels, flags: Flags) -> Score:
 
 
 def single_line(folder: Path, place: Place) -> str:
-    """A statement's source on one line, shortened."""
+    """Return a statement's source on one line, shortened."""
     path, first, last = place
     lines = (folder / path).read_text(encoding="utf-8").splitlines()[first - 1 : last]
     return " ".join(line.strip() for line in lines)[:140]

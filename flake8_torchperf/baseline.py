@@ -75,7 +75,7 @@ class Baseline:
     settings: str = ""
 
     def name_of(self, filename: str) -> str:
-        """A file as this baseline names it."""
+        """Return a file as this baseline names it."""
         return relative(filename, self.folder)
 
     def allowed(self, filename: str) -> Counter[Key]:
@@ -110,7 +110,7 @@ def known_before(
 
 
 def entries(found: Iterable[Told]) -> tuple[Entry, ...]:
-    """The entries for the findings of one file."""
+    """Return the entries for the findings of one file."""
     counts: Counter[Key] = Counter()
     sources: dict[Key, str] = {}
     for told in found:
@@ -128,7 +128,7 @@ def read(path: Path) -> Baseline:
 
 
 def parse(text: str, path: Path) -> Baseline:
-    """The baseline in a text. Raises `BaselineError`."""
+    """Return the baseline in a text. Raises `BaselineError`."""
     data = parse_document(text, path, KIND)
     files, settings = data.get("files"), data.get("settings", "")
     if not isinstance(files, dict) or not isinstance(settings, str):
@@ -153,7 +153,7 @@ def _entry(data: Any) -> Entry | None:
 
 
 def as_text(baseline: Baseline) -> str:
-    """The text of a baseline: sorted, one entry a line, so that branches merge."""
+    """Return the text of a baseline: sorted, one entry a line, so that branches merge."""
     files = []
     for name in sorted(baseline.files):
         listed = [

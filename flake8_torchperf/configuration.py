@@ -40,7 +40,7 @@ class KnownNames(dict[str, "Option"]):
         self.missed: list[str] = []
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The option of that name."""
+        """Return the option of that name."""
         if name not in self and name.startswith(PREFIX.rstrip("-")):
             self.missed.append(name)
         return super().get(name, default)
@@ -101,7 +101,7 @@ def _say_unread(path: str, program: str) -> None:
 
 
 def _files(folder: str) -> Iterator[tuple[str, bytes]]:
-    """The files in a folder and those above it, up to the person's own."""
+    """Yield the files in a folder and those above it, up to the person's own."""
     home = os.path.expanduser("~")
     while True:
         path = os.path.join(folder, NAME)
@@ -133,7 +133,7 @@ def tables(path: str, data: bytes) -> Mapping[str, Any]:
 
 
 def _options(path: str, table: object, base: Options) -> Options:
-    """The settings of a table, with paths relative to its file."""
+    """Return the settings of a table, with paths relative to its file."""
     if not isinstance(table, dict):
         raise OptionError(f"{path}: {TABLE}: {table!r} is no table")
     known = {one.name: one for one in SETTINGS}
@@ -158,7 +158,7 @@ def near(name: str, prefix: str = "") -> str:
 
 
 def _beside(path: str, value: object) -> object:
-    """A path, or each path of a list, seen from the folder of a file."""
+    """Return a path, or each path of a list, seen from the folder of a file."""
     if isinstance(value, str):
         return os.path.join(os.path.dirname(path), value) if value else value
     if isinstance(value, list):

@@ -57,7 +57,7 @@ def stamp(path: str) -> tuple[int, int]:
 
 
 def digest(data: bytes) -> str:
-    """The digest of some bytes."""
+    """Return the digest of some bytes."""
     return blake2b(data, digest_size=_SIZE).hexdigest()
 
 
@@ -89,7 +89,7 @@ def read_bytes(path: str) -> bytes | str:
 
 
 def digest_of(parts: Iterable[str]) -> str:
-    """The digest of several texts in order; where one ends and the next begins counts."""
+    """Return the digest of several texts in order; where one ends and the next begins counts."""
     joined = blake2b(digest_size=_SIZE)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -99,9 +99,9 @@ def digest_of(parts: Iterable[str]) -> str:
 
 
 def modules_below(folder: str, most: int = MAX_TREE) -> list[str]:
-    """The paths of all modules in a folder and the folders in it, in order; links are not followed.
+    """Return the paths of all modules in and below a folder, in order; links are not followed.
 
-    None at all where they hold more than ``most`` bytes.
+    The list is empty if they hold more than ``most`` bytes.
     """
     found: list[str] = []
     total = 0
@@ -130,5 +130,5 @@ def promises(data: bytes | str) -> bool:
 
 
 def digest_of_files(paths: Iterable[str], held: Callable[[str], str]) -> str:
-    """The digest of several files with their paths; ``held`` gives that of one."""
+    """Return the digest of several files with their paths; ``held`` gives that of one."""
     return digest_of(part for path in paths for part in (path, held(path)))

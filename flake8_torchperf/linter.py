@@ -48,7 +48,7 @@ MARKED = frozenset(("safe",))
 def lint(
     source: str, filename: str, options: Options, safeties: frozenset[str] = MARKED
 ) -> list[Finding]:
-    """The findings in a module's source text. Raises SyntaxError where it is no Python."""
+    """Return the findings in a module's source text. Raises SyntaxError if it is no Python."""
     lines = tuple(io.StringIO(source, newline="").readlines())
     tree = ast.parse(source)
     if not concerns(lines, filename):
@@ -126,7 +126,7 @@ def _with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str
 
 
 def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
-    """The lines as Python counts them.
+    """Return the lines as Python counts them.
 
     Where flake8 reads standard input, a lone carriage return ends a line for Python's parser and
     none for flake8.

@@ -63,7 +63,7 @@ class Options:
 
 
 def _word(option: str, value: object, known: Iterable[str]) -> str:
-    """One of the known words."""
+    """Return one of the known words."""
     text, words = str(value), list(known)
     if text.strip() not in words:
         import difflib  # only where there is a mistake to report
@@ -75,14 +75,14 @@ def _word(option: str, value: object, known: Iterable[str]) -> str:
 
 
 def _texts(value: object) -> tuple[str, ...] | None:
-    """The items of a list of texts; None where it is something else, as pyproject.toml can hold."""
+    """Return the items of a list of texts; None for other values that pyproject.toml can hold."""
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return tuple(value)
     return None
 
 
 def _listed(option: str, value: object, example: str) -> tuple[str, ...]:
-    """The texts that an option lists."""
+    """Return the texts that an option lists."""
     texts = _texts(value)
     if texts is None:
         raise OptionError(f"{option}: {value!r} is no list of texts; write for example {example}")
@@ -139,7 +139,7 @@ def _file(option: str, name: object) -> Path | None:
 
 
 def _path(option: str, name: str) -> Path:
-    """The absolute path of a file or folder that there may be."""
+    """Return the absolute path of a file or folder that there may be."""
     try:
         path = Path(name).resolve()
         path.exists()

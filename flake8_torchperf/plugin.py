@@ -104,7 +104,7 @@ class TorchPerfPlugin:
 
     @classmethod
     def options(cls) -> Options:
-        """The options in use."""
+        """Return the options in use."""
         from flake8_torchperf.options import Options
 
         return cls._options or Options()
@@ -121,7 +121,7 @@ class TorchPerfPlugin:
             yield told.line, told.column, told.text, type(self)
 
     def _stray_contracts(self) -> list[Told]:
-        """Return comments that begin like a contract but state none; most files have no contract."""
+        """Return comments that begin like a contract but state none; most files have none."""
         if not states_contracts(self._lines):
             return []
         from flake8_torchperf.syntax.contract_comments import stray_contracts
@@ -153,7 +153,7 @@ class TorchPerfPlugin:
         return TorchPerfPlugin._suppression.reports(told.code, self._filename, line, text)
 
     def _without_old(self, found: list[Told]) -> list[Told]:
-        """The findings that no baseline knows."""
+        """Return the findings that no baseline knows."""
         path = self.options().baseline
         if path is None or not found:
             return found

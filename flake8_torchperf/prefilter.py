@@ -62,7 +62,7 @@ def _imports_it(text: str, filename: str) -> bool:
 
 
 def _imported(text: str, path: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """The files of the same package, or beside the script, that a text imports from."""
+    """Yield the files of the same package, or beside the script, that a text imports from."""
     folder = os.path.dirname(path)
     for target in _targets(text, folder):
         for candidate in (f"{target}.py", os.path.join(target, "__init__.py")):
@@ -72,7 +72,10 @@ def _imported(text: str, path: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _targets(text: str, folder: str) -> Iterator[str]:
-    """Where modules lie that a text imports, without their ending; a name may be one or not."""
+    """Yield the paths, without ending, of the modules that a text imports.
+
+    An imported name may be a module or not.
+    """
     for found in _IMPORT.finditer(text):
         dots = found["dots"] or ""
         base = folder
@@ -89,7 +92,7 @@ def _targets(text: str, folder: str) -> Iterator[str]:
 
 
 def _root(folder: str, head: str) -> str:
-    """The folder that ``import head`` starts from where ``head`` is the file's own; else ""."""
+    """Return the folder where ``import head`` starts if ``head`` is the file's own; else ""."""
     if not _is_package(folder):
         return folder
     for _ in range(MAX_PACKAGE_DEPTH):

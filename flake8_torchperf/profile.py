@@ -96,7 +96,7 @@ class Profile:
     folder: str = ""
 
     def entries_of(self, filename: str) -> tuple[Entry, ...]:
-        """The entries of a file: looked for from the profile's folder, then from the current one.
+        """Return the entries of a file, looked for from the profile's folder, then the current one.
 
         A program is started at the top of its project, where its profile mostly lies too.
         """
@@ -135,11 +135,11 @@ class Profiled:
         return self._by_span.get(self.span(line))
 
     def span(self, line: int) -> Span:
-        """The lines of the statement that holds a line."""
+        """Return the lines of the statement that holds a line."""
         return self._statements.span(line)
 
     def waited(self) -> list[tuple[Span, Measured]]:
-        """The statements that waited, in the order of the text."""
+        """Return the statements that waited, in the order of the text."""
         return [(span, told) for span, told in sorted(self._by_span.items()) if told.waits]
 
 
@@ -178,7 +178,7 @@ def _sum(one: Entry, other: Entry) -> Entry:
 
 
 def _both(one: Any, other: Any) -> Any:
-    """The sum, where both are known."""
+    """Return the sum, where both are known."""
     return None if one is None or other is None else one + other
 
 
@@ -189,12 +189,12 @@ def read(path: Path) -> Profile:
 
 
 def fingerprint(path: Path) -> str:
-    """The digest of a profile, and of the folders from which `entries_of` looks."""
+    """Return the digest of a profile, and of the folders from which `entries_of` looks."""
     return digest("\0".join((read_text(path, KIND), str(path.parent), os.getcwd())).encode())
 
 
 def parse(text: str, path: Path) -> Profile:
-    """The profile in a text. Raises `ProfileError`."""
+    """Return the profile in a text. Raises `ProfileError`."""
     data = parse_document(text, path, KIND)
     files, runs, devices = data.get("files"), data.get("runs"), data.get("devices", [])
     if not isinstance(files, dict):
@@ -244,7 +244,7 @@ def _entry(data: Any) -> Entry | None:
 
 
 def as_text(profile: Profile) -> str:
-    """The text of a profile: sorted, one statement a line."""
+    """Return the text of a profile: sorted, one statement a line."""
     files = []
     for name in sorted(profile.files):
         listed = [json.dumps(_as_data(entry)) for entry in sorted(profile.files[name], key=_order)]

@@ -44,7 +44,7 @@ def render(table: dict[str, Any]) -> str:
 
 
 def target(table: dict[str, Any]) -> tuple[Path, str]:
-    """The file that the installed torch decides, and its text.
+    """Return the file that the installed torch decides, and its text.
 
     The table where it is as new as the committed one, else what this release answers otherwise.
     """

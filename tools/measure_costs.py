@@ -99,7 +99,7 @@ def _write(
 
 
 def _kept(output: Path, pages: dict[str, Documentation]) -> dict[str, Any]:
-    """The rows of an earlier run that still belong to their pages' examples."""
+    """Return the rows of an earlier run that still belong to their pages' examples."""
     kept: dict[str, Any] = {}
     for code, cost in read_costs(output).rules.items():
         page = pages.get(code)
@@ -119,7 +119,7 @@ def write_pages(pages: dict[str, Documentation], output: Path) -> int:
 
 
 def work(pages: dict[str, Documentation], codes: list[str]) -> Iterator[tuple[str, Any]]:
-    """A row for each page: its examples' digest and figures, or what the examples raised."""
+    """Yield a row for each page: its examples' digest and figures, or what the examples raised."""
     device = Device()
     for code in codes:
         page = pages[code]

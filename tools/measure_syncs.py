@@ -72,9 +72,9 @@ def _read(path: Path) -> Row:
 def render(
     versions: dict[str, str], found: dict[str, dict[str, str]], earlier: Row | None = None
 ) -> str:
-    """The file: versions, then a line for each operation with what was seen of its overloads.
+    """Return the file's text: versions, then a line with the overloads of each operation.
 
-    Rows of an earlier run with the same versions stay, unless measured anew.
+    Rows of an earlier run with the same versions stay, unless measured again.
     """
     kept = earlier or {}
     same = all(kept.get(key) == value for key, value in versions.items())

@@ -51,7 +51,7 @@ class Field:
 
 
 def native(text: str) -> str:
-    """The text of a module with its records written out."""
+    """Return the text of a module with its records written out."""
     text = fixed_names(text)
     lines = text.splitlines()
     # From the end, so that a class that takes more lines leaves those before it where they are.
@@ -165,7 +165,7 @@ def _field(node: ast.AnnAssign) -> Field:
 
 
 def _record(name: str, fields: list[Field], equal: bool, hashed: bool) -> list[str]:
-    """The lines of the class: its fields, then a line for each method."""
+    """Return the lines of the class: its fields, then a line for each method."""
     made = [_init(fields)]
     if fields:
         made.insert(0, "; ".join(f"{f.name}: {f.annotation}" for f in fields))

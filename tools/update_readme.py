@@ -56,7 +56,7 @@ CHANGING = re.compile(r"[\d.,]+ (?:s|ms|µs|ns)(?= in operations\])|(?<= in )[\d
 
 
 def rules_table() -> str:
-    """Every rule of our own: its code, linked to its page, its name, and what it reports."""
+    """Return every rule of our own: its code, linked to its page, its name, and what it reports."""
     rows = [
         f"| [{rule.code}](rules/{rule.path.name}) | {rule.name} | {_first_sentence(rule)} |"
         for rule in load_catalogue().rules
@@ -65,7 +65,7 @@ def rules_table() -> str:
 
 
 def conventions_page() -> str:
-    """The table of conventions, as a page."""
+    """Return the table of conventions, as a page."""
     rows = [
         f"| `{row.id}` | {row.applies_to} | `{_in_cell(row.pattern)}` | {row.effect} "
         f"| {_in_cell(row.reason)} | {_in_cell('; '.join(row.evidence))} |"
@@ -129,7 +129,7 @@ def confirm_output() -> str:
 
 
 def run_output() -> str:
-    """A training script, and what ``torchperf run`` prints for it."""
+    """Return a training script, and what ``torchperf run`` prints for it."""
     words = ["run", "train.py"]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.py").write_text(TRAINING, encoding="utf-8")
@@ -164,7 +164,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
 
 
 def updated(text: str, document: str) -> str:
-    """A document's text with its generated parts replaced where more than times differs.
+    """Return a document's text with its generated parts replaced where more than times differs.
 
     Raises ValueError if the document lacks the marker of a part.
     """

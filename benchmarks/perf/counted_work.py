@@ -119,7 +119,7 @@ WORKLOADS = {
 
 
 def best_times(work: Callable[[], None], seconds: float) -> dict[str, float]:
-    """The least processor time under each column."""
+    """Return the least processor time under each column."""
     best = dict.fromkeys(COLUMNS, float("inf"))
     work()
     end = perf_counter() + seconds

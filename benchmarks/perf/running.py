@@ -89,7 +89,7 @@ def all_analysed(output: bytes, name: str) -> None:
 
 
 def flake8(*arguments: str, hidden: Sequence[str] = (), python: str = sys.executable) -> list[str]:
-    """The command that runs flake8 on one core, with these plugins hidden from it."""
+    """Return the command that runs flake8 on one core, with these plugins hidden from it."""
     return [python, "-c", _WITHOUT, ",".join(hidden) or "-", "--isolated", "-j1", *arguments]
 
 
@@ -148,7 +148,7 @@ def at_least_one(**counts: int) -> None:
 
 
 def python_files(paths: Sequence[Path], every: int = 1) -> list[Path]:
-    """The Python files under the paths, or every n-th of them."""
+    """Return the Python files under the paths, or every n-th of them."""
     found = [f for path in paths for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
     return found[::every]
 

@@ -86,7 +86,7 @@ async def _seconds(one: Editor, buffer: Buffer, text: str) -> float:
 
 
 def _texts(text: str, rng: random.Random) -> Iterator[str]:
-    """The texts while a name is typed into one function after the other."""
+    """Yield the texts while a name is typed into one function after the other."""
     lines = text.splitlines(keepends=True)
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     while True:
@@ -102,7 +102,7 @@ def _percentile(taken: Sequence[float], percent: int) -> float:
 
 
 def _top(path: Path) -> Path:
-    """The folder that holds the package of a file."""
+    """Return the folder that holds the package of a file."""
     folder = path.parent
     while (folder / "__init__.py").exists():
         folder = folder.parent

@@ -96,7 +96,7 @@ class Clock:
         self.since = now
 
     def timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, its time counted for a stage."""
+        """Return the function, its time counted for a stage."""
 
         @wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:

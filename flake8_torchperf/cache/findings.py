@@ -31,7 +31,7 @@ def remembered(
     analyse: Callable[[], list[Told]],
     reads: dict[str, str],
 ) -> list[Told]:
-    """The findings in ``lines``: recalled, or those of ``analyse``, which fills ``reads``.
+    """Return the findings in ``lines``: recalled, or those of ``analyse``, which fills ``reads``.
 
     A cache that can't be written is no reason not to lint: the log says so.
     """
@@ -55,7 +55,7 @@ def memory_of(options: Options) -> Memory:
 
 
 def _findings(memory: Memory, key: str) -> list[Told] | None:
-    """The findings under a key; an entry that holds something else is a miss."""
+    """Return the findings under a key; an entry that holds something else is a miss."""
     rows = memory.recall(key)
     if rows is None:
         return None

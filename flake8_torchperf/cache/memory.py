@@ -60,7 +60,7 @@ class Memory:
     _parts: dict[str, Parts | None] = field(default_factory=dict)
 
     def key(self, given: str, content: str) -> str:
-        """The key of a file, by its name as on the command line and the digest of its text.
+        """Return the key of a file, by its name as on the command line and the digest of its text.
 
         The name counts, as given and in full, because folders make some code cold (tests) and tell
         where imports lead: from where the file really is, if that is elsewhere.

@@ -164,7 +164,7 @@ class Store:
         return os.path.join(self.folder, _ENTRIES, key[:2], key)
 
     def _files(self, abandoned_before: float = 0) -> Iterator[_File]:
-        """The entries; on the way, files half written before the given time are removed."""
+        """Yield the entries; on the way, files half written before the given time are removed."""
         try:
             shelves = list(os.scandir(self.folder / _ENTRIES))
         except FileNotFoundError:

@@ -120,7 +120,7 @@ def _below_linted(manager: Manager, folder: str, name: str) -> bool:
 
 
 def settings() -> str:
-    """The options that decide what is found at all."""
+    """Return the options that decide what is found at all."""
     ours = TorchPerfPlugin.options()
     return f"scope={ours.scope.name.lower()} confidence={ours.confidence}"
 

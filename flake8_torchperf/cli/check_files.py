@@ -228,7 +228,7 @@ def _may_declare(data: bytes) -> bool:
 
 
 def display_name(filename: str, options: argparse.Namespace) -> str:
-    """The name under which flake8 reports a file."""
+    """Return the name under which flake8 reports a file."""
     return (options.stdin_display_name or "stdin") if filename == STDIN else filename
 
 
@@ -238,7 +238,7 @@ def place_of(row: Sequence[Any]) -> Place:
 
 
 def key(memory: Memory, filename: str, data: bytes, options: argparse.Namespace) -> str:
-    """The key of a file with this content."""
+    """Return the key of a file with this content."""
     return memory.key(display_name(filename, options), digest(data))
 
 

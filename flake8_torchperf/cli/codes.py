@@ -58,7 +58,7 @@ def check_configured(
 
 
 def _listed(where: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The codes that options list, each with what to call its option."""
+    """Yield the codes that options list, each with what to call its option."""
     for name in OPTIONS:
         value = values.get(name.replace("-", "_"))
         if not value:
@@ -74,7 +74,7 @@ def _listed(where: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _codes_of_files(value: str) -> list[str]:
-    """The codes of a value as "a.py, b.py: TPF101 c.py: TPF2"."""
+    """Return the codes of a value as "a.py, b.py: TPF101 c.py: TPF2"."""
     words = _WORDS.findall(value)
     first = words.index(":") if ":" in words else len(words)
     return [
@@ -103,7 +103,7 @@ def _own() -> dict[str, str]:
 
 
 def _added(rules: Sequence[Path]) -> dict[str, str]:
-    """The names of the rules in folders of a user's own, by code."""
+    """Return the names of the rules in folders of a user's own, by code."""
     if not rules:
         return {}
     from flake8_torchperf.findings.catalogue import load_catalogue
@@ -112,7 +112,7 @@ def _added(rules: Sequence[Path]) -> dict[str, str]:
 
 
 def _nearest(word: str, known: Mapping[str, str]) -> str:
-    """The code that was probably meant."""
+    """Return the code that was probably meant."""
     from difflib import SequenceMatcher  # only where there is a mistake
 
     by_name = {name: code for code, name in known.items() if name}

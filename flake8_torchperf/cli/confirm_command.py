@@ -113,7 +113,7 @@ def confirm(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    """The arguments checked. Raises OptionError with one line."""
+    """Return the checked arguments. Raises OptionError with one line."""
     from flake8_torchperf.runtime.confirm.plan import Settings
 
     _check_bounds(arguments)

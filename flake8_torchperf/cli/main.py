@@ -109,7 +109,7 @@ def _run(words: list[str]) -> int:
 
 
 def build_parser() -> Parser:
-    """The parser with every command's own."""
+    """Return the parser with every command's own."""
     parser = Parser(
         prog="torchperf",
         description="Find where Python makes the accelerator wait, explain it and confirm it.",

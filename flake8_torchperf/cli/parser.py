@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
         complain(self, f"there is no option {name}{near(name, self._options())}")
 
     def _unknown_options(self, words: Sequence[str]) -> Iterator[str]:
-        """The words that look like options and begin none of ours; a script's own are not ours."""
+        """Yield the words that look like options but begin none of ours, without a script's own."""
         options = self._options()
         last = any(action.nargs in _ALL_THAT_FOLLOWS for action in self._actions)
         for word in words:
@@ -90,7 +90,7 @@ def add_parser(
     summary: str,
     example: str,
 ) -> argparse.ArgumentParser:
-    """A command's parser, with its example at the end of its help."""
+    """Return a command's parser, with its example at the end of its help."""
     return commands.add_parser(
         name,
         help=summary,

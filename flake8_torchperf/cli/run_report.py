@@ -114,7 +114,7 @@ def _spread(row: Row) -> str:
 
 
 def _processes(data: Row) -> Iterator[str]:
-    """A line on the ranks, and one on the workers of DataLoaders, where there are any."""
+    """Yield a line on the ranks, and one on the workers of DataLoaders, where there are any."""
     ranks, workers = data["ranks"], data["data_workers"]
     if len(ranks) > 1:
         slowest = max(ranks, key=lambda one: one["seconds"])

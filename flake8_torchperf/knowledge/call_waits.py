@@ -75,11 +75,11 @@ class CallWaits:
         self.names: frozenset[str] = frozenset(data["names"])
 
     def function(self, qualified: str) -> tuple[Way, ...]:
-        """The ways in which a call of this function waits."""
+        """Return the ways in which a call of this function waits."""
         return _ways(self._functions.get(qualified, ()))
 
     def method(self, lineage: Iterable[str], name: str) -> tuple[Way, ...]:
-        """The ways in which a method waits; ``lineage`` are the class and its bases."""
+        """Return the ways in which a method waits; ``lineage`` are the class and its bases."""
         for owner in lineage:
             methods = self._classes.get(owner)
             if methods is not None and name in methods:
@@ -87,7 +87,7 @@ class CallWaits:
         return ()
 
     def options(self, lineage: Iterable[str]) -> frozenset[Parameter]:
-        """The arguments of a constructor that decide whether methods of the object wait."""
+        """Return the arguments of a constructor that decide whether methods of the object wait."""
         found = [o for owner in lineage for o in self._options.get(owner, ())]
         return frozenset(found)
 
@@ -135,5 +135,5 @@ def _parameter(text: str) -> Parameter:
 
 @lru_cache(maxsize=1)
 def load() -> CallWaits:
-    """The committed table, read once."""
+    """Return the committed table, read once."""
     return CallWaits(json.loads(TABLE_PATH.read_bytes()))

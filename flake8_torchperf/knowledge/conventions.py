@@ -67,7 +67,7 @@ class Conventions:
     _patterns: dict[str, list[tuple[re.Pattern[str], Convention]]] = field(default_factory=dict)
 
     def row(self, subject: str, name: str) -> Convention | None:
-        """The row that speaks of this name, leading underscores left out."""
+        """Return the row for this name, leading underscores left out."""
         key = (subject, name)
         if key not in self._known:
             self._known[key] = self._find(subject, name)
@@ -85,7 +85,7 @@ class Conventions:
         return None
 
     def first(self, subject: str, names: tuple[str, ...]) -> Convention | None:
-        """The row that speaks of the first of these names of which one does."""
+        """Return the row for the first of these names that has one."""
         key = (subject, *names)
         if key not in self._first:
             rows = (self.row(subject, name) for name in names)
@@ -100,7 +100,7 @@ class Conventions:
 
 @cache
 def load_conventions(folders: tuple[Path, ...] = ()) -> Conventions:
-    """Our own rows, and before them those of a team's folders. Raises `ConventionError`."""
+    """Return our own rows, and before them those of a team's folders. Raises `ConventionError`."""
     named = dict.fromkeys(folder.resolve() for folder in folders)  # one may be given twice
     files = [folder / FILE for folder in named if os.path.lexists(folder / FILE)]
     read = {file: read_conventions(file) for file in (*files, TABLE)}
@@ -122,7 +122,7 @@ def _check_unique(read: Mapping[Path, Sequence[Convention]]) -> None:
 
 
 def read_conventions(file: Path) -> list[Convention]:
-    """The rows of a file. Raises `ConventionError` for the first that can't be used."""
+    """Return the rows of a file. Raises `ConventionError` for the first that can't be used."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -212,7 +212,7 @@ def _on_one_line(error: Exception) -> str:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """The parts of a pattern that stand between bars outside all brackets."""
+    """Return the parts of a pattern that stand between bars outside all brackets."""
     parts, depth, skip = [""], 0, False
     for character in pattern:
         if not skip and character in "([":

@@ -106,7 +106,7 @@ class Overload:
     def given(
         self, positional: Sequence[str], keywords: Collection[str] | Mapping[str, str] = ()
     ) -> dict[str, str]:
-        """The kinds of the arguments by parameter name; empty where they do not suit."""
+        """Return the kinds of the arguments by parameter name; empty where they do not suit."""
         named = keywords if isinstance(keywords, Mapping) else dict.fromkeys(keywords, "x")
         bound = self._bind(positional, named) or []
         return {param.name: kind for param, kind in bound if not (kind == "-" and param.optional)}
@@ -159,8 +159,9 @@ def _fit(kind: str, type_: str) -> int | None:
 
 @cache
 def parse_overload(text: str) -> Overload:
-    """The overload of its compact text form, `PARAMS->RETURN`; raises ValueError where it is
-    malformed.
+    """Return the overload of its compact text form, `PARAMS->RETURN`.
+
+    Raises ValueError if the text is malformed.
     """
     params, arrow, rest = text.rpartition("->")
     if not arrow:
@@ -194,7 +195,7 @@ def best_fitting(
     positional: Sequence[str],
     keywords: Collection[str] | Mapping[str, str] = (),
 ) -> tuple[Overload, ...]:
-    """The overloads that suit the arguments best: several where they suit equally well, or none."""
+    """Return the overloads that suit the arguments best: several if equally well, or none."""
     named = keywords if isinstance(keywords, Mapping) else dict.fromkeys(keywords, "x")
     scored = [(overload.fit(positional, named), overload) for overload in overloads]
     best = max((score for score, _ in scored if score is not None), default=None)

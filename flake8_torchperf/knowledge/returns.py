@@ -89,7 +89,7 @@ UNKNOWN = UnknownReturn()
 
 @cache
 def parse_return(text: str) -> Return:
-    """The value of a compact text form; raises ValueError where it is malformed."""
+    """Return the value of a compact text form; raises ValueError if it is malformed."""
     value, end = _parse(text, 0)
     if end != len(text):
         raise ValueError(f"trailing text in return {text!r} at {end}")
@@ -147,7 +147,7 @@ def _parse_items(
 
 
 def render_return(value: Return) -> str:
-    """The compact text form; `parse_return` is its inverse."""
+    """Return the compact text form; `parse_return` is its inverse."""
     match value:
         case TensorReturn(dtype=dtype, rank=rank):
             return f"T{dtype}{rank}"

@@ -49,7 +49,7 @@ def offered(
     wanted: Callable[[str], bool],
     client: Client,
 ) -> list[types.CodeAction]:
-    """The actions for findings, and for all of a document, without their edits."""
+    """Return the actions for findings, and for all of a document, without their edits."""
     base: Data = {"uri": uri, "version": document.version}
     found: list[types.CodeAction] = []
     if wanted(QUICK_FIX):

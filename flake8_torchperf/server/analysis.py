@@ -95,7 +95,7 @@ class Analysis:
         self._exclude = [*work.options.exclude, *work.options.extend_exclude]
 
     def answer(self, request: Request) -> Reply:
-        """The reply to a request."""
+        """Return the reply to a request."""
         match request:
             case Lint():
                 if request.moved:
@@ -142,7 +142,7 @@ class Analysis:
 
 
 def _name(path: str) -> str:
-    """The name under which a check of the folder lints a file."""
+    """Return the name under which a check of the folder lints a file."""
     inside = os.path.relpath(path) if os.path.isabs(path) else path
     return path if inside.startswith(os.pardir) else inside
 
@@ -188,7 +188,7 @@ def _loops(finding: Finding) -> Iterator[Note]:
 
 
 def _calls(finding: Finding) -> Iterator[Note]:
-    """The calls that lead here from a loop or a step, the nearest first."""
+    """Yield the calls that lead here from a loop or a step, the nearest first."""
     for call in finding.site.heat.calls:
         by = f"by `{call.caller}`" if call.caller else "at module level"
         yield Note(f"called {by}", call.line - 1, call.path and os.path.abspath(call.path))
@@ -225,7 +225,7 @@ class _Functions:
         self._tree = tree
 
     def of(self, line: int) -> tuple[str, int, ast.AST]:
-        """The innermost function's name as settings spell it, its ``def``, and the outermost."""
+        """Return the innermost function's name as in settings, its ``def``, and the outermost."""
         names: list[str] = []
         head, name = -1, ""
         outermost: ast.AST = self._tree

@@ -84,7 +84,7 @@ class Server(LanguageServer):
     def at(
         self, document: Document, uri: str, problems: Iterable[Problem], place: types.Range
     ) -> list[tuple[Problem, types.Diagnostic]]:
-        """The findings that touch a range."""
+        """Return the findings that touch a range."""
         units = Units(document.text, self.encoding)
         found = []
         for problem in problems:
@@ -123,7 +123,7 @@ def _is_python(item: types.TextDocumentItem) -> bool:
 
 
 def make_server() -> Server:
-    """The server with all that it answers."""
+    """Return the server with all that it answers."""
     server = Server()
     _watch(server)
     _edit(server)

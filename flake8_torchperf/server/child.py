@@ -26,7 +26,7 @@ START = (
 
 
 def packed(message: Any) -> bytes:
-    """A message as it is sent, its length first."""
+    """Return a message as it is sent, its length first."""
     data = pickle.dumps(message)
     return LENGTH.pack(len(data)) + data
 

@@ -58,7 +58,7 @@ class Document:
             self._at_work.cancel()
 
     async def settled(self) -> tuple[Problem, ...]:
-        """The findings in the text as it is."""
+        """Return the findings in the text as it is."""
         while self._at_work is not None and not self._at_work.done():
             await asyncio.wait({self._at_work})
         return self.problems
@@ -95,7 +95,7 @@ class Documents:
         self._ending: set[asyncio.Task[None]] = set()
 
     def get(self, uri: str) -> Document | None:
-        """An open document."""
+        """Return an open document."""
         return self._open.get(uri)
 
     def open(self, uri: str, path: str, publish: Callable[[Document], None]) -> Document:
@@ -149,7 +149,7 @@ class Documents:
         return self._workers[folder]
 
     def _folder(self, path: str) -> str:
-        """The workspace folder that a file is in, the innermost one, or else the file's own."""
+        """Return the innermost workspace folder that a file is in, or else the file's own."""
         inside = [one for one in self.folders if path.startswith(os.path.join(one, ""))]
         if inside:
             return max(inside, key=len)

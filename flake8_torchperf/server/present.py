@@ -25,7 +25,7 @@ SEVERITIES = {
 
 
 def diagnostic(problem: Problem, uri: str, units: Units) -> types.Diagnostic:
-    """One finding, its whole expression underlined."""
+    """Return one finding, its whole expression underlined."""
     severity = SEVERITIES.get(problem.cost, types.DiagnosticSeverity.Warning)
     if problem.code == INTERNAL_ERROR:
         severity = types.DiagnosticSeverity.Error

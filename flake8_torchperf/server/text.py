@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text with their ends; only ``\\n``, ``\\r\\n`` and ``\\r`` end one."""
+    """Return the lines of a text with their ends; only ``\\n``, ``\\r\\n`` and ``\\r`` end one."""
     return io.StringIO(text, newline="").readlines()
 
 
@@ -25,19 +25,19 @@ class Units:
         self._encoding = encoding
 
     def position(self, line: int, column: int) -> types.Position:
-        """The position of a character."""
+        """Return the position of a character."""
         if line >= len(self.lines):
             return types.Position(len(self.lines), 0)
         before = self.lines[line][:column]
         return types.Position(line, column if before.isascii() else self._length(before))
 
     def span(self, span: Sequence[int]) -> types.Range:
-        """The range from a line and column to another line and column."""
+        """Return the range from a line and column to another line and column."""
         line, column, end_line, end_column = span
         return types.Range(self.position(line, column), self.position(end_line, end_column))
 
     def line(self, line: int) -> types.Range:
-        """A line without its indentation and its end."""
+        """Return a line without its indentation and its end."""
         text = self.lines[line].rstrip() if line < len(self.lines) else ""
         return self.span((line, len(text) - len(text.lstrip()), line, len(text)))
 

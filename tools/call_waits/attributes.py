@@ -55,7 +55,7 @@ class Attributes:
     def _writes(
         self, init: Callee, given: Mapping[str, str], name: str, depth: int = 0
     ) -> list[_Write]:
-        """The writes of a constructor and of those that it calls by ``super()``.
+        """Return the writes of a constructor and of those that it calls by ``super()``.
 
         `given` says which argument of the object's own constructor each parameter is.
         """

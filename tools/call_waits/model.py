@@ -35,7 +35,7 @@ class Atom:
         return self.asks == GIVEN
 
     def owned(self) -> Atom:
-        """The same, asked of the object's constructor."""
+        """Return the same, asked of the object's constructor."""
         return replace(self, own=True)
 
 

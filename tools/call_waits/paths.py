@@ -26,7 +26,7 @@ _UNKNOWN = Guard(None)
 
 
 def guards(body: Sequence[ast.stmt], node: ast.AST) -> list[Guard]:
-    """The tests on the way to a node of this block.
+    """Return the tests on the way to a node of this block.
 
     What only leads to an exception, skips one round of a loop or filters what is iterated does not
     count.
@@ -70,7 +70,7 @@ def _returns(statement: ast.stmt) -> bool:
 
 
 def _own(node: ast.AST) -> list[ast.AST]:
-    """The nodes of a statement without those of functions in it."""
+    """Return the nodes of a statement without those of functions in it."""
     found = [node]
     if not isinstance(node, _INNER):
         found += [n for child in ast.iter_child_nodes(node) for n in _own(child)]
@@ -78,7 +78,7 @@ def _own(node: ast.AST) -> list[ast.AST]:
 
 
 def _inside(statement: ast.stmt, node: ast.AST) -> list[Guard]:
-    """The tests on the way to a node in a statement."""
+    """Return the tests on the way to a node in a statement."""
     match statement:
         case ast.If(test=test, body=body, orelse=orelse):
             if _holds(test, node):
@@ -99,7 +99,7 @@ def _inside(statement: ast.stmt, node: ast.AST) -> list[Guard]:
 
 
 def _in_expression(outer: ast.AST, node: ast.AST) -> list[Guard]:
-    """The tests on the way to a node in an expression or a simple statement."""
+    """Return the tests on the way to a node in an expression or a simple statement."""
     if outer is node:
         return []
     if isinstance(outer, ast.Lambda):

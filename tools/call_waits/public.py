@@ -30,7 +30,7 @@ _ON_HOST = ("device_mesh.py",)
 
 
 def assemble() -> dict[str, Any]:
-    """The content of `call_waits.json`: function or class and method -> ways to wait."""
+    """Return the content of `call_waits.json`: function or class and method -> ways to wait."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = catalogue()

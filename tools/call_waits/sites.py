@@ -52,7 +52,7 @@ class Sites:
         self._found: dict[tuple[str, str], list[Wait]] = {}
 
     def of(self, callee: Callee, tensor: str = "") -> list[Wait]:
-        """The places at which a function waits by itself."""
+        """Return the places at which a function waits by itself."""
         if tensor and not _converts(callee, tensor):
             return []
         key = (callee.info.key, tensor)

@@ -47,7 +47,7 @@ class Walk:
         self._depth = 0
 
     def facts(self, callee: Callee) -> Facts:
-        """The ways in which a call of this function waits."""
+        """Return the ways in which a call of this function waits."""
         key = (callee.info.key, callee.owner)
         if key not in self._facts:
             self._facts[key] = {}  # what calls itself adds nothing by that
@@ -122,7 +122,7 @@ class Walk:
             add(facts, all_of([way, *asked]), place)
 
     def _called(self, call: ast.Call, callee: Callee) -> Callee | None:
-        """The function of torch that a call runs, as far as its name tells."""
+        """Return the function of torch that a call runs, as far as its name tells."""
         match call.func:
             case ast.Attribute(value=ast.Name(id=me), attr=name) if me and me == callee.me:
                 return None if callee.owner is None else self.sources.method(callee.owner, name)
@@ -164,7 +164,7 @@ def _is_local(name: str, callee: Callee) -> bool:
 
 
 def _arguments(call: ast.Call, callee: Callee) -> dict[str, ast.expr] | None:
-    """The expression that a call gives for each parameter; None where some are hidden."""
+    """Return the expression that a call gives for each parameter; None if some are hidden."""
     if any(isinstance(a, ast.Starred) for a in call.args) or any(
         k.arg is None for k in call.keywords
     ):

@@ -73,7 +73,7 @@ def _lint(text: str, lines: list[str]) -> tuple[list[Row] | None, float]:
 
 
 def _kind(error: Exception) -> str:
-    """The error's type and the innermost place of ours that it passed."""
+    """Return the error's type and the innermost place of ours that it passed."""
     ours = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
@@ -101,7 +101,7 @@ def _inspect(rows: list[Row], lines: list[str]) -> None:
 
 
 def minimised(source: str, kind: str, seconds: float = 60.0) -> str:
-    """A text as short as can be that breaks the same promise: lines, then characters, go."""
+    """Return a text as short as can be that breaks the same promise: lines, then characters, go."""
     end = time.monotonic() + seconds
 
     def still(text: str) -> bool:

@@ -20,7 +20,7 @@ BATCH = 40
 
 
 def with_torch(source: str, number: int) -> str:
-    """A made-up module in which names are torch's, below a function that has a tensor."""
+    """Return a made-up module in which names are torch's, below a function that has a tensor."""
     rng = random.Random(number)
     body = renamed(source, rng)
     if rng.random() < 0.5:

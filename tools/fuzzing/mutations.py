@@ -125,7 +125,7 @@ TEXT: tuple[Callable[[str, random.Random], str], ...] = (
 
 
 def tree_mutation(source: str, other: str, rng: random.Random) -> str | None:
-    """A few nodes exchanged, wrapped or taken from ``other``; None where nothing comes of it."""
+    """Return a text with nodes exchanged, wrapped or taken from ``other``; None if that failed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -175,7 +175,7 @@ def _graft(tree: ast.Module, donor: ast.Module, rng: random.Random) -> None:
 
 
 def _copied(node: ast.AST) -> ast.AST:
-    """A node of its own: a tree in which one stands twice could become endless."""
+    """Return a node of its own: a tree in which one stands twice could become endless."""
     made = type(node)()
     for name, value in ast.iter_fields(node):
         if isinstance(value, list):

@@ -44,7 +44,7 @@ def torch_files() -> list[Path]:
 
 
 def files_below(folders: Iterable[Path]) -> list[Path]:
-    """The Python files below some folders, in a fixed order. Raises NoSourcesError."""
+    """Return the Python files below some folders, in a fixed order. Raises NoSourcesError."""
     named = list(folders)
     found = sorted(path for one in named for path in one.rglob("*.py"))
     if not found:
@@ -60,7 +60,7 @@ class Pieces:
     _parsed: dict[Path, tuple[list[str], ast.Module] | None] = field(default_factory=dict)
 
     def draw(self, rng: random.Random) -> str:
-        """One piece, drawn by ``rng``."""
+        """Return one piece, drawn by ``rng``."""
         while True:
             parsed = self._read(rng.choice(self.files))
             if parsed is None:

@@ -78,7 +78,7 @@ class Assembler:
         )
 
     def functions(self) -> dict[str, Entry]:
-        """All public functions."""
+        """Return all public functions."""
         found: dict[str, Entry] = {}
         for qualified, function in sorted(self.catalogue.functions.items()):
             entry = self._function(qualified, function)
@@ -121,7 +121,7 @@ class Assembler:
         return [s if s.returns != UNKNOWN else Signature(s.parameters, documented) for s in found]
 
     def methods(self) -> dict[str, Entry]:
-        """All methods of Tensor, operators included."""
+        """Return all methods of Tensor, operators included."""
         body = stubs.class_body(self.core, "TensorBase")
         stubbed = stubs.functions_of(body)
         found: dict[str, Entry] = {}
@@ -158,7 +158,7 @@ class Assembler:
         return [_with_self(s) for s in found if s.parameters]
 
     def attributes(self) -> dict[str, str]:
-        """All attributes and properties of Tensor."""
+        """Return all attributes and properties of Tensor."""
         annotated: dict[str, Return] = {}
         for node in stubs.class_body(self.core, "TensorBase"):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -179,14 +179,14 @@ class Assembler:
         return found
 
     def classes(self) -> dict[str, Any]:
-        """All public classes."""
+        """Return all public classes."""
         bodies = {node.name: node for node in self.core.body if isinstance(node, ast.ClassDef)}
         reader = ClassReader(self.reader, self.catalogue.classes, bodies)
         return {name: reader.data(name) for name in self.catalogue.classes}
 
 
 def _private(stubbed: Iterable[str]) -> set[str]:
-    """The functions behind an underscore that a stub declares and that Python code calls.
+    """Return the functions behind an underscore that a stub declares and that Python code calls.
 
     Most are one step of a public function, or one backend's kernel, whose arguments no sample
     fits: `_PRIVATE` says what is left.
@@ -232,7 +232,7 @@ def _samples() -> Iterable[torch.Tensor]:
 
 
 def assemble() -> dict[str, Any]:
-    """The table's content."""
+    """Return the table's content."""
     importlib.import_module("torch.nn.functional")
     logging.disable(logging.CRITICAL)  # fake tensors log every call that does not suit
     torch.set_num_threads(1)  # samples of a few elements

@@ -71,7 +71,7 @@ class Costs:
 
 
 def read_costs(path: Path = COSTS) -> Costs:
-    """The file's content."""
+    """Return the file's content."""
     data = json.loads(path.read_bytes())
     rules = {
         code: Cost(row["digest"], Figures(*row["bad"]), Figures(*row["good"]))
@@ -127,7 +127,7 @@ def _short(device: str) -> str:
 
 
 def written(page: Documentation, costs: Costs) -> str:
-    """The page's text with its sentence: put in, replaced, or taken out where nothing fits it."""
+    """Return the page's text with its sentence put in or replaced, or removed if there is none."""
     text = page.rule.path.read_text(encoding="utf-8")
     heading = f"\n## {SECTION}\n"
     start = text.index(heading) + len(heading)

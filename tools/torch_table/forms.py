@@ -86,7 +86,7 @@ def holders(device: str) -> dict[str, Any]:
 
 
 def prepared(text: str, device: str) -> Callable[[], object]:
-    """A call that runs the form once, as a statement of its own."""
+    """Return a call that runs the form once, as a statement of its own."""
     code = compile(text, f"<{text}>", "exec")
     names = holders(device)
     return lambda: exec(code, names)

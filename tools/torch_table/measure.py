@@ -68,7 +68,7 @@ def operation_names(table: TorchTable) -> list[str]:
 
 
 def measure(name: str, table: TorchTable, witness: Witness) -> Row:
-    """Every overload of one operation for which arguments are found."""
+    """Return every overload of one operation for which arguments are found."""
     row = Row(name)
     if name.startswith(PREFIX):
         text = name.removeprefix(PREFIX)
@@ -92,12 +92,12 @@ def measure(name: str, table: TorchTable, witness: Witness) -> Row:
 
 
 def key_of(signature: Signature) -> str:
-    """The parameters as the table writes them before the arrow."""
+    """Return the parameters as the table writes them before the arrow."""
     return signature.text().partition("->")[0]
 
 
 def _overload(function: Callable[..., Any], op: Op, overload: Overload, witness: Witness) -> str:
-    """The outcome, or "" where no arguments suit."""
+    """Return the outcome, or "" if no arguments suit."""
     signature = _signature(overload)
     given = _conditions(op, signature, witness.device)
     if given is None or not _computes(signature):
@@ -342,11 +342,11 @@ CASES = {f"case: {one.words}": one for one in _CASES}
 
 
 def all_names(table: TorchTable) -> list[str]:
-    """Every operation, then every case, then every form."""
+    """Return every operation, then every case, then every form."""
     return [*operation_names(table), *CASES, *(PREFIX + text for text in FORMS)]
 
 
 def rows(names: list[str], table: TorchTable, witness: Witness) -> Iterator[Row]:
-    """One row for each name, in order. Raises RuntimeError where the device is lost."""
+    """Yield one row for each name, in order. Raises RuntimeError if the device is lost."""
     for name in names:
         yield measure(name, table, witness)

@@ -23,7 +23,7 @@ _NEEDS_THE_DEVICE = frozenset("dhsy")
 
 
 def read_measured(path: Path = MEASURED) -> dict[str, Any]:
-    """The file's content; nothing measured where there is none."""
+    """Return the file's content; nothing measured where there is none."""
     if not path.is_file():
         return {"operations": {}}
     return dict(json.loads(path.read_bytes()))
@@ -86,7 +86,10 @@ def _decide(entry: Entry, outcomes: Mapping[str, bool]) -> None:
 
 
 def _types(key: str) -> str:
-    """The parameters and their types: whether an option must be given changes what is returned."""
+    """Return the parameters of a key with their types, without the marks of optional ones.
+
+    Whether an option must be given changes only what is returned.
+    """
     return key.replace("=", "")
 
 

@@ -31,11 +31,11 @@ class Signature:
     costs: frozenset[str] = frozenset()  # h, y: needs elements to go on; `-`: seen to need none
 
     def without_first(self) -> Signature:
-        """The signature as seen by the caller of a bound method."""
+        """Return the signature as seen by the caller of a bound method."""
         return replace(self, parameters=self.parameters[1:])
 
     def expanded(self) -> list[Signature]:
-        """One signature per combination of its unions' members; too many become `x`."""
+        """Return one signature per combination of its unions' members; too many become `x`."""
         choices = [p.types for p in self.parameters]
         if math.prod(map(len, choices)) > MOST_COMBINATIONS:
             choices = [types if len(types) == 1 else ("x",) for types in choices]
@@ -83,7 +83,7 @@ class Entry:
     raw: list[str] = field(default_factory=list)  # overload strings that need no more work
 
     def data(self) -> str | list[str] | dict[str, object]:
-        """The JSON form: always an object for torch's functions and methods."""
+        """Return the JSON form: always an object for torch's functions and methods."""
         texts = list(dict.fromkeys([*self.raw, *(sig.text() for sig in self.signatures)]))
         result: dict[str, object] = {"r": texts}
         if self.flags:

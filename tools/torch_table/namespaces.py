@@ -146,7 +146,7 @@ class Catalogue:
     aliases: dict[str, str] = field(default_factory=dict)
 
     def class_names(self) -> dict[type, str]:
-        """The chosen qualified name of every class."""
+        """Return the chosen qualified name of every class."""
         return {value: name for name, value in self.classes.items()}
 
     def annotation_names(self) -> dict[str, str]:
@@ -164,7 +164,7 @@ class Catalogue:
 
 
 def catalogue(modules: Iterable[str] = MODULES, private: Iterable[str] = ()) -> Catalogue:
-    """Everything public in those modules; a module that this build of torch lacks is left out.
+    """Return all that is public in those modules, except modules that this build of torch lacks.
 
     ``private`` names functions of torch that count as well, though they begin with an underscore.
     """

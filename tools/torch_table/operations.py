@@ -97,7 +97,7 @@ class Builder:
         *,
         bound: bool = False,
     ) -> Entry:
-        """The entry of one operation.
+        """Return the entry of one operation.
 
         `operators` are the aten names that carry its tags; with `bound` the first parameter is the
         tensor that the method is called on, and the entry leaves it out.
@@ -221,8 +221,9 @@ class _Option:
 
 
 def _options(function: Callable[..., Any], parameters: Sequence[Parameter]) -> list[_Option]:
-    """The options that can change what a call returns; those that only a Python signature tells
-    included.
+    """Return the options that can change what a call returns.
+
+    Options that only a Python signature shows are included.
     """
     defaults = _defaults(function)
     found: list[_Option] = []
@@ -318,7 +319,7 @@ def attribute_return(
     prober_describe: Callable[[Any], Return],
     samples: Sequence[torch.Tensor],
 ) -> Return:
-    """The type of a Tensor attribute, from its annotation and from looking at samples."""
+    """Return the type of a Tensor attribute, from its annotation and from looking at samples."""
     seen: list[Observation] = []
     for tensor in samples:
         try:

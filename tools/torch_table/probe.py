@@ -98,7 +98,7 @@ class Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch l
 
 
 def describe(value: Any, names: Mapping[type, str]) -> Return:
-    """The return form of an observed value; tensors carry dtype category and rank as digits."""
+    """Return the form of an observed value; tensors have the dtype category, and rank as digits."""
     if isinstance(value, torch.Tensor):
         return TensorReturn(category(value.dtype), str(min(value.dim(), 9)))
     if isinstance(value, bool):
@@ -127,7 +127,7 @@ def describe(value: Any, names: Mapping[type, str]) -> Return:
 
 
 def structseq_fields(type_: type) -> tuple[str, ...]:
-    """The field names of a `torch.return_types` class, in order."""
+    """Return the field names of a `torch.return_types` class, in order."""
     members = [
         name for name, kind in vars(type_).items() if type(kind).__name__ == "member_descriptor"
     ]
@@ -154,7 +154,7 @@ class Prober:
         signature: Signature,
         given: Mapping[str, Any] | None = None,
     ) -> Probed:
-        """Everything observed of one signature; no observation where no sample suits."""
+        """Return everything observed of one signature; no observation where no sample suits."""
         parameters = signature.parameters
         probed = Probed()
         required = [p for p in parameters if not p.optional and p.name not in (given or {})]
@@ -168,7 +168,7 @@ class Prober:
     def working(
         self, function: Callable[..., Any], signature: Signature, given: Mapping[str, Any]
     ) -> Scenario | None:
-        """The first samples that suit beside the `given` arguments; None where none do."""
+        """Return the first samples that suit beside the `given` arguments; None if none do."""
         tensors = tensors_of(signature.parameters)
         for base in scenarios(signature.parameters):
             found = self._first_working(function, signature.parameters, base, given, tensors)

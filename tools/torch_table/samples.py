@@ -62,7 +62,7 @@ class Scenario:
     unknown: str = "tensor"
 
     def tensor(self, first: bool) -> torch.Tensor:
-        """The sample for the first or for any other tensor parameter."""
+        """Return the sample for the first or for any other tensor parameter."""
         shape = self.shape if first or self.other_shape is None else self.other_shape
         dtype = DTYPES[self.dtype if first or self.other_dtype is None else self.other_dtype]
         fill = self.fill if self.fill != "mixed" else ("zeros" if first else "ones")
@@ -117,7 +117,7 @@ def arguments(
 
 
 def sample(param: Parameter, scenario: Scenario, first: bool) -> Any:
-    """One sample of a parameter's type; None where there is none."""
+    """Return one sample of a parameter's type; None if there is none."""
     match param.types[0]:
         case "T":
             if param.name in {"index", "indices"} and not first:
@@ -203,7 +203,7 @@ def tensors_of(parameters: Sequence[Parameter]) -> int:
 
 
 def spread(scenarios: Sequence[Scenario]) -> Iterator[Scenario]:
-    """One working scenario for every shape, the first with all dtypes."""
+    """Yield one working scenario for every shape, the first with all dtypes."""
     shapes: set[tuple[int, ...]] = set()
     for scenario in scenarios:
         if scenario.shape in shapes:

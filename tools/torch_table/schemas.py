@@ -41,7 +41,7 @@ _TYPES = {
 
 @cache
 def overloads(name: str) -> tuple[Any, ...]:
-    """The overloads of aten::name without the `out` forms, in the registry's order."""
+    """Return the overloads of aten::name without the `out` forms, in the registry's order."""
     packet = getattr(torch.ops.aten, name, None) if name in _names() else None
     if packet is None:
         return ()
@@ -60,7 +60,7 @@ def _takes_tensor(op: Any) -> bool:
 
 
 def flags(name: str) -> set[str]:
-    """The flags of aten::name that its tags and its schemas tell; empty for an unknown name."""
+    """Return the flags of aten::name by its tags and schemas; empty for an unknown name."""
     found: set[str] = set()
     with_tensors = [op for op in overloads(name) if _takes_tensor(op)]
     for op in with_tensors:
@@ -101,9 +101,7 @@ def _returns_tensor(op: Any) -> bool:
 
 
 def signatures(name: str) -> list[Signature]:
-    """The signatures of aten::name, for builtins that torch ships no stub of (linalg, fft,
-    special).
-    """
+    """Return the signatures of aten::name, for builtins without a stub (linalg, fft, special)."""
     return [_signature(op._schema) for op in overloads(name)]
 
 

@@ -89,14 +89,14 @@ class CudaWitness:
         return any(_MESSAGE in str(one.message) for one in seen), emptied
 
     def _alone(self, call: Callable[[], object]) -> float:
-        """The seconds a call takes with nothing queued before it."""
+        """Return the seconds a call takes with nothing queued before it."""
         self.settle()
         start = self._clock()
         call()
         return self._clock() - start
 
     def _timed(self) -> float:
-        """The cycles that the idling kernel counts in a second, once this device is awake."""
+        """Return the cycles that the idling kernel counts in a second on an awake device."""
         cycles = 10_000_000
         start, end = (self._cuda.Event(enable_timing=True) for _ in range(2))
         since = self._clock()
@@ -120,7 +120,7 @@ def missing() -> str:
 
 
 def described() -> dict[str, str]:
-    """The versions that a measurement holds for."""
+    """Return the versions that a measurement holds for."""
     return {
         "torch": torch.__version__.partition("+")[0],
         "cuda": str(torch.version.cuda),

@@ -58,7 +58,7 @@ def gather(names: list[str], run: Run, keep: Callable[[Row], None] = lambda row:
 
 
 def process(script: Path, names: list[str], seconds: float = SECONDS_EACH) -> Iterator[Row]:
-    """The rows of a worker, as long as it has one to give within the time that one may take."""
+    """Yield the rows of a worker, until one takes longer than it may or no more come."""
     command = [sys.executable, str(script), "--worker"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -150,7 +150,7 @@ class Editor:
         return {one.title: one for one in found or () if isinstance(one, types.CodeAction)}
 
     async def resolve(self, action: types.CodeAction) -> types.CodeAction:
-        """The same action with its edit."""
+        """Return the same action with its edit."""
         return await self.client.code_action_resolve_async(action)
 
 
@@ -181,7 +181,7 @@ async def editor(
 
 
 def applied(text: str, edits: Sequence[types.TextEdit]) -> str:
-    """A text after edits of whole lines or of ASCII, as the protocol describes them."""
+    """Return a text after edits of whole lines or of ASCII, as the protocol describes them."""
     lines = text.splitlines(keepends=True)
     starts = [0]
     for line in lines:

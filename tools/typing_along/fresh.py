@@ -22,7 +22,7 @@ def in_new_process(command: Sequence[str], folder: Path, stdin: bytes) -> bytes:
 
 
 def check(folder: Path, path: Path, text: str, run: Runner) -> list[Row]:
-    """Our findings in a text under the name of a file in the folder."""
+    """Return our findings in a text under the name of a file in the folder."""
     name = f"--stdin-display-name={os.path.relpath(path, folder)}"
     module = [sys.executable, "-m", "flake8_torchperf.cli.main"]
     command = [*module, "check", "--no-cache", f"--format={FORMAT}", name, "-"]

@@ -136,7 +136,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _named_in_full(arguments: Sequence[str]) -> frozenset[str]:
-    """The codes that ``--select`` on the command line names in full."""
+    """Return the codes that ``--select`` on the command line names in full."""
     named: list[str] = []
     for index, word in enumerate(arguments):
         option, equals, value = word.partition("=")
@@ -202,7 +202,7 @@ def _keep(pending: dict[str, bytes], one: Fixed, results: dict[str, Fixed]) -> b
 
 
 def _unwritten(one: Fixed, error: NotWrittenError) -> Fixed:
-    """The result of a file that cannot be written."""
+    """Return the result of a file that cannot be written."""
     assert one.source is not None
     left = sum(one.before.found.values())
     problem = f"not fixed: it {error}"

@@ -99,7 +99,7 @@ def close(limits: Limits | None) -> None:
 
 
 def verdicts(outcome: Outcome, verifier: Verifier | None) -> tuple[Verified, ...]:
-    """The verdicts on what was made, then those on what was left."""
+    """Return the verdicts on what was made, then those on what was left."""
     if verifier is None:
         return ()
     tried = verifier.tried
@@ -117,7 +117,7 @@ def _verified(one: Tried, made: bool) -> Verified:
 
 
 def line_of_text(filename: str, one: Verified, verb: str = "fixed") -> str:
-    """One verdict in a line, in the form that editors and CI understand."""
+    """Return one verdict in a line, in the form that editors and CI understand."""
     place = f"{filename}:{one.line}:{one.column + 1}: {one.code}"
     if one.made:
         return f"{place} {verb} ({one.name}, {one.safety}), {one.status}: {one.words}"

@@ -190,7 +190,7 @@ class Linted:
         self.mistake = ""
 
     def find(self, text: str) -> list[Finding]:
-        """The findings that count in a text, in the order of the file."""
+        """Return the findings that count in a text, in the order of the file."""
         checker = _TextChecker(self._filename, text, self._work)
         rows = checker.run_checks()[1]
         self.reads.update(checker.reads)

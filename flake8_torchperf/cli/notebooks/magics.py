@@ -33,7 +33,7 @@ class NoPythonError(ValueError):
 
 
 def python_of(cell: str) -> list[str]:
-    """The lines of a cell as Python, as many as it has. Raises `NoPythonError`."""
+    """Return the lines of a cell as Python, as many as it has. Raises `NoPythonError`."""
     lines = cell.splitlines(keepends=True)
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     if lines and (magic := _CELL_MAGIC.match(lines[first])):

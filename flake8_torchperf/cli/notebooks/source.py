@@ -46,7 +46,7 @@ class Notebook:
     problems: tuple[tuple[int, int, str], ...]
 
     def place(self, line: int) -> tuple[int, int]:
-        """The cell of a line, and its line there; both count from 1, cells as nbQA counts them."""
+        """Return the cell of a line, and its line there; both from 1, cells counted as in nbQA."""
         cell = max(1, bisect(self.starts, line - 1))
         return cell, line - (self.starts[cell - 1] if self.starts else 0)
 
@@ -75,7 +75,7 @@ def _read(path: str, _written: int) -> Notebook:
 
 
 def _code_cells(path: str) -> list[str]:
-    """The texts of the code cells; none where the notebook is written in another language."""
+    """Return the texts of the code cells; none if the notebook is in another language."""
     try:
         import nbformat
     except ImportError:

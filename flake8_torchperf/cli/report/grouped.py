@@ -31,7 +31,7 @@ class Report(Gathered):
     """Text for people."""
 
     def text(self, found: Sequence[Reported]) -> str:
-        """A block for each file; within it, functions in the order of their first finding."""
+        """Return a block for each file, its functions in the order of their first finding."""
         known = rules()
         blocks = []
         for path, in_file in groupby(found, key=lambda one: one.path):

@@ -126,7 +126,7 @@ class Gathered(BaseFormatter):
 
 
 def as_path(filename: str) -> str:
-    """A file's name as servers know it: with slashes, from where the command runs."""
+    """Return a file's name as servers know it: with slashes, from where the command runs."""
     name = os.path.normpath(filename)
     if os.path.isabs(name):
         inside = os.path.relpath(name) if _same_drive(name) else name
@@ -140,12 +140,12 @@ def _same_drive(path: str) -> bool:
 
 
 def rules() -> dict[str, Rule]:
-    """The rules of this run, by code."""
+    """Return the rules of this run, by code."""
     catalogue = load_catalogue(TorchPerfPlugin.options().rules)
     return {rule.code: rule for rule in catalogue.rules}
 
 
 def name_of(code: str, known: Mapping[str, Rule]) -> str:
-    """A code with its rule's name, where it has one."""
+    """Return a code with its rule's name, where it has one."""
     rule = known.get(code)
     return f"{code} {rule.name}" if rule is not None else code

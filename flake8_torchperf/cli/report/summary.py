@@ -28,7 +28,7 @@ def wanted(options: argparse.Namespace) -> bool:
 
 
 def summary(found: Mapping[str, Iterable[Told]]) -> str:
-    """One line about the findings of each file; "" where there are none."""
+    """Return one line about the findings of each file; "" if there are none."""
     told = [one for ones in found.values() for one in ones]
     if not told:
         return ""
@@ -60,5 +60,5 @@ def statistics(counted: Statistics) -> list[str]:
 
 
 def number(count: int, noun: str) -> str:
-    """A count with its noun."""
+    """Return a count with its noun."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

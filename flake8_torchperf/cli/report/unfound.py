@@ -65,7 +65,7 @@ def _of_file(
 
 
 def _text(name: str) -> str:
-    """The text of a file; "" where it cannot be read, which the file's own message says."""
+    """Return the text of a file; "" if it cannot be read, which the file's own message says."""
     try:
         with open(name, encoding="utf-8") as file:
             return file.read()
