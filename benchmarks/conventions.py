@@ -321,7 +321,7 @@ def judged_trees(judged: Iterable[Judged], clones: Path, folder: Path) -> list[P
 
 
 def parse() -> argparse.Namespace:
-    """The command line, checked."""
+    """Return the checked command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -343,7 +343,7 @@ def parse() -> argparse.Namespace:
 
 
 def ablate(trees: Iterable[Path], judged: Sequence[Judged], arguments: argparse.Namespace) -> int:
-    """Lint and print; the number of files that the linter failed in."""
+    """Lint and print; return the number of files that the linter failed in."""
     found = [source for tree in trees for source in sources(tree)]
     linted = lint_all(found, everything, arguments.jobs)
     places = [place for one in linted for place in one.places]

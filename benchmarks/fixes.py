@@ -169,7 +169,7 @@ def answers(repository: Path, fix: Fix) -> dict[str, set[int]]:
 
 
 def main() -> int:
-    """The command line; returns the exit status."""
+    """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description="Score the linter on waits that were removed.")
     parser.add_argument("--repositories", type=Path, required=True, metavar="DIR")
     parser.add_argument("--list", type=Path, default=LIST, help="default: fixes.txt")

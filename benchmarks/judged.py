@@ -182,7 +182,7 @@ def share(part: int, whole: int) -> str:
 
 
 def print_table(told: Sequence[Answer]) -> None:
-    """By verdict: how many places there are, and how many each scope reports."""
+    """Print by verdict how many places there are, and how many each scope reports."""
     by_scope = {way: Counter(a.place.verdict for a in told if way in a.scopes) for way in SCOPES}
     known = Counter(one.place.verdict for one in told)
     print(f"{'verdict':26} places  default      all")
@@ -199,7 +199,7 @@ def print_table(told: Sequence[Answer]) -> None:
 
 
 def print_rows(told: Iterable[Answer]) -> None:
-    """Each place with its verdict, who reports it, and why it was judged so."""
+    """Print each place with its verdict, who reports it, and why it was judged so."""
     for one in told:
         reported = next((way for way in SCOPES if way in one.scopes), "silent")
         moved = f" (line {one.line})" if one.match == "near" else ""
@@ -208,7 +208,7 @@ def print_rows(told: Iterable[Answer]) -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Return the parsed command line."""
     parser = argparse.ArgumentParser(description="Score the linter on places that people judged.")
     parser.add_argument("--repositories", type=Path, required=True, metavar="DIR")
     parser.add_argument("--packages", type=Path, metavar="DIR")

@@ -83,7 +83,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _fix(path: Path, choice: Choice, result: Result) -> None:
-    """Fix one file and hold the new text against what is promised of it."""
+    """Fix one file and check what is promised of the new text."""
     try:
         source = read_source(str(path))
         ast.parse(source.text)

@@ -71,7 +71,7 @@ class Version:
             )
 
     def place(self) -> str:
-        """Where the linter that it runs lies; a checkout must be its own."""
+        """Return where the linter that it runs lies; a checkout must run its own."""
         done = self.call("-c", "import flake8_torchperf as it; print(it.__file__)")
         place = done.stdout.strip()
         if not place:
@@ -108,7 +108,7 @@ def without_words(line: str) -> str:
 def compare(
     before: Version, after: Version, path: Path, jobs: int, shown: int, *, places: bool
 ) -> bool:
-    """Print what differs in one tree, and whether anything does."""
+    """Print the differences in one tree; return True if there are none."""
     same = True
     for scope in SCOPES:
         old = before.findings(path, scope, jobs)

@@ -53,7 +53,7 @@ class Labels:
         return sum(len(spans) for spans in self.executed.values())
 
     def save(self, path: Path) -> None:
-        """Write them, one file of the package a line."""
+        """Write the labels, one file of the package a line."""
         data: dict[str, Any] = {"package": self.package, "version": self.version}
         data["executed"] = {
             file: [list(span) if span[0] != span[1] else span[0] for span in spans]
@@ -78,7 +78,7 @@ def _by_file(data: Mapping[str, Any]) -> str:
 
 
 def load_labels(path: Path) -> Labels:
-    """Read a labels file. Ends the program in one line where there is none."""
+    """Read a labels file. Ends the program in one line if there is none."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         executed = {
@@ -95,7 +95,7 @@ def load_labels(path: Path) -> Labels:
 
 
 def package_folder(package: str) -> Path:
-    """Where a package is installed. Ends the program in one line where it is not."""
+    """Return where a package is installed. Ends the program in one line if it is not."""
     try:
         spec = find_spec(package)
     except (ImportError, ValueError):
@@ -107,7 +107,7 @@ def package_folder(package: str) -> Path:
 
 
 def record(package: str, workload: Sequence[str]) -> tuple[Labels, int]:
-    """Run a workload (`-m MODULE ARGS` or `SCRIPT ARGS`); labels and its exit status leave.
+    """Run a workload (`-m MODULE ARGS` or `SCRIPT ARGS`); return labels and its exit status.
 
     The lighter level counts no dispatches; the ways in which statements wait are seen all the same.
     """

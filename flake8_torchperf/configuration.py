@@ -147,7 +147,7 @@ def _options(path: str, table: object, base: Options) -> Options:
 
 
 def near(name: str, prefix: str = "") -> str:
-    """``"; did you mean 'scope'?"``, or all settings where none is near; each behind ``prefix``."""
+    """Return ``"; did you mean 'scope'?"``, or a list of all settings if none is near."""
     import difflib  # only where there is a mistake
 
     names = [one.name for one in SETTINGS]

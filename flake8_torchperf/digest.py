@@ -39,7 +39,7 @@ _PENDING: dict[str, bytes] = {}
 
 
 def expect(changes: Mapping[str, bytes]) -> None:
-    """Read these files, by path, as if their changes had been written; all others as they are."""
+    """Let reads of these paths return the changes, as if they were written already."""
     _PENDING.clear()
     _PENDING.update(changes)
 

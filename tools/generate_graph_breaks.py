@@ -35,7 +35,7 @@ def seen() -> list[dict[str, Any]]:
 
 
 def registry() -> dict[str, list[str]]:
-    """Identifier -> the names its type has had, newest first; from the installed torch."""
+    """Return by identifier the names of its type, newest first, from the installed torch."""
     folder = dynamo()
     text = (folder / "graph_break_registry.json").read_text(encoding="utf-8")
     return {
@@ -79,7 +79,7 @@ def build() -> dict[str, Any]:
 
 
 def render(table: dict[str, Any]) -> str:
-    """JSON with one line per entry, so that a new torch release is a readable diff."""
+    """Return JSON with one line per entry, so that a new torch release is a readable diff."""
     lines = ["{", f'"torch": {json.dumps(table["torch"].partition("+")[0])},']
     for section in ("calls", "types"):
         entries = sorted(table[section].items())

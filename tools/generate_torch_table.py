@@ -29,7 +29,7 @@ TABLE = ROOT / "flake8_torchperf" / "knowledge" / "torch_table.json"
 
 
 def render(table: dict[str, Any]) -> str:
-    """Compact JSON with one line per entry, so that a new torch release is a readable diff."""
+    """Return compact JSON with a line per entry, so that a new torch release is a readable diff."""
     lines = ["{", *(f'"{key}":{json.dumps(table[key])},' for key in ("torch", "measured"))]
     sections = ("functions", "methods", "attributes", "classes", "aliases")
     for section in sections:

@@ -51,7 +51,7 @@ LEAST_CALLS, MOST_CALLS, ROW_SECONDS = 5, 2000, 0.3
 
 
 def main() -> int:
-    """The command line; returns the exit status."""
+    """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description="Measure what the pages' examples cost on CUDA.")
     parser.add_argument("--only", default="*", metavar="GLOB", help="codes to measure")
     parser.add_argument("--output", type=Path, default=COSTS)
@@ -166,7 +166,7 @@ class Device:
         return totals.device_syncs + totals.synchronisations
 
     def _behind(self, call: Callable[[], object]) -> float:
-        """Milliseconds until the call is back, on a device that has work queued."""
+        """Return the milliseconds until the call is back, on a device that has work queued."""
         self._torch.cuda.synchronize()
         self._torch.cuda._sleep(self._cycles)
         start = perf_counter()
@@ -174,7 +174,7 @@ class Device:
         return (perf_counter() - start) * 1000
 
     def _in_a_row(self, call: Callable[[], object]) -> float:
-        """Milliseconds of one call among many, until the device is done."""
+        """Return the milliseconds of one call among many, until the device is done."""
         self._torch.cuda.synchronize()
         count, start = 0, perf_counter()
         while count < LEAST_CALLS or (count < MOST_CALLS and perf_counter() - start < ROW_SECONDS):

@@ -30,7 +30,7 @@ from flake8_torchperf.knowledge.table import load  # noqa: E402
 
 
 def main() -> int:
-    """The command line; returns the exit status."""
+    """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description="Measure which operations wait for CUDA.")
     parser.add_argument("--only", default="*", metavar="GLOB", help="names to measure")
     parser.add_argument("--output", type=Path, default=MEASURED)

@@ -67,7 +67,7 @@ def native(text: str) -> str:
 
 
 def _put(made: list[str], start: int, end: int, lines: list[str]) -> None:
-    """Put text in the place of lines: as many as there were, or more where it needs more."""
+    """Replace lines by text: by as many lines as there were, or more if it needs more."""
     lines[start:end] = made + [""] * (end - start - len(made))
 
 
@@ -77,7 +77,7 @@ def _is_record(decorator: ast.expr) -> bool:
 
 
 def _write_kept(node: ast.ClassDef, lines: list[str]) -> None:
-    """``@cached_property``: a field that is empty at first, and a property that fills it."""
+    """Write each ``@cached_property`` as a field, empty at first, and a property that fills it."""
     for method in reversed(node.body):
         match method:
             case ast.FunctionDef(
@@ -99,7 +99,7 @@ def _write_kept(node: ast.ClassDef, lines: list[str]) -> None:
 
 
 def _write_record(node: ast.ClassDef, decorator: ast.expr, lines: list[str]) -> None:
-    """The fields and methods, where the docstring and the fields stood."""
+    """Write the fields and methods in place of the docstring and the fields."""
     declared = [one for one in node.body if isinstance(one, ast.AnnAssign)]
     methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
     if len(declared) + len(methods) + 1 != len(node.body):
@@ -211,7 +211,7 @@ def is_left_out(module: str) -> bool:
 
 
 def write(root: Path, package: str, folders: Iterable[str], target: Path) -> list[str]:
-    """Folders of a package written out below ``target``; the files there that can be compiled."""
+    """Write folders of a package below ``target``; return the files that can be compiled."""
     compiled: list[str] = []
     (target / package).mkdir(parents=True, exist_ok=True)
     (target / package / "__init__.py").write_bytes((root / package / "__init__.py").read_bytes())

@@ -66,7 +66,7 @@ def _edit(node: ast.expr, text: str) -> Edit:
 
 
 def _asks_type(node: ast.AST) -> TypeGuard[ast.Call]:
-    """``isinstance(node, ast.Name)``, of one or of several classes, on one line."""
+    """True for ``isinstance(node, ast.Name)`` with one or several classes, on one line."""
     match node:
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(), kinds], keywords=[]):
             each = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]

@@ -156,7 +156,7 @@ def _parses(text: str) -> bool:
 
 
 def _memory(process: int) -> float:
-    """Megabytes that a process and those it started hold; 0 where the system does not tell."""
+    """Return the megabytes of a process and those it started; 0 if the system does not say."""
     total = 0.0
     for one in [process, *_children(process)]:
         try:

@@ -48,7 +48,7 @@ class Check:
         parser.add_argument("--jobs", type=int, default=2, help="processes of each (default: 2)")
 
     def measure(self) -> int:
-        """Time flake8, a check that remembers nothing yet, and two that do, in turn; print."""
+        """Time flake8, and checks without, with an empty and with a full cache, in turn; print."""
         existing([self.path])
         at_least_one(rounds=self.rounds, jobs=self.jobs)
         lines = lines_of_python(python_files([self.path]))

@@ -85,7 +85,7 @@ class Growth:
         print(f"{name:10} {full:7} {lines:7} {shown:>22} {slope:8.2f}  {shape.bound}", flush=True)
 
     def _print_memory(self) -> None:
-        """The peaks of flake8 with and without the plugin on the generated file."""
+        """Print the peaks of flake8 with and without the plugin on the generated file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "measured.py")
             path.write_text(many_units(self.lines))
@@ -100,7 +100,7 @@ class Growth:
 
 
 def _slope(measured: Sequence[tuple[int, float | None]]) -> float:
-    """Of log time over log size, smallest to largest; 0 for what is too short to be timed."""
+    """Return the slope of log time over log size; 0 for times too short to measure."""
     (small, first), (large, last) = measured[0], measured[-1]
     if not first or not last or last < 0.005:
         return 0.0
@@ -108,7 +108,7 @@ def _slope(measured: Sequence[tuple[int, float | None]]) -> float:
 
 
 def _seconds(text: str) -> float | None:
-    """CPU seconds of the plugin for a text, None where Python's own parser refuses it."""
+    """Return the plugin's CPU seconds for a text, None if Python's own parser refuses it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "measured.py")
         path.write_text(text)

@@ -52,7 +52,7 @@ class Run:
 def run(
     command: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> Run:
-    """Run a command once; RuntimeError where it fails or leaves a file out."""
+    """Run a command once; raises RuntimeError if it fails or leaves a file out."""
     with (
         tempfile.TemporaryFile() as given,
         tempfile.TemporaryFile() as output,
@@ -154,5 +154,5 @@ def python_files(paths: Sequence[Path], every: int = 1) -> list[Path]:
 
 
 def lines_of_python(files: Sequence[Path]) -> int:
-    """Lines of the files."""
+    """Return the number of lines in the files."""
     return sum(file.read_bytes().count(b"\n") for file in files)

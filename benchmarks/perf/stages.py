@@ -123,7 +123,7 @@ def install(clock: Clock) -> None:
 
 
 def lint_all(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path, Spent], int]:
-    """Lint every file; the time per file and stage, and the number of findings."""
+    """Lint every file; return the time per file and stage, and the number of findings."""
     from flake8_torchperf import linter
     from flake8_torchperf.options import SCOPES, Options
     from flake8_torchperf.prefilter import concerns

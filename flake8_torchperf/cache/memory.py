@@ -208,7 +208,7 @@ def _is_entry(entry: Any) -> bool:
 
 
 def _is_read(read: list[Any]) -> bool:
-    """Path, content, packages around, parts that were asked for, and the digest of the answers."""
+    """True for a list of path, content, packages around, parts, and digest of the answers."""
     match read:
         case [str(), str(), str(), list(parts), str()]:
             return _all(parts, str)

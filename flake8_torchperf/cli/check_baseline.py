@@ -44,7 +44,7 @@ class Findings(BaseFormatter):
     """A formatter that keeps what flake8 reports and prints nothing."""
 
     def after_init(self) -> None:
-        """Begin with nothing."""
+        """Start with an empty list."""
         self.found: list[Violation] = []
 
     def start(self) -> None:

@@ -152,7 +152,7 @@ class FileChecker(checker.FileChecker):
         return made
 
     def run_ast_checks(self) -> None:
-        """Look for findings in a file that can have some; of any other, ask whether it parses."""
+        """Look for findings in a file that can have some; check only that any other file parses."""
         assert self.processor is not None
         wanted = self._needs.syntax or self._needs.counts
         lines = self.processor.lines
@@ -170,7 +170,7 @@ class FileChecker(checker.FileChecker):
             raise syntax_error(error) from error
 
     def process_tokens(self) -> None:
-        """Go through the tokens only where their errors or their number count."""
+        """Go through the tokens only if their errors or their number count."""
         if self._needs.syntax or self._needs.counts:
             super().process_tokens()
 

@@ -127,7 +127,10 @@ INSTALLED = (".venv", "venv", "node_modules", "site-packages")
 
 
 def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
-    """Know our formats, and don't read a baseline that is to be written. Raises ValueError."""
+    """Check and complete the options of `check`. Raises ValueError if they do not fit together.
+
+    A baseline that is to be written is not read.
+    """
     if options.diff and not options.fix:
         raise ValueError("--diff needs --fix; torchperf fix --diff shows the same")
     if options.reason and not options.add_noqa:
@@ -215,7 +218,7 @@ def _ours_alone(plugins: Plugins) -> Plugins:
 
 
 def _manager(plugins: Plugins, early: argparse.ArgumentParser, face: Face) -> OptionManager:
-    """flake8's option manager, speaking as our command."""
+    """Return flake8's option manager, with the name and the texts of our command."""
     manager = OptionManager(
         version=flake8.__version__,
         plugin_versions=plugins.versions_str(),
@@ -243,7 +246,7 @@ def _manager(plugins: Plugins, early: argparse.ArgumentParser, face: Face) -> Op
 
 
 def _reject(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    """Object to the first word that nobody knows."""
+    """Reject the first word that no option takes."""
     for word in words:
         name = word.partition("=")[0]
         if not name.startswith("-"):

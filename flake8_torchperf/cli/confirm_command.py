@@ -151,7 +151,7 @@ def _has_cuda() -> bool:
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
-    """``16,64,256`` as ascending numbers. Raises OptionError."""
+    """Return the numbers of a text like ``16,64,256`` in ascending order. Raises OptionError."""
     if not text:
         return DEFAULT_SIZES
     from flake8_torchperf.runtime.confirm.plan import positive
@@ -166,7 +166,7 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def parse_inputs(text: str) -> dict[str, str]:
-    """``a=[torch.randn(n)], b=2`` as source by name. Raises OptionError."""
+    """Return ``a=[torch.randn(n)], b=2`` as source by name. Raises OptionError."""
     if not text.strip():
         return {}
     try:

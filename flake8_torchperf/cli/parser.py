@@ -108,7 +108,7 @@ def complain(parser: argparse.ArgumentParser, message: str) -> NoReturn:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"`` where some known word is near, else nothing."""
+    """Return ``"; did you mean 'x'?"`` if some known word is near, else ""."""
     from difflib import get_close_matches  # only where there is a mistake
 
     bare = {name.lstrip("-"): name for name in known}

@@ -75,7 +75,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
-    """The options that name files."""
+    """Add the options that name files."""
     parser.add_argument(
         "--json",
         metavar="FILE",

@@ -119,7 +119,11 @@ def _way(entry: tuple[str, ...]) -> Way:
 
 
 def _asked(text: str) -> Asked:
-    """``self.validate_args@2:on?~``: a parameter, what it must be, or left out, or None."""
+    """Parse a condition such as ``self.validate_args@2:on?~``.
+
+    It names a parameter and its position, then the condition; ``?`` adds "or left out", ``~`` "or
+    None".
+    """
     name, _, asks = text.partition(":")
     own = name.startswith(_OF_OBJECT)
     parameter = _parameter(name.removeprefix(_OF_OBJECT))

@@ -109,7 +109,7 @@ def load_conventions(folders: tuple[Path, ...] = ()) -> Conventions:
 
 
 def _check_unique(read: Mapping[Path, Sequence[Convention]]) -> None:
-    """Object to the second of two rows with one id; our own were there first."""
+    """Reject the second of two rows with one id; our own rows come first."""
     seen: dict[str, Path] = {}
     for file in (TABLE, *(one for one in read if one != TABLE)):
         for row in read[file]:
@@ -191,7 +191,7 @@ def _unlike(row: dict[str, Any]) -> str:
 
 
 def problem_with(pattern: str) -> str:
-    """Why a pattern can't be used: it has to say how a name begins or how it ends."""
+    """Return why a pattern can't be used, or "": it must say how a name begins or ends."""
     try:
         re.compile(pattern)
     except (re.error, OverflowError) as error:

@@ -16,6 +16,6 @@ TABLE_PATH: Final = Path(__file__).with_name("graph_breaks.json")
 
 @lru_cache(maxsize=1)
 def breaking_calls() -> Mapping[str, str]:
-    """Qualified name (``Tensor.backward`` for a method of tensors) -> operation."""
+    """Return the operations by qualified name (``Tensor.backward`` for a method of tensors)."""
     table = json.loads(TABLE_PATH.read_text(encoding="utf-8"))
     return {name: operation for name, (operation, _rule, _identifier) in table["calls"].items()}

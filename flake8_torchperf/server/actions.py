@@ -71,7 +71,7 @@ def offered(
 
 
 def _for_problem(problem: Problem, can_name: bool) -> Iterator[tuple[str, Data]]:
-    """Title and data of each action for a finding; ``can_name`` says that there can be settings."""
+    """Yield title and data of each action for a finding; ``can_name`` allows those on settings."""
     place = {"code": problem.code, "line": problem.span[0], "column": problem.span[1]}
     for offer in problem.offers:
         preferred = offer.safety == SAFE or None

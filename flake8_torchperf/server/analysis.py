@@ -170,7 +170,7 @@ def _problem(finding: Finding, around: _Functions) -> Problem:
 
 
 def _reason(finding: Finding, whole: ast.AST) -> Iterator[Note]:
-    """Why the value is known to be a tensor, the last fact first; each where it stands."""
+    """Yield the facts that make the value a tensor, the last first, each with its place."""
     operand = finding.site.operand
     tensor = None if operand is None else tensor_of(operand)
     reason = None if tensor is None else tensor.reason

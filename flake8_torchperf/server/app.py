@@ -95,7 +95,7 @@ class Server(LanguageServer):
         return found
 
     def _supported(self, found: list[types.Diagnostic]) -> list[types.Diagnostic]:
-        """Leave out what the editor does not ask for."""
+        """Remove the parts of diagnostics that the editor does not support."""
         text = self.client_capabilities.text_document
         known = getattr(text, "publish_diagnostics", None)
         for one in found:
@@ -110,7 +110,7 @@ class Server(LanguageServer):
         self.window_show_message(types.ShowMessageParams(types.MessageType.Error, words))
 
     def log(self, words: str) -> None:
-        """Keep one line where mistakes are looked for."""
+        """Write one line to the log."""
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, words))
 
 
@@ -133,7 +133,7 @@ def make_server() -> Server:
 
 
 def _watch(server: Server) -> None:
-    """Folders, configuration, other files, and the end."""
+    """Follow changes of folders, configuration and other files, and end on shutdown."""
 
     @server.feature(types.INITIALIZED)
     def initialized(_params: types.InitializedParams) -> None:
@@ -175,7 +175,7 @@ def _folders(server: Server) -> list[str]:
 
 
 def _edit(server: Server) -> None:
-    """Documents that are opened, changed, saved and closed."""
+    """Follow documents that are opened, changed, saved and closed."""
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:
@@ -283,7 +283,7 @@ def _resolves(server: Server) -> bool:
 
 
 def serve() -> int:
-    """Serve on standard input and output; returns the exit status, 1 where none said shutdown."""
+    """Serve on standard input and output; returns the exit status, 1 without a shutdown request."""
     # An editor starts it in the user's folder, from which nothing is to be imported.
     sys.path[:] = [path for path in sys.path if path not in ("", os.getcwd())]
     server = make_server()

@@ -46,7 +46,7 @@ class Document:
         self._changed = now
 
     def lint(self, pause: float = 0.0, *, moved: bool = False) -> None:
-        """Lint what the document holds then, in place of a run that waits or is under way."""
+        """Lint the document's text as of the run, in place of a run that waits or is under way."""
         self.stop()
         self._moved = self._moved or moved
         self._at_work = asyncio.ensure_future(self._lint(pause, self._newest))

@@ -51,7 +51,7 @@ class Units:
         return found
 
     def _line_start(self, line: int) -> types.Position:
-        """Where a line begins; behind the last one, where that ends."""
+        """Return where a line begins; after the last line, where that line ends."""
         if line < len(self.lines) or not self.lines or self.lines[-1].endswith(("\n", "\r")):
             return types.Position(line, 0)
         return self.position(line - 1, len(self.lines[-1]))
@@ -65,7 +65,7 @@ class Units:
 
 
 def _changes(old: list[str], new: list[str]) -> Iterator[tuple[int, int, str]]:
-    """First line, the line behind the last, and the text in their place."""
+    """Yield the changes: first line, the line after the last, and the text in their place."""
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
         start += 1

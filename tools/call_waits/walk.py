@@ -140,7 +140,7 @@ class Walk:
 
 
 def _is_same_object(func: ast.expr, callee: Callee) -> bool:
-    """``self.check`` and ``super().check``: a method of the object at hand."""
+    """True for a method of the object at hand: ``self.check`` or ``super().check``."""
     owner = func.value if isinstance(func, ast.Attribute) else None
     if isinstance(owner, ast.Call):
         return is_name(owner.func, "super")

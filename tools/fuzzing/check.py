@@ -118,7 +118,7 @@ def minimised(source: str, kind: str, seconds: float = 60.0) -> str:
 
 
 def _without(parts: list[str], still: Callable[[list[str]], bool]) -> list[str]:
-    """Take away halves, quarters ... single parts, as long as ``still`` holds."""
+    """Remove halves, quarters and finally single parts, as long as ``still`` holds."""
     size = max(1, len(parts) // 2)
     while True:
         shorter, start = False, 0

@@ -35,7 +35,7 @@ class NoSourcesError(Exception):
 
 
 def torch_files() -> list[Path]:
-    """torch's source files, found without importing it. Raises NoSourcesError."""
+    """Return torch's source files, found without importing it. Raises NoSourcesError."""
     spec = find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         raise NoSourcesError("torch is not installed: name a folder with --sources")

@@ -204,12 +204,15 @@ _PRIVATE = (
 
 
 def _is_deprecated(signature: Signature) -> bool:
-    """Forms that stubs keep for old code: a required `out`, or named tensors."""
+    """True for forms that stubs keep for old code: a required `out`, or named tensors."""
     return any(p.name in {"out", "names"} and not p.optional for p in signature.parameters)
 
 
 def _accepts_anything(signature: Signature) -> bool:
-    """`__eq__(self, other: object) -> bool`, which the stub has for type checkers only."""
+    """True for a signature that accepts any object, which the stub has for type checkers only.
+
+    `__eq__(self, other: object) -> bool` is one.
+    """
     names = {p.name: p.types for p in signature.parameters}
     return names.get("other") == ("x",) and signature.returns == ScalarReturn("b")
 

@@ -81,7 +81,7 @@ def read_costs(path: Path = COSTS) -> Costs:
 
 
 def write_costs(origin: Mapping[str, Any], rules: Mapping[str, Any], path: Path = COSTS) -> None:
-    """The origin once, then a line for each page."""
+    """Write the origin once, then a line for each page."""
     head = [f"{json.dumps(key)}: {json.dumps(value)}," for key, value in origin.items()]
     body = [f"{json.dumps(code)}: {json.dumps(row)}" for code, row in sorted(rules.items())]
     text = "\n".join(["{", *head, '"rules": {', ",\n".join(body), "}", "}"])
@@ -89,7 +89,7 @@ def write_costs(origin: Mapping[str, Any], rules: Mapping[str, Any], path: Path 
 
 
 def digest(example: Example) -> str:
-    """Short and different for every change to what is run."""
+    """Return a short digest, different after every change to the code that is run."""
     run = [example.bad, example.good, example.call, example.setup, sorted(example.inputs.items()),
            example.host]  # fmt: skip
     return hashlib.sha256(json.dumps(run).encode()).hexdigest()[:12]

@@ -30,7 +30,7 @@ def read_measured(path: Path = MEASURED) -> dict[str, Any]:
 
 
 def origin(measured: Mapping[str, Any]) -> str:
-    """Where it was measured; "" where nothing was."""
+    """Return where it was measured; "" if nothing was."""
     if not measured["operations"]:
         return ""
     return f"torch {measured['torch']}, CUDA {measured['cuda']}, {measured['device']}"
@@ -72,7 +72,7 @@ def fold_measured(
 
 
 def _decide(entry: Entry, outcomes: Mapping[str, bool]) -> None:
-    """The letters of each overload that was called; one that was not called keeps what it had."""
+    """Set the letters of each overload that was called; the other overloads keep theirs."""
     alike = {_types(key): waited for key, waited in outcomes.items()}
     letters: list[set[str]] = []
     for signature in entry.signatures:

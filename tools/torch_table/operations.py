@@ -176,7 +176,7 @@ class Builder:
     def _with_options(
         self, function: Callable[..., Any], single: Signature, settled: Signature, probed: Probed
     ) -> list[Signature]:
-        """Further signatures where an option, or two, change what is returned."""
+        """Return further signatures, where one option or two change what is returned."""
         changing: list[_Option] = []
         found: list[Signature] = []
         plain = self._observe(function, single, probed, ())

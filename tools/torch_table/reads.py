@@ -78,8 +78,9 @@ def fake_reads(
     scenario: Scenario,
     given: Mapping[str, Any],
 ) -> str:
-    """`h` or `y` where the operation needs elements on a fake CUDA tensor, `-` where it ran
-    without, else ``.
+    """Return `h` or `y` if the operation needs elements of a fake CUDA tensor.
+
+    `-` if it ran without them; "" if its arguments did not suit.
     """
     built = arguments(parameters, scenario, given)
     if built is None:

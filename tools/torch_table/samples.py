@@ -83,8 +83,9 @@ class Scenario:
 def arguments(
     parameters: Sequence[Parameter], scenario: Scenario, given: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]] | None:
-    """Sample arguments for the required parameters and the `given` ones; None where none can be
-    built.
+    """Return sample arguments for the required parameters and the `given` ones.
+
+    None if they cannot be built.
     """
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
@@ -179,7 +180,7 @@ def call(
 
 
 def scenarios(parameters: Sequence[Parameter]) -> Iterator[Scenario]:
-    """Shapes with the integer and size choices to try for each, base dtype first."""
+    """Yield shapes with the integer and size choices to try for each, base dtype first."""
     required = [p for p in parameters if not p.optional or p.form == "variadic"]
     kinds = {"Z" if p.form == "variadic" and p.types[0] == "i" else p.types[0] for p in required}
     ints = _INTS if "i" in kinds else (1,)

@@ -81,7 +81,7 @@ def flags(name: str) -> set[str]:
 
 
 def tag_flags(ops: Iterable[Any]) -> set[str]:
-    """Letters d, y, p and r of the tags of these operators."""
+    """Return the letters d, y, p and r of the tags of these operators."""
     letters = {
         torch.Tag.data_dependent_output: "d",
         torch.Tag.dynamic_output_shape: "y",

@@ -61,7 +61,7 @@ def class_body(tree: ast.Module, name: str) -> list[ast.stmt]:
 
 
 def named_tuples(path: Path) -> dict[str, Return]:
-    """`torch.return_types.max` and the like, from return_types.pyi."""
+    """Return `torch.return_types.max` and the like, from return_types.pyi."""
     found: dict[str, Return] = {}
     for node in read_stub(path).body:
         if not isinstance(node, ast.ClassDef):

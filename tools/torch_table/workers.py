@@ -78,7 +78,7 @@ def process(script: Path, names: list[str], seconds: float = SECONDS_EACH) -> It
 
 
 def serve(rows: Iterable[tuple[str, Any]]) -> None:
-    """In the worker: print one line of JSON for each name and what was seen of it."""
+    """In the worker: print one line of JSON with each name and its result."""
     for name, seen in rows:
         print(json.dumps({"name": name, "seen": seen}), flush=True)
 
@@ -115,7 +115,7 @@ class Journal:
         self._file.flush()
 
     def close(self, *, done: bool) -> None:
-        """Let go of the file; one whose rows are all in the output is removed."""
+        """Close the file, and remove it if its rows are all in the output."""
         self._file.close()
         if done:
             self._path.unlink()
@@ -132,7 +132,7 @@ class Progress:
         self._told = clock() - SECONDS_BETWEEN_LINES
 
     def tell(self, row: Row) -> None:
-        """One more is done."""
+        """Count one more name as done."""
         self._done += 1
         last = self._done == self._total
         text = f"{self._done}/{self._total} {row['name']}"

@@ -21,7 +21,7 @@ PATIENCE = 60.0
 
 
 def capabilities() -> types.ClientCapabilities:
-    """Those of an editor that takes all that the server has."""
+    """Return the capabilities of an editor that supports all that the server offers."""
     text = types.TextDocumentClientCapabilities(
         publish_diagnostics=types.PublishDiagnosticsClientCapabilities(
             related_information=True, code_description_support=True, version_support=True
@@ -161,7 +161,7 @@ async def editor(
     able: types.ClientCapabilities | None = None,
     server: Sequence[str] = SERVER,
 ) -> AsyncIterator[Editor]:
-    """An editor with these folders open; its server has to end by itself when that is over."""
+    """Yield an editor with these folders open; its server must end by itself afterwards."""
     client = client or LanguageClient("typing-along", "1")
     found = Editor(client)
     await client.start_io(*server)

@@ -232,7 +232,7 @@ def _write(one: Fixed, results: dict[str, Fixed]) -> bool:
 
 
 def _show(one: Fixed) -> None:
-    """Print a unified diff of what would change in a file, suggested fixes in one of their own."""
+    """Print a unified diff of the changes in a file, with suggested fixes in a second diff."""
     if not one.changed:
         return
     assert one.source is not None
@@ -283,7 +283,7 @@ def _say(words: str) -> None:
 
 
 def table(done: Sequence[Fixed]) -> dict[str, tuple[int, int, int]]:
-    """By code: the findings before, those with a safe fix, and those with any fix."""
+    """Return by code: the findings before, those with a safe fix, and those with any fix."""
     found: Counter[str] = Counter()
     safe: Counter[str] = Counter()
     fixable: Counter[str] = Counter()

@@ -36,7 +36,7 @@ class Verified:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options that only a command line can give: configuration files cannot."""
+    """Add the options that only a command line can give: configuration files cannot."""
     group = parser.add_argument_group("verify", "Run what is fixed, in a child with limits.")
     group.add_argument(
         "--verify",

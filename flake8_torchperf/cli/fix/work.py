@@ -275,7 +275,7 @@ def _without(finding: Finding, silenced: set[int]) -> Finding:
 
 
 def _suppression(work: FixWork) -> Suppression:
-    """flake8's decisions; made once per process."""
+    """Return flake8's decisions for the options, made once per process."""
     key = id(work.options)
     if key not in _decided:
         _decided[key] = Suppression(work.options)

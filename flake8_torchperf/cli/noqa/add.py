@@ -39,7 +39,7 @@ class Added:
 
 
 def add_noqa(found: Iterable[Violation], reason: str) -> Added:
-    """Write a comment for each finding, beside those that its line has; files change whole."""
+    """Write a comment for each finding, beside those that its line has; each file in one step."""
     wanted: dict[str, dict[int, list[str]]] = {}
     for one in found:
         if one.code not in NEVER:

@@ -52,7 +52,7 @@ def _blank(lines: Iterable[str]) -> list[str]:
 
 
 def _without_magics(lines: list[str]) -> list[str]:
-    """Replace each statement that only IPython reads, with the lines that a backslash adds."""
+    """Replace each statement that only IPython reads, with its continuation lines."""
     done: list[str] = []
     begun = 0  # where the statement begins that is read
     going_on = False

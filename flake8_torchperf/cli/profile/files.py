@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def unsuitable(path: Path) -> str:
-    """Why no profile can be written there, "" where it can: other files are not overwritten."""
+    """Return why no profile can be written there, or "": other files are not overwritten."""
     if problem := unwritable(path):
         return problem
     if not path.exists():

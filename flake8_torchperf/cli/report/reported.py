@@ -78,7 +78,7 @@ class Gathered(BaseFormatter):
     told: Mapping[str, Mapping[Place, Told]]
 
     def after_init(self) -> None:
-        """Begin with nothing."""
+        """Start without findings."""
         self.told = {}
         self.found: list[Reported] = []
         self.files: list[str] = []
@@ -121,7 +121,7 @@ class Gathered(BaseFormatter):
         super().stop()
 
     def text(self, found: Sequence[Reported]) -> str:
-        """The whole report, without the line break at its end."""
+        """Return the whole report, without the line break at its end."""
         raise NotImplementedError
 
 

@@ -45,7 +45,7 @@ def summary(found: Mapping[str, Iterable[Told]]) -> str:
 
 
 def statistics(counted: Statistics) -> list[str]:
-    """flake8's lines, with a rule's name where flake8 shows the first of its messages."""
+    """Return flake8's lines, with a rule's name where flake8 shows its first message."""
     # Needs the rule pages, which a run without findings never reads.
     from flake8_torchperf.cli.report.reported import name_of, rules
 

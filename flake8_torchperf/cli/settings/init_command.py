@@ -52,7 +52,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 
 def init() -> int:
-    """Write into the files of the current folder, and print what was written; an exit status."""
+    """Write into the files of the current folder and print the result; return the exit status."""
     try:
         _add_section(Path(NAME))
         _add_hook(Path(HOOKS))
@@ -71,7 +71,7 @@ def section() -> str:
 
 
 def _add_section(path: Path) -> None:
-    """Append the section. Raises OptionError where there is one, or where it can't be appended."""
+    """Append the section. Raises OptionError if there is one, or if it can't be appended."""
     text = section()
     if not os.path.lexists(path):
         _create(path, text)

@@ -215,7 +215,7 @@ def _words(heat: Heat) -> str:
 
 
 def _values(values: list[tuple[ast.expr, Value]]) -> list[Known]:
-    """Describe each value once; literals and the names of modules and functions say it all."""
+    """Describe each value once, except literals and names of modules and functions."""
     found: dict[str, Known] = {}
     for node, value in values:
         if not isinstance(node, ast.Constant) and not isinstance(value, _NAMING):
