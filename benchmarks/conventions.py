@@ -4,10 +4,10 @@
     python benchmarks/conventions.py TREE ... --off ROW_OR_CAUSE
 
 A TREE is a checkout named OWNER+NAME, or the folder of a package. Its Python files are linted in
-the scopes hot and all, in this checkout's linter. The table tells for each row and cause how many
-places it hides and in how many files, and how readers judged those of them that they saw: A is
-worth telling, B of little worth, C wrong. It marks what hides fewer than five places, and what
-hides A in a quarter or more of four judged places or more.
+the scopes hot and all, with this checkout's linter. For each row and cause, the table shows how
+many places it hides and in how many files, and how readers judged the places that they saw: A is
+worth reporting, B of little worth, C wrong. It marks rows that hide fewer than five places, and
+rows of which a quarter or more of at least four judged places are A.
 
 `--judged` takes files as in `judged/`. With `--repositories`, a folder of clones as `judged.py`
 takes it, the judged commits are linted as well. `--off` prints what the default scope reports, and

@@ -4,13 +4,13 @@
 
 DIR holds clones as OWNER/NAME or OWNER+NAME (bare ones too, or one folder deeper), with history.
 For each commit of the list its parent's Python files are written to a temporary folder, and the
-file is linted there, in the default scope and in scope `all`. A commit is found where any of its
-lines is, a line where a finding's first line is, or where it is one of the reads that a finding
-names as following it. After the fix the lines that came in their place
-are linted: a commit is silent there where none of them carries a finding by default. Some fixes
-leave a wait on such a line, or add another; where readers judged a finding to be true
-(`judged/*-after-fixes.jsonl`, A or B), a second figure leaves it out. Beside them stands what a
-search for `.item(`, `.tolist(`, `.cpu(`, `.numpy(` and `.nonzero(` would find.
+file is linted there, in the default scope and in scope `all`. A commit is found if any of its
+lines is found: if a finding begins at the line, or names it as one of the reads that follow.
+After the fix, the lines that replaced them are linted: a commit is silent there if no line
+carries a finding by default. Some fixes leave a wait on such a line, or add another; a second
+figure leaves out findings that readers judged to be true (`judged/*-after-fixes.jsonl`, A or B).
+For comparison, the output says what a search for `.item(`, `.tolist(`, `.cpu(`, `.numpy(` and
+`.nonzero(` would find.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def key_of(told: Told) -> Key:
 def known_before(
     found: Sequence[Told], allowed: Counter[Key]
 ) -> tuple[frozenset[int], Counter[Key]]:
-    """Return the indices of the findings that the baseline knows, and its rest that matches none.
+    """Return the indices of the findings that the baseline knows, and its unmatched entries.
 
     Of findings that look alike, as many as before are known, from the top. Those that a comment may
     silence come last, since nobody sees them anyway.

@@ -1,4 +1,4 @@
-"""The settings that hold of all that were made: flake8's namespace in, checked ``Options`` out.
+"""Combine the settings from all sources: flake8's namespace in, checked ``Options`` out.
 
 Runs at every start of flake8: a pyproject.toml that does not name us is read but not parsed.
 """

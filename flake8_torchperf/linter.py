@@ -76,7 +76,7 @@ def lint_tree(
         try:
             compiled = _compiled(module, options, reads)
             suspects = with_compiled(nominate(module, _called(options)), module, compiled)
-            # Who asks for reasons is told as well what a contract could not see.
+            # A user who asks for reasons also learns what a contract could not see.
             if not suspects and not options.explain:
                 return []
             found = _findings(module, suspects, compiled, options, reads)

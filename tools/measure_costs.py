@@ -4,9 +4,9 @@
     python tools/measure_costs.py --only TPF203
     python tools/measure_costs.py --pages            anywhere: the pages again, from the file
 
-Writes `benchmarks/costs.json` and one sentence into each page. Every page is measured in a process
-that a fault of the device may end; rows are kept as they come, and a run that was broken off goes
-on behind it.
+Writes `benchmarks/costs.json` and one sentence into each page. Pages are measured in a separate
+process, which a fault of the device may end. Rows are saved as they come, and the next run goes on
+where an interrupted one stopped.
 """
 
 from __future__ import annotations

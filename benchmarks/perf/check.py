@@ -1,4 +1,4 @@
-"""`torchperf check`, with nothing and with everything remembered, against flake8 --select TPF.
+"""`torchperf check`, with an empty and with a full cache, against flake8 --select TPF.
 
 Run it with the Python of an environment in which flake8-torchperf is installed. What each prints
 must be the same, byte for byte.

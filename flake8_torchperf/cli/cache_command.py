@@ -1,4 +1,4 @@
-"""``torchperf cache``: where findings are remembered and how much, and a way to forget them."""
+"""``torchperf cache``: shows where the cache is and how large, and clears it."""
 
 from __future__ import annotations
 

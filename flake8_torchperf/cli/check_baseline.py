@@ -41,7 +41,7 @@ _NAMED = 10
 
 
 class Findings(BaseFormatter):
-    """A formatter that keeps what flake8 reports and prints nothing."""
+    """A formatter that collects the findings that flake8 reports and prints nothing."""
 
     def after_init(self) -> None:
         """Start with an empty list."""
@@ -56,7 +56,7 @@ class Findings(BaseFormatter):
 
 
 class OldFindings:
-    """Takes what a baseline lists out of the rows of one file after the other."""
+    """Removes the findings that a baseline lists from the rows, file by file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

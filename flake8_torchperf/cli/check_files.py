@@ -96,10 +96,10 @@ class Work:
 
 
 class FileChecker(checker.FileChecker):
-    """flake8's, without the steps that nothing of ours asks for.
+    """flake8's `FileChecker`, without the steps that our findings do not need.
 
-    ``parses_all`` says that a file which can have no findings is parsed all the same, since one
-    that does not parse must not pass.
+    ``parses_all`` says that a file is parsed even if it can have no findings, since a file that
+    does not parse must not pass.
     """
 
     parses_all = True
@@ -177,8 +177,8 @@ class FileChecker(checker.FileChecker):
     def report(self, error_code: str | None, line_number: int, column: int, text: str) -> str:
         """Store a finding, with the lines in which flake8 looks for ``# noqa``.
 
-        To know the lines of a statement takes the tokens of the whole file. Where no line has such
-        a comment, the finding's own line gives the same answer.
+        Finding the lines of a statement takes the tokens of the whole file. If no line has such a
+        comment, the finding's own line gives the same answer.
         """
         if self._statements or self.processor is None:
             return super().report(error_code, line_number, column, text)

@@ -117,7 +117,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Why there is no answer."""
+    """The reason why there is no answer."""
 
     problem: str
 

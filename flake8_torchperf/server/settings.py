@@ -1,4 +1,4 @@
-"""The files that configure a folder: what must be the same for a process to be of use still."""
+"""The files that configure a folder; a process is replaced when one of them changes."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ PATIENCE = 60.0
 class Worker:
     """Lints for the files below one folder.
 
-    ``tell`` is handed what a person should know, ``log`` what helps to find a mistake.
+    ``tell`` takes lines that a person should see, ``log`` lines that help to find mistakes.
     """
 
     def __init__(

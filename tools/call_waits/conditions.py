@@ -38,10 +38,10 @@ _MAX_STEPS = 5
 
 @dataclass
 class Scope:
-    """One function of torch as its tests are read.
+    """One function of torch, with what is needed to read its tests.
 
-    `attribute` gives what must hold for an attribute of the object to be true (or false); `empty`
-    tells whether one is known to hold nothing.
+    `attribute` gives the condition for an attribute of the object to be true (or false); `empty`
+    says if one is known to be empty.
     """
 
     callee: Callee

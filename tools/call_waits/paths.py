@@ -13,8 +13,10 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 @dataclass(frozen=True)
 class Guard:
-    """A test with the outcome that leads on. `each` marks what a loop iterates, which must not be
-    empty; without a test nothing is known of the way.
+    """A test with the outcome that leads on.
+
+    `each` marks the iterable of a loop, which must not be empty. Without a test, nothing is known
+    of the way.
     """
 
     test: ast.expr | None

@@ -29,7 +29,7 @@ ENDED = {"": LOST}
 
 
 class LostDevice(RuntimeError):
-    """Nothing can be measured: it is the machine, not what is measured."""
+    """No measurement is possible: the machine fails, not the measured operations."""
 
 
 def gather(names: list[str], run: Run, keep: Callable[[Row], None] = lambda row: None) -> Row:

@@ -34,7 +34,7 @@ class Reported:
     """One finding that flake8 reports.
 
     Lines and columns count from 1; ``end_column`` is the first one behind, or the column itself
-    where nobody knows the end. ``path`` has slashes. ``again`` counts those before it in the same
+    if the end is unknown. ``path`` has slashes. ``again`` counts the findings before it in the same
     function that look alike.
     """
 
@@ -72,7 +72,7 @@ class Reported:
 
 
 class Gathered(BaseFormatter):
-    """Gathers the findings, and writes the text that a format makes of them at the end."""
+    """A formatter that gathers the findings and writes the format's text at the end."""
 
     # Our findings in each file, set before the report begins.
     told: Mapping[str, Mapping[Place, Told]]
