@@ -46,7 +46,7 @@ def main() -> int:
 
 
 def _recorded(glob: str, script: str, owners: list[str]) -> tuple[set[tuple[str, int]], set[str]]:
-    """The lines that waited under the contract, and the files of which lines ran."""
+    """Return the lines that waited under the contract, and the files of which lines ran."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "run.json"
         command = [sys.executable, "-m", "flake8_torchperf.cli.main", "run", "--contracts"]

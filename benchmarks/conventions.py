@@ -1,13 +1,13 @@
-"""What each row of the table of conventions, and each other cause, hides by default.
+"""Count what each row of the table of conventions, and each other cause, hides by default.
 
     python benchmarks/conventions.py TREE ... [--judged FILE ...] [--repositories DIR] [--jobs N]
     python benchmarks/conventions.py TREE ... --off ROW_OR_CAUSE
 
 A TREE is a checkout named OWNER+NAME, or the folder of a package. Its Python files are linted in
-the scopes hot and all, in this checkout's linter. The table tells for each row and cause how many
-places it hides and in how many files, and how readers judged those of them that they saw: A is
-worth telling, B of little worth, C wrong. It marks what hides fewer than five places, and what
-hides A in a quarter or more of four judged places or more.
+the scopes hot and all, with this checkout's linter. For each row and cause, the table shows how
+many places it hides and in how many files, and how readers judged the places that they saw: A is
+worth reporting, B of little worth, C wrong. It marks rows that hide fewer than five places, and
+rows of which a quarter or more of at least four judged places are A.
 
 `--judged` takes files as in `judged/`. With `--repositories`, a folder of clones as `judged.py`
 takes it, the judged commits are linted as well. `--off` prints what the default scope reports, and
@@ -103,7 +103,7 @@ class Linted:
 
 @dataclass
 class Count:
-    """What one row or cause hides."""
+    """The places that one row or cause hides."""
 
     places: int = 0
     files: set[Source] = field(default_factory=set)
@@ -111,27 +111,27 @@ class Count:
 
     @property
     def share_of_a(self) -> float:
-        """Of the judged places, how many are worth telling."""
+        """The share of the judged places that are worth reporting."""
         judged = self.verdicts.total()
         return self.verdicts["A"] / judged if judged else 0.0
 
     @property
     def marks(self) -> str:
-        """What speaks against it."""
+        """The objections to the row or cause, as text."""
         few = f"fewer than {FEW}" if self.places < FEW else ""
         wrong = self.verdicts.total() >= LEAST_JUDGED and self.share_of_a >= TOO_MANY_A
         return ", ".join(filter(None, (few, "hides A" if wrong else "")))
 
 
 def sources(root: Path) -> list[Source]:
-    """The Python files of a tree, in a fixed order."""
+    """Return the Python files of a tree, in a fixed order."""
     tree = root.resolve().name.replace("+", "/", 1)
     found = sorted(root.rglob("*.py"))
     return [Source(tree, root, one.relative_to(root).as_posix()) for one in found]
 
 
 def told(source: Source, scope: Level) -> list[Finding]:
-    """The findings in a file. Raises SyntaxError and others where it is no Python."""
+    """Return the findings in a file. Raises SyntaxError and others where it is no Python."""
     file = source.root / source.path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -140,7 +140,7 @@ def told(source: Source, scope: Level) -> list[Finding]:
 
 
 def lint_file(look: Callable[[Source], list[Place]], source: Source) -> Linted:
-    """What ``look`` finds in a file; one that is no Python has nothing."""
+    """Return what ``look`` finds in a file; nothing if it is no Python."""
     try:
         return Linted(tuple(look(source)))
     except (SyntaxError, ValueError, OSError):
@@ -150,13 +150,13 @@ def lint_file(look: Callable[[Source], list[Place]], source: Source) -> Linted:
 
 
 def reported(source: Source) -> list[Place]:
-    """What the default scope reports, each wait of a row by itself."""
+    """Return what the default scope reports, each wait of a row by itself."""
     found = told(source, Level.HOT)
     return [Place(source, one.line, one.column + 1, one.code) for one in found]
 
 
 def everything(source: Source) -> list[Place]:
-    """What scope all reports, and what hides each by default."""
+    """Return what scope all reports, with the row or cause that hides each place by default."""
     default = reported(source)
     known = {(one.line, one.column, one.code) for one in default}
     known |= {(one.line, 0, one.code) for one in default if not one.column}
@@ -169,7 +169,7 @@ def everything(source: Source) -> list[Place]:
 
 
 def hidden_by(finding: Finding) -> str:
-    """The row or the cause that leaves a finding out by default."""
+    """Return the row or the cause that leaves a finding out by default."""
     heat = finding.site.heat
     if heat.level is Level.COLD:
         return heat.name if heat.hidden_by is Cause.CONVENTION else heat.hidden_by.name
@@ -232,7 +232,7 @@ def lint_all(
 
 
 def counted(places: Iterable[Place], judged: Sequence[Judged]) -> dict[str, Count]:
-    """By row and cause, what it hides; every row of the table whose name heats tell is there."""
+    """Return what each row and cause hides, with every row of the table that heats name."""
     rows = conventions.load_conventions().rows
     counts = {row.id: Count() for row in rows if row.effect not in UNNAMED}
     by_line: dict[tuple[str, str, int], list[Place]] = defaultdict(list)
@@ -252,12 +252,12 @@ def counted(places: Iterable[Place], judged: Sequence[Judged]) -> dict[str, Coun
 
 
 def names(source: Source) -> tuple[str, str]:
-    """A file's path as a judgement may give it: from the tree, or as in site-packages."""
+    """Return a file's path as a judgement may give it: from the tree, or as in site-packages."""
     return source.path, f"{source.tree}/{source.path}"
 
 
 def print_table(places: Sequence[Place], judged: Sequence[Judged]) -> None:
-    """What hides how much, the most first."""
+    """Print how much each row or cause hides, the most first."""
     hidden = sum(bool(one.hidden_by) for one in places)
     print(f"{len(places) - hidden} places reported by default, {hidden} hidden")
     print(f"{'row or cause':26} places  files    A    B    C  share of A")
@@ -274,7 +274,7 @@ def print_table(places: Sequence[Place], judged: Sequence[Judged]) -> None:
 def print_difference(
     before: Sequence[Linted], after: Sequence[Linted], judged: Sequence[Judged], name: str
 ) -> None:
-    """What comes where a row or cause is off, and what goes, by code."""
+    """Print the places that come, and those that go, where a row or cause is off, by code."""
     verdicts = {(one.source, one.path, one.line, one.code): one for one in judged}
     was, now = ({place for one in side for place in one.places} for side in (before, after))
     for sign, title, found in (("+", "come", now - was), ("-", "go", was - now)):
@@ -291,7 +291,7 @@ def print_difference(
 
 
 def to_ask(places: Iterable[Place], found: Sequence[Source], name: str) -> list[Source]:
-    """The files in which a row or cause hides something; all where no heat tells the row."""
+    """Return the files in which a row or cause hides something; all if no heat names the row."""
     rows = {row.id: row for row in conventions.load_conventions().rows}
     if name == Cause.CONVENTION.name or (name in rows and rows[name].effect in UNNAMED):
         return list(found)
@@ -300,7 +300,7 @@ def to_ask(places: Iterable[Place], found: Sequence[Source], name: str) -> list[
 
 
 def judged_trees(judged: Iterable[Judged], clones: Path, folder: Path) -> list[Path]:
-    """The judged commits of repositories, each in a folder of its own."""
+    """Return the judged commits of repositories, each in a folder of its own."""
     commits: Mapping[tuple[str, str], None] = dict.fromkeys(
         (one.source, one.version) for one in judged if not one.packaged
     )
@@ -321,7 +321,7 @@ def judged_trees(judged: Iterable[Judged], clones: Path, folder: Path) -> list[P
 
 
 def parse() -> argparse.Namespace:
-    """The command line, checked."""
+    """Return the checked command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -343,7 +343,7 @@ def parse() -> argparse.Namespace:
 
 
 def ablate(trees: Iterable[Path], judged: Sequence[Judged], arguments: argparse.Namespace) -> int:
-    """Lint and print; the number of files that the linter failed in."""
+    """Lint and print; return the number of files that the linter failed in."""
     found = [source for tree in trees for source in sources(tree)]
     linted = lint_all(found, everything, arguments.jobs)
     places = [place for one in linted for place in one.places]

@@ -38,7 +38,7 @@ Rows = list[tuple[int, int, str]]
 
 @dataclass
 class Summary:
-    """What linting one package gave. ``places`` name each finding, for a difference to be read."""
+    """The result of linting one package. ``places`` name each finding, to show a difference."""
 
     version: str
     files: int = 0
@@ -95,7 +95,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _sources(name: str, version: str, wheels: Path) -> Iterator[tuple[str, bytes]]:
-    """The Python files of a package by name, in a fixed order."""
+    """Yield the Python files of a package by name, in a fixed order."""
     if name == PYTHON:
         root = Path(os.__file__).parent
         if not sys.version.startswith(version):

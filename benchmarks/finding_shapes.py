@@ -1,7 +1,7 @@
-"""Packages with any number of findings: what the tests count the steps of, from source to message.
+"""Packages with any number of findings, for tests that count the steps from source to message.
 
-Enters a number; leaves the texts of a package's files by name, the one to lint last. Must not know
-the plugin.
+Takes a number; returns the texts of a package's files by name, the one to lint last. The module
+does not know the plugin.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ def _model(text: str) -> Texts:
 
 
 def _each(unit: str) -> Callable[[int], Texts]:
-    """A module that holds a unit again and again, each with its number."""
+    """Return a module that holds a unit again and again, each with its number."""
     return lambda count: _model("".join(unit.replace("{i}", str(i)) for i in range(count)))
 
 
 def _in_one_loop(line: str) -> Callable[[int], Texts]:
-    """A module with one training loop that holds a line again and again."""
+    """Return a module with one training loop that holds a line again and again."""
     loop = LOOP.replace("{i}", "")
     return lambda count: _model(loop + "".join(line.replace("{i}", str(i)) for i in range(count)))
 
 
 def _modules(count: int) -> Texts:
-    """As many modules that call a helper in a loop, and that helper's module."""
+    """Return as many modules that call a helper in a loop, and that helper's module."""
     callers = {f"caller{i}.py": CALLER.replace("{i}", str(i)) for i in range(count)}
     return {"__init__.py": "", **callers, **_each(HELPER)(count)}
 

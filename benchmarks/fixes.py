@@ -4,13 +4,13 @@
 
 DIR holds clones as OWNER/NAME or OWNER+NAME (bare ones too, or one folder deeper), with history.
 For each commit of the list its parent's Python files are written to a temporary folder, and the
-file is linted there, in the default scope and in scope `all`. A commit is found where any of its
-lines is, a line where a finding's first line is, or where it is one of the reads that a finding
-names as following it. After the fix the lines that came in their place
-are linted: a commit is silent there where none of them carries a finding by default. Some fixes
-leave a wait on such a line, or add another; where readers judged a finding to be true
-(`judged/*-after-fixes.jsonl`, A or B), a second figure leaves it out. Beside them stands what a
-search for `.item(`, `.tolist(`, `.cpu(`, `.numpy(` and `.nonzero(` would find.
+file is linted there, in the default scope and in scope `all`. A commit is found if any of its
+lines is found: if a finding begins at the line, or names it as one of the reads that follow.
+After the fix, the lines that replaced them are linted: a commit is silent there if no line
+carries a finding by default. Some fixes leave a wait on such a line, or add another; a second
+figure leaves out findings that readers judged to be true (`judged/*-after-fixes.jsonl`, A or B).
+For comparison, the output says what a search for `.item(`, `.tolist(`, `.cpu(`, `.numpy(` and
+`.nonzero(` would find.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Fix:
 
 
 def read_list(text: str) -> list[Fix]:
-    """The fixes of a list; raises ValueError for a line that is none."""
+    """Return the fixes of a list; raises ValueError for a line that is none."""
     fixes = []
     for row in text.splitlines():
         if not row.startswith("#"):
@@ -52,7 +52,7 @@ def read_list(text: str) -> list[Fix]:
 
 
 def find_repository(folder: Path, name: str) -> Path | None:
-    """The git directory of a clone; None where there is none."""
+    """Return the git directory of a clone; None if there is none."""
     for base in (folder / name, folder / name.replace("/", "+")):
         for place in (base, base / ".git", base / "repo", *sorted(base.glob("*/"))):
             if (place / "HEAD").is_file():
@@ -61,7 +61,7 @@ def find_repository(folder: Path, name: str) -> Path | None:
 
 
 def git(repository: Path, *arguments: str, given: bytes = b"") -> bytes:
-    """What a git command prints; raises CalledProcessError where it fails."""
+    """Return what a git command prints; raises CalledProcessError if it fails."""
     command = ["git", f"--git-dir={repository}", *arguments]
     return subprocess.run(command, input=given, capture_output=True, check=True).stdout
 
@@ -90,7 +90,7 @@ HUNK = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 
 
 def replaced(repository: Path, fix: Fix) -> set[int]:
-    """The lines that a commit put in the place of those that waited."""
+    """Return the lines that a commit put in the place of those that waited."""
     ranges = [f"{fix.commit}~1", fix.commit]
     diff = git(repository, "diff", "-U0", *ranges, "--", fix.path).decode(errors="replace")
     found: set[int] = set()
@@ -105,7 +105,7 @@ def replaced(repository: Path, fix: Fix) -> set[int]:
 
 
 def noisy_after(repository: Path, fix: Fix) -> set[int]:
-    """The lines put in their place that are reported by default."""
+    """Return the lines put in their place that are reported by default."""
     wanted = replaced(repository, fix)
     if not wanted:
         return set()
@@ -118,7 +118,7 @@ def noisy_after(repository: Path, fix: Fix) -> set[int]:
 
 
 def left_by_fixes() -> set[tuple[str, str, str, int]]:
-    """The lines after a fix that readers judged to wait all the same, by repository and commit."""
+    """Return the lines after a fix that readers judged to wait still, by repository and commit."""
     return {
         (row["repository"], row["commit"][:10], row["path"], row["line"])
         for file in JUDGED.glob("*-after-fixes.jsonl")
@@ -128,7 +128,7 @@ def left_by_fixes() -> set[tuple[str, str, str, int]]:
 
 
 def found_lines(folder: Path, path: str, scope: str) -> set[int]:
-    """The lines that the linter reports in a file."""
+    """Return the lines that the linter reports in a file."""
     return set(found_rows(folder, path, scope))
 
 
@@ -137,7 +137,7 @@ FOLLOWED = re.compile(r"more (?:read|wait)s? (?:at|to) line (\d+)")
 
 
 def found_rows(folder: Path, path: str, scope: str) -> dict[int, int]:
-    """The lines that the linter reports, each with the last line that it names."""
+    """Return the lines that the linter reports, each with the last line that it names."""
     command = [sys.executable, "-m", "flake8", "--isolated", "--select=TPF", "-j1"]
     command += [f"--torchperf-scope={scope}", "--format=%(row)d %(text)s", path]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
@@ -152,7 +152,7 @@ def found_rows(folder: Path, path: str, scope: str) -> dict[int, int]:
 
 
 def answers(repository: Path, fix: Fix) -> dict[str, set[int]]:
-    """Which of a fix's lines each way of looking finds."""
+    """Return the lines of a fix that each way of looking finds."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         extract(repository, f"{fix.commit}~1", fix.path.partition("/")[0], folder)
@@ -169,7 +169,7 @@ def answers(repository: Path, fix: Fix) -> dict[str, set[int]]:
 
 
 def main() -> int:
-    """The command line; returns the exit status."""
+    """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description="Score the linter on waits that were removed.")
     parser.add_argument("--repositories", type=Path, required=True, metavar="DIR")
     parser.add_argument("--list", type=Path, default=LIST, help="default: fixes.txt")

@@ -64,7 +64,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Answer:
-    """How a place was recognised (``exact``, ``near`` or ``none``), its line, who reports it."""
+    """A judged place with its ``match`` (``exact``, ``near``, ``none``) and who reports it."""
 
     place: Place
     match: str
@@ -76,7 +76,7 @@ Found = Mapping[str, Mapping[str, Sequence[Finding]]]  # by scope, then by path
 
 
 def as_place(row: Mapping[str, Any]) -> Place:
-    """A row of a file; raises KeyError or ValueError where it is none."""
+    """Return a row of a file; raises KeyError or ValueError if it is none."""
     packaged = "package" in row
     source = row["package"] if packaged else row["repository"]
     version = row["version"] if packaged else row["commit"]
@@ -87,7 +87,7 @@ def as_place(row: Mapping[str, Any]) -> Place:
 
 
 def read_places(file: Path) -> list[Place]:
-    """The places of a file; raises ValueError that names the line at fault."""
+    """Return the places of a file; raises ValueError that names the line at fault."""
     places = []
     for number, row in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         try:
@@ -98,7 +98,7 @@ def read_places(file: Path) -> list[Place]:
 
 
 def package_root(folder: Path, package: str, version: str, paths: Iterable[str]) -> Path:
-    """Where paths of a package start; raises OSError where it is missing or of another version."""
+    """Return where paths of a package start; raises OSError if it is missing or another version."""
     pattern = f"{re.sub(r'[-_.]+', '_', package)}-*.dist-info"
     for root in (folder / package, folder):
         if all((root / path).is_file() for path in paths):
@@ -110,7 +110,7 @@ def package_root(folder: Path, package: str, version: str, paths: Iterable[str])
 
 
 def lint(folder: Path, paths: Iterable[str], scope: str) -> dict[str, list[Finding]]:
-    """The findings in some files of a folder; raises RuntimeError where flake8 fails."""
+    """Return the findings in some files of a folder; raises RuntimeError if flake8 fails."""
     command = [sys.executable, "-m", "flake8", "--isolated", "--select=TPF", "-j1"]
     command += [f"--torchperf-scope={scope}", "--format=%(row)d %(col)d %(code)s %(path)s"]
     command += sorted(paths)
@@ -130,7 +130,7 @@ def lint(folder: Path, paths: Iterable[str], scope: str) -> dict[str, list[Findi
 
 
 def recognise(place: Place, found: Sequence[Finding], taken: frozenset[int]) -> tuple[str, int]:
-    """How and at which line a judged place is met again among the findings of scope `all`.
+    """Return how and at which line a judged place is recognised in the findings of scope `all`.
 
     ``taken`` are lines that other judgements of the file are about.
     """
@@ -145,7 +145,7 @@ def recognise(place: Place, found: Sequence[Finding], taken: frozenset[int]) -> 
 
 
 def answer(place: Place, found: Found, places: Sequence[Place]) -> Answer:
-    """Which scopes report a place of one source."""
+    """Return the scopes that report a place of one source."""
     taken = frozenset(one.line for one in places if one.path == place.path)
     match, line = recognise(place, found["all"].get(place.path, ()), taken)
     scopes = [
@@ -157,7 +157,7 @@ def answer(place: Place, found: Found, places: Sequence[Place]) -> Answer:
 
 
 def answers(places: Sequence[Place], arguments: argparse.Namespace) -> list[Answer]:
-    """What the linter says of the places of one source and version; raises OSError and others."""
+    """Return the answers for the places of one source and version; raises OSError and others."""
     one, paths = places[0], {place.path for place in places}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -177,12 +177,12 @@ def answers(places: Sequence[Place], arguments: argparse.Namespace) -> list[Answ
 
 
 def share(part: int, whole: int) -> str:
-    """A share in per cent, with its two numbers."""
+    """Return a share in per cent, with its two numbers."""
     return f"{part / whole:.1%} ({part} of {whole})" if whole else "none reported"
 
 
 def print_table(told: Sequence[Answer]) -> None:
-    """By verdict: how many places there are, and how many each scope reports."""
+    """Print by verdict how many places there are, and how many each scope reports."""
     by_scope = {way: Counter(a.place.verdict for a in told if way in a.scopes) for way in SCOPES}
     known = Counter(one.place.verdict for one in told)
     print(f"{'verdict':26} places  default      all")
@@ -199,7 +199,7 @@ def print_table(told: Sequence[Answer]) -> None:
 
 
 def print_rows(told: Iterable[Answer]) -> None:
-    """Each place with its verdict, who reports it, and why it was judged so."""
+    """Print each place with its verdict, who reports it, and why it was judged so."""
     for one in told:
         reported = next((way for way in SCOPES if way in one.scopes), "silent")
         moved = f" (line {one.line})" if one.match == "near" else ""
@@ -208,7 +208,7 @@ def print_rows(told: Iterable[Answer]) -> None:
 
 
 def parse() -> argparse.Namespace:
-    """The command line."""
+    """Return the parsed command line."""
     parser = argparse.ArgumentParser(description="Score the linter on places that people judged.")
     parser.add_argument("--repositories", type=Path, required=True, metavar="DIR")
     parser.add_argument("--packages", type=Path, metavar="DIR")
@@ -218,7 +218,7 @@ def parse() -> argparse.Namespace:
 
 
 def by_source(files: Iterable[Path]) -> list[list[Place]]:
-    """The places of some files, those of one source and version together."""
+    """Return the places of some files, those of one source and version together."""
     groups: dict[tuple[str, str], list[Place]] = defaultdict(list)
     for file in files:
         for place in read_places(file):

@@ -38,7 +38,7 @@ class NoPlaceError(Exception):
 
 
 def _statements(tree: ast.Module) -> list[ast.stmt]:
-    """The simple statements that stand alone in their lines, and not alone in their body."""
+    """Return the simple statements that stand alone in their lines, and not alone in their body."""
     found: list[ast.stmt] = []
     for node in ast.walk(tree):
         for body in (getattr(node, "body", None), getattr(node, "orelse", None)):

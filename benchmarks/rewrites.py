@@ -1,4 +1,4 @@
-"""How many findings of real libraries fixes rewrite, and whether the new text holds.
+"""Count the findings in real libraries that fixes rewrite, and check the new texts.
 
     python benchmarks/rewrites.py PATH ... [--unsafe] [--out FILE] [--shown N]
 
@@ -40,7 +40,7 @@ SEED = 26
 
 @dataclass
 class Result:
-    """What a run over files found and did."""
+    """The findings, changes and failures of a run over files."""
 
     found: Counter[str] = field(default_factory=Counter)
     safe: Counter[str] = field(default_factory=Counter)
@@ -83,7 +83,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _fix(path: Path, choice: Choice, result: Result) -> None:
-    """Fix one file and hold the new text against what is promised of it."""
+    """Fix one file and check what is promised of the new text."""
     try:
         source = read_source(str(path))
         ast.parse(source.text)
@@ -124,7 +124,7 @@ def _fix(path: Path, choice: Choice, result: Result) -> None:
 
 
 def _diff(before: str, after: str, finding: Finding) -> str:
-    """The part of a file's diff that is about one line, or all of it after the first round."""
+    """Return the part of a file's diff about one line, or all of it after the first round."""
     old, new = before.splitlines(), after.splitlines()
     matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
     told: list[str] = []

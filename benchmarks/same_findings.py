@@ -46,7 +46,7 @@ class Version:
 
     @classmethod
     def at(cls, folder: Path) -> Version:
-        """The version in a virtual environment or a checkout."""
+        """Return the version in a virtual environment or a checkout."""
         full = Path(os.path.abspath(folder))
         for python in (full / "bin" / "python", full / "Scripts" / "python.exe"):
             if python.exists():
@@ -71,7 +71,7 @@ class Version:
             )
 
     def place(self) -> str:
-        """Where the linter that it runs lies; a checkout must be its own."""
+        """Return where the linter that it runs lies; a checkout must run its own."""
         done = self.call("-c", "import flake8_torchperf as it; print(it.__file__)")
         place = done.stdout.strip()
         if not place:
@@ -81,7 +81,7 @@ class Version:
         return str(Path(place).parent)
 
     def findings(self, path: Path, scope: str, jobs: int) -> list[str]:
-        """What `torchperf check` prints with this version: flake8's lines, with the reasons."""
+        """Return what `torchperf check` prints with this version: flake8's lines, with reasons."""
         options = [
             "check",
             "--isolated",
@@ -100,7 +100,7 @@ class Version:
 
 
 def without_words(line: str) -> str:
-    """A finding's place and code; a line that is none stays whole."""
+    """Return a finding's place and code; a line that is none stays whole."""
     found = FINDING.match(line)
     return line if found is None else f"{found[0]}\n"
 
@@ -108,7 +108,7 @@ def without_words(line: str) -> str:
 def compare(
     before: Version, after: Version, path: Path, jobs: int, shown: int, *, places: bool
 ) -> bool:
-    """Print what differs in one tree, and whether anything does."""
+    """Print the differences in one tree; return True if there are none."""
     same = True
     for scope in SCOPES:
         old = before.findings(path, scope, jobs)

@@ -1,7 +1,8 @@
-"""Programs of any size: what `perf growth` measures, and what the tests count the work of.
+"""Programs of any size, for `perf growth` to measure and for tests to count the work.
 
-Enters a size; leaves the text of a module. Each kind of program is made larger in one direction
-only: more lines, terms, branches, or more of one thing in one function. Must not know the plugin.
+Takes a size; returns the text of a module. Each kind of program is made larger in one direction
+only: more lines, terms, branches, or more of one thing in one function. The module does not know
+the plugin.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ Rows: TypeAlias = "dict[str, list[dict[str, Any]]]"
 
 @dataclass(frozen=True)
 class Labels:
-    """What a recording says of one package."""
+    """The labels of one package, as recorded."""
 
     package: str
     version: str
@@ -37,7 +37,7 @@ class Labels:
     categories: Mapping[str, Rows]
 
     def places(self, category: str) -> dict[Place, frozenset[str]]:
-        """The statements of a category with their kinds."""
+        """Return the statements of a category with their kinds."""
         return {
             (file, row["span"][0], row["span"][1]): frozenset(row["kinds"])
             for file, rows in self.categories.get(category, {}).items()
@@ -45,15 +45,15 @@ class Labels:
         }
 
     def executed_places(self) -> set[Place]:
-        """The statements that ran."""
+        """Return the statements that ran."""
         return {(file, *span) for file, spans in self.executed.items() for span in spans}
 
     def count_executed(self) -> int:
-        """How many statements ran."""
+        """Return the number of statements that ran."""
         return sum(len(spans) for spans in self.executed.values())
 
     def save(self, path: Path) -> None:
-        """Write them, one file of the package a line."""
+        """Write the labels, one file of the package a line."""
         data: dict[str, Any] = {"package": self.package, "version": self.version}
         data["executed"] = {
             file: [list(span) if span[0] != span[1] else span[0] for span in spans]
@@ -78,7 +78,7 @@ def _by_file(data: Mapping[str, Any]) -> str:
 
 
 def load_labels(path: Path) -> Labels:
-    """Read a labels file. Ends the program in one line where there is none."""
+    """Read a labels file. Ends the program in one line if there is none."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         executed = {
@@ -95,7 +95,7 @@ def load_labels(path: Path) -> Labels:
 
 
 def package_folder(package: str) -> Path:
-    """Where a package is installed. Ends the program in one line where it is not."""
+    """Return where a package is installed. Ends the program in one line if it is not."""
     try:
         spec = find_spec(package)
     except (ImportError, ValueError):
@@ -107,7 +107,7 @@ def package_folder(package: str) -> Path:
 
 
 def record(package: str, workload: Sequence[str]) -> tuple[Labels, int]:
-    """Run a workload (`-m MODULE ARGS` or `SCRIPT ARGS`); labels and its exit status leave.
+    """Run a workload (`-m MODULE ARGS` or `SCRIPT ARGS`); return labels and its exit status.
 
     The lighter level counts no dispatches; the ways in which statements wait are seen all the same.
     """
@@ -122,8 +122,10 @@ def record(package: str, workload: Sequence[str]) -> tuple[Labels, int]:
 
 
 def labelled(folder: Path, observed: Observed) -> tuple[dict[str, list[Span]], dict[str, Rows]]:
-    """What a run observed, by statement. Only statements in functions count: the others run at
-    import, once."""
+    """Return the statements that a run executed, and its waits by category and statement.
+
+    Only statements in functions count: the others run once, at import.
+    """
     root = folder.resolve()
     views: dict[str, Statements] = {}
     executed: dict[str, list[Span]] = {}
@@ -184,7 +186,7 @@ def _version(package: str) -> str:
 
 
 def agreement(theirs: Labels, ours: Labels) -> str:
-    """How far two recordings of the same package agree, in lines for a reader.
+    """Say how far two recordings of the same package agree, in lines for a reader.
 
     Only statements that ran in both are compared: which tests ran is not the question.
     """

@@ -58,13 +58,13 @@ class Score:
         return 2 * self.precision * self.recall / both if both else 0.0
 
     def by_kind(self) -> dict[str, tuple[int, int]]:
-        """(found, all) of the statements that synchronised in each way."""
+        """Return (found, all) of the statements that synchronised in each way."""
         kinds = {kind for kinds in self.positive.values() for kind in kinds}
         places = {kind: {p for p, own in self.positive.items() if kind in own} for kind in kinds}
         return {kind: (len(own & self.hits), len(own)) for kind, own in places.items()}
 
     def by_rule(self) -> dict[str, tuple[int, int, int]]:
-        """(hits, flagged statements that decide, hits that no other rule has) of each code."""
+        """Return by code: hits, flagged statements that decide, and hits that no other rule has."""
         decided = self.hits | self.false
         codes = {code for place in decided for code in self.flags.codes[place]}
         rows = {}
@@ -75,12 +75,12 @@ class Score:
         return rows
 
     def describe(self, place: Place) -> str:
-        """A statement with its kinds or its codes."""
+        """Return a statement with its kinds or its codes."""
         said = self.positive.get(place) or self.flags.codes.get(place, frozenset())
         return f"{place[0]}:{place[1]} [{','.join(sorted(said))}]"
 
     def as_data(self) -> dict[str, Any]:
-        """The figures as plain values."""
+        """Return the figures as plain values."""
         return {
             "sync": len(self.positive),
             "hits": len(self.hits),
@@ -95,7 +95,7 @@ class Score:
 
 
 def read_flags(report: Iterable[str], folder: Path, codes: Sequence[str]) -> Flags:
-    """The flagged statements of the files below a folder."""
+    """Return the flagged statements of the files below a folder."""
     root = folder.resolve()
     statements: dict[str, Statements] = {}
     found: dict[Place, set[str]] = {}
@@ -120,7 +120,7 @@ def read_flags(report: Iterable[str], folder: Path, codes: Sequence[str]) -> Fla
 
 
 def score(labels: Labels, flags: Flags) -> Score:
-    """Compare; see the module `truth` for what counts."""
+    """Compare labels and flags; the docstring of the module `truth` says what counts."""
     positive = labels.places("sync")
     neutral = {place for name in NEUTRAL for place in labels.places(name)}
     neutral = (neutral | flags.maybe) - set(positive)
@@ -131,7 +131,7 @@ def score(labels: Labels, flags: Flags) -> Score:
 
 
 def single_line(folder: Path, place: Place) -> str:
-    """A statement's source on one line, shortened."""
+    """Return a statement's source on one line, shortened."""
     path, first, last = place
     lines = (folder / path).read_text(encoding="utf-8").splitlines()[first - 1 : last]
     return " ".join(line.strip() for line in lines)[:140]

@@ -58,7 +58,7 @@ class Entry:
 
     @property
     def key(self) -> Key:
-        """What findings are compared by."""
+        """The key by which findings are compared."""
         return (self.code, self.function, without_style(self.source))
 
 
@@ -75,11 +75,11 @@ class Baseline:
     settings: str = ""
 
     def name_of(self, filename: str) -> str:
-        """A file as this baseline names it."""
+        """Return a file as this baseline names it."""
         return relative(filename, self.folder)
 
     def allowed(self, filename: str) -> Counter[Key]:
-        """How many findings of each kind the file had."""
+        """Return the number of findings that the file had, by key."""
         found: Counter[Key] = Counter()
         for entry in self.files.get(self.name_of(filename), ()):
             found[entry.key] += entry.count
@@ -87,17 +87,17 @@ class Baseline:
 
 
 def key_of(told: Told) -> Key:
-    """What a finding is compared by."""
+    """Return the key by which a finding is compared."""
     return (told.code, told.function, without_style(told.source))
 
 
 def known_before(
     found: Sequence[Told], allowed: Counter[Key]
 ) -> tuple[frozenset[int], Counter[Key]]:
-    """Which findings, by index, the baseline knows, and what of it no longer matches.
+    """Return the indices of the findings that the baseline knows, and its unmatched entries.
 
-    Of findings that look alike, as many as before are known, from the top; those that a comment may
-    silence last, since nobody sees them anyway.
+    Of findings that look alike, as many as before are known, from the top. Those that a comment may
+    silence come last, since nobody sees them anyway.
     """
     left = Counter(allowed)
     known: set[int] = set()
@@ -110,7 +110,7 @@ def known_before(
 
 
 def entries(found: Iterable[Told]) -> tuple[Entry, ...]:
-    """The entries for the findings of one file."""
+    """Return the entries for the findings of one file."""
     counts: Counter[Key] = Counter()
     sources: dict[Key, str] = {}
     for told in found:
@@ -128,7 +128,7 @@ def read(path: Path) -> Baseline:
 
 
 def parse(text: str, path: Path) -> Baseline:
-    """The baseline in a text. Raises `BaselineError`."""
+    """Return the baseline in a text. Raises `BaselineError`."""
     data = parse_document(text, path, KIND)
     files, settings = data.get("files"), data.get("settings", "")
     if not isinstance(files, dict) or not isinstance(settings, str):
@@ -153,7 +153,7 @@ def _entry(data: Any) -> Entry | None:
 
 
 def as_text(baseline: Baseline) -> str:
-    """The text of a baseline: sorted, one entry a line, so that branches merge."""
+    """Return the text of a baseline: sorted, one entry a line, so that branches merge."""
     files = []
     for name in sorted(baseline.files):
         listed = [

@@ -1,6 +1,6 @@
-"""What holds of all that was configured: flake8's namespace enters, checked ``Options`` leave.
+"""Combine the settings from all sources: flake8's namespace in, checked ``Options`` out.
 
-Runs at every start of flake8: a pyproject.toml that does not name us costs its reading alone.
+Runs at every start of flake8: a pyproject.toml that does not name us is read but not parsed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ TABLE = "[tool.torchperf]"
 
 
 class KnownNames(dict[str, "Option"]):
-    """flake8's options by their names in its files; notes which of ours it looks for in vain.
+    """flake8's options by their names in its files; notes names like ours that are not among them.
 
-    flake8 passes over those without a word, and nobody else sees what its files hold: which they
-    are depends on options that it keeps to itself.
+    flake8 ignores those silently. Only flake8 knows what its files hold: options that it does not
+    pass on decide which files it reads.
     """
 
     def __init__(self, known: Mapping[str, Option]) -> None:
@@ -40,16 +40,16 @@ class KnownNames(dict[str, "Option"]):
         self.missed: list[str] = []
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The option of that name."""
+        """Return the option of that name."""
         if name not in self and name.startswith(PREFIX.rstrip("-")):
             self.missed.append(name)
         return super().get(name, default)
 
 
 def settled(manager: OptionManager, namespace: argparse.Namespace, base: Options) -> Options:
-    """``base`` under pyproject.toml, that under flake8's files, and those under the command line.
+    """Return ``base`` with the settings of pyproject.toml, flake8's files and the command line.
 
-    Raises `OptionError` with a single line.
+    The later ones win. Raises `OptionError` with a single line.
     """
     known = manager.config_options_dict
     if isinstance(known, KnownNames) and known.missed:
@@ -62,7 +62,7 @@ def settled(manager: OptionManager, namespace: argparse.Namespace, base: Options
 
 
 def _configured(base: Options, program: str) -> Options:
-    """``base`` with the settings of the nearest file that has any, from the current folder upwards.
+    """Return ``base`` with the settings of the nearest file that has any, from this folder upwards.
 
     flake8 looks for its own files in the same way.
     """
@@ -80,9 +80,9 @@ def _configured(base: Options, program: str) -> Options:
 
 
 def _is_unread(table: object, program: str) -> bool:
-    """Is this [tool.flake8] about us, and does nothing hand it to flake8?
+    """True if this [tool.flake8] is about us and nothing hands it to flake8.
 
-    All of it is about our own commands; of flake8's runs, what names us.
+    For our own commands, all of it is about us; for flake8, only a table that names us.
     """
     about_us = program != "flake8" or "torchperf" in str(table) or "TPF" in str(table)
     if table is None or not about_us or "pflake8" in sys.modules:
@@ -101,7 +101,7 @@ def _say_unread(path: str, program: str) -> None:
 
 
 def _files(folder: str) -> Iterator[tuple[str, bytes]]:
-    """The files in a folder and those above it, up to the person's own."""
+    """Yield the files in a folder and those above it, up to the person's own."""
     home = os.path.expanduser("~")
     while True:
         path = os.path.join(folder, NAME)
@@ -117,7 +117,7 @@ def _files(folder: str) -> Iterator[tuple[str, bytes]]:
 
 
 def tables(path: str, data: bytes) -> Mapping[str, Any]:
-    """What a TOML file holds. Raises `OptionError`."""
+    """Return the content of a TOML file. Raises `OptionError`."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -133,7 +133,7 @@ def tables(path: str, data: bytes) -> Mapping[str, Any]:
 
 
 def _options(path: str, table: object, base: Options) -> Options:
-    """The settings of a table, with paths relative to its file."""
+    """Return the settings of a table, with paths relative to its file."""
     if not isinstance(table, dict):
         raise OptionError(f"{path}: {TABLE}: {table!r} is no table")
     known = {one.name: one for one in SETTINGS}
@@ -147,7 +147,7 @@ def _options(path: str, table: object, base: Options) -> Options:
 
 
 def near(name: str, prefix: str = "") -> str:
-    """``"; did you mean 'scope'?"``, or all settings where none is near; each behind ``prefix``."""
+    """Return ``"; did you mean 'scope'?"``, or a list of all settings if none is near."""
     import difflib  # only where there is a mistake
 
     names = [one.name for one in SETTINGS]
@@ -158,7 +158,7 @@ def near(name: str, prefix: str = "") -> str:
 
 
 def _beside(path: str, value: object) -> object:
-    """A path, or each path of a list, seen from the folder of a file."""
+    """Return a path, or each path of a list, seen from the folder of a file."""
     if isinstance(value, str):
         return os.path.join(os.path.dirname(path), value) if value else value
     if isinstance(value, list):

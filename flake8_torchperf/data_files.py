@@ -36,16 +36,16 @@ class Kind:
 
     @property
     def advice(self) -> str:
-        """What to do about a file that is spoilt."""
+        """The advice for a file that is damaged."""
         return f"restore it, or remove it and write it with {self.made_by}"
 
     def wrong(self, path: Path, problem: str) -> DataFileError:
-        """The error for a file that is none of this kind."""
+        """Return the error for a file that is none of this kind."""
         return self.error(f"{path} is no {self.name}: {problem}; {self.advice}")
 
 
 def read_text(path: Path, kind: Kind) -> str:
-    """The text of a file. Raises the kind's error."""
+    """Return the text of a file. Raises the kind's error."""
     try:
         if path.stat().st_size > kind.max_bytes:
             raise kind.error(f"{path} is too large to be a {kind.name}; name another file")
@@ -59,7 +59,7 @@ def read_text(path: Path, kind: Kind) -> str:
 
 
 def parse_document(text: str, path: Path, kind: Kind) -> dict[str, Any]:
-    """The JSON object in a text, of a version that is known. Raises the kind's error."""
+    """Return the JSON object in a text, of a version that is known. Raises the kind's error."""
     try:
         data = json.loads(text)
     except json.JSONDecodeError as error:
@@ -91,7 +91,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def relative(filename: str, folder: str) -> str:
-    """A path as seen from a folder, with slashes; in full where there is no way between them."""
+    """Return a path as seen from a folder, with slashes; in full if there is no way between."""
     above, name = os.path.split(os.path.abspath(filename))
     path = os.path.join(os.path.realpath(above), name)
     try:

@@ -1,7 +1,7 @@
 """Content digests: bytes in, a short text out that only equal bytes share; and bounded reading.
 
-Used where a file is read for its meaning and where the cache asks whether it still is what it was,
-so that both mean the same.
+Reading a file for its meaning, and asking for the cache if it has changed, both use these
+functions, so that both see the same content.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ _PENDING: dict[str, bytes] = {}
 
 
 def expect(changes: Mapping[str, bytes]) -> None:
-    """Read these files, by path, as if their changes had been written; all others as they are."""
+    """Let reads of these paths return the changes, as if they were written already."""
     _PENDING.clear()
     _PENDING.update(changes)
 
 
 def stamp(path: str) -> tuple[int, int]:
-    """What changes when a file does: its time and size; of none that can be asked, zeros."""
+    """Return the time and size of a file, which change when it does; zeros if there is none."""
     pending = _PENDING.get(path)
     if pending is not None:
         return int(digest(pending)[:_SIZE], 16), len(pending)
@@ -57,20 +57,24 @@ def stamp(path: str) -> tuple[int, int]:
 
 
 def digest(data: bytes) -> str:
-    """The digest of some bytes."""
+    """Return the digest of some bytes."""
     return blake2b(data, digest_size=_SIZE).hexdigest()
 
 
 def read_file(path: str) -> tuple[bytes | None, str]:
-    """What a regular file holds, with its digest; None where it is missing or too long."""
+    """Return the content of a regular file and its digest.
+
+    If it is missing or too long, the content is None, and the digest `NO_FILE` or `TOO_LONG`.
+    """
     data = read_bytes(path)
     return (data, digest(data)) if isinstance(data, bytes) else (None, data)
 
 
 def read_bytes(path: str) -> bytes | str:
-    """What a regular file holds; `NO_FILE` or `TOO_LONG` where that cannot be had.
+    """Return the content of a regular file; `NO_FILE` or `TOO_LONG` if that cannot be read.
 
-    A link may lead to a device that never ends, or a pipe that nobody writes to.
+    Other files are not read: a link may lead to a device that never ends, or to a pipe that nobody
+    writes to.
     """
     if path in _PENDING:
         return _PENDING[path]
@@ -85,7 +89,7 @@ def read_bytes(path: str) -> bytes | str:
 
 
 def digest_of(parts: Iterable[str]) -> str:
-    """The digest of several texts in order; where one ends and the next begins counts."""
+    """Return the digest of several texts in order; where one ends and the next begins counts."""
     joined = blake2b(digest_size=_SIZE)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
@@ -95,9 +99,9 @@ def digest_of(parts: Iterable[str]) -> str:
 
 
 def modules_below(folder: str, most: int = MAX_TREE) -> list[str]:
-    """The paths of all modules in a folder and the folders in it, in order; links are not followed.
+    """Return the paths of all modules in and below a folder, in order; links are not followed.
 
-    None at all where they hold more than ``most`` bytes.
+    The list is empty if they hold more than ``most`` bytes.
     """
     found: list[str] = []
     total = 0
@@ -121,10 +125,10 @@ def _size(path: str) -> int:
 
 
 def promises(data: bytes | str) -> bool:
-    """May a module hold a function that must not wait?"""
+    """True if a module may hold a function that must not wait."""
     return isinstance(data, bytes) and any(word in data for word in PROMISING)
 
 
 def digest_of_files(paths: Iterable[str], held: Callable[[str], str]) -> str:
-    """The digest of several files with their paths; ``held`` gives that of one."""
+    """Return the digest of several files with their paths; ``held`` gives that of one."""
     return digest_of(part for path in paths for part in (path, held(path)))

@@ -48,7 +48,7 @@ MARKED = frozenset(("safe",))
 def lint(
     source: str, filename: str, options: Options, safeties: frozenset[str] = MARKED
 ) -> list[Finding]:
-    """The findings in a module's source text. Raises SyntaxError where it is no Python."""
+    """Return the findings in a module's source text. Raises SyntaxError if it is no Python."""
     lines = tuple(io.StringIO(source, newline="").readlines())
     tree = ast.parse(source)
     if not concerns(lines, filename):
@@ -64,9 +64,9 @@ def lint_tree(
     reads: dict[str, str] | None = None,
     safeties: frozenset[str] = MARKED,
 ) -> list[Finding]:
-    """The findings in a module whose ast is already built, in the order of the file.
+    """Return the findings in a module whose ast is already built, in the order of the file.
 
-    Whether it concerns torch at all, `subject.concerns` has told before.
+    The caller has asked `prefilter.concerns` if the module concerns torch at all.
     ``reads`` receives the path of every other module that was looked for, and of packages that were
     searched, with the digest of what they held. ``safeties`` names the fixes that are planned.
     """
@@ -76,7 +76,7 @@ def lint_tree(
         try:
             compiled = _compiled(module, options, reads)
             suspects = with_compiled(nominate(module, _called(options)), module, compiled)
-            # Who asks for reasons is told as well what a contract could not see.
+            # A user who asks for reasons also learns what a contract could not see.
             if not suspects and not options.explain:
                 return []
             found = _findings(module, suspects, compiled, options, reads)
@@ -87,7 +87,7 @@ def lint_tree(
 
 @dataclass(frozen=True, slots=True)
 class LineValues:
-    """What is known in one line: the function around it, how often that runs, and the values."""
+    """The facts about one line: the function around it, how often that runs, and the values."""
 
     function: str
     heat: Heat | None
@@ -96,7 +96,7 @@ class LineValues:
 
 
 def values_in(source: str, filename: str, line: int, options: Options) -> LineValues:
-    """Interpret what stands around a line, suspect or not. Raises SyntaxError."""
+    """Interpret the code around a line, suspect or not. Raises SyntaxError."""
     tree = ast.parse(source)
     lines = tuple(io.StringIO(source, newline="").readlines())
     path = Path(filename)
@@ -117,7 +117,7 @@ def values_in(source: str, filename: str, line: int, options: Options) -> LineVa
 
 
 def _with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]) -> list[Finding]:
-    """The findings with what fixes would change; most files hold none that any would."""
+    """Return the findings with the edits of their fixes; most files have no fixable finding."""
     if not any(finding.rule.fixes for finding in found):
         return found
     from flake8_torchperf.fixes.engine.planning import with_edits
@@ -126,7 +126,7 @@ def _with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str
 
 
 def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
-    """The lines as Python counts them.
+    """Return the lines as Python counts them.
 
     Where flake8 reads standard input, a lone carriage return ends a line for Python's parser and
     none for flake8.
@@ -140,7 +140,7 @@ def as_counted(lines: Sequence[str]) -> tuple[str, ...]:
 def _compiled(
     module: ModuleMap, options: Options, reads: dict[str, str] | None
 ) -> CompiledCode | None:
-    """What the module compiles; most speak of nothing of the kind."""
+    """Return what the module compiles; None for most modules, which do not mention compiling."""
     if not options.assume_compiled and not speaks_of_compiling(module.lines):
         return None
     from flake8_torchperf.torch_compile.regions import find_compiled
@@ -153,7 +153,7 @@ def _compiled(
 
 
 def _called(options: Options) -> frozenset[str]:
-    """The functions that pages of the user's own ask for; ours ask for none."""
+    """Return the functions that the user's own pages name; our pages name none."""
     if not options.rules:
         return frozenset()
     from flake8_torchperf.findings.catalogue import load_catalogue
@@ -163,7 +163,7 @@ def _called(options: Options) -> frozenset[str]:
 
 @cache
 def _end_quickly() -> None:
-    """Let what ends with the process not be collected first, which takes as long as some files."""
+    """Skip the collection of garbage at exit, which takes as long as linting some files."""
     atexit.register(gc.freeze)
 
 
@@ -173,9 +173,9 @@ def _collection_paused() -> Iterator[None]:
 
     Environments are copied where paths part, and each generation that fills makes the collector
     walk everything flake8 holds. What one file leaves behind is collected after it. A full
-    collection also walks all that is kept from file to file, which is no garbage: in this process
-    they are rarer from here on, as most would come between two files, and what the smaller ones
-    leave until then is a few megabytes.
+    collection also walks what lives from file to file, which is no garbage. Most full collections
+    would come between two files, so they are rarer in this process from here on. Until then, the
+    smaller collections leave a few megabytes.
     """
     _end_quickly()
     running = gc.isenabled()
@@ -195,7 +195,7 @@ FULL_COLLECTION = 300
 
 
 def _profiled(module: ModuleMap, options: Options) -> Profiled | None:
-    """What a profile tells of the module's statements, where one does."""
+    """Return what a profile says of the module's statements; None if it says nothing."""
     if options.profile is None or module.path is None:
         return None
     from flake8_torchperf.profile import Profiled, read
@@ -212,7 +212,7 @@ def _reported(
     options: Options,
     module: ModuleMap,
 ) -> list[Finding]:
-    """The findings among the sites of a result, as hot as a profile says they are."""
+    """Return the findings among the sites of a result, with the frequencies of a profile."""
     from flake8_torchperf.findings.report import report
 
     if profiled is not None:
@@ -229,7 +229,7 @@ def _analysis(
     options: Options,
     reads: dict[str, str] | None,
 ) -> Analysis:
-    """What the functions of a module are interpreted with; ``reads`` notes the files it opens."""
+    """Return the analysis that interprets a module; ``reads`` notes the files that it opens."""
     from flake8_torchperf.absint.driver.function_analysis import module_constant
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.knowledge.conventions import load_conventions
@@ -254,7 +254,7 @@ def _with_contracts(
     catalogue: Catalogue,
     options: Options,
 ) -> list[Finding]:
-    """The findings, with those of functions that must not wait; most packages have none."""
+    """Return the findings, with those of functions that must not wait; most packages have none."""
     promised = options.sync_free or analysis.project.modules_that_promise()
     if not promised and not promises("".join(analysis.project.linted.lines).encode()):
         return findings

@@ -1,6 +1,6 @@
-"""The linter's options: flake8's namespace enters, a validated ``Options`` leaves.
+"""The linter's options: flake8's namespace in, a validated ``Options`` out.
 
-Imported at every start of flake8, so kept light.
+Imported at every start of flake8, so it imports little.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class OptionError(ValueError):
 
 @dataclass(frozen=True)
 class Options:
-    """What a person chose, checked.
+    """The options that a person chose, checked.
 
     ``scope`` is the coldest level that is still reported, ``confidence`` (one of `CONFIDENCES`) the
     weakest reason that still supports a finding. ``hot``, ``cold`` and ``sync_free`` are globs over
@@ -43,7 +43,7 @@ class Options:
     conventions, absolute.
     ``cache`` is None where nobody chose. ``assume_compiled`` counts every module's ``forward`` as
     compiled. ``logging`` is one of `LOGGING`. ``baseline`` is the file that lists old findings,
-    ``profile`` the one that tells what ran. Every field pickles, since flake8 may lint in other
+    ``profile`` the one that says what ran. Every field pickles, since flake8 may lint in other
     processes.
     """
 
@@ -63,7 +63,7 @@ class Options:
 
 
 def _word(option: str, value: object, known: Iterable[str]) -> str:
-    """One of the known words."""
+    """Return one of the known words."""
     text, words = str(value), list(known)
     if text.strip() not in words:
         import difflib  # only where there is a mistake to report
@@ -75,14 +75,14 @@ def _word(option: str, value: object, known: Iterable[str]) -> str:
 
 
 def _texts(value: object) -> tuple[str, ...] | None:
-    """The items of a list of texts; None where it is something else, as pyproject.toml can hold."""
+    """Return the items of a list of texts; None for other values that pyproject.toml can hold."""
     if isinstance(value, list) and all(isinstance(one, str) for one in value):
         return tuple(value)
     return None
 
 
 def _listed(option: str, value: object, example: str) -> tuple[str, ...]:
-    """The texts that an option lists."""
+    """Return the texts that an option lists."""
     texts = _texts(value)
     if texts is None:
         raise OptionError(f"{option}: {value!r} is no list of texts; write for example {example}")
@@ -139,7 +139,7 @@ def _file(option: str, name: object) -> Path | None:
 
 
 def _path(option: str, name: str) -> Path:
-    """The absolute path of a file or folder that there may be."""
+    """Return the absolute path of a file or folder that there may be."""
     try:
         path = Path(name).resolve()
         path.exists()
@@ -164,7 +164,7 @@ def _folders(option: str, value: object) -> tuple[Path, ...]:
 
 
 def check_rules(option: str, folders: tuple[Path, ...]) -> None:
-    """Read pages and conventions now: a mistake is said once, and not for every linted file.
+    """Read pages and conventions now, so that a mistake is reported once, not for every file.
 
     Raises `OptionError` with a single line that begins with ``option``.
     """
@@ -181,10 +181,10 @@ def check_rules(option: str, folders: tuple[Path, ...]) -> None:
 class Setting(NamedTuple):
     """An option: ``--torchperf-NAME`` in flake8, ``--NAME`` in our commands, NAME in a TOML table.
 
-    ``check(spelt, value)`` makes of a value what stands in the field of `Options`, or raises
-    `OptionError` with a line that begins with ``spelt``. A setting without ``metavar`` is a switch.
-    ``example`` is a value as TOML. ``finds`` tells those that decide what is found from those that
-    say what is kept or left out.
+    ``check(spelt, value)`` returns the value for the field of `Options`, or raises `OptionError`
+    with a line that begins with ``spelt``. A setting without ``metavar`` is a switch. ``example``
+    is a value as TOML. ``finds`` is True for settings that decide what is found, False for those
+    that decide what is cached or left out.
     """
 
     name: str
@@ -354,16 +354,16 @@ def add_options(parser: OptionManager, *, short: bool = False) -> None:
 
 
 def spellings(name: str, *, short: bool, no: bool = False) -> tuple[str, ...]:
-    """How a setting is written on a command line; ``no`` for the one that turns a switch off."""
+    """Return a setting's spellings on a command line; ``no`` for those that turn a switch off."""
     not_ = "no-" if no else ""
     long = f"--{not_}{PREFIX}{name}"
     return (f"--{not_}{name}", long) if short else (long,)
 
 
 def _normalise_only_text(option: Option) -> None:
-    """Let flake8 make paths of texts alone, for numbers and tables end it with a traceback.
+    """Let flake8 make paths of texts only: numbers and tables would end it with a traceback.
 
-    pyproject.toml holds such; they come to `from_namespace` as they are, which objects to them.
+    pyproject.toml can hold those. They reach `from_namespace` unchanged, and it rejects them.
     """
     normalize = option.normalize
 
@@ -388,7 +388,7 @@ def from_namespace(namespace: argparse.Namespace, base: Options | None = None) -
 def from_values(
     values: Mapping[str, object], base: Options, spelt: Callable[[str], str]
 ) -> Options:
-    """``base`` with these values by setting; ``spelt`` tells how a mistake names a setting.
+    """Return ``base`` with these values by setting; ``spelt`` names a setting in error messages.
 
     Raises `OptionError` with a single line.
     """

@@ -1,4 +1,4 @@
-"""flake8's face: a file's tree and lines enter, flake8 results leave."""
+"""The flake8 plugin: a file's tree and lines in, flake8's results out."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class TorchPerfPlugin:
 
     @classmethod
     def options(cls) -> Options:
-        """The options in use."""
+        """Return the options in use."""
         from flake8_torchperf.options import Options
 
         return cls._options or Options()
@@ -121,7 +121,7 @@ class TorchPerfPlugin:
             yield told.line, told.column, told.text, type(self)
 
     def _stray_contracts(self) -> list[Told]:
-        """The comments that begin as a contract's and state none; most files hold no contract."""
+        """Return comments that begin like a contract but state none; most files have none."""
         if not states_contracts(self._lines):
             return []
         from flake8_torchperf.syntax.contract_comments import stray_contracts
@@ -153,7 +153,7 @@ class TorchPerfPlugin:
         return TorchPerfPlugin._suppression.reports(told.code, self._filename, line, text)
 
     def _without_old(self, found: list[Told]) -> list[Told]:
-        """The findings that no baseline knows."""
+        """Return the findings that no baseline knows."""
         path = self.options().baseline
         if path is None or not found:
             return found
@@ -202,7 +202,7 @@ class TorchPerfPlugin:
 
 
 def check_files(options: Options) -> None:
-    """Read baseline and profile now: a mistake is said once, not for every file. OptionError."""
+    """Read baseline and profile now, to report a mistake only once. Raises `OptionError`."""
     if options.baseline is None and options.profile is None:
         return
     from flake8_torchperf import baseline, profile

@@ -1,7 +1,7 @@
-"""What a file must say for us to look at it, or a file that it imports from.
+"""Decide by the words of a file, or of files that it imports from, if it needs any analysis.
 
-Must stay cheap to import and to ask: it decides that nothing else is done, and is asked of every
-file. Nothing is parsed.
+This must stay cheap to import and to call: it runs for every file, and mostly nothing else does.
+Nothing is parsed.
 """
 
 from __future__ import annotations
@@ -36,7 +36,11 @@ MAX_PACKAGE_DEPTH = 12
 
 
 def concerns(lines: Iterable[str], filename: str) -> bool:
-    """Does a file with these lines say one of the words, or a file of its own that it imports?"""
+    """True if a file with these lines needs analysis.
+
+    That is so if it says one of the words, or a file of its package that it imports from does. A
+    file that imports another tensor library must say "torch".
+    """
     text = "".join(lines)
     if not says(text) and not (os.path.isfile(filename) and _imports_it(text, filename)):
         return False
@@ -44,12 +48,12 @@ def concerns(lines: Iterable[str], filename: str) -> bool:
 
 
 def states_contracts(lines: Iterable[str]) -> bool:
-    """Does a file with these lines speak of contracts, whatever else it says?"""
+    """True if a file with these lines mentions contracts, whatever else it says."""
     return SAYS in "".join(lines)
 
 
 def says(text: str) -> bool:
-    """Does the text say one of the words?"""
+    """True if the text says one of the words."""
     return any(word in text for word in WORDS)
 
 
@@ -58,7 +62,7 @@ def _imports_it(text: str, filename: str) -> bool:
 
 
 def _imported(text: str, path: str) -> Iterator[tuple[str, tuple[int, int]]]:
-    """The files of the same package, or beside the script, that a text imports from."""
+    """Yield the files of the same package, or beside the script, that a text imports from."""
     folder = os.path.dirname(path)
     for target in _targets(text, folder):
         for candidate in (f"{target}.py", os.path.join(target, "__init__.py")):
@@ -68,7 +72,10 @@ def _imported(text: str, path: str) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _targets(text: str, folder: str) -> Iterator[str]:
-    """Where modules lie that a text imports, without their ending; a name may be one or not."""
+    """Yield the paths, without ending, of the modules that a text imports.
+
+    An imported name may be a module or not.
+    """
     for found in _IMPORT.finditer(text):
         dots = found["dots"] or ""
         base = folder
@@ -85,7 +92,7 @@ def _targets(text: str, folder: str) -> Iterator[str]:
 
 
 def _root(folder: str, head: str) -> str:
-    """The folder that ``import head`` starts from where ``head`` is the file's own; else ""."""
+    """Return the folder where ``import head`` starts if ``head`` is the file's own; else ""."""
     if not _is_package(folder):
         return folder
     for _ in range(MAX_PACKAGE_DEPTH):
@@ -111,7 +118,7 @@ def _stamp(path: str) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=4096)
 def _says(path: str, modified: int, size: int) -> bool:
-    """Does the file say one of the words? Of a package, also what it takes its names from."""
+    """True if the file says one of the words, or, for a package, a file that it imports from."""
     from flake8_torchperf.digest import read_file
 
     data, _ = read_file(path)

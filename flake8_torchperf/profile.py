@@ -1,4 +1,4 @@
-"""Profiles: what recorded runs tell of each statement, by file, function and the statement's text.
+"""Profiles: what recorded runs say of each statement, by file, function and the statement's text.
 
 A profile is data: JSON of a known version, read whole or not at all, never executed. Knows nothing
 of torch.
@@ -55,8 +55,8 @@ class Entry:
     """One statement, summed over the ``runs`` processes in which it ran.
 
     ``line`` and ``text`` are for people: where it stood and how it began. It ran ``times`` times
-    and waited ``waits`` times. ``seconds`` is how long the host waited, None where no device told
-    of the waits and they are inferred; ``operations`` are those it queued, None where nobody
+    and waited ``waits`` times. ``seconds`` is how long the host waited, None where no device
+    measured the waits and they are inferred; ``operations`` are those it queued, None where nobody
     counted them.
     """
 
@@ -73,18 +73,18 @@ class Entry:
 
     @property
     def key(self) -> Key:
-        """What statements are recognised by."""
+        """The key by which statements are recognised."""
         return (self.function, self.digest, self.nth)
 
     @property
     def measured(self) -> Measured:
-        """What the linter needs of it."""
+        """The counts and times that the linter needs."""
         return Measured(self.times, self.waits, self.runs, self.seconds)
 
 
 @dataclass(frozen=True)
 class Profile:
-    """What ``runs`` processes did.
+    """The statements that ran, and how often they waited, in ``runs`` processes.
 
     ``files`` maps paths, as seen from the folder in which the program was started, with slashes, to
     entries. ``devices`` names where the programs ran. ``folder`` is where the profile itself lies.
@@ -96,7 +96,7 @@ class Profile:
     folder: str = ""
 
     def entries_of(self, filename: str) -> tuple[Entry, ...]:
-        """The entries of a file: looked for from the profile's folder, then from the current one.
+        """Return the entries of a file, looked for from the profile's folder, then the current one.
 
         A program is started at the top of its project, where its profile mostly lies too.
         """
@@ -108,7 +108,7 @@ class Profile:
 
 
 def keyed(statements: Statements) -> Iterator[tuple[Statement, Key]]:
-    """The statements of a module, with what they are recognised by."""
+    """Yield the statements of a module with the keys by which they are recognised."""
     seen: Counter[tuple[str, str]] = Counter()
     for one in statements:
         function = one.place or MODULE
@@ -118,7 +118,7 @@ def keyed(statements: Statements) -> Iterator[tuple[Statement, Key]]:
 
 
 class Profiled:
-    """What a profile tells of the lines of one module; ``stale`` counts entries that match none."""
+    """The measurements of one module, by line; ``stale`` counts entries that match no statement."""
 
     def __init__(self, entries: Iterable[Entry], statements: Statements) -> None:
         known = {entry.key: entry for entry in entries}
@@ -131,22 +131,22 @@ class Profiled:
         self.stale = len(known)
 
     def at(self, line: int) -> Measured | None:
-        """What is known of the statement that holds a line."""
+        """Return the measurements of the statement that holds a line, if there are any."""
         return self._by_span.get(self.span(line))
 
     def span(self, line: int) -> Span:
-        """The lines of the statement that holds a line."""
+        """Return the lines of the statement that holds a line."""
         return self._statements.span(line)
 
     def waited(self) -> list[tuple[Span, Measured]]:
-        """The statements that waited, in the order of the text."""
+        """Return the statements that waited, in the order of the text."""
         return [(span, told) for span, told in sorted(self._by_span.items()) if told.waits]
 
 
 def merge(profiles: Iterable[Profile]) -> Profile:
-    """The sum of several runs, or of the processes of one; in any order the same.
+    """Return the sum of several runs, or of the processes of one; their order does not matter.
 
-    What a device told of a statement outweighs what was inferred where there was none.
+    What a device measured for a statement outweighs what was inferred without one.
     """
     files: dict[str, dict[Key, Entry]] = {}
     devices: set[str] = set()
@@ -178,7 +178,7 @@ def _sum(one: Entry, other: Entry) -> Entry:
 
 
 def _both(one: Any, other: Any) -> Any:
-    """The sum, where both are known."""
+    """Return the sum, where both are known."""
     return None if one is None or other is None else one + other
 
 
@@ -189,12 +189,12 @@ def read(path: Path) -> Profile:
 
 
 def fingerprint(path: Path) -> str:
-    """The digest of a profile, and of the folders from which `entries_of` looks."""
+    """Return the digest of a profile, and of the folders from which `entries_of` looks."""
     return digest("\0".join((read_text(path, KIND), str(path.parent), os.getcwd())).encode())
 
 
 def parse(text: str, path: Path) -> Profile:
-    """The profile in a text. Raises `ProfileError`."""
+    """Return the profile in a text. Raises `ProfileError`."""
     data = parse_document(text, path, KIND)
     files, runs, devices = data.get("files"), data.get("runs"), data.get("devices", [])
     if not isinstance(files, dict):
@@ -244,7 +244,7 @@ def _entry(data: Any) -> Entry | None:
 
 
 def as_text(profile: Profile) -> str:
-    """The text of a profile: sorted, one statement a line."""
+    """Return the text of a profile: sorted, one statement a line."""
     files = []
     for name in sorted(profile.files):
         listed = [json.dumps(_as_data(entry)) for entry in sorted(profile.files[name], key=_order)]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Suppression:
-    """Tells for the options of one run which findings flake8 reports."""
+    """Decides, by the options of one run, which findings flake8 reports."""
 
     def __init__(
         self, options: argparse.Namespace, guides: StyleGuideManager | None = None

@@ -1,4 +1,4 @@
-"""What is kept of a finding behind its file: a flat row, for caches and other processes."""
+"""A finding as a flat row of plain values, for caches and other processes."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ class Told(NamedTuple):
     Lines count from 1, columns from 0; ``end_column`` is the first one behind. ``text`` begins with
     the code. ``cost`` says how often it is paid for ("per step"). ``function`` is the qualified
     name of the function around it, ``source`` its text in a form that no reformatting changes.
-    ``fixable`` is 1 where a safe fix rewrites it, ``quiet`` where its statement speaks of noqa. A
-    profile tells that its statement ``ran`` and ``waits`` so often, in ``seconds`` if measured.
-    Findings with the same ``row`` wait straight behind each other; ``lead`` is the text of one that
+    ``fixable`` is 1 where a safe fix rewrites it, ``quiet`` where its statement mentions noqa. By a
+    profile, its statement ``ran`` and ``waits`` so often, for ``seconds`` if that was measured.
+    Findings with the same ``row`` wait directly after each other; ``lead`` is the text of one that
     is reported for those after it (see `as_rows`).
     """
 
@@ -60,12 +60,12 @@ class Told(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """What flake8 knows of it: line, column and text."""
+        """The line, column and text, by which flake8 knows the finding."""
         return (self.line, self.column, self.text)
 
     @property
     def measured(self) -> tuple[float, int, int]:
-        """What findings are compared by: the more, the dearer; all 0 where no profile tells."""
+        """The seconds, waits and runs by which findings are ranked; all 0 without a profile."""
         return (self.seconds, self.waits, self.ran)
 
     @property
@@ -75,7 +75,7 @@ class Told(NamedTuple):
 
 
 def tell(finding: Finding, places: Places, lines: Sequence[str]) -> Told:
-    """The row of a finding in the module that ``places`` were made of."""
+    """Return the row of a finding in the module that ``places`` were made from."""
     node = finding.site.node
     function, last = places.around(getattr(node, "lineno", finding.line))
     statement = lines[finding.line - 1 : max(finding.end_line, last)]
@@ -131,14 +131,14 @@ def led(first: Told, others: Sequence[Told]) -> Told:
 
 
 def _spent(measured: Measured | None) -> tuple[int, int, float]:
-    """How often a statement ran and waited, and for how long."""
+    """Return how often a statement ran and waited, and for how many seconds."""
     if measured is None:
         return 0, 0, 0.0
     return measured.times, measured.waits, measured.seconds or 0.0
 
 
 def restored(row: Sequence[object]) -> Told | None:
-    """The row that was kept as plain values, or None where these are no such row."""
+    """Return the finding that the plain values of a row stand for, or None if they are no row."""
     match row:
         case [
             int(line),
@@ -164,9 +164,9 @@ def restored(row: Sequence[object]) -> Told | None:
 
 
 def normal_form(node: ast.AST) -> str:
-    """The source text of an expression or a statement, the same however it is laid out.
+    """Return the source text of an expression or a statement, the same however it is laid out.
 
-    Of a statement with a body, only what stands before the body.
+    For a statement with a body, only the text before the body.
     """
     try:
         text = " ".join(part for one in _headed(node) for part in ast.unparse(one).split())
@@ -178,7 +178,7 @@ def normal_form(node: ast.AST) -> str:
 
 
 def without_style(text: str) -> str:
-    """Two texts that differ only in what a formatter changes give the same."""
+    """Return the text without what a formatter changes, so that only other changes show."""
     return _STYLE.sub("", text)
 
 

@@ -1,7 +1,7 @@
-"""setuptools, and mypy beside it where a wheel is to be compiled.
+"""The build backend: setuptools, with mypy where a wheel is to be compiled.
 
-Enters what pip and build ask of a build backend (PEP 517); leaves setuptools' answers. Must not
-know what is compiled: `setup.py` does.
+Answers what pip and build ask of a build backend (PEP 517), by setuptools. It does not know what
+is compiled: `setup.py` does.
 """
 
 from __future__ import annotations
@@ -21,6 +21,6 @@ prepare_metadata_for_build_editable = setuptools.prepare_metadata_for_build_edit
 
 
 def get_requires_for_build_wheel(config_settings: Any = None) -> list[str]:
-    """What building a wheel needs beside what pyproject.toml names."""
+    """Return what building a wheel needs besides the requirements in pyproject.toml."""
     compiled = wish() is Wish.YES or (wish() is Wish.WHERE_POSSIBLE and not machine_problem())
     return [f"mypy=={MYPY}"] if compiled else []

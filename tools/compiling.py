@@ -1,7 +1,7 @@
-"""Whether a wheel is compiled, and with what: asked for, forbidden, or as the machine allows.
+"""Decide if a wheel is compiled: asked for, forbidden, or as the machine allows.
 
-Enters the build's environment; leaves `Wish` and what stands in the way. Must not know what is
-compiled: `setup.py` does.
+Reads the environment of the build; returns a `Wish` and what stands in the way. This module does
+not know what is compiled: `setup.py` does.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ PYTHONS = ((3, 10), (3, 11), (3, 12), (3, 13))
 
 
 class Wish(enum.Enum):
-    """What the environment says of compiling."""
+    """The choice about compiling that the environment makes."""
 
     NO = "no"
     WHERE_POSSIBLE = "where possible"
@@ -37,7 +37,7 @@ class Wish(enum.Enum):
 
 
 def wish() -> Wish:
-    """Read the variable; ends the build with one line where it says neither."""
+    """Read the variable; end the build with one line if its value is unknown."""
     value = os.environ.get(ASKED)
     known = {None: Wish.NO, "": Wish.NO, "0": Wish.NO, "1": Wish.YES, "auto": Wish.WHERE_POSSIBLE}
     if value not in known:
@@ -46,7 +46,7 @@ def wish() -> Wish:
 
 
 def machine_problem() -> str:
-    """Why this machine cannot compile, mypy aside; "" where it can."""
+    """Return why this machine cannot compile, mypy aside; "" if it can."""
     if wish() is Wish.WHERE_POSSIBLE:
         if sys.implementation.name != "cpython" or sys.version_info[:2] not in PYTHONS:
             return f"compiled code is not tested with this Python ({sys.version.split()[0]})"
@@ -57,7 +57,7 @@ def machine_problem() -> str:
 
 
 def mypy_problem() -> str:
-    """Why the mypy at hand will not do; "" where it does. pip fetches the right one by itself."""
+    """Return why the mypy at hand will not do, or ""; pip fetches the right one by itself."""
     try:
         version = importlib.metadata.version("mypy")
     except importlib.metadata.PackageNotFoundError:
@@ -66,7 +66,7 @@ def mypy_problem() -> str:
 
 
 def compiler_problem() -> str:
-    """Why nothing written in C can be compiled; "" where it can."""
+    """Return why nothing written in C can be compiled; "" if it can."""
     # distutils is part of setuptools from Python 3.12 on, and only then always the right one.
     from setuptools._distutils.ccompiler import new_compiler
     from setuptools._distutils.errors import CCompilerError, DistutilsError

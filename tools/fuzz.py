@@ -2,8 +2,8 @@
 
     python tools/fuzz.py --minutes 10 [--seed 7] [--kind text,tree,module] [--sources FOLDER ...]
 
-Every text that breaks a promise (a crash, a place the file has not, two runs that differ) is
-minimised, printed and kept in --out. The exit status is 1 where there was one.
+Every text that breaks a promise (a crash, a place outside the file, two runs that differ) is
+minimised, printed and saved in --out. The exit status is 1 if there was one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KINDS = ("text", "tree", "module")
 
 @dataclass
 class Tally:
-    """What a run did."""
+    """The counts of a run, its slowest text, and the texts that broke a promise."""
 
     texts: int = 0
     valid: int = 0

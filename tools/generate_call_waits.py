@@ -24,7 +24,7 @@ TABLE = ROOT / "flake8_torchperf" / "knowledge" / "call_waits.json"
 
 
 def render(table: dict[str, Any]) -> str:
-    """Compact JSON with one line per function or class."""
+    """Return compact JSON with one line per function or class."""
     lines = ["{", f'"torch":{json.dumps(table["torch"])},']
     for section in ("functions", "classes"):
         lines.append(f'"{section}":{{')

@@ -29,13 +29,13 @@ SEEN = ROOT / "tools" / "torch_table" / "graph_breaks.toml"
 
 
 def seen() -> list[dict[str, Any]]:
-    """The entries that say what source text shows."""
+    """Return the entries that say what source text shows."""
     entries: list[dict[str, Any]] = tomllib.loads(SEEN.read_text(encoding="utf-8"))["seen"]
     return entries
 
 
 def registry() -> dict[str, list[str]]:
-    """Identifier -> the names its type has had, newest first; from the installed torch."""
+    """Return by identifier the names of its type, newest first, from the installed torch."""
     folder = dynamo()
     text = (folder / "graph_break_registry.json").read_text(encoding="utf-8")
     return {
@@ -45,7 +45,7 @@ def registry() -> dict[str, list[str]]:
 
 
 def dynamo() -> Path:
-    """The folder of the installed torch's tracer; torch itself is not imported."""
+    """Return the folder of the installed torch's tracer; torch itself is not imported."""
     spec = importlib.util.find_spec("torch")
     if spec is None or spec.origin is None:
         raise SystemExit("torch is not installed")
@@ -53,7 +53,7 @@ def dynamo() -> Path:
 
 
 def build() -> dict[str, Any]:
-    """The table. Raises SystemExit where an entry names a type that the registry lacks."""
+    """Return the table. Raises SystemExit where an entry names a type that the registry lacks."""
     source = "\n".join(path.read_text(encoding="utf-8") for path in sorted(dynamo().rglob("*.py")))
     types = registry()
     known = {name: identifier for identifier, names in types.items() for name in names}
@@ -79,7 +79,7 @@ def build() -> dict[str, Any]:
 
 
 def render(table: dict[str, Any]) -> str:
-    """JSON with one line per entry, so that a new torch release is a readable diff."""
+    """Return JSON with one line per entry, so that a new torch release is a readable diff."""
     lines = ["{", f'"torch": {json.dumps(table["torch"].partition("+")[0])},']
     for section in ("calls", "types"):
         entries = sorted(table[section].items())

@@ -29,7 +29,7 @@ TABLE = ROOT / "flake8_torchperf" / "knowledge" / "torch_table.json"
 
 
 def render(table: dict[str, Any]) -> str:
-    """Compact JSON with one line per entry, so that a new torch release is a readable diff."""
+    """Return compact JSON with a line per entry, so that a new torch release is a readable diff."""
     lines = ["{", *(f'"{key}":{json.dumps(table[key])},' for key in ("torch", "measured"))]
     sections = ("functions", "methods", "attributes", "classes", "aliases")
     for section in sections:
@@ -44,7 +44,7 @@ def render(table: dict[str, Any]) -> str:
 
 
 def target(table: dict[str, Any]) -> tuple[Path, str]:
-    """The file that the installed torch decides, and its text.
+    """Return the file that the installed torch decides, and its text.
 
     The table where it is as new as the committed one, else what this release answers otherwise.
     """

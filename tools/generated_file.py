@@ -1,4 +1,4 @@
-"""What the commands that generate a file have in common: write it, or compare the committed one."""
+"""The common part of commands that generate a file: write it, or compare the committed one."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ WIDTH = 300
 
 
 def main(description: str, generate: Callable[[], tuple[Path, str]]) -> int:
-    """The command line of a generator; returns the exit status.
+    """Run the command line of a generator; returns the exit status.
 
     ``generate`` gives the file's path and its text. `--check` writes nothing and exits with 1
-    where the committed file differs.
+    if the committed file differs.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--check", action="store_true", help="compare with the committed file")

@@ -4,9 +4,9 @@
     python tools/measure_costs.py --only TPF203
     python tools/measure_costs.py --pages            anywhere: the pages again, from the file
 
-Writes `benchmarks/costs.json` and one sentence into each page. Every page is measured in a process
-that a fault of the device may end; rows are kept as they come, and a run that was broken off goes
-on behind it.
+Writes `benchmarks/costs.json` and one sentence into each page. Pages are measured in a separate
+process, which a fault of the device may end. Rows are saved as they come, and the next run goes on
+where an interrupted one stopped.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ LEAST_CALLS, MOST_CALLS, ROW_SECONDS = 5, 2000, 0.3
 
 
 def main() -> int:
-    """The command line; returns the exit status."""
+    """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description="Measure what the pages' examples cost on CUDA.")
     parser.add_argument("--only", default="*", metavar="GLOB", help="codes to measure")
     parser.add_argument("--output", type=Path, default=COSTS)
@@ -99,7 +99,7 @@ def _write(
 
 
 def _kept(output: Path, pages: dict[str, Documentation]) -> dict[str, Any]:
-    """The rows of an earlier run that still belong to their pages' examples."""
+    """Return the rows of an earlier run that still belong to their pages' examples."""
     kept: dict[str, Any] = {}
     for code, cost in read_costs(output).rules.items():
         page = pages.get(code)
@@ -119,7 +119,7 @@ def write_pages(pages: dict[str, Documentation], output: Path) -> int:
 
 
 def work(pages: dict[str, Documentation], codes: list[str]) -> Iterator[tuple[str, Any]]:
-    """A row for each page: its examples' digest and figures, or what the examples raised."""
+    """Yield a row for each page: its examples' digest and figures, or what the examples raised."""
     device = Device()
     for code in codes:
         page = pages[code]
@@ -142,7 +142,7 @@ class Device:
         self._cycles = witness.CudaWitness().cycles(QUEUE_MS / 1000)
 
     def figures(self, page: Documentation, which: Any) -> list[float]:
-        """What `FIGURES` names, of one example."""
+        """Return the figures of one example, in the order of `FIGURES`."""
         from flake8_torchperf.runtime.rule_pages.examples import made
 
         with made(page, which, N, "cuda") as (function, inputs), redirect_stdout(io.StringIO()):
@@ -166,7 +166,7 @@ class Device:
         return totals.device_syncs + totals.synchronisations
 
     def _behind(self, call: Callable[[], object]) -> float:
-        """Milliseconds until the call is back, on a device that has work queued."""
+        """Return the milliseconds until the call is back, on a device that has work queued."""
         self._torch.cuda.synchronize()
         self._torch.cuda._sleep(self._cycles)
         start = perf_counter()
@@ -174,7 +174,7 @@ class Device:
         return (perf_counter() - start) * 1000
 
     def _in_a_row(self, call: Callable[[], object]) -> float:
-        """Milliseconds of one call among many, until the device is done."""
+        """Return the milliseconds of one call among many, until the device is done."""
         self._torch.cuda.synchronize()
         count, start = 0, perf_counter()
         while count < LEAST_CALLS or (count < MOST_CALLS and perf_counter() - start < ROW_SECONDS):

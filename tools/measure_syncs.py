@@ -5,10 +5,10 @@
     python tools/measure_syncs.py --only 'form: *'   ways to assign, index, copy and make
 
 Writes `benchmarks/measured_syncs.json`. `tools/generate_torch_table.py` folds it into the table:
-where an operation was measured, that decides its flag; where not, the entry says that it is
-documented, and by whom. Operations run in a process of their own, because one that the
-device cannot bear takes the device with it. Each row is kept as it comes in a file beside the
-output, and a run that was broken off goes on behind it.
+if an operation was measured, that decides its flag; if not, the entry says that it is documented,
+and by whom. Operations run in a separate process, because one that the device cannot bear takes
+the device with it. Each row is saved as it comes in a file beside the output, and the next
+run goes on where an interrupted one stopped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from flake8_torchperf.knowledge.table import load  # noqa: E402
 
 
 def main() -> int:
-    """The command line; returns the exit status."""
+    """Run the command line; returns the exit status."""
     parser = argparse.ArgumentParser(description="Measure which operations wait for CUDA.")
     parser.add_argument("--only", default="*", metavar="GLOB", help="names to measure")
     parser.add_argument("--output", type=Path, default=MEASURED)
@@ -72,9 +72,9 @@ def _read(path: Path) -> Row:
 def render(
     versions: dict[str, str], found: dict[str, dict[str, str]], earlier: Row | None = None
 ) -> str:
-    """The file: versions, then a line for each operation with what was seen of its overloads.
+    """Return the file's text: versions, then a line with the overloads of each operation.
 
-    Rows of an earlier run with the same versions stay, unless measured anew.
+    Rows of an earlier run with the same versions stay, unless measured again.
     """
     kept = earlier or {}
     same = all(kept.get(key) == value for key, value in versions.items())
@@ -88,7 +88,7 @@ def render(
 
 
 def summary(found: dict[str, dict[str, str]]) -> str:
-    """How many were called, how many waited, how many could not be called."""
+    """Say how many were called, how many waited, and which ended their process."""
     called = {name: seen for name, seen in found.items() if seen and LOST not in seen.values()}
     waited = [name for name, seen in called.items() if set(seen.values()) != {"none"}]
     lost = [name for name, seen in found.items() if LOST in seen.values()]

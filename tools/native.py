@@ -1,9 +1,9 @@
-"""Sources as mypyc compiles them best: records become classes whose fields lie in C.
+"""Rewrite sources as mypyc compiles them best: records become classes whose fields lie in C.
 
-Enters the text of a module; leaves the same text with each ``@record``, ``@dataclass`` and
+Takes the text of a module and returns it with each ``@record``, ``@dataclass`` and
 ``@cached_property`` written out, line for line where it was. Dataclasses write their methods while
 Python runs, so mypyc can neither compile those nor make them without Python's help. Constants are
-declared final (see `native_names.py`). Must not know what any of the classes is for.
+declared final (see `native_names.py`). The module does not know what any of the classes is for.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Field:
 
 
 def native(text: str) -> str:
-    """The text of a module with its records written out."""
+    """Return the text of a module with its records written out."""
     text = fixed_names(text)
     lines = text.splitlines()
     # From the end, so that a class that takes more lines leaves those before it where they are.
@@ -67,7 +67,7 @@ def native(text: str) -> str:
 
 
 def _put(made: list[str], start: int, end: int, lines: list[str]) -> None:
-    """Put text in the place of lines: as many as there were, or more where it needs more."""
+    """Replace lines by text: by as many lines as there were, or more if it needs more."""
     lines[start:end] = made + [""] * (end - start - len(made))
 
 
@@ -77,7 +77,7 @@ def _is_record(decorator: ast.expr) -> bool:
 
 
 def _write_kept(node: ast.ClassDef, lines: list[str]) -> None:
-    """``@cached_property``: a field that is empty at first, and a property that fills it."""
+    """Write each ``@cached_property`` as a field, empty at first, and a property that fills it."""
     for method in reversed(node.body):
         match method:
             case ast.FunctionDef(
@@ -99,7 +99,7 @@ def _write_kept(node: ast.ClassDef, lines: list[str]) -> None:
 
 
 def _write_record(node: ast.ClassDef, decorator: ast.expr, lines: list[str]) -> None:
-    """The fields and methods, where the docstring and the fields stood."""
+    """Write the fields and methods in place of the docstring and the fields."""
     declared = [one for one in node.body if isinstance(one, ast.AnnAssign)]
     methods = [one for one in node.body if isinstance(one, ast.FunctionDef)]
     if len(declared) + len(methods) + 1 != len(node.body):
@@ -114,13 +114,16 @@ def _write_record(node: ast.ClassDef, decorator: ast.expr, lines: list[str]) -> 
 
 
 def _first_line(node: ast.FunctionDef) -> int:
-    """Where a method begins: with its decorators, with the line before it where that is written."""
+    """Return the line where a method begins, with its decorators.
+
+    For a ``@cached_property`` it is the line before, which is written too.
+    """
     kept = [ast.unparse(one) for one in node.decorator_list] == ["cached_property"]
     return min([node.lineno, *(one.lineno for one in node.decorator_list)]) - kept
 
 
 def _end(node: ast.ClassDef, lines: list[str]) -> int:
-    """How many lines there are up to where what follows the class begins."""
+    """Return the number of lines before the code that follows the class."""
     end = node.end_lineno or node.lineno
     while end < len(lines) and not lines[end].strip():
         end += 1
@@ -128,7 +131,7 @@ def _end(node: ast.ClassDef, lines: list[str]) -> int:
 
 
 def _compared(decorator: ast.expr) -> tuple[bool, bool]:
-    """Whether two records are compared by their fields, and hashed by them."""
+    """Return two flags: records are compared by their fields, and are hashed by them."""
     if not isinstance(decorator, ast.Call):
         return True, True
     given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in decorator.keywords}
@@ -162,7 +165,7 @@ def _field(node: ast.AnnAssign) -> Field:
 
 
 def _record(name: str, fields: list[Field], equal: bool, hashed: bool) -> list[str]:
-    """The lines of the class: its fields, then a line for each method."""
+    """Return the lines of the class: its fields, then a line for each method."""
     made = [_init(fields)]
     if fields:
         made.insert(0, "; ".join(f"{f.name}: {f.annotation}" for f in fields))
@@ -203,12 +206,12 @@ def _given(field: Field) -> str:
 
 
 def is_left_out(module: str) -> bool:
-    """Does a module, by its path in the package, stay Python?"""
+    """True if a module, by its path in the package, stays Python."""
     return module in LEFT_OUT or module.endswith("/__init__.py")
 
 
 def write(root: Path, package: str, folders: Iterable[str], target: Path) -> list[str]:
-    """Folders of a package written out below ``target``; the files there that can be compiled."""
+    """Write folders of a package below ``target``; return the files that can be compiled."""
     compiled: list[str] = []
     (target / package).mkdir(parents=True, exist_ok=True)
     (target / package / "__init__.py").write_bytes((root / package / "__init__.py").read_bytes())

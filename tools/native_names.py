@@ -1,9 +1,10 @@
-"""Names that stand for one thing for good, declared so that compiled code need not look them up.
+"""Declare names that never change, so that compiled code need not look them up.
 
-Enters the text of a module; leaves the same text with its constants declared final, and what it
-takes from ``ast`` in constants of its own: else compiled code asks a dict for each, each time. No
-node is of a class derived from another that a node can be of, so which it is of is asked of its
-type, which takes a tenth of the time. No line moves. Must not know what the names stand for.
+Takes the text of a module and returns it with its constants declared final. Names from ``ast``
+become constants too: compiled code would otherwise look each one up in a dict, each time. No class
+of nodes derives from another one that nodes can be of, so ``isinstance`` becomes a comparison of
+types, which takes a tenth of the time. No line moves. The module does not know what the names
+stand for.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Edit(NamedTuple):
 
 
 def fixed_names(text: str) -> str:
-    """The text of a module with what it names by constants declared final."""
+    """Return the text of a module with its constants declared final."""
     tree = ast.parse(text)
     imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     edits = [*_constants(tree)]
@@ -65,7 +66,7 @@ def _edit(node: ast.expr, text: str) -> Edit:
 
 
 def _asks_type(node: ast.AST) -> TypeGuard[ast.Call]:
-    """``isinstance(node, ast.Name)``, of one or of several classes, on one line."""
+    """True for ``isinstance(node, ast.Name)`` with one or several classes, on one line."""
     match node:
         case ast.Call(func=ast.Name(id="isinstance"), args=[ast.Name(), kinds], keywords=[]):
             each = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
@@ -74,7 +75,7 @@ def _asks_type(node: ast.AST) -> TypeGuard[ast.Call]:
 
 
 def _is_concrete(kind: ast.expr) -> bool:
-    """Is it a class of ast that nodes are instances of?"""
+    """True if the expression names a class of ast that nodes are instances of."""
     match kind:
         case ast.Attribute(value=ast.Name(id="ast"), attr=name):
             return name not in ABSTRACT
@@ -82,7 +83,7 @@ def _is_concrete(kind: ast.expr) -> bool:
 
 
 def _asked(node: ast.Call) -> str:
-    """The same question, asked of the type."""
+    """Return the ``isinstance`` call as a comparison of types."""
     name, kinds = ast.unparse(node.args[0]), node.args[1]
     each = kinds.elts if isinstance(kinds, ast.Tuple) else [kinds]
     attributes = [kind.attr for kind in each if isinstance(kind, ast.Attribute)]
@@ -98,7 +99,7 @@ def _own(name: str) -> str:
 
 
 def _constants(tree: ast.Module) -> Iterator[Edit]:
-    """Where a constant is given its value, once and at module level: that it is final."""
+    """Yield edits that declare constants final, where they are assigned once, at module level."""
     bound = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_bound(n)]
     for node in tree.body:
         match node:
@@ -128,7 +129,10 @@ def _makes_type(value: ast.expr) -> bool:
 
 
 def _final(value: ast.expr) -> str:
-    """How a constant is declared: a tuple as one of any length, which need not be made anew."""
+    """Return the annotation of a constant.
+
+    A tuple is declared as one of any length, which need not be built again for each use.
+    """
     if not isinstance(value, ast.Tuple) or not value.elts:
         return "_Final"
     if all(isinstance(e, ast.Constant) and isinstance(e.value, str) for e in value.elts):
@@ -139,13 +143,13 @@ def _final(value: ast.expr) -> str:
 
 
 def _names_class(node: ast.expr) -> bool:
-    """``ast.Name``, ``Tensor``: not ``UNKNOWN``."""
+    """True if the node names a class: ``ast.Name`` or ``Tensor``, not ``UNKNOWN``."""
     last = ast.unparse(node).rpartition(".")[2]
     return isinstance(node, ast.Name | ast.Attribute) and CONSTANT.fullmatch(last) is None
 
 
 def _taken_from_ast(tree: ast.Module) -> Iterator[ast.Attribute]:
-    """``ast.Name`` in the code of functions, where it is a value and no type."""
+    """Yield ``ast.Name`` and the like in the code of functions, as a value and not as a type."""
     waiting: list[ast.AST] = [n for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
     while waiting:
         node = waiting.pop()

@@ -34,7 +34,7 @@ EVERY = 50
 
 @dataclass
 class Tally:
-    """What was typed, what came of it, and what was wrong."""
+    """The counts of a run: the edits, the keys and findings, and what was wrong."""
 
     edits: int = 0
     keys: int = 0
@@ -46,7 +46,7 @@ class Tally:
 
 @dataclass
 class Typist:
-    """What is typed next, and the longest pause between two keys, in seconds."""
+    """The random source of edits, and the longest pause between two keys, in seconds."""
 
     rng: random.Random
     pause: float
@@ -156,7 +156,7 @@ def _parses(text: str) -> bool:
 
 
 def _memory(process: int) -> float:
-    """Megabytes that a process and those it started hold; 0 where the system does not tell."""
+    """Return the megabytes of a process and those it started; 0 if the system does not say."""
     total = 0.0
     for one in [process, *_children(process)]:
         try:

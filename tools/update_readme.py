@@ -56,7 +56,7 @@ CHANGING = re.compile(r"[\d.,]+ (?:s|ms|µs|ns)(?= in operations\])|(?<= in )[\d
 
 
 def rules_table() -> str:
-    """Every rule of our own: its code, linked to its page, its name, and what it reports."""
+    """Return every rule of our own: its code, linked to its page, its name, and what it reports."""
     rows = [
         f"| [{rule.code}](rules/{rule.path.name}) | {rule.name} | {_first_sentence(rule)} |"
         for rule in load_catalogue().rules
@@ -65,7 +65,7 @@ def rules_table() -> str:
 
 
 def conventions_page() -> str:
-    """The table of conventions, as a page."""
+    """Return the table of conventions, as a page."""
     rows = [
         f"| `{row.id}` | {row.applies_to} | `{_in_cell(row.pattern)}` | {row.effect} "
         f"| {_in_cell(row.reason)} | {_in_cell('; '.join(row.evidence))} |"
@@ -114,7 +114,7 @@ def _first_sentence(rule: Rule) -> str:
 
 
 def flake8_output(*words: str) -> str:
-    """What ``flake8 --select TPF`` prints for one of our files, as a console session."""
+    """Return the output of ``flake8 --select TPF`` for one of our files, as a console session."""
     command = [sys.executable, "-m", "flake8", "--isolated", "-j1", "--select", "TPF", *words]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.stderr:
@@ -123,13 +123,13 @@ def flake8_output(*words: str) -> str:
 
 
 def confirm_output() -> str:
-    """What ``torchperf confirm`` prints for the same file, as a console session."""
+    """Return the output of ``torchperf confirm`` for the same file, as a console session."""
     words = ["confirm", EXAMPLE, "--project", "320008"]
     return f"```console\n$ torchperf {' '.join(words)}\n{_torchperf(words, ROOT).stdout}```"
 
 
 def run_output() -> str:
-    """A training script, and what ``torchperf run`` prints for it."""
+    """Return a training script, and what ``torchperf run`` prints for it."""
     words = ["run", "train.py"]
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.py").write_text(TRAINING, encoding="utf-8")
@@ -164,7 +164,7 @@ PARTS: Mapping[str, Mapping[str, Callable[[], str]]] = {
 
 
 def updated(text: str, document: str) -> str:
-    """A document's text with its generated parts replaced where more than times differs.
+    """Return a document's text with its generated parts replaced where more than times differs.
 
     Raises ValueError if the document lacks the marker of a part.
     """
@@ -181,7 +181,7 @@ def updated(text: str, document: str) -> str:
 
 
 def same(old: str, new: str) -> bool:
-    """Whether two texts differ in nothing but times, devices and versions."""
+    """True if two texts differ in nothing but times, devices and versions."""
     return CHANGING.sub("_", old) == CHANGING.sub("_", new)
 
 

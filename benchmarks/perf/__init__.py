@@ -1,1 +1,1 @@
-"""What the linter and the counter cost: `python benchmarks/perf COMMAND`."""
+"""The costs of the linter and the counter: `python benchmarks/perf COMMAND`."""

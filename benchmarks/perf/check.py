@@ -1,4 +1,4 @@
-"""`torchperf check`, with nothing and with everything remembered, against flake8 --select TPF.
+"""`torchperf check`, with an empty and with a full cache, against flake8 --select TPF.
 
 Run it with the Python of an environment in which flake8-torchperf is installed. What each prints
 must be the same, byte for byte.
@@ -34,7 +34,7 @@ FIRST, SECOND = "check, first run", "check, second run"
 
 @dataclass(frozen=True)
 class Check:
-    """What is checked, how often and in how many processes."""
+    """The path that is checked, the number of rounds, and of processes."""
 
     path: Path
     rounds: int
@@ -48,7 +48,7 @@ class Check:
         parser.add_argument("--jobs", type=int, default=2, help="processes of each (default: 2)")
 
     def measure(self) -> int:
-        """Time flake8, a check that remembers nothing yet, and two that do, in turn; print."""
+        """Time flake8, and checks without, with an empty and with a full cache, in turn; print."""
         existing([self.path])
         at_least_one(rounds=self.rounds, jobs=self.jobs)
         lines = lines_of_python(python_files([self.path]))
@@ -79,7 +79,7 @@ class Check:
 
 
 def _print_ratios(taken: Mapping[str, Sequence[Run]]) -> None:
-    """How many times as fast, as the median of each round's own ratio."""
+    """Print how many times as fast each way is, as the median of the ratios within each round."""
     print(f"{'how many times as fast':28}{'CPU':>8}{'wall':>8}")
     for text, slow, fast in (
         ("check --no-cache / flake8", WITH_FLAKE8, ALONE),

@@ -37,7 +37,7 @@ _MOST_ARGUMENTS = 2000
 
 @dataclass(frozen=True)
 class Cold:
-    """What is timed, and against what."""
+    """The files that are timed, and the plugin or the environment to compare with."""
 
     paths: Sequence[Path]
     rounds: int

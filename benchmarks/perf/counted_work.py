@@ -43,7 +43,7 @@ class BareFunction(TorchFunctionMode):
 
 
 def recorded(level: str) -> AbstractContextManager[Any]:
-    """What `torchperf run --save-profile` does around a workload."""
+    """Return the recording that `torchperf run --save-profile` does around a workload."""
     folder = str(Path(__file__).parent)
     plan = Plan("work", (), False, (folder,), (), level, "", profile=True)
     return Session(plan).watching()
@@ -119,7 +119,7 @@ WORKLOADS = {
 
 
 def best_times(work: Callable[[], None], seconds: float) -> dict[str, float]:
-    """The least processor time under each column."""
+    """Return the least processor time under each column."""
     best = dict.fromkeys(COLUMNS, float("inf"))
     work()
     end = perf_counter() + seconds
@@ -135,7 +135,7 @@ def best_times(work: Callable[[], None], seconds: float) -> dict[str, float]:
 
 
 def dispatches(work: Callable[[], None]) -> int:
-    """How many dispatches the workload makes."""
+    """Return the number of dispatches that the workload makes."""
     with DispatchCounter() as counter:
         work()
     return counter.evidence.totals.dispatches

@@ -1,4 +1,4 @@
-"""What counting costs, as ratios to the same work uncounted, all taken in one run.
+"""The costs of counting, as ratios to the same work uncounted, all taken in one run.
 
 Rows are workloads; columns are the two levels of DispatchCounter and, for comparison, what torch
 itself offers: a TorchDispatchMode and a TorchFunctionMode that only add one. Each figure is the
@@ -23,7 +23,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Counter:
-    """How long each workload is repeated, and whether limits decide the exit status."""
+    """The seconds for which each workload is repeated; ``check``: limits decide the exit status."""
 
     check: bool
     seconds: float

@@ -1,4 +1,4 @@
-"""How time and memory grow with the size of what is linted, and what bounds each shape.
+"""The growth of time and memory with the size of what is linted, and what bounds each shape.
 
 Each shape is generated at a quarter, a half and its full size and linted by the plugin alone in a
 process of its own; "exponent" is the slope of log time over log size: 1 is in proportion, 2
@@ -46,7 +46,7 @@ print(json.dumps(best))
 
 @dataclass(frozen=True)
 class Growth:
-    """Which shapes are made, and how large the file of many models is."""
+    """The shapes that are made, and the lines of the file of many models."""
 
     lines: int
     only: str
@@ -85,7 +85,7 @@ class Growth:
         print(f"{name:10} {full:7} {lines:7} {shown:>22} {slope:8.2f}  {shape.bound}", flush=True)
 
     def _print_memory(self) -> None:
-        """The peaks of flake8 with and without the plugin on the generated file."""
+        """Print the peaks of flake8 with and without the plugin on the generated file."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "measured.py")
             path.write_text(many_units(self.lines))
@@ -100,7 +100,7 @@ class Growth:
 
 
 def _slope(measured: Sequence[tuple[int, float | None]]) -> float:
-    """Of log time over log size, smallest to largest; 0 for what is too short to be timed."""
+    """Return the slope of log time over log size; 0 for times too short to measure."""
     (small, first), (large, last) = measured[0], measured[-1]
     if not first or not last or last < 0.005:
         return 0.0
@@ -108,7 +108,7 @@ def _slope(measured: Sequence[tuple[int, float | None]]) -> float:
 
 
 def _seconds(text: str) -> float | None:
-    """CPU seconds of the plugin for a text, None where Python's own parser refuses it."""
+    """Return the plugin's CPU seconds for a text, None if Python's own parser refuses it."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "measured.py")
         path.write_text(text)

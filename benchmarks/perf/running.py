@@ -41,7 +41,7 @@ class UsageError(ValueError):
 
 @dataclass(frozen=True)
 class Run:
-    """What one process and those it started used, in seconds and megabytes, and its output."""
+    """The seconds and megabytes that a process and those it started used, and its output."""
 
     cpu: float
     wall: float
@@ -52,7 +52,7 @@ class Run:
 def run(
     command: Sequence[str], *, stdin: bytes = b"", environment: Mapping[str, str] | None = None
 ) -> Run:
-    """Run a command once; RuntimeError where it fails or leaves a file out."""
+    """Run a command once; raises RuntimeError if it fails or leaves a file out."""
     with (
         tempfile.TemporaryFile() as given,
         tempfile.TemporaryFile() as output,
@@ -89,7 +89,7 @@ def all_analysed(output: bytes, name: str) -> None:
 
 
 def flake8(*arguments: str, hidden: Sequence[str] = (), python: str = sys.executable) -> list[str]:
-    """The command that runs flake8 on one core, with these plugins hidden from it."""
+    """Return the command that runs flake8 on one core, with these plugins hidden from it."""
     return [python, "-c", _WITHOUT, ",".join(hidden) or "-", "--isolated", "-j1", *arguments]
 
 
@@ -148,11 +148,11 @@ def at_least_one(**counts: int) -> None:
 
 
 def python_files(paths: Sequence[Path], every: int = 1) -> list[Path]:
-    """The Python files under the paths, or every n-th of them."""
+    """Return the Python files under the paths, or every n-th of them."""
     found = [f for path in paths for f in (sorted(path.rglob("*.py")) if path.is_dir() else [path])]
     return found[::every]
 
 
 def lines_of_python(files: Sequence[Path]) -> int:
-    """Lines of the files."""
+    """Return the number of lines in the files."""
     return sum(file.read_bytes().count(b"\n") for file in files)

@@ -32,7 +32,7 @@ WARM = 10
 
 @dataclass(frozen=True)
 class Server:
-    """What is typed into, how many keys, and how long after one the next one comes."""
+    """The files that are typed into, the number of keys, and the time between two of them."""
 
     paths: Sequence[Path]
     keys: int
@@ -79,14 +79,14 @@ class Server:
 
 
 async def _seconds(one: Editor, buffer: Buffer, text: str) -> float:
-    """How long after a key its diagnostics are there."""
+    """Return the seconds from a key to its diagnostics."""
     start = time.perf_counter()
     one.change(buffer, text)
     return (await one.published(buffer)).at - start
 
 
 def _texts(text: str, rng: random.Random) -> Iterator[str]:
-    """The texts while a name is typed into one function after the other."""
+    """Yield the texts while a name is typed into one function after the other."""
     lines = text.splitlines(keepends=True)
     functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.FunctionDef)]
     while True:
@@ -102,7 +102,7 @@ def _percentile(taken: Sequence[float], percent: int) -> float:
 
 
 def _top(path: Path) -> Path:
-    """The folder that holds the package of a file."""
+    """Return the folder that holds the package of a file."""
     folder = path.parent
     while (folder / "__init__.py").exists():
         folder = folder.parent

@@ -1,4 +1,4 @@
-"""Where the linter's time goes: CPU seconds per stage, in total and for the dearest files.
+"""Where the linter's time goes: CPU seconds per stage, in total and for the slowest files.
 
 Every file is linted in this one process, without flake8; building the file's own tree, which flake8
 does in any case, is not counted. A stage's time does not include that of a stage inside it.
@@ -57,7 +57,7 @@ REST = "rest"
 
 @dataclass(frozen=True)
 class Stages:
-    """What is linted, and how many of the dearest files are shown."""
+    """The files that are linted, and how many of the slowest are shown."""
 
     paths: Sequence[Path]
     every: int
@@ -96,7 +96,7 @@ class Clock:
         self.since = now
 
     def timed(self, stage: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The function, its time counted for a stage."""
+        """Return the function, its time counted for a stage."""
 
         @wraps(function)
         def wrapper(*args: Any, **kwargs: Any) -> Any:
@@ -123,7 +123,7 @@ def install(clock: Clock) -> None:
 
 
 def lint_all(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path, Spent], int]:
-    """Lint every file; the time per file and stage, and the number of findings."""
+    """Lint every file; return the time per file and stage, and the number of findings."""
     from flake8_torchperf import linter
     from flake8_torchperf.options import SCOPES, Options
     from flake8_torchperf.prefilter import concerns
@@ -149,7 +149,7 @@ def lint_all(files: Sequence[Path], scope: str, clock: Clock) -> tuple[dict[Path
 
 
 def report(taken: dict[Path, Spent], findings: int, shown: int) -> None:
-    """Print a line per stage, and one for each of the dearest files."""
+    """Print a line per stage, and one for each of the slowest files."""
     stages = (*STAGES, REST)
     total = {stage: sum(spent[stage] for spent in taken.values()) for stage in stages}
     whole = sum(total.values())

@@ -1,1 +1,1 @@
-"""What was found before, kept between runs: findings by everything they depend on."""
+"""Findings cached between runs, by everything that they depend on."""

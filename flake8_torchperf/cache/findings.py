@@ -1,4 +1,4 @@
-"""The plugin's memory: a file's lines in, its findings out, analysed only if nobody remembers them.
+"""The plugin's cache: a file's lines in, its findings out, analysed only if they are not cached.
 
 For ``--torchperf-cache`` under flake8 itself, where each editor's keystroke may be a new process.
 """
@@ -31,7 +31,7 @@ def remembered(
     analyse: Callable[[], list[Told]],
     reads: dict[str, str],
 ) -> list[Told]:
-    """The findings in ``lines``: recalled, or those of ``analyse``, which fills ``reads``.
+    """Return the findings in ``lines``: recalled, or those of ``analyse``, which fills ``reads``.
 
     A cache that can't be written is no reason not to lint: the log says so.
     """
@@ -50,12 +50,12 @@ def remembered(
 
 
 def memory_of(options: Options) -> Memory:
-    """What is remembered where the options say so; made anew for each run, in which it trusts."""
+    """Return the memory of one run with these options; files are taken not to change during it."""
     return Memory(Store(cache_folder(options.cache_folder)), conditions(options, ("findings",)))
 
 
 def _findings(memory: Memory, key: str) -> list[Told] | None:
-    """The findings under a key; an entry that holds something else is a miss."""
+    """Return the findings under a key; an entry that holds something else is a miss."""
     rows = memory.recall(key)
     if rows is None:
         return None

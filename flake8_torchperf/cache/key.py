@@ -1,7 +1,7 @@
-"""What the findings of a whole run depend on, as one digest.
+"""One digest of all that the findings of a whole run depend on.
 
 Findings follow from the linter itself (its code, torch table and rule pages), the options and
-Python; the rest, which differs from file to file, is `memory.py`'s. Must not import what it
+Python. What differs from file to file is in `memory.py`. This module must not import what it
 fingerprints: on a hit the interpreter is never loaded.
 """
 
@@ -30,7 +30,7 @@ _NOT_ABOUT_FINDINGS = frozenset({"cache", "cache_folder", "baseline"})
 
 
 def conditions(options: Options, more: Iterable[str] = ()) -> str:
-    """The digest of all that is the same for every file of a run.
+    """Return the digest of all that is the same for every file of a run.
 
     ``more`` is what else the stored rows depend on. The linter counts by content and not by version
     alone: a checkout that is being worked on has one version for a long time.
@@ -51,7 +51,7 @@ def conditions(options: Options, more: Iterable[str] = ()) -> str:
 
 @cache
 def _linter() -> str:
-    """The digest of our own code, table and pages: some two hundred files, some milliseconds."""
+    """Return the digest of our code, table and pages: two hundred files, a few milliseconds."""
     package = Path(__file__).resolve().parents[1]
     parts: list[str] = []
     for folder, folders, names in os.walk(package):
@@ -71,7 +71,7 @@ _CONVENTIONS = "conventions.toml"
 
 
 def _pages(folder: Path) -> str:
-    """The digest of the rule pages and the conventions in a folder."""
+    """Return the digest of the rule pages and the conventions in a folder."""
     parts: list[str] = []
     for path in sorted((*folder.glob("*.md"), *folder.glob(_CONVENTIONS))):
         parts += [path.name, digest(path.read_bytes())]

@@ -1,9 +1,9 @@
-"""What one run remembers: a file's key in, the rows found for it before out, or nothing.
+"""The memory of one run: a file's key in, the rows found for it before out, or nothing.
 
-A row is a tuple of texts and numbers; which ones is its owner's business. With the rows stands what
+A row is a tuple of texts and numbers; its owner decides what they mean. An entry also lists what
 was asked besides the file itself: which modules, for which of their parts, and the digests of the
-answers. An entry counts only while all answers are the same, and while the modules that were looked
-for in vain are still missing.
+answers. It counts only while all answers are the same, and while the modules that were looked for
+in vain are still missing.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Memory:
     _parts: dict[str, Parts | None] = field(default_factory=dict)
 
     def key(self, given: str, content: str) -> str:
-        """The key of a file, by its name as on the command line and the digest of its text.
+        """Return the key of a file, by its name as on the command line and the digest of its text.
 
         The name counts, as given and in full, because folders make some code cold (tests) and tell
         where imports lead: from where the file really is, if that is elsewhere.
@@ -73,10 +73,11 @@ class Memory:
         return digest_of([self.conditions, *place, content])
 
     def recall(self, key: str) -> list[Row] | None:
-        """The rows kept under ``key`` if all that was asked for them has the same answers, or None.
+        """Return the rows cached under ``key``; None if an answer they depend on has changed.
 
-        Each file is compared by its content first. Of one that has changed, what was asked is asked
-        again; the entry is written anew then, for the next run to compare contents.
+        Each file is compared by its content first. If that has changed, what was asked of the file
+        is asked again. If the answers are the same, the entry is written again with the new
+        contents, so that the next run need only compare those.
         """
         entry = self.store.get(key)
         if not _is_entry(entry):
@@ -96,7 +97,7 @@ class Memory:
         return [tuple(row) for row in entry["rows"]]
 
     def keep(self, key: str, rows: Sequence[Row], reads: Reads) -> None:
-        """Keep rows with what was read for them. Raises OSError where they can't be written."""
+        """Store rows with what was read for them. Raises OSError if they can't be written."""
         parts: dict[str, list[str]] = {path: [] for path in sorted(reads) if PART not in path}
         for question in sorted(reads):
             path, separator, part = question.partition(PART)
@@ -114,7 +115,7 @@ class Memory:
         self.store.put(key, {"prefix": prefix, "reads": kept, "rows": rows})
 
     def _answer(self, path: str, parts: Sequence[str]) -> str:
-        """The digest of what a module, or a folder, answers now when asked for parts of it."""
+        """Return the digest of what a module, or a folder, now answers for these parts."""
         if path.endswith(os.sep):
             texts = read_texts(path)
             return digest_of(map(texts.answer, parts))
@@ -128,15 +129,15 @@ class Memory:
         return bool(self.store.get(_syntax_key(content)) == _PARSES)
 
     def keep_parsed(self, content: str) -> None:
-        """Keep that a text of this digest parses. Raises OSError where it can't be written."""
+        """Store that a text of this digest parses. Raises OSError if that can't be written."""
         self.store.put(_syntax_key(content), _PARSES)
 
     def note(self, path: str, content: str) -> None:
-        """Tell the digest of a file that was read anyway."""
+        """Note the digest of a file that was read anyway."""
         self._held[path] = content
 
     def _now(self, path: str) -> str:
-        """The digest of what a file, or all modules below a folder, hold now."""
+        """Return the digest of the current content of a file, or of all modules below a folder."""
         content = self._held.get(path)
         if content is None:
             if path.endswith(PROMISES):
@@ -160,10 +161,10 @@ class Memory:
         return real
 
     def _packages_above(self, path: str) -> str:
-        """Which folders around a file are packages, nearest first: "110" for two in a plain one.
+        """Return a digit for each folder around a file, nearest first: 1 for a package, else 0.
 
-        With the path this is the file's dotted name, and that of the package it lies in where
-        folders between are none.
+        Together with the path, these say the file's dotted name. They also say the name of the
+        package that it lies in where folders between are none.
         """
         folder = os.path.dirname(path)
         if folder == path:
@@ -176,17 +177,17 @@ class Memory:
 
 
 def _syntax_key(content: str) -> str:
-    """The key of a text of which only the syntax is asked: it depends on Python alone."""
+    """Return the key of a text for its syntax alone, which depends on nothing but Python."""
     return digest_of(["parses", sys.version, content])
 
 
 def held(path: str) -> str:
-    """The digest of what a file holds; NO_FILE where there is none, or none that can be read."""
+    """Return the digest of a file's content; `NO_FILE` or `TOO_LONG` if that cannot be read."""
     return read_file(path)[1]
 
 
 def _parts_now(path: str) -> Parts | None:
-    """A module by what may be asked of it; None of one that is asked for whole."""
+    """Return the parts of a module; None if it can't be parsed or read."""
     data = read_bytes(path)
     try:
         return parts_of(decoded(data)) if isinstance(data, bytes) else None
@@ -195,7 +196,7 @@ def _parts_now(path: str) -> Parts | None:
 
 
 def _is_entry(entry: Any) -> bool:
-    """Does an entry have the form that `Memory.keep` writes?"""
+    """True if an entry has the form that `Memory.keep` writes."""
     return (
         isinstance(entry, dict)
         and isinstance(entry.get("prefix"), str)
@@ -207,7 +208,7 @@ def _is_entry(entry: Any) -> bool:
 
 
 def _is_read(read: list[Any]) -> bool:
-    """Path, content, packages around, parts that were asked for, and the digest of the answers."""
+    """True for a list of path, content, packages around, parts, and digest of the answers."""
     match read:
         case [str(), str(), str(), list(parts), str()]:
             return _all(parts, str)

@@ -10,7 +10,7 @@ _NAME = "flake8-torchperf"
 
 
 def cache_folder(chosen: Path | None) -> Path:
-    """The folder chosen by option, by environment variable, or the platform's cache folder."""
+    """Return the folder of the option, of the environment variable, or the platform's own."""
     if chosen is not None:
         return chosen
     named = os.environ.get(VARIABLE)

@@ -44,7 +44,7 @@ _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by flake8-torchperf.
 
 @dataclass(frozen=True)
 class Usage:
-    """How many entries there are and how many bytes they take."""
+    """The number of entries, and of the bytes that they take."""
 
     entries: int
     bytes: int
@@ -83,7 +83,7 @@ class Store:
                 path.write_text(text, encoding="utf-8")
 
     def get(self, key: str) -> Any:
-        """What was put under ``key``, or None."""
+        """Return the value that was put under ``key``, or None."""
         path = self._path(key)
         try:
             with open(path, "rb") as file:
@@ -103,7 +103,7 @@ class Store:
             return None
 
     def put(self, key: str, value: object) -> None:
-        """Keep ``value``. Raises OSError where it cannot be written."""
+        """Store ``value``. Raises OSError if it cannot be written."""
         body = json.dumps(value, separators=(",", ":")).encode()
         path = self._path(key)
         # Processes of two containers may share a folder, and have one number.
@@ -124,7 +124,7 @@ class Store:
                 raise
 
     def usage(self) -> Usage:
-        """What the folder holds now."""
+        """Return the number and size of the entries that the folder holds now."""
         files = list(self._files())
         return Usage(len(files), sum(file.bytes for file in files))
 
@@ -164,7 +164,7 @@ class Store:
         return os.path.join(self.folder, _ENTRIES, key[:2], key)
 
     def _files(self, abandoned_before: float = 0) -> Iterator[_File]:
-        """The entries; on the way, files half written before the given time are removed."""
+        """Yield the entries; on the way, files half written before the given time are removed."""
         try:
             shelves = list(os.scandir(self.folder / _ENTRIES))
         except FileNotFoundError:
@@ -197,5 +197,5 @@ def _remove(path: str) -> bool:
 
 
 def in_words(error: OSError) -> str:
-    """What went wrong, and with which file."""
+    """Describe what went wrong, and with which file."""
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)

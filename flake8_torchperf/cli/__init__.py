@@ -1,1 +1,1 @@
-"""What users see: the command line, explanations and reports."""
+"""The command line, explanations and reports: the parts that users see."""

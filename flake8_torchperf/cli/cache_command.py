@@ -1,4 +1,4 @@
-"""``torchperf cache``: where findings are remembered and how much, and a way to forget them."""
+"""``torchperf cache``: shows where the cache is and how large, and clears it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def configured(arguments: argparse.Namespace) -> Path | None:
-    """The folder that the configuration names for the current folder, as `check` reads it.
+    """Return the folder that the configuration names for the current folder, as `check` reads it.
 
     A configuration that can't be used ends the process with one line.
     """

@@ -41,10 +41,10 @@ _NAMED = 10
 
 
 class Findings(BaseFormatter):
-    """A formatter that keeps what flake8 reports and prints nothing."""
+    """A formatter that collects the findings that flake8 reports and prints nothing."""
 
     def after_init(self) -> None:
-        """Begin with nothing."""
+        """Start with an empty list."""
         self.found: list[Violation] = []
 
     def start(self) -> None:
@@ -56,7 +56,7 @@ class Findings(BaseFormatter):
 
 
 class OldFindings:
-    """Takes what a baseline lists out of the rows of one file after the other."""
+    """Removes the findings that a baseline lists from the rows, file by file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -64,7 +64,7 @@ class OldFindings:
         self._gone: list[str] = []
 
     def leave_out(self, name: str, rows: list[Any], told: dict[Place, Told]) -> list[Any]:
-        """The rows without old findings; keeps in mind which entries match nothing."""
+        """Return the rows without old findings; note the entries that match nothing."""
         allowed = self._baseline.allowed(name)
         if not allowed:
             return rows
@@ -77,7 +77,7 @@ class OldFindings:
         return [row for at, row in enumerate(rows) if at not in old]
 
     def notes(self, manager: Manager) -> list[str]:
-        """What to say of entries that match nothing any more."""
+        """Return a note that names the entries that match nothing any more, if there are any."""
         gone = sorted([*self._gone, *_of_missing_files(manager, self._baseline)])
         if not gone or self._baseline.settings != settings():
             return []  # with other settings, other findings are to be expected
@@ -89,7 +89,7 @@ class OldFindings:
 
 
 def unanalysed(code: str) -> bool:
-    """Does a row of this code say that its file could not be analysed?"""
+    """True if a row with this code says that its file could not be analysed."""
     return code in UNREADABLE or code == NEVER
 
 
@@ -102,7 +102,7 @@ def _removable(name: str, listed: Iterable[Entry], left: Counter[Key]) -> list[s
 
 
 def _of_missing_files(manager: Manager, baseline: Baseline) -> list[str]:
-    """The files with entries that are no more, below the paths that were to be linted."""
+    """Return the files with entries that no longer exist, below the paths to be linted."""
     return [
         f"all of {name}"
         for name in baseline.files
@@ -120,13 +120,13 @@ def _below_linted(manager: Manager, folder: str, name: str) -> bool:
 
 
 def settings() -> str:
-    """The options that decide what is found at all."""
+    """Return the options that decide what is found at all."""
     ours = TorchPerfPlugin.options()
     return f"scope={ours.scope.name.lower()} confidence={ours.confidence}"
 
 
 def unusable(path: Path) -> str:
-    """Why no baseline can be written there, "" where it can: other files are not overwritten."""
+    """Return why no baseline can be written there, or "": other files are not overwritten."""
     if path.is_dir():
         return f"{path} is a folder; name a file"
     if not path.parent.is_dir():
@@ -141,7 +141,7 @@ def unusable(path: Path) -> str:
 
 
 def _written_before(path: Path) -> Baseline:
-    """The baseline that stands at a path already. Raises BaselineError for any other text."""
+    """Return the baseline that exists at a path. Raises BaselineError for any other text."""
     empty = Baseline(os.path.realpath(path.parent))
     if not path.exists():
         return empty
@@ -157,10 +157,10 @@ def _written_before(path: Path) -> Baseline:
 
 
 def write_baseline(manager: Manager, found: Sequence[Violation]) -> str:
-    """Write down what was found; returns what to say of it. Raises SystemExit where it can't be.
+    """Write down the findings and return a message. Raises SystemExit if they can't be written.
 
-    What the file says of files that were not linted now, or could not be analysed, and of codes
-    that were not selected, stays.
+    The entries of files that were not linted now, or could not be analysed, and those of codes that
+    were not selected, stay.
     """
     path = Path(manager.options.write_baseline)
     by_file: dict[str, list[Told]] = {}

@@ -1,7 +1,7 @@
-"""One file, or many at once, through flake8's machinery: names in, flake8's rows out.
+"""Lint one file, or many at once, with flake8's machinery: file names in, flake8's rows out.
 
 A row is what flake8's `FileChecker` makes of a finding: code, line, column, text, and the line in
-which a ``# noqa`` would silence it. Behind those of ours stand the values of `Told`.
+which a ``# noqa`` would silence it. In rows of ours, the values of `Told` follow.
 
 Relied on, in flake8 6.0 to 7.5: the methods of `checker.FileChecker` that are overridden here.
 """
@@ -55,11 +55,11 @@ _NO_POOL = frozenset({errno.ENOSPC})
 
 @dataclass(frozen=True)
 class Needs:
-    """What a run asks of a file besides our findings.
+    """The steps that a run needs for each file besides our analysis.
 
-    ``syntax``: E9 codes are selected, so that each file must be parsed and tokenised. ``counts``:
-    so it must for ``--benchmark``, whatever is remembered. ``lines``: each finding needs the whole
-    statement it stands in, because the source is shown or somebody else's formatter may show it;
+    ``syntax``: E9 codes are selected, so each file must be parsed and tokenised. ``counts``: so it
+    must be for ``--benchmark``, even if the findings are cached. ``lines``: each finding needs its
+    whole statement, because the source is shown or another project's formatter may show it;
     otherwise that matters only in a file with a ``# noqa``.
     """
 
@@ -69,14 +69,14 @@ class Needs:
 
     @classmethod
     def of(cls, options: argparse.Namespace, formatter: object) -> Needs:
-        """What the options and the chosen formatter need."""
+        """Return what the options and the chosen formatter need."""
         theirs = not type(formatter).__module__.startswith("flake8.")
         lines = theirs or bool(options.show_source)
         return cls(any(selected(options, UNREADABLE)), bool(options.benchmark), lines)
 
 
 def selected(options: argparse.Namespace, codes: Iterable[str]) -> list[str]:
-    """Those of the codes that are reported, as far as the options tell."""
+    """Return the codes that the options select."""
     decide = style_guide.DecisionEngine(options).decision_for
     return [code for code in codes if decide(code) is style_guide.Decision.Selected]
 
@@ -97,10 +97,10 @@ class Work:
 
 
 class FileChecker(checker.FileChecker):
-    """flake8's, without the steps that nothing of ours asks for.
+    """flake8's `FileChecker`, without the steps that our findings do not need.
 
-    ``parses_all`` says that a file which can have no findings is parsed all the same, since one
-    that does not parse must not pass.
+    ``parses_all`` says that a file is parsed even if it can have no findings, since a file that
+    does not parse must not pass.
     """
 
     parses_all = True
@@ -119,7 +119,7 @@ class FileChecker(checker.FileChecker):
 
     @property
     def reads(self) -> dict[str, str]:
-        """The other files that were looked for, each with the digest of what it held."""
+        """The other files that were looked for, each with the digest of its content."""
         return (self._made and self._made.reads) or {}
 
     @property
@@ -153,7 +153,7 @@ class FileChecker(checker.FileChecker):
         return made
 
     def run_ast_checks(self) -> None:
-        """Look for findings in a file that can have some; of any other, ask whether it parses."""
+        """Look for findings in a file that can have some; check only that any other file parses."""
         assert self.processor is not None
         wanted = self._needs.syntax or self._needs.counts
         lines = self.processor.lines
@@ -171,15 +171,15 @@ class FileChecker(checker.FileChecker):
             raise syntax_error(error) from error
 
     def process_tokens(self) -> None:
-        """Go through the tokens only where their errors or their number count."""
+        """Go through the tokens only if their errors or their number count."""
         if self._needs.syntax or self._needs.counts:
             super().process_tokens()
 
     def report(self, error_code: str | None, line_number: int, column: int, text: str) -> str:
         """Store a finding, with the lines in which flake8 looks for ``# noqa``.
 
-        To know the lines of a statement takes the tokens of the whole file. Where no line has such
-        a comment, the finding's own line gives the same answer.
+        Finding the lines of a statement takes the tokens of the whole file. If no line has such a
+        comment, the finding's own line gives the same answer.
         """
         if self._statements or self.processor is None:
             return super().report(error_code, line_number, column, text)
@@ -192,7 +192,7 @@ class FileChecker(checker.FileChecker):
 
 
 def content_of(filename: str) -> bytes | None:
-    """What a file, or standard input, holds; None where it can't be read."""
+    """Return the bytes of a file, or of standard input; None if it can't be read."""
     if filename == STDIN:
         return utils.stdin_get_value().encode("utf-8", "surrogatepass")
     try:
@@ -203,7 +203,7 @@ def content_of(filename: str) -> bytes | None:
 
 
 def cannot_have_findings(data: bytes, filename: str) -> bool:
-    """Does this text surely not say what we look for, whatever its encoding?"""
+    """True if a file with this content cannot have findings, whatever its encoding."""
     text = (data.decode("latin-1"),)
     if concerns(text, filename) or states_contracts(text):
         return False
@@ -211,7 +211,7 @@ def cannot_have_findings(data: bytes, filename: str) -> bool:
 
 
 def why_no_text(data: bytes) -> str:
-    """Why Python can't read this text, "" where it can; flake8 takes it for Latin-1 then."""
+    """Return why Python can't decode this text, or ""; flake8 takes it for Latin-1 then."""
     if data.isascii() and not _may_declare(data):
         return ""
     try:
@@ -224,12 +224,12 @@ def why_no_text(data: bytes) -> str:
 
 
 def _may_declare(data: bytes) -> bool:
-    """Can one of the first two lines name an encoding?"""
+    """True if one of the first two lines may name an encoding."""
     return any(b"coding" in line for line in data.split(b"\n", 2)[:2])
 
 
 def display_name(filename: str, options: argparse.Namespace) -> str:
-    """The name under which flake8 reports a file."""
+    """Return the name under which flake8 reports a file."""
     return (options.stdin_display_name or "stdin") if filename == STDIN else filename
 
 
@@ -239,12 +239,12 @@ def place_of(row: Sequence[Any]) -> Place:
 
 
 def key(memory: Memory, filename: str, data: bytes, options: argparse.Namespace) -> str:
-    """The key of a file with this content."""
+    """Return the key of a file with this content."""
     return memory.key(display_name(filename, options), digest(data))
 
 
 def recall(memory: Memory, key: str) -> list[Any] | None:
-    """The rows kept under a key; an entry that holds something else is a miss."""
+    """Return the rows cached under a key; an entry that holds something else is a miss."""
     rows = memory.recall(key)
     if rows is None:
         return None
@@ -260,16 +260,16 @@ def recall(memory: Memory, key: str) -> list[Any] | None:
 def for_each(
     one: Callable[[str, Context], Done], filenames: Sequence[str], work: Context, jobs: int
 ) -> list[Done]:
-    """What ``one`` makes of each file; see `as_they_come`."""
+    """Return the result of ``one`` for each file; see `as_they_come`."""
     return list(as_they_come(one, filenames, work, jobs))
 
 
 def as_they_come(
     one: Callable[[str, Context], Done], filenames: Sequence[str], work: Context, jobs: int
 ) -> Iterator[Done]:
-    """What ``one`` makes of each file, in ``jobs`` processes where there can be that many.
+    """Yield the result of ``one`` for each file, from ``jobs`` processes where possible.
 
-    The order is any. ``one`` stands at the top of its module, and its results pickle.
+    The order is arbitrary. ``one`` is at the top level of its module, and its results pickle.
     """
     pool = _pool(one, work, jobs) if jobs > 1 else None
     if pool is not None:
@@ -289,9 +289,9 @@ def as_they_come(
 def _and_tidy(one: Callable[[str, Context], Done], filename: str, work: Context) -> Done:
     """Work on a file, then collect the garbage it leaves, with Python's own collection off.
 
-    That goes through everything that is held, modules read for other files above all, whenever
-    enough has been made: a fifth of the time. What was held before a file stays held after it, but
-    for the modules that later ones push out of the project's memory.
+    Python's collection would go through all live objects, above all modules read for other files,
+    each time that enough have been made: a fifth of the time. Objects from before a file live on
+    after it, except modules that later ones push out of the project's memory.
     """
     done = one(filename, work)
     gc.collect(0)
@@ -301,7 +301,7 @@ def _and_tidy(one: Callable[[str, Context], Done], filename: str, work: Context)
 
 
 def lint(filename: str, work: Work) -> tuple[Result, str]:
-    """Lint one file and remember its rows; also tells why they could not be remembered."""
+    """Lint one file and cache its rows; also returns why they could not be cached."""
     # Of notebooks nothing is kept: what they hold depends on nbformat too.
     keeps = work.memory is not None and not is_notebook(filename)
     before = content_of(filename) if keeps else None

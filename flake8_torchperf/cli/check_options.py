@@ -1,7 +1,8 @@
 """flake8's options with our checker's alone: a command line in, plugins and options out.
 
-Found and parsed as flake8 does it, but of the checkers only ours is imported. Formatters are kept,
-for they decide the output and, as Flake8-pyproject does, where the configuration stands.
+Plugins are found and options parsed as flake8 does it, but only our checker is imported. Formatter
+plugins are still loaded: they decide the output, and one of them, Flake8-pyproject, where the
+configuration stands.
 """
 
 from __future__ import annotations
@@ -39,12 +40,12 @@ _OURS = "flake8_torchperf."
 
 @dataclass(frozen=True)
 class Face:
-    """What differs between the commands that take flake8's options.
+    """The differences between the commands that take flake8's options.
 
-    ``add`` registers a command's own options; ``settle`` may change what was parsed, before the
-    plugin gets it, and is told which formats flake8 has. Plugins that a repository's configuration
-    names, whose code flake8 runs, are left alone unless ``local``. ``codes`` says that the command
-    selects by code, so that a code which no rule has is a mistake.
+    ``add`` registers a command's own options. ``settle`` may change the parsed options before the
+    plugin gets them; it also takes the formats that flake8 has. Plugins that a repository's
+    configuration names, whose code flake8 runs, are left out unless ``local``. ``codes`` says that
+    the command selects by code, so a code that no rule has is a mistake.
     """
 
     program: str
@@ -126,7 +127,10 @@ INSTALLED = (".venv", "venv", "node_modules", "site-packages")
 
 
 def _settle(options: argparse.Namespace, formats: Collection[str]) -> None:
-    """Know our formats, and don't read a baseline that is to be written. Raises ValueError."""
+    """Check and complete the options of `check`. Raises ValueError if they do not fit together.
+
+    A baseline that is to be written is not read.
+    """
     if options.diff and not options.fix:
         raise ValueError("--diff needs --fix; torchperf fix --diff shows the same")
     if options.reason and not options.add_noqa:
@@ -150,10 +154,11 @@ CHECK = Face("torchperf check", DESCRIPTION, EXAMPLES, _add_options, _settle, co
 
 
 def parse(argv: Sequence[str], face: Face = CHECK) -> tuple[Plugins, argparse.Namespace]:
-    """What flake8's own ``parse_args`` gives, with our checker as the only one.
+    """Return the plugins and options of flake8's own ``parse_args``, with ours as the only checker.
 
-    An option of another checker (``--max-complexity``) is known as well: only then are all loaded.
-    A command line that can't be used ends the process with one line, as argparse does with two.
+    All checkers are loaded only if the command line has an option of another one
+    (``--max-complexity``). An unusable command line ends the process with a one-line error, where
+    argparse prints two.
     """
     early = flake8_options.stage1_arg_parser()
     known, rest = early.parse_known_args(argv)
@@ -213,7 +218,7 @@ def _ours_alone(plugins: Plugins) -> Plugins:
 
 
 def _manager(plugins: Plugins, early: argparse.ArgumentParser, face: Face) -> OptionManager:
-    """flake8's option manager, speaking as our command."""
+    """Return flake8's option manager, with the name and the texts of our command."""
     manager = OptionManager(
         version=flake8.__version__,
         plugin_versions=plugins.versions_str(),
@@ -241,7 +246,7 @@ def _manager(plugins: Plugins, early: argparse.ArgumentParser, face: Face) -> Op
 
 
 def _reject(parser: argparse.ArgumentParser, words: Sequence[str]) -> None:
-    """Object to the first word that nobody knows."""
+    """Reject the first word that no option takes."""
     for word in words:
         name = word.partition("=")[0]
         if not name.startswith("-"):

@@ -45,9 +45,9 @@ def check_given(namespace: argparse.Namespace, rules: Sequence[Path]) -> None:
 def check_configured(
     cfg: configparser.RawConfigParser, options: argparse.Namespace | None, rules: Sequence[Path]
 ) -> None:
-    """Check the codes that begin as ours in flake8's files, or that came from elsewhere.
+    """Check the codes in flake8's files, or from elsewhere, that begin like ours.
 
-    Raises `CodeError`. ``options`` is what was made of all of it, None where flake8 refused to.
+    Raises `CodeError`. ``options`` are the parsed options, None if flake8 refused to parse them.
     """
     found = dict(cfg["flake8"]) if "flake8" in cfg else {}
     found = {name.replace("-", "_"): value for name, value in found.items()}
@@ -58,7 +58,7 @@ def check_configured(
 
 
 def _listed(where: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The codes that options list, each with what to call its option."""
+    """Yield the codes that options list, each with what to call its option."""
     for name in OPTIONS:
         value = values.get(name.replace("-", "_"))
         if not value:
@@ -74,7 +74,7 @@ def _listed(where: str, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _codes_of_files(value: str) -> list[str]:
-    """The codes of a value as "a.py, b.py: TPF101 c.py: TPF2"."""
+    """Return the codes of a value as "a.py, b.py: TPF101 c.py: TPF2"."""
     words = _WORDS.findall(value)
     first = words.index(":") if ":" in words else len(words)
     return [
@@ -95,7 +95,7 @@ def _check(named: Iterable[tuple[str, str]], rules: Sequence[Path]) -> None:
 
 
 def _own() -> dict[str, str]:
-    """The names of our rules by code, from the names of the pages: reading those takes longer."""
+    """Return our rules' names by code, from the pages' file names: reading the pages is slower."""
     package = Path(__file__).resolve().parents[1]
     folder = next(f for f in (package / "rules", package.parent / "rules") if f.is_dir())
     pages = filter(None, map(_PAGE.fullmatch, os.listdir(folder)))
@@ -103,7 +103,7 @@ def _own() -> dict[str, str]:
 
 
 def _added(rules: Sequence[Path]) -> dict[str, str]:
-    """The names of the rules in folders of a user's own, by code."""
+    """Return the names of the rules in folders of a user's own, by code."""
     if not rules:
         return {}
     from flake8_torchperf.findings.catalogue import load_catalogue
@@ -112,7 +112,7 @@ def _added(rules: Sequence[Path]) -> dict[str, str]:
 
 
 def _nearest(word: str, known: Mapping[str, str]) -> str:
-    """The code that was probably meant."""
+    """Return the code that was probably meant."""
     from difflib import SequenceMatcher  # only where there is a mistake
 
     by_name = {name: code for code, name in known.items() if name}

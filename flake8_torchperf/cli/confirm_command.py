@@ -113,7 +113,7 @@ def confirm(arguments: argparse.Namespace) -> int:
 
 
 def _settings(arguments: argparse.Namespace) -> Settings:
-    """The arguments checked. Raises OptionError with one line."""
+    """Return the checked arguments. Raises OptionError with one line."""
     from flake8_torchperf.runtime.confirm.plan import Settings
 
     _check_bounds(arguments)
@@ -151,7 +151,7 @@ def _has_cuda() -> bool:
 
 
 def parse_sizes(text: str) -> tuple[int, ...]:
-    """``16,64,256`` as ascending numbers. Raises OptionError."""
+    """Return the numbers of a text like ``16,64,256`` in ascending order. Raises OptionError."""
     if not text:
         return DEFAULT_SIZES
     from flake8_torchperf.runtime.confirm.plan import positive
@@ -166,7 +166,7 @@ def parse_sizes(text: str) -> tuple[int, ...]:
 
 
 def parse_inputs(text: str) -> dict[str, str]:
-    """``a=[torch.randn(n)], b=2`` as source by name. Raises OptionError."""
+    """Return ``a=[torch.randn(n)], b=2`` as source by name. Raises OptionError."""
     if not text.strip():
         return {}
     try:
@@ -225,9 +225,10 @@ def _torch_version() -> str:
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[str, str | None], None]]:
-    """How progress is told: a bar on a terminal, plain lines as they come where it is piped.
+    """Show progress: a bar on a terminal, plain lines as they come where the output is piped.
 
-    What is yielded takes the function about to run ("" for none) and a finished line or None.
+    Yields a function of two arguments: the name of the function about to run ("" for none), and a
+    finished line or None.
     """
     if not sys.stderr.isatty() or find_spec("rich") is None:
 

@@ -148,7 +148,7 @@ def _find(catalogue: Catalogue, code: str) -> Rule | None:
 
 
 def _suggestion(code: str, known: list[str]) -> str:
-    """The nearest code or name; where nothing is near, the command that lists them all."""
+    """Return the nearest code or name; where nothing is near, the command that lists them all."""
     return near(code if "-" in code else code.upper(), known) or "; torchperf rules lists them"
 
 
@@ -163,7 +163,7 @@ def _show(text: str, out: TextIO) -> None:
 
 
 def markdown(page: Documentation | Convention) -> str:
-    """A page as people read it, here and on the documentation's site."""
+    """Return a page as people read it, here and on the documentation's site."""
     if isinstance(page, Convention):
         return _CONVENTION.format(row=page, evidence="\n".join(f"- {one}" for one in page.evidence))
     rule = page.rule

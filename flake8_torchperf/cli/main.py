@@ -70,7 +70,7 @@ def _stop_writing() -> None:
 
 
 def _fill_standard_streams() -> None:
-    """Open what was closed at the start (``<&-``): the next file opened would take its place."""
+    """Open streams that were closed at the start (``<&-``), or the next file would replace them."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             opened = os.open(os.devnull, os.O_RDWR)  # the lowest free number, this one
@@ -79,7 +79,7 @@ def _fill_standard_streams() -> None:
 
 
 def _escape_what_cannot_be_encoded() -> None:
-    """Let a terminal that has no such character show its number: pages and sources hold any."""
+    """Print an escape for characters that a terminal lacks: pages and sources can hold any."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -109,7 +109,7 @@ def _run(words: list[str]) -> int:
 
 
 def build_parser() -> Parser:
-    """The parser with every command's own."""
+    """Return the parser with every command's own."""
     parser = Parser(
         prog="torchperf",
         description="Find where Python makes the accelerator wait, explain it and confirm it.",
@@ -136,7 +136,7 @@ def save(option: str, path: Path, text: str) -> int:
 
 
 def unwritable(path: Path) -> str:
-    """Why no report can be written there, as far as can be told before it is; "" where it can."""
+    """Return why no report can be written there, as far as one can know beforehand, or ""."""
     folder = path.absolute().parent
     if not folder.is_dir():
         return f"there is no folder {folder}"

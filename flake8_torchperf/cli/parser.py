@@ -24,7 +24,7 @@ _ALIKE = 0.65
 
 
 class _Unusable(Exception):
-    """What argparse complains of, on its way to where the whole command line is known."""
+    """A complaint of argparse, on its way to where the whole command line is known."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -33,9 +33,9 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]
         self, args: Sequence[str] | None = None, namespace: Any = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse, and object here to what is left over: only this parser knows its own options.
+        """Parse, and reject words that are left over: only this parser knows its own options.
 
-        argparse would carry it up to the main parser, which knows none of them.
+        argparse would pass them up to the main parser, which knows none of them.
         """
         words = sys.argv[1:] if args is None else list(args)
         try:
@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
         complain(self, f"there is no option {name}{near(name, self._options())}")
 
     def _unknown_options(self, words: Sequence[str]) -> Iterator[str]:
-        """The words that look like options and begin none of ours; a script's own are not ours."""
+        """Yield the words that look like options but begin none of ours, without a script's own."""
         options = self._options()
         last = any(action.nargs in _ALL_THAT_FOLLOWS for action in self._actions)
         for word in words:
@@ -90,7 +90,7 @@ def add_parser(
     summary: str,
     example: str,
 ) -> argparse.ArgumentParser:
-    """A command's parser, with its example at the end of its help."""
+    """Return a command's parser, with its example at the end of its help."""
     return commands.add_parser(
         name,
         help=summary,
@@ -108,7 +108,7 @@ def complain(parser: argparse.ArgumentParser, message: str) -> NoReturn:
 
 
 def near(word: str, known: Iterable[str]) -> str:
-    """``"; did you mean 'x'?"`` where some known word is near, else nothing."""
+    """Return ``"; did you mean 'x'?"`` if some known word is near, else ""."""
     from difflib import get_close_matches  # only where there is a mistake
 
     bare = {name.lstrip("-"): name for name in known}

@@ -1,7 +1,7 @@
 """``torchperf run``: a person's own script, module or tests under the counter, then the report.
 
-The command line enters; the workload's exit status leaves. The report goes to stderr or a file,
-because stdout is the workload's own.
+The command line goes in; the workload's exit status comes out. The report goes to stderr or a
+file, because stdout is the workload's own.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:
-    """The options that name files."""
+    """Add the options that name files."""
     parser.add_argument(
         "--json",
         metavar="FILE",
@@ -136,7 +136,7 @@ def _report(
     run: Run,
     options: Options,
 ) -> int:
-    """Write and print what is asked for; returns the exit status for what cannot be written."""
+    """Write and print the reports; returns the exit status, 0 unless one cannot be written."""
     from flake8_torchperf.cli.run_report import print_report
 
     def report(run: Run) -> _Report:
@@ -178,7 +178,7 @@ _Report = tuple[dict[str, Any], "Sequence[FileReport]"]
 
 
 def _files(name: str, run: Run) -> Iterator[tuple[Path, Run]]:
-    """The files that an option names, each with the run that it is to tell of."""
+    """Yield the files that an option names, each with the run that it describes."""
     if _RANK not in name:
         yield Path(name), run
         return
@@ -197,7 +197,7 @@ def _text(option: str, report: _Report, metrics: bool) -> str:
 
 
 def _found(words: list[str]) -> list[str]:
-    """The words with the path of a command, such as `torchrun`, that the shell would find."""
+    """Return the words; a Python command such as `torchrun` becomes its path, as in a shell."""
     if words and not Path(words[0]).exists() and (path := shutil.which(words[0])):
         with open(path, "rb") as file:
             if b"python" in file.read(200):  # As pip writes it, with the interpreter's path.
@@ -215,7 +215,7 @@ def _save_profile(path: Path, run: Run) -> int:
 
 
 def _problem(arguments: argparse.Namespace, command: Sequence[str]) -> str:
-    """What is wrong with the command line, in one line; "" where nothing is."""
+    """Return what is wrong with the command line, in one line; "" if nothing is."""
     if not command:
         return "run: name a script, or a module after -m"
     if not arguments.module:

@@ -1,7 +1,7 @@
 """The report of ``torchperf run`` as one HTML page that opens offline.
 
 First the statements that cost most, in a table that sorts, then the source of the functions that
-hold them or a finding. File reports enter, text leaves; the template escapes everything.
+hold them or a finding. The template escapes everything in the file reports.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Row: TypeAlias = "dict[str, Any]"
 
 @dataclass(frozen=True)
 class _Cost:
-    """What one statement spent, with the lines that say so."""
+    """The counts of one statement, with its file and its lines."""
 
     file: FileReport
     span: Span
@@ -38,7 +38,7 @@ class _Cost:
 
 
 def page(data: Mapping[str, Any], files: Sequence[FileReport]) -> str:
-    """The page's text."""
+    """Return the page's text."""
     views = {one.path: Statements("\n".join(one.source)) for one in files}
     costs = [cost for one in files for cost in _costs(one, views[one.path])]
     dearest = sorted(costs, key=_order, reverse=True)[:SHOWN]
@@ -111,7 +111,7 @@ def _file(file: FileReport, statements: Statements, dearest: Iterable[_Cost]) ->
 
 
 def _parts(statements: Statements, lines: Iterable[int], end: int) -> list[tuple[str, Span]]:
-    """The functions that hold these lines, and the surroundings of those that none holds."""
+    """Return the functions that hold these lines, and the surroundings of those that none holds."""
     functions: set[tuple[Span, str]] = set()
     loose: list[Span] = []
     for line in sorted(lines):
@@ -135,7 +135,7 @@ def _parts(statements: Statements, lines: Iterable[int], end: int) -> list[tuple
 
 
 def _function(tree: ast.Module | None, line: int) -> tuple[Span, str]:
-    """The outermost function around a line, with the classes that hold it: "Net.forward"."""
+    """Return the outermost function around a line, with the classes that hold it: "Net.forward"."""
     names: list[str] = []
     body: Sequence[ast.stmt] = tree.body if tree else ()
     while True:

@@ -1,4 +1,4 @@
-"""The report of ``torchperf run`` as text: its data enters, lines for a reader leave.
+"""The report of ``torchperf run`` as text: its data in, lines for a reader out.
 
 A terminal gets colours where rich is installed; a pipe or a file gets the same lines plain.
 """
@@ -55,7 +55,7 @@ def print_report(data: Row, out: TextIO, *, metrics: bool = False) -> None:
 
 
 def as_text(data: Row, *, metrics: bool = False) -> str:
-    """What `print_report` prints, plain."""
+    """Return the text that `print_report` prints, without styles."""
     out = io.StringIO()
     print_report(data, out, metrics=metrics)
     return out.getvalue()
@@ -102,7 +102,7 @@ def _broken(row: Row) -> str:
 
 
 def _spread(row: Row) -> str:
-    """Which rank spent most at a statement, and how much less the fastest spent."""
+    """Name the rank that spent most at a statement, and say how much less the fastest spent."""
     ranks = row["ranks"]
     if not ranks or len(ranks["counts"]) < 2:
         return ""
@@ -114,7 +114,7 @@ def _spread(row: Row) -> str:
 
 
 def _processes(data: Row) -> Iterator[str]:
-    """A line on the ranks, and one on the workers of DataLoaders, where there are any."""
+    """Yield a line on the ranks, and one on the workers of DataLoaders, where there are any."""
     ranks, workers = data["ranks"], data["data_workers"]
     if len(ranks) > 1:
         slowest = max(ranks, key=lambda one: one["seconds"])

@@ -1,1 +1,1 @@
-"""What is known of torch: a table generated from torch itself, and a cited supplement."""
+"""Facts about torch: a table generated from torch itself, and a cited supplement."""

@@ -1,4 +1,4 @@
-"""Which calls of torch's own functions wait in torch's own code, and for which arguments.
+"""The calls of torch's own functions that wait in torch's own code, and for which arguments.
 
 Reads the generated `call_waits.json` (see `tools/generate_call_waits.py`); never imports torch.
 """
@@ -29,11 +29,11 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What one argument must be for a call to wait.
+    """The condition on one argument under which a call waits.
 
     `asks` is "on" or "off" (true or false), "given" (not None), "none" or "tensor". `absent` and
-    `none` say whether it holds where the argument is left out, or None. `own` asks the constructor
-    of the object.
+    `none` say whether it holds if the argument is left out, or None. `own` means an argument of the
+    object's constructor.
     """
 
     parameter: Parameter
@@ -43,7 +43,7 @@ class Asked:
     own: bool
 
     def holds_for(self, literal: object) -> bool:
-        """Does it hold for this literal?"""
+        """True if the condition holds for this literal."""
         if literal is None:
             return self.none
         if self.asks in ("on", "off"):
@@ -75,11 +75,11 @@ class CallWaits:
         self.names: frozenset[str] = frozenset(data["names"])
 
     def function(self, qualified: str) -> tuple[Way, ...]:
-        """The ways in which a call of this function waits."""
+        """Return the ways in which a call of this function waits."""
         return _ways(self._functions.get(qualified, ()))
 
     def method(self, lineage: Iterable[str], name: str) -> tuple[Way, ...]:
-        """The ways in which a method waits; ``lineage`` are the class and its bases."""
+        """Return the ways in which a method waits; ``lineage`` are the class and its bases."""
         for owner in lineage:
             methods = self._classes.get(owner)
             if methods is not None and name in methods:
@@ -87,13 +87,13 @@ class CallWaits:
         return ()
 
     def options(self, lineage: Iterable[str]) -> frozenset[Parameter]:
-        """The arguments of a constructor that decide whether methods of the object wait."""
+        """Return the arguments of a constructor that decide whether methods of the object wait."""
         found = [o for owner in lineage for o in self._options.get(owner, ())]
         return frozenset(found)
 
     @cached_property
     def _options(self) -> dict[str, frozenset[Parameter]]:
-        """What the constructor of each class is asked."""
+        """The parameters of each class's constructor on which waits of its methods depend."""
         return {
             owner: frozenset(
                 asked.parameter
@@ -119,7 +119,11 @@ def _way(entry: tuple[str, ...]) -> Way:
 
 
 def _asked(text: str) -> Asked:
-    """``self.validate_args@2:on?~``: a parameter, what it must be, or left out, or None."""
+    """Parse a condition such as ``self.validate_args@2:on?~``.
+
+    It names a parameter and its position, then the condition; ``?`` adds "or left out", ``~`` "or
+    None".
+    """
     name, _, asks = text.partition(":")
     own = name.startswith(_OF_OBJECT)
     parameter = _parameter(name.removeprefix(_OF_OBJECT))
@@ -135,5 +139,5 @@ def _parameter(text: str) -> Parameter:
 
 @lru_cache(maxsize=1)
 def load() -> CallWaits:
-    """The committed table, read once."""
+    """Return the committed table, read once."""
     return CallWaits(json.loads(TABLE_PATH.read_bytes()))

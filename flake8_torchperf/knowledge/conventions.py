@@ -59,7 +59,7 @@ class Convention:
 
 @dataclass(eq=False)
 class Conventions:
-    """All rows, asked by subject; the first that matches is told."""
+    """All rows, looked up by subject; the first that matches counts."""
 
     rows: tuple[Convention, ...]
     _known: dict[tuple[str, str], Convention | None] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Conventions:
     _patterns: dict[str, list[tuple[re.Pattern[str], Convention]]] = field(default_factory=dict)
 
     def row(self, subject: str, name: str) -> Convention | None:
-        """The row that speaks of this name, leading underscores left out."""
+        """Return the row for this name, leading underscores left out."""
         key = (subject, name)
         if key not in self._known:
             self._known[key] = self._find(subject, name)
@@ -85,7 +85,7 @@ class Conventions:
         return None
 
     def first(self, subject: str, names: tuple[str, ...]) -> Convention | None:
-        """The row that speaks of the first of these names of which one does."""
+        """Return the row for the first of these names that has one."""
         key = (subject, *names)
         if key not in self._first:
             rows = (self.row(subject, name) for name in names)
@@ -93,14 +93,14 @@ class Conventions:
         return self._first[key]
 
     def says(self, subject: str, name: str, effect: str) -> bool:
-        """Does a row give a name this effect?"""
+        """True if the row for this name gives it this effect."""
         found = self.row(subject, name)
         return found is not None and found.effect == effect
 
 
 @cache
 def load_conventions(folders: tuple[Path, ...] = ()) -> Conventions:
-    """Our own rows, and before them those of a team's folders. Raises `ConventionError`."""
+    """Return our own rows, and before them those of a team's folders. Raises `ConventionError`."""
     named = dict.fromkeys(folder.resolve() for folder in folders)  # one may be given twice
     files = [folder / FILE for folder in named if os.path.lexists(folder / FILE)]
     read = {file: read_conventions(file) for file in (*files, TABLE)}
@@ -109,7 +109,7 @@ def load_conventions(folders: tuple[Path, ...] = ()) -> Conventions:
 
 
 def _check_unique(read: Mapping[Path, Sequence[Convention]]) -> None:
-    """Object to the second of two rows with one id; our own were there first."""
+    """Reject the second of two rows with one id; our own rows come first."""
     seen: dict[str, Path] = {}
     for file in (TABLE, *(one for one in read if one != TABLE)):
         for row in read[file]:
@@ -122,7 +122,7 @@ def _check_unique(read: Mapping[Path, Sequence[Convention]]) -> None:
 
 
 def read_conventions(file: Path) -> list[Convention]:
-    """The rows of a file. Raises `ConventionError` for the first that can't be used."""
+    """Return the rows of a file. Raises `ConventionError` for the first that can't be used."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -159,7 +159,7 @@ def _read(row: dict[str, Any], number: int, file: Path) -> Convention:
 
 
 def _problem(row: dict[str, Any]) -> str:
-    """What is wrong with a row; "" where nothing is."""
+    """Return what is wrong with a row; "" if nothing is."""
     for field_ in FIELDS:
         if field_ not in row:
             return f"{field_} is missing"
@@ -191,7 +191,7 @@ def _unlike(row: dict[str, Any]) -> str:
 
 
 def problem_with(pattern: str) -> str:
-    """Why a pattern can't be used: it has to say how a name begins or how it ends."""
+    """Return why a pattern can't be used, or "": it must say how a name begins or ends."""
     try:
         re.compile(pattern)
     except (re.error, OverflowError) as error:
@@ -212,7 +212,7 @@ def _on_one_line(error: Exception) -> str:
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """The parts of a pattern that stand between bars outside all brackets."""
+    """Return the parts of a pattern that stand between bars outside all brackets."""
     parts, depth, skip = [""], 0, False
     for character in pattern:
         if not skip and character in "([":

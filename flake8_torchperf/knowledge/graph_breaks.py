@@ -1,4 +1,4 @@
-"""Calls that end a graph of ``torch.compile``: name in, the operation that rule pages match on out.
+"""Calls that end a graph of ``torch.compile``: names in, the operations of rule pages out.
 
 Reads the generated `graph_breaks.json` (see `tools/generate_graph_breaks.py`); never imports torch.
 """
@@ -16,6 +16,6 @@ TABLE_PATH: Final = Path(__file__).with_name("graph_breaks.json")
 
 @lru_cache(maxsize=1)
 def breaking_calls() -> Mapping[str, str]:
-    """Qualified name (``Tensor.backward`` for a method of tensors) -> operation."""
+    """Return the operations by qualified name (``Tensor.backward`` for a method of tensors)."""
     table = json.loads(TABLE_PATH.read_text(encoding="utf-8"))
     return {name: operation for name, (operation, _rule, _identifier) in table["calls"].items()}

@@ -1,4 +1,4 @@
-"""Which calls tell a person or a tracker what happened: the one table of what logs.
+"""The calls that report to a person or a tracker what happened: the one table of logging calls.
 
 A method counts by its name unless its owner is known to be something else; a function by its full
 name. Sources: Python's logging; torch.utils.tensorboard.SummaryWriter; tqdm; lightning's
@@ -32,7 +32,7 @@ NUMERIC = frozenset((
 
 
 def logs(qualified: str, method: str) -> bool:
-    """Does a call log? ``method`` is its name behind an owner, "" for a function by itself."""
+    """True if a call logs. ``method`` is its name behind an owner, "" for a function by itself."""
     if qualified in FUNCTIONS:
         return True
     return method in METHODS and qualified.partition(".")[0] not in NUMERIC

@@ -79,7 +79,7 @@ class Overload:
     flags: frozenset[str] = frozenset()  # what holds for this overload and not for all of them
 
     def fit(self, positional: Sequence[str], keywords: Mapping[str, str]) -> int | None:
-        """How well the arguments suit (higher is better), or None where they do not suit at all."""
+        """Return how well the arguments suit (higher is better), or None if they do not suit."""
         bound = self._bind(positional, keywords)
         if bound is None:
             return None
@@ -106,18 +106,18 @@ class Overload:
     def given(
         self, positional: Sequence[str], keywords: Collection[str] | Mapping[str, str] = ()
     ) -> dict[str, str]:
-        """The kinds of the arguments by parameter name; empty where they do not suit."""
+        """Return the kinds of the arguments by parameter name; empty where they do not suit."""
         named = keywords if isinstance(keywords, Mapping) else dict.fromkeys(keywords, "x")
         bound = self._bind(positional, named) or []
         return {param.name: kind for param, kind in bound if not (kind == "-" and param.optional)}
 
     def is_given(self, type_: str, positional: Sequence[str], keywords: Mapping[str, str]) -> bool:
-        """Whether an argument is bound to a parameter of that type."""
+        """True if an argument is bound to a parameter of that type."""
         names = self.given(positional, keywords)
         return any(param.type == type_ and param.name in names for param in self.params)
 
     def takes(self, count: int) -> bool:
-        """Can so many arguments be given by position?"""
+        """True if so many arguments can be given by position."""
         open_ended = any(p.form == "variadic" or p.type in SIZES for p in self.params)
         return open_ended or sum(p.form == "positional" for p in self.params) >= count
 
@@ -159,8 +159,9 @@ def _fit(kind: str, type_: str) -> int | None:
 
 @cache
 def parse_overload(text: str) -> Overload:
-    """The overload of its compact text form, `PARAMS->RETURN`; raises ValueError where it is
-    malformed.
+    """Return the overload of its compact text form, `PARAMS->RETURN`.
+
+    Raises ValueError if the text is malformed.
     """
     params, arrow, rest = text.rpartition("->")
     if not arrow:
@@ -194,7 +195,7 @@ def best_fitting(
     positional: Sequence[str],
     keywords: Collection[str] | Mapping[str, str] = (),
 ) -> tuple[Overload, ...]:
-    """The overloads that suit the arguments best: several where they suit equally well, or none."""
+    """Return the overloads that suit the arguments best: several if equally well, or none."""
     named = keywords if isinstance(keywords, Mapping) else dict.fromkeys(keywords, "x")
     scored = [(overload.fit(positional, named), overload) for overload in overloads]
     best = max((score for score, _ in scored if score is not None), default=None)
@@ -206,11 +207,11 @@ def resolve(
     positional: Sequence[str],
     keywords: Collection[str] | Mapping[str, str] = (),
 ) -> Return:
-    """What the best matching overload returns.
+    """Return what the best matching overload returns.
 
-    Several that match equally well give what they have in common; none that matches gives Unknown.
-    Where a dtype is given, the dtype of a returned tensor is unknown here: the caller knows the
-    argument.
+    If several match equally well, the result is what they have in common; if none matches, it is
+    Unknown. If a dtype is given, the dtype of a returned tensor is unknown here: the caller knows
+    the argument.
     """
     named = keywords if isinstance(keywords, Mapping) else dict.fromkeys(keywords, "x")
     best = best_fitting(overloads, positional, named)

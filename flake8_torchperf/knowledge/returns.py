@@ -1,4 +1,4 @@
-"""What a torch call returns, as small frozen values, with their compact text form.
+"""The returns of torch calls, as small frozen values, with their compact text form.
 
 Text enters (`T=0`, `<values:T==,indices:Ti=>`, `[T??]`), typed values leave; nothing here knows the
 table.
@@ -89,7 +89,7 @@ UNKNOWN = UnknownReturn()
 
 @cache
 def parse_return(text: str) -> Return:
-    """The value of a compact text form; raises ValueError where it is malformed."""
+    """Return the value of a compact text form; raises ValueError if it is malformed."""
     value, end = _parse(text, 0)
     if end != len(text):
         raise ValueError(f"trailing text in return {text!r} at {end}")
@@ -147,7 +147,7 @@ def _parse_items(
 
 
 def render_return(value: Return) -> str:
-    """The compact text form; `parse_return` is its inverse."""
+    """Return the compact text form; `parse_return` is its inverse."""
     match value:
         case TensorReturn(dtype=dtype, rank=rank):
             return f"T{dtype}{rank}"
@@ -167,9 +167,7 @@ def render_return(value: Return) -> str:
 
 
 def common_return(values: Iterable[Return]) -> Return:
-    """What all of the values have in common; Unknown where they differ in form, or where there are
-    none.
-    """
+    """Return what all values have in common; Unknown if they differ in form or there are none."""
     result: Return | None = None
     for value in values:
         result = value if result is None else _common(result, value)

@@ -1,5 +1,4 @@
-"""The table of torch: what every public function, method, attribute and class of torch returns and
-costs.
+"""The table of torch: the returns and costs of its public functions, methods and classes.
 
 Reads the generated `torch_table.json` (see `tools/generate_torch_table.py`); never imports torch.
 Loading decodes the JSON only; overloads are parsed when they are asked for.
@@ -86,7 +85,7 @@ class Op:
     def resolve(
         self, positional: Sequence[str], keywords: Collection[str] | Mapping[str, str] = ()
     ) -> Return:
-        """What the call returns, by the kinds of its arguments (kinds: see `overloads.py`).
+        """Return what the call returns, by the kinds of its arguments (kinds: see `overloads.py`).
 
         `keywords` are names, or a mapping of names to kinds.
         """
@@ -101,7 +100,7 @@ class Op:
 
     @cached_property
     def _resolved(self) -> dict[tuple[object, ...], Return]:
-        """What calls of it return, by the kinds of their arguments: the same few for each file."""
+        """The resolved returns, by the kinds of the arguments: the same few for each file."""
         return {}
 
     def flags_for(
@@ -111,12 +110,12 @@ class Op:
         *,
         mask: bool = False,
     ) -> frozenset[str]:
-        """The flags that hold for a call with these kinds of arguments.
+        """Return the flags that hold for a call with these kinds of arguments.
 
-        Those of the best matching overloads, without the letters d, h, s and y where a parameter in
-        `unless` is given or none in `only_with` is, or only as False. `repeat_interleave` with
-        `output_size` has no `y`, for example. `mask` says that a boolean tensor is among the
-        arguments, which `__getitem__` asks for.
+        They are those of the best matching overloads. The letters d, h, s and y are left out if a
+        parameter in `unless` is given, or if no parameter in `only_with` is given other than as
+        False. `repeat_interleave` with `output_size` has no `y`, for example. `mask` says that a
+        boolean tensor is among the arguments, which `__getitem__` asks for.
         """
         best = best_fitting(self.overloads, positional, keywords)
         flags = self.own_flags.union(*(overload.flags for overload in best or self.overloads))
@@ -137,7 +136,7 @@ class Op:
 
     @cached_property
     def read_instead_of_numbers(self) -> frozenset[str]:
-        """Parameters that wait where a tensor is given and do not where a number is."""
+        """Parameters that make the call wait if a tensor is given, but not if a number is."""
         waiting: set[tuple[str, str]] = set()
         others: set[tuple[str, str]] = set()
         for overload in self.overloads:
@@ -202,7 +201,7 @@ class TorchClass:
     table: TorchTable
 
     def method(self, name: str) -> Op | None:
-        """The method of that name, its own or inherited from a public base."""
+        """Return the method of that name, its own or inherited from a public base."""
         if name not in self._found:
             self._found[name] = self._find(name)
         return self._found[name]
@@ -221,7 +220,7 @@ class TorchClass:
         return None
 
     def attribute(self, name: str) -> Return | None:
-        """The type of the attribute or property of that name, its own or inherited."""
+        """Return the type of the attribute or property of that name, its own or inherited."""
         for owner in self._lineage():
             if name in owner.own_attributes:
                 return parse_return(owner.own_attributes[name])
@@ -250,14 +249,16 @@ class TorchTable:
         self._made: dict[str, TorchClass | None] = {}
 
     def canonical(self, qualified: str) -> str:
-        """The name under which the table describes it: `torch.nn.modules.Linear` is
-        `torch.nn.Linear`.
+        """Return the name under which the table describes a function or class.
+
+        `torch.nn.modules.Linear` is `torch.nn.Linear`.
         """
         return self._aliases.get(qualified, qualified)
 
     def function(self, qualified: str) -> Op | None:
-        """The function of that qualified name; `torch.Tensor.max` is the method with the tensor as
-        first argument.
+        """Return the function of that qualified name.
+
+        `torch.Tensor.max` is the method with the tensor as first argument.
         """
         if qualified not in self._ops:
             self._ops[qualified] = self._find_function(self.canonical(qualified))
@@ -277,8 +278,9 @@ class TorchTable:
         return None
 
     def method(self, name: str) -> Op | None:
-        """The Tensor method of that name, `__and__` and the like included; `self` is no parameter
-        of it.
+        """Return the Tensor method of that name, `__and__` and the like included.
+
+        `self` is no parameter of it.
         """
         key = "." + name
         if key not in self._ops:
@@ -288,12 +290,12 @@ class TorchTable:
         return self._ops[key]
 
     def attribute(self, name: str) -> Return | None:
-        """The type of the Tensor attribute of that name."""
+        """Return the type of the Tensor attribute of that name."""
         text = self._attributes.get(name)
         return None if text is None else parse_return(text)
 
     def klass(self, qualified: str) -> TorchClass | None:
-        """The class of that qualified name."""
+        """Return the class of that qualified name."""
         name = self.canonical(qualified)
         if name not in self._made:
             entry = self._classes.get(name)
@@ -308,24 +310,24 @@ class TorchTable:
         return self._made[name]
 
     def function_names(self) -> Collection[str]:
-        """The qualified names of all functions that the table describes, aliases left out."""
+        """Return the qualified names of all functions in the table, aliases left out."""
         return self._functions.keys()
 
     def method_names(self) -> Collection[str]:
-        """The names of all Tensor methods."""
+        """Return the names of all Tensor methods."""
         return self._methods.keys()
 
     def attribute_names(self) -> Collection[str]:
-        """The names of all Tensor attributes."""
+        """Return the names of all Tensor attributes."""
         return self._attributes.keys()
 
     def class_names(self) -> Collection[str]:
-        """The qualified names of all classes, aliases left out."""
+        """Return the qualified names of all classes, aliases left out."""
         return self._classes.keys()
 
 
 def _op(name: str, entry: str | list[str] | dict[str, Any], measured_on: str = "") -> Op:
-    """The operation of an entry; one that waits and names no source was measured."""
+    """Return the operation of an entry; one that waits and names no source was measured."""
     if not isinstance(entry, dict):
         texts = (entry,) if isinstance(entry, str) else tuple(entry)
         return Op(name, texts, frozenset(), measured_on=measured_on)
@@ -342,5 +344,5 @@ def _op(name: str, entry: str | list[str] | dict[str, Any], measured_on: str = "
 
 @lru_cache(maxsize=1)
 def load() -> TorchTable:
-    """The committed table, read once."""
+    """Return the committed table, read once."""
     return TorchTable(json.loads(TABLE_PATH.read_bytes()))

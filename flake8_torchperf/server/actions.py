@@ -35,7 +35,7 @@ class NoEditError(Exception):
 
 @dataclass(frozen=True)
 class Client:
-    """What the editor can take."""
+    """The abilities of the editor: its encoding, versioned edits, and creation of files."""
 
     encoding: str
     versions: bool
@@ -49,7 +49,7 @@ def offered(
     wanted: Callable[[str], bool],
     client: Client,
 ) -> list[types.CodeAction]:
-    """The actions for findings, and for all of a document, without their edits."""
+    """Return the actions for findings, and for all of a document, without their edits."""
     base: Data = {"uri": uri, "version": document.version}
     found: list[types.CodeAction] = []
     if wanted(QUICK_FIX):
@@ -71,7 +71,7 @@ def offered(
 
 
 def _for_problem(problem: Problem, can_name: bool) -> Iterator[tuple[str, Data]]:
-    """Title and data of each action for a finding; ``can_name`` says that there can be settings."""
+    """Yield title and data of each action for a finding; ``can_name`` allows those on settings."""
     place = {"code": problem.code, "line": problem.span[0], "column": problem.span[1]}
     for offer in problem.offers:
         preferred = offer.safety == SAFE or None
@@ -99,7 +99,7 @@ def _title(problem: Problem, offer: Offer) -> str:
 
 
 async def edit(data: Data, document: Document, client: Client) -> types.WorkspaceEdit:
-    """What an action changes. Raises `NoEditError`."""
+    """Return the edit of an action. Raises `NoEditError` if there is none."""
     text, does = document.text, data["does"]
     after: str | None
     if does == MARK and "key" in data:

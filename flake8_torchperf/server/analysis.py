@@ -1,5 +1,7 @@
-"""One text of a folder's file in, its findings or its fixed text out, as ``torchperf check`` and
-``fix`` would have them of the saved file."""
+"""Analyse the text of a file: findings or fixed text out.
+
+The results are those of ``torchperf check`` and ``fix`` for the saved file.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +62,10 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def read_configuration() -> tuple[FixWork | None, Ready]:
-    """What linting takes in the current folder, and what it rests on."""
+    """Return how the current folder is linted, and the files that decide it.
+
+    The first is None if the configuration can't be used; `Ready` then says why.
+    """
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
@@ -79,7 +84,7 @@ def read_configuration() -> tuple[FixWork | None, Ready]:
 
 
 def _accept(_options: argparse.Namespace) -> None:
-    """Options of which no path is linted here."""
+    """Accept the options unchanged: no path that they name is linted here."""
 
 
 class Analysis:
@@ -90,7 +95,7 @@ class Analysis:
         self._exclude = [*work.options.exclude, *work.options.extend_exclude]
 
     def answer(self, request: Request) -> Reply:
-        """The reply to a request."""
+        """Return the reply to a request."""
         match request:
             case Lint():
                 if request.moved:
@@ -118,7 +123,7 @@ class Analysis:
                 yield _problem(finding, around)
 
     def _is_excluded(self, path: str) -> bool:
-        """Would a check of the folder leave this file out?"""
+        """True if a check of the folder would leave this file out."""
         parts = _name(path).split(os.sep)
         names = (os.path.join(*parts[:end]) for end in range(1, len(parts) + 1) if parts[0])
         return any(utils.matches_filename(name, self._exclude, "%s", LOG) for name in names)
@@ -137,7 +142,7 @@ class Analysis:
 
 
 def _name(path: str) -> str:
-    """The name under which a check of the folder lints a file."""
+    """Return the name under which a check of the folder lints a file."""
     inside = os.path.relpath(path) if os.path.isabs(path) else path
     return path if inside.startswith(os.pardir) else inside
 
@@ -165,7 +170,7 @@ def _problem(finding: Finding, around: _Functions) -> Problem:
 
 
 def _reason(finding: Finding, whole: ast.AST) -> Iterator[Note]:
-    """Why the value is known to be a tensor, the last fact first; each where it stands."""
+    """Yield the facts that make the value a tensor, the last first, each with its place."""
     operand = finding.site.operand
     tensor = None if operand is None else tensor_of(operand)
     reason = None if tensor is None else tensor.reason
@@ -183,14 +188,14 @@ def _loops(finding: Finding) -> Iterator[Note]:
 
 
 def _calls(finding: Finding) -> Iterator[Note]:
-    """The calls that lead here from a loop or a step, the nearest first."""
+    """Yield the calls that lead here from a loop or a step, the nearest first."""
     for call in finding.site.heat.calls:
         by = f"by `{call.caller}`" if call.caller else "at module level"
         yield Note(f"called {by}", call.line - 1, call.path and os.path.abspath(call.path))
 
 
 def _measured(told: Measured | None) -> str:
-    """What a profile says of the statement."""
+    """Describe what a profile says of the statement."""
     if told is None:
         return ""
     runs = "" if told.runs == 1 else f" in {told.runs} processes"
@@ -201,7 +206,7 @@ def _measured(told: Measured | None) -> str:
 
 
 def _changes(rule: Rule, name: str) -> str:
-    """What a fix that is not safe changes."""
+    """Return what a fix that is not safe changes, as the page of its rule says."""
     return next((fix.changes for fix in read_documentation(rule).fixes if fix.name == name), "")
 
 
@@ -220,7 +225,7 @@ class _Functions:
         self._tree = tree
 
     def of(self, line: int) -> tuple[str, int, ast.AST]:
-        """The innermost function's name as settings spell it, its ``def``, and the outermost."""
+        """Return the innermost function's name as in settings, its ``def``, and the outermost."""
         names: list[str] = []
         head, name = -1, ""
         outermost: ast.AST = self._tree
@@ -238,7 +243,7 @@ class _Functions:
 
 
 def _holder(node: ast.AST, line: int) -> ast.AST | None:
-    """What stands right below a node and holds a line."""
+    """Return the statement, handler or case right below a node that holds a line, if any."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.stmt, ast.ExceptHandler, ast.match_case)):
             first, last = _lines(child)

@@ -1,4 +1,4 @@
-"""The server: the protocol's messages in, documents and what is known of them out."""
+"""The language server: it answers the protocol's messages about open documents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,10 @@ WATCHED = ("**/*.py", *(f"**/{name}" for name in NAMES), "**/*.toml", "**/*.md",
 
 
 class Protocol(LanguageServerProtocol):
-    """pygls's, which keeps a kilobyte of every notification that it has handled: of every key."""
+    """pygls's protocol, without its leak of finished notifications.
+
+    pygls keeps a kilobyte for every notification that it has handled, thus for every key.
+    """
 
     def _execute_handler(self, msg_id: Any, *arguments: Any, **named: Any) -> None:
         super()._execute_handler(msg_id, *arguments, **named)
@@ -58,7 +61,7 @@ class Server(LanguageServer):
 
     @property
     def client(self) -> actions.Client:
-        """What the editor can take."""
+        """The abilities of the editor."""
         edit = getattr(self.client_capabilities.workspace, "workspace_edit", None)
         versions = bool(getattr(edit, "document_changes", None))
         operations = getattr(edit, "resource_operations", None) or ()
@@ -81,7 +84,7 @@ class Server(LanguageServer):
     def at(
         self, document: Document, uri: str, problems: Iterable[Problem], place: types.Range
     ) -> list[tuple[Problem, types.Diagnostic]]:
-        """The findings that touch a range."""
+        """Return the findings that touch a range."""
         units = Units(document.text, self.encoding)
         found = []
         for problem in problems:
@@ -92,7 +95,7 @@ class Server(LanguageServer):
         return found
 
     def _supported(self, found: list[types.Diagnostic]) -> list[types.Diagnostic]:
-        """Leave out what the editor does not ask for."""
+        """Remove the parts of diagnostics that the editor does not support."""
         text = self.client_capabilities.text_document
         known = getattr(text, "publish_diagnostics", None)
         for one in found:
@@ -107,7 +110,7 @@ class Server(LanguageServer):
         self.window_show_message(types.ShowMessageParams(types.MessageType.Error, words))
 
     def log(self, words: str) -> None:
-        """Keep one line where mistakes are looked for."""
+        """Write one line to the log."""
         self.window_log_message(types.LogMessageParams(types.MessageType.Error, words))
 
 
@@ -120,7 +123,7 @@ def _is_python(item: types.TextDocumentItem) -> bool:
 
 
 def make_server() -> Server:
-    """The server with all that it answers."""
+    """Return the server with all that it answers."""
     server = Server()
     _watch(server)
     _edit(server)
@@ -130,7 +133,7 @@ def make_server() -> Server:
 
 
 def _watch(server: Server) -> None:
-    """Folders, configuration, other files, and the end."""
+    """Follow changes of folders, configuration and other files, and end on shutdown."""
 
     @server.feature(types.INITIALIZED)
     def initialized(_params: types.InitializedParams) -> None:
@@ -172,7 +175,7 @@ def _folders(server: Server) -> list[str]:
 
 
 def _edit(server: Server) -> None:
-    """Documents that are opened, changed, saved and closed."""
+    """Follow documents that are opened, changed, saved and closed."""
 
     @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
     def opened(params: types.DidOpenTextDocumentParams) -> None:
@@ -205,7 +208,7 @@ def _edit(server: Server) -> None:
 
 
 def _answer_hovers(server: Server) -> None:
-    """What is shown over a finding."""
+    """Answer hovers over findings."""
 
     @server.feature(types.TEXT_DOCUMENT_HOVER)
     async def hover(params: types.HoverParams) -> types.Hover | None:
@@ -226,7 +229,7 @@ def _answer_hovers(server: Server) -> None:
 
 
 def _answer_actions(server: Server) -> None:
-    """What is offered for findings, with the edits at once or when one is chosen."""
+    """Offer actions for findings, with their edits at once or when one is chosen."""
     options = types.CodeActionOptions(list(actions.KINDS), resolve_provider=True)
 
     @server.feature(types.TEXT_DOCUMENT_CODE_ACTION, options)
@@ -273,14 +276,14 @@ def _data(action: types.CodeAction) -> actions.Data:
 
 
 def _resolves(server: Server) -> bool:
-    """Does the editor ask for the edit of an action once it is chosen?"""
+    """True if the editor asks for the edit of an action only once it is chosen."""
     text = server.client_capabilities.text_document
     support = getattr(getattr(text, "code_action", None), "resolve_support", None)
     return support is not None and "edit" in support.properties
 
 
 def serve() -> int:
-    """Serve on standard input and output; returns the exit status, 1 where none said shutdown."""
+    """Serve on standard input and output; returns the exit status, 1 without a shutdown request."""
     # An editor starts it in the user's folder, from which nothing is to be imported.
     sys.path[:] = [path for path in sys.path if path not in ("", os.getcwd())]
     server = make_server()

@@ -26,7 +26,7 @@ START = (
 
 
 def packed(message: Any) -> bytes:
-    """A message as it is sent, its length first."""
+    """Return a message as it is sent, its length first."""
     data = pickle.dumps(message)
     return LENGTH.pack(len(data)) + data
 
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _streams() -> tuple[BinaryIO, BinaryIO]:
-    """The two pipes; what is printed goes to standard error."""
+    """Return the two pipes; redirect what is printed to standard error."""
     requests = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb", buffering=0)
     nothing = os.open(os.devnull, os.O_RDONLY)

@@ -46,19 +46,19 @@ class Document:
         self._changed = now
 
     def lint(self, pause: float = 0.0, *, moved: bool = False) -> None:
-        """Lint what the document holds then, in place of a run that waits or is under way."""
+        """Lint the document's text as of the run, in place of a run that waits or is under way."""
         self.stop()
         self._moved = self._moved or moved
         self._at_work = asyncio.ensure_future(self._lint(pause, self._newest))
 
     def stop(self) -> None:
-        """Publish nothing of what is under way, and begin nothing that waits."""
+        """Publish nothing of the run under way, and begin no run that waits."""
         self._newest += 1
         if self._at_work is not None:
             self._at_work.cancel()
 
     async def settled(self) -> tuple[Problem, ...]:
-        """The findings in the text as it is."""
+        """Return the findings in the text as it is."""
         while self._at_work is not None and not self._at_work.done():
             await asyncio.wait({self._at_work})
         return self.problems
@@ -76,7 +76,7 @@ class Document:
         self._failed = problem
 
     def _request(self, number: int) -> Lint | None:
-        """What is asked for once it is the turn of a run; nothing where a newer one waits."""
+        """Return the request of a run whose turn has come; None if a newer run waits."""
         if number != self._newest:
             return None
         moved, self._moved = self._moved, False
@@ -95,7 +95,7 @@ class Documents:
         self._ending: set[asyncio.Task[None]] = set()
 
     def get(self, uri: str) -> Document | None:
-        """An open document."""
+        """Return an open document."""
         return self._open.get(uri)
 
     def open(self, uri: str, path: str, publish: Callable[[Document], None]) -> Document:
@@ -149,7 +149,7 @@ class Documents:
         return self._workers[folder]
 
     def _folder(self, path: str) -> str:
-        """The workspace folder that a file is in, the innermost one, or else the file's own."""
+        """Return the innermost workspace folder that a file is in, or else the file's own."""
         inside = [one for one in self.folders if path.startswith(os.path.join(one, ""))]
         if inside:
             return max(inside, key=len)

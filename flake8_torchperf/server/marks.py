@@ -1,6 +1,7 @@
-"""What a person says of a place or a function, written into source text or pyproject.toml.
+"""Write what a person says of a place or a function into source text or pyproject.toml.
 
-A text enters, the changed text leaves; None, or `NotMarkedError`, where it cannot be written.
+The functions take a text and return the changed text; they return None, or raise
+`NotMarkedError`, if it cannot be written.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ class NotMarkedError(Exception):
 
 
 def with_noqa(text: str, line: int, code: str) -> str | None:
-    """The text with a ``# noqa`` for a code in a line (from 0); None where none can stand."""
+    """Return the text with a ``# noqa`` for a code in a line (from 0); None if none can stand."""
     changed, written = noqa.with_noqa(text, {line + 1: [code]}, REASON)
     return changed if written else None
 
 
 def with_sync_free(text: str, head: int) -> str | None:
-    """The text with the contract on a function's ``def`` line; None where it has it."""
+    """Return the text with the contract on a function's ``def`` line; None if it has it."""
     lines = split_lines(text)
     if SYNC_FREE in lines[head]:
         return None
@@ -47,7 +48,7 @@ def with_sync_free(text: str, head: int) -> str | None:
 
 
 def _commented(lines: Sequence[str], number: int, comment: str) -> str:
-    """The lines with a comment behind one of them."""
+    """Return the lines with a comment behind one of them."""
     line = lines[number]
     code = line.rstrip("\r\n")
     changed = f"{code.rstrip()}  # {comment}{line[len(code) :]}"
@@ -55,7 +56,10 @@ def _commented(lines: Sequence[str], number: int, comment: str) -> str:
 
 
 def _same_code(before: str, after: str) -> str | None:
-    """The text after, if comments alone differ: a backslash or a string can end a line too."""
+    """Return the text after the change if only comments differ, else None.
+
+    The end of a line can also lie in a string, or behind a backslash.
+    """
     try:
         same = ast.dump(ast.parse(before)) == ast.dump(ast.parse(after))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -64,7 +68,7 @@ def _same_code(before: str, after: str) -> str | None:
 
 
 def settings_file(folder: str) -> str:
-    """The pyproject.toml that holds, or is to hold, the settings of a folder."""
+    """Return the pyproject.toml that holds, or is to hold, the settings of a folder."""
     for path in configuration_files(folder):
         if os.path.basename(path) == PYPROJECT and _TABLE.search(_read(path)):
             return path
@@ -72,7 +76,7 @@ def settings_file(folder: str) -> str:
 
 
 def with_named(folder: str, key: str, function: str) -> tuple[str, str, str]:
-    """The settings file of a folder, its text, and that text with a function named ``key``.
+    """Return the settings file of a folder, its text, and that text with a function named ``key``.
 
     Raises `NotMarkedError`.
     """
@@ -92,7 +96,7 @@ def with_named(folder: str, key: str, function: str) -> tuple[str, str, str]:
 
 
 def _named(text: str, key: str, name: str) -> str:
-    """The text with a name in front of a list of the table, each made where there is none."""
+    """Return the text with a name in front of a list of the table, each made if there is none."""
     table = _TABLE.search(text)
     if table is None:
         gap = "" if not text else "\n" if text.endswith("\n") else "\n\n"
@@ -110,7 +114,7 @@ def _named(text: str, key: str, name: str) -> str:
 
 
 def _lists(path: str, text: str) -> dict[str, list[Any]]:
-    """What the two lists of the table hold."""
+    """Return the two lists of the table. Raises `NotMarkedError` if the text can't be read."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -123,7 +127,7 @@ def _lists(path: str, text: str) -> dict[str, list[Any]]:
 
 
 def _read(path: str) -> str:
-    """What a file holds; "" where there is none, or no text."""
+    """Return the text of a file; "" if it is missing or holds no text."""
     try:
         with open(path, encoding="utf-8", newline="") as file:
             return file.read()

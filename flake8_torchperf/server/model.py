@@ -1,4 +1,4 @@
-"""What the process that lints and the one that talks to the editor tell each other: plain values.
+"""Messages between the process that lints and the one that talks to the editor: plain values.
 
 Lines and columns count from 0, columns in characters.
 """
@@ -117,7 +117,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Why there is no answer."""
+    """The reason why there is no answer."""
 
     problem: str
 

@@ -25,7 +25,7 @@ SEVERITIES = {
 
 
 def diagnostic(problem: Problem, uri: str, units: Units) -> types.Diagnostic:
-    """One finding, its whole expression underlined."""
+    """Return one finding, its whole expression underlined."""
     severity = SEVERITIES.get(problem.cost, types.DiagnosticSeverity.Warning)
     if problem.code == INTERNAL_ERROR:
         severity = types.DiagnosticSeverity.Error
@@ -56,7 +56,7 @@ def _related(
 
 
 def hover(problem: Problem, page: str) -> str:
-    """What is known of one finding, as Markdown; ``page`` is what its rule's page says."""
+    """Return a finding as Markdown; ``page`` is the text of its rule's page."""
     title = f"[{problem.code} {problem.name}]({problem.page})" if problem.page else problem.code
     parts = [f"**{title}**: {problem.cost}", problem.message]
     if problem.notes:

@@ -1,4 +1,4 @@
-"""The files that configure a folder: what must be the same for a process to be of use still."""
+"""The files that configure a folder; a process is replaced when one of them changes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NAMES = ("setup.cfg", "tox.ini", ".flake8", "pyproject.toml")
 
 
 def configuration_files(folder: str) -> tuple[str, ...]:
-    """The files in which a folder's configuration may stand, whether they exist or not."""
+    """Return the files in which a folder's configuration may stand, whether they exist or not."""
     found: list[str] = []
     home = os.path.expanduser("~")
     while True:
@@ -27,5 +27,5 @@ def configuration_files(folder: str) -> tuple[str, ...]:
 
 
 def stamps(paths: Iterable[str]) -> dict[str, tuple[int, int]]:
-    """What changes when one of the files does."""
+    """Return a stamp of each file, which changes when the file does."""
     return {path: stamp(path) for path in paths}

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def split_lines(text: str) -> list[str]:
-    """The lines of a text with their ends; only ``\\n``, ``\\r\\n`` and ``\\r`` end one."""
+    """Return the lines of a text with their ends; only ``\\n``, ``\\r\\n`` and ``\\r`` end one."""
     return io.StringIO(text, newline="").readlines()
 
 
@@ -25,24 +25,24 @@ class Units:
         self._encoding = encoding
 
     def position(self, line: int, column: int) -> types.Position:
-        """The position of a character."""
+        """Return the position of a character."""
         if line >= len(self.lines):
             return types.Position(len(self.lines), 0)
         before = self.lines[line][:column]
         return types.Position(line, column if before.isascii() else self._length(before))
 
     def span(self, span: Sequence[int]) -> types.Range:
-        """The range from a line and column to another line and column."""
+        """Return the range from a line and column to another line and column."""
         line, column, end_line, end_column = span
         return types.Range(self.position(line, column), self.position(end_line, end_column))
 
     def line(self, line: int) -> types.Range:
-        """A line without its indentation and its end."""
+        """Return a line without its indentation and its end."""
         text = self.lines[line].rstrip() if line < len(self.lines) else ""
         return self.span((line, len(text) - len(text.lstrip()), line, len(text)))
 
     def edits(self, after: str) -> list[types.TextEdit]:
-        """What makes another text of this one: runs of lines that are replaced."""
+        """Return the edits that make another text of this one: each replaces a run of lines."""
         new = split_lines(after)
         found: list[types.TextEdit] = []
         for start, end, text in _changes(self.lines, new):
@@ -51,7 +51,7 @@ class Units:
         return found
 
     def _line_start(self, line: int) -> types.Position:
-        """Where a line begins; behind the last one, where that ends."""
+        """Return where a line begins; after the last line, where that line ends."""
         if line < len(self.lines) or not self.lines or self.lines[-1].endswith(("\n", "\r")):
             return types.Position(line, 0)
         return self.position(line - 1, len(self.lines[-1]))
@@ -65,7 +65,7 @@ class Units:
 
 
 def _changes(old: list[str], new: list[str]) -> Iterator[tuple[int, int, str]]:
-    """First line, the line behind the last, and the text in their place."""
+    """Yield the changes: first line, the line after the last, and the text in their place."""
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:
         start += 1

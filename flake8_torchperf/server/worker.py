@@ -1,5 +1,8 @@
-"""The process that lints for one folder, as seen from the server: started when first needed, and
-anew where its configuration changed, it took too long, or it ended."""
+"""The process that lints for one folder, as the server sees it.
+
+It is started when first needed. It is started again if its configuration changed, it took too
+long, or it ended.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ PATIENCE = 60.0
 class Worker:
     """Lints for the files below one folder.
 
-    ``tell`` is handed what a person should know, ``log`` what helps to find a mistake.
+    ``tell`` takes lines that a person should see, ``log`` lines that help to find mistakes.
     """
 
     def __init__(
@@ -43,9 +46,9 @@ class Worker:
         self._closed = False
 
     async def ask(self, request: Callable[[], Request | None]) -> Reply | None:
-        """The reply to what ``request`` gives once it is its turn; None where that is nothing.
+        """Return the reply to what ``request`` returns when its turn comes; None without a request.
 
-        Who no longer waits for the reply disturbs nobody: the exchange goes on to its end.
+        A caller that stops waiting for the reply disturbs nobody: the exchange goes on to its end.
         """
         return await asyncio.shield(asyncio.ensure_future(self._exchange(request)))
 
@@ -76,7 +79,7 @@ class Worker:
                 return None if self._closed else Failed(f"the linting process ended: {error}")
 
     async def _prepare(self) -> str:
-        """Have a process that knows the configuration as it is; returns why there can be none."""
+        """Start a process with the current configuration unless one runs; return why it can't."""
         if self._known and stamps(self._known) == self._known:
             if self._unusable:
                 return self._unusable

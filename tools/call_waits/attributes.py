@@ -1,4 +1,4 @@
-"""What an object's constructor must be given for one of its attributes to be true, or false."""
+"""The constructor arguments for which an attribute of an object is true, or false."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MAX_DEPTH = 6
 
 @dataclass(frozen=True)
 class _Write:
-    """What a constructor writes: an argument of it (``parameter``), or something else."""
+    """A value that a constructor writes: an argument of it (``parameter``), or something else."""
 
     parameter: str
     value: ast.expr
@@ -32,7 +32,7 @@ class Attributes:
         self._sources = sources
 
     def truth(self, name: str, holds: bool) -> Condition:
-        """What is enough for an attribute to be true (or false); `NEVER` where nothing is known."""
+        """Return a condition that suffices for an attribute to be true or false; or `NEVER`."""
         start = self._sources.method(self._owner, "__init__")
         writes = (
             [] if start is None else self._writes(start, {p: p for p in start.parameters}, name)
@@ -55,7 +55,7 @@ class Attributes:
     def _writes(
         self, init: Callee, given: Mapping[str, str], name: str, depth: int = 0
     ) -> list[_Write]:
-        """The writes of a constructor and of those that it calls by ``super()``.
+        """Return the writes of a constructor and of those that it calls by ``super()``.
 
         `given` says which argument of the object's own constructor each parameter is.
         """
@@ -81,7 +81,7 @@ class Attributes:
         return None
 
     def _written_later(self, name: str) -> bool:
-        """Does a method that is no constructor write it?"""
+        """True if a method that is no constructor writes the attribute."""
         for base in self._owner.__mro__:
             info = self._sources.class_info(base)
             writers = [] if info is None else info.writers.get(name, [])
@@ -90,7 +90,7 @@ class Attributes:
         return False
 
     def _default(self, name: str) -> object:
-        """What the class itself says of it; None where it says nothing."""
+        """Return the value that the class itself gives the attribute; None if it gives none."""
         for base in self._owner.__mro__:
             info = self._sources.class_info(base)
             match None if info is None else info.assigned.get(name):
@@ -101,7 +101,7 @@ class Attributes:
         return None
 
     def _skips_none(self, write: _Write) -> bool | None:
-        """Is it written only where the argument is not None? None where something else decides."""
+        """True if it is written only where the argument is not None; None for other tests."""
         found = guards(write.where.info.node.body, write.value)
         match found:
             case []:
@@ -114,7 +114,7 @@ class Attributes:
         return None
 
     def empty(self, name: str) -> bool:
-        """Is it known to hold nothing, or to be missing? A class that derives from it says more."""
+        """True if the attribute is known to be empty or missing; a subclass outweighs its bases."""
         for base in self._owner.__mro__:
             info = self._sources.class_info(base)
             if info is None:
@@ -134,7 +134,7 @@ def _is_own(target: ast.expr, me: str, name: str) -> bool:
 
 
 def passed(call: ast.Call, callee: Callee, given: Mapping[str, str]) -> dict[str, str]:
-    """Which argument of the first constructor each parameter of the next one is."""
+    """Map parameters of the next constructor to the first one's arguments that they are given."""
     found: dict[str, str] = {}
     if any(isinstance(a, ast.Starred) for a in call.args):
         return found

@@ -1,4 +1,4 @@
-"""What the tests on the way to a place ask of the arguments of the function."""
+"""The conditions on a function's arguments that the tests on the way to a place make."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ _MAX_STEPS = 5
 
 @dataclass
 class Scope:
-    """One function of torch as its tests are read.
+    """One function of torch, with what is needed to read its tests.
 
-    `attribute` gives what must hold for an attribute of the object to be true (or false); `empty`
-    tells whether one is known to hold nothing.
+    `attribute` gives the condition for an attribute of the object to be true (or false); `empty`
+    says if one is known to be empty.
     """
 
     callee: Callee
@@ -53,7 +53,7 @@ class Scope:
     _steps: int = field(default=0, repr=False)
 
     def of_all(self, guards: Iterable[Guard]) -> Condition:
-        """What must hold for all tests to lead on."""
+        """Return the condition under which all tests lead on."""
         return all_of(map(self._guard, guards))
 
     def _guard(self, guard: Guard) -> Condition:
@@ -64,7 +64,7 @@ class Scope:
         return self.judge(guard.test, guard.holds)
 
     def judge(self, test: ast.expr, holds: bool) -> Condition:
-        """What is enough for a test to hold, or to fail; `NEVER` where that is not known."""
+        """Return a condition that suffices for a test to hold, or to fail; `NEVER` if unknown."""
         match test:
             case ast.Constant(value=value):
                 return ALWAYS if bool(value) is holds else NEVER
@@ -102,7 +102,7 @@ class Scope:
         return found
 
     def is_parameter(self, name: str, line: int) -> bool:
-        """Is a name in this line what the caller gave?"""
+        """True if a name in this line still holds what the caller gave."""
         return name in self.callee.parameters and not any(
             n.id == name and isinstance(n.ctx, ast.Store) and n.lineno <= line
             for n in self.callee.info.nodes.of(ast.Name)
@@ -110,7 +110,7 @@ class Scope:
 
     @cached_property
     def _assigned_once(self) -> dict[str, ast.expr]:
-        """The names that one statement of the function's own block assigns, and nothing else."""
+        """The values of names that are assigned once, in the function's own block."""
         stored = [n.id for n in self.callee.info.nodes.of(ast.Name) if isinstance(n.ctx, ast.Store)]
         body = list(self.callee.info.node.body)
         body += [s for outer in body if isinstance(outer, (ast.Try, ast.With)) for s in outer.body]
@@ -123,8 +123,9 @@ class Scope:
         return found
 
     def _none(self, node: ast.expr, is_none: bool) -> Condition:
-        """``p is None``, and ``(x := self._scale) is None`` where that is what is read: an object
-        that has not been used yet.
+        """Return the condition for ``p is None``, and for ``(x := self._scale) is None``.
+
+        If the attribute is what is read, None means an object that has not been used yet.
         """
         kept = self._is_kept(node)
         if isinstance(node, ast.NamedExpr):
@@ -136,7 +137,7 @@ class Scope:
         return ALWAYS if not is_none and kept and ast.unparse(node) in self.read else NEVER
 
     def _is_kept(self, node: ast.expr) -> bool:
-        """Is it what the object keeps, or what a method of it gives?"""
+        """True if the value is an attribute of the object, or returned by a method of it."""
         if isinstance(node, ast.NamedExpr):
             node = node.value
         if isinstance(node, ast.Name):
@@ -146,7 +147,7 @@ class Scope:
         return isinstance(node, ast.Name) and node.id == self.callee.me != ""
 
     def is_tensor(self, name: str) -> bool:
-        """Is a parameter declared a tensor, or taken to be one?"""
+        """True if a parameter is declared a tensor, or taken to be one."""
         return name in self.tensors or isinstance(self.callee.declared.get(name), Tensor)
 
     def _call(self, test: ast.Call, holds: bool) -> Condition:
@@ -169,13 +170,13 @@ class Scope:
         return self.tensor(name) if known and among is holds else NEVER
 
     def tensor(self, name: str) -> Condition:
-        """What must hold for a parameter to be a tensor."""
+        """Return the condition under which a parameter is a tensor."""
         if isinstance(self.callee.declared.get(name), Tensor):
             return ALWAYS
         return (frozenset((Atom(name, TENSOR),)),)
 
     def _is_empty(self, node: ast.expr) -> bool:
-        """Is what a loop runs over known to hold nothing?"""
+        """True if the iterable of a loop is known to be empty."""
         match node:
             case ast.Call(func=ast.Attribute(value=inner, attr="items" | "values" | "keys")):
                 return self._is_empty(inner)
@@ -189,7 +190,7 @@ class Scope:
 
     @cached_property
     def _assigned_first(self) -> dict[str, ast.expr]:
-        """What the names of the function are first given."""
+        """The first value that is assigned to each name of the function."""
         found: dict[str, ast.expr] = {}
         for statement in self.callee.info.nodes.of(ast.Assign):
             match statement.targets:

@@ -14,10 +14,10 @@ MAX_WAYS = 4
 
 @dataclass(frozen=True, order=True)
 class Atom:
-    """What one argument must be: `on` or `off` (true or false as a bool), `given` (not None),
-    `none`, or a `tensor`.
+    """A condition on one argument.
 
-    `none` says whether None counts as `on` or `off`; `own` that it is an argument of the object's
+    It `asks` for `on` or `off` (true or false as a bool), `given` (not None), `none`, or `tensor`.
+    `none` says if None counts as `on` or `off`; `own` that it is an argument of the object's
     constructor, not of the method.
     """
 
@@ -27,7 +27,7 @@ class Atom:
     own: bool = False
 
     def holds_for(self, literal: object) -> bool:
-        """Does it hold where the argument is this literal?"""
+        """True if the condition holds where the argument is this literal."""
         if literal is None:
             return self.asks == NONE or (self.asks in (ON, OFF) and self.none)
         if self.asks in (ON, OFF):
@@ -35,7 +35,7 @@ class Atom:
         return self.asks == GIVEN
 
     def owned(self) -> Atom:
-        """The same, asked of the object's constructor."""
+        """Return the same, asked of the object's constructor."""
         return replace(self, own=True)
 
 
@@ -48,12 +48,12 @@ NEVER: Condition = ()
 
 
 def both(a: Condition, b: Condition) -> Condition:
-    """Met where both are."""
+    """Return the condition that is met where both are."""
     return simplified(x | y for x, y in product(a, b))
 
 
 def all_of(conditions: Iterable[Condition]) -> Condition:
-    """Met where all of them are."""
+    """Return the condition that is met where all of them are."""
     met = ALWAYS
     for condition in conditions:
         if not met:
@@ -63,12 +63,12 @@ def all_of(conditions: Iterable[Condition]) -> Condition:
 
 
 def any_of(conditions: Iterable[Condition]) -> Condition:
-    """Met where one of them is."""
+    """Return the condition that is met where one of them is."""
     return simplified(atoms for condition in conditions for atoms in condition)
 
 
 def simplified(ways: Iterable[Atoms]) -> Condition:
-    """Without ways that contradict themselves or ask for more than another."""
+    """Return the ways without those that contradict themselves or include another way."""
     possible = sorted({w for w in ways if not _contradicts(w)}, key=lambda w: (len(w), sorted(w)))
     kept: list[Atoms] = []
     for way in possible:
@@ -105,12 +105,12 @@ Facts: TypeAlias = dict[Atoms, Place]
 
 
 def add(facts: Facts, condition: Condition, place: Place) -> None:
-    """Note that a function waits under a condition; the place first in the sources is kept."""
+    """Note that a function waits under a condition; the first place in the sources counts."""
     for atoms in condition:
         if atoms not in facts or place < facts[atoms]:
             facts[atoms] = place
 
 
 def minimal(facts: Facts) -> Facts:
-    """Without the ways that another way includes."""
+    """Return the facts of the ways that include no other way."""
     return {atoms: facts[atoms] for atoms in simplified(facts)}

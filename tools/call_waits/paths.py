@@ -1,4 +1,4 @@
-"""Which tests decide whether a function comes to a node: those around it and those before it."""
+"""The tests that decide if a function reaches a node: those around it and those before it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 
 @dataclass(frozen=True)
 class Guard:
-    """A test with the outcome that leads on. `each` marks what a loop iterates, which must not be
-    empty; without a test nothing is known of the way.
+    """A test with the outcome that leads on.
+
+    `each` marks the iterable of a loop, which must not be empty. Without a test, nothing is known
+    of the way.
     """
 
     test: ast.expr | None
@@ -26,7 +28,7 @@ _UNKNOWN = Guard(None)
 
 
 def guards(body: Sequence[ast.stmt], node: ast.AST) -> list[Guard]:
-    """The tests on the way to a node of this block.
+    """Return the tests on the way to a node of this block.
 
     What only leads to an exception, skips one round of a loop or filters what is iterated does not
     count.
@@ -44,7 +46,7 @@ def _holds(outer: ast.AST, node: ast.AST) -> bool:
 
 
 def _past(statement: ast.stmt) -> list[Guard]:
-    """What must be so for a function to come past a statement."""
+    """Return the tests that must hold for a function to get past a statement."""
     match statement:
         case ast.Return() | ast.Raise() | ast.Break() | ast.Continue():
             return [_UNKNOWN]
@@ -61,7 +63,7 @@ def _past(statement: ast.stmt) -> list[Guard]:
 
 
 def _leaves(body: Sequence[ast.stmt]) -> bool:
-    """May a block leave the function or the loop around it, otherwise than by an exception?"""
+    """True if a block may leave the function or the loop around it, other than by an exception."""
     return any(isinstance(n, _LEAVING) for s in body for n in _own(s))
 
 
@@ -70,7 +72,7 @@ def _returns(statement: ast.stmt) -> bool:
 
 
 def _own(node: ast.AST) -> list[ast.AST]:
-    """The nodes of a statement without those of functions in it."""
+    """Return the nodes of a statement without those of functions in it."""
     found = [node]
     if not isinstance(node, _INNER):
         found += [n for child in ast.iter_child_nodes(node) for n in _own(child)]
@@ -78,7 +80,7 @@ def _own(node: ast.AST) -> list[ast.AST]:
 
 
 def _inside(statement: ast.stmt, node: ast.AST) -> list[Guard]:
-    """The tests on the way to a node in a statement."""
+    """Return the tests on the way to a node in a statement."""
     match statement:
         case ast.If(test=test, body=body, orelse=orelse):
             if _holds(test, node):
@@ -99,7 +101,7 @@ def _inside(statement: ast.stmt, node: ast.AST) -> list[Guard]:
 
 
 def _in_expression(outer: ast.AST, node: ast.AST) -> list[Guard]:
-    """The tests on the way to a node in an expression or a simple statement."""
+    """Return the tests on the way to a node in an expression or a simple statement."""
     if outer is node:
         return []
     if isinstance(outer, ast.Lambda):

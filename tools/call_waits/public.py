@@ -30,7 +30,7 @@ _ON_HOST = ("device_mesh.py",)
 
 
 def assemble() -> dict[str, Any]:
-    """The content of `call_waits.json`: function or class and method -> ways to wait."""
+    """Return the content of `call_waits.json`: function or class and method -> ways to wait."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = catalogue()
@@ -43,7 +43,7 @@ def assemble() -> dict[str, Any]:
 
 
 def _names(functions: Iterable[str], classes: Mapping[str, Any]) -> list[str]:
-    """The last names of what waits, by which the linter finds functions to look at.
+    """Return the last names of calls that wait, by which the linter finds functions to look at.
 
     A name that tensors, modules or Python's containers have too would lead to most functions.
     """
@@ -87,8 +87,9 @@ def _classes(public: Catalogue, walk: Walk) -> dict[str, Any]:
 
 
 def _described(facts: Facts, callee: Callee, walk: Walk) -> list[list[str]]:
-    """Each way as a list: the place, the arguments that hold tensors (``!``: which have no
-    default), what others must be.
+    """Return each way as a list: the place, the arguments that hold tensors, and the conditions.
+
+    An ``!`` marks arguments without a default.
     """
     ways = sorted(facts.items(), key=lambda item: (len(item[0]), sorted(item[0])))
     held = [
@@ -106,7 +107,7 @@ def _described(facts: Facts, callee: Callee, walk: Walk) -> list[list[str]]:
 
 
 def _holds_tensors(value: Value) -> bool:
-    """Is it a tensor, or several of them, whatever else it may be?"""
+    """True if the value is a tensor or a sequence of tensors; in a union, None may be an option."""
     match value:
         case Tensor():
             return True
@@ -118,13 +119,13 @@ def _holds_tensors(value: Value) -> bool:
 
 
 def _named(name: str, callee: Callee) -> str:
-    """``error_if_nonfinite@3``: a parameter, and its position where it has one."""
+    """Return a parameter as text, with its position if it has one: ``error_if_nonfinite@3``."""
     positional = callee.positional
     return f"{name}@{positional.index(name)}" if name in positional else name
 
 
 def _text(atom: Atom, callee: Callee, walk: Walk) -> str:
-    """``validate_args@2:on?~``: what an argument must be. ``?``: or left out; ``~``: or None."""
+    """Return a condition as text: ``validate_args@2:on?~``. ``?``: or left out; ``~``: or None."""
     prefix, holder = "", callee
     if atom.own:
         made = None if callee.owner is None else walk.sources.method(callee.owner, "__init__")

@@ -40,7 +40,7 @@ class Wait:
 
     @property
     def read(self) -> frozenset[str]:
-        """The expressions in it, any of which may be what is read."""
+        """The expressions in it, any of which may be the value that is read."""
         return frozenset(ast.unparse(n) for n in ast.walk(self.node) if isinstance(n, ast.expr))
 
 
@@ -52,7 +52,7 @@ class Sites:
         self._found: dict[tuple[str, str], list[Wait]] = {}
 
     def of(self, callee: Callee, tensor: str = "") -> list[Wait]:
-        """The places at which a function waits by itself."""
+        """Return the places at which a function waits by itself."""
         if tensor and not _converts(callee, tensor):
             return []
         key = (callee.info.key, tensor)
@@ -78,7 +78,10 @@ class Sites:
 
 
 def _converts(callee: Callee, parameter: str) -> bool:
-    """May a function make a number of a parameter by a call? Saves interpreting it once more."""
+    """True if a function may make a number of a parameter by a call.
+
+    Otherwise it need not be interpreted once more.
+    """
     return any(
         isinstance(n, ast.Name) and n.id == parameter
         for call in callee.info.nodes.of(ast.Call)
@@ -92,7 +95,7 @@ _READS = ("item", "tolist")
 
 
 def _counts(finding: Finding, own: Cause) -> bool:
-    """Does a finding wait, in a plain call, however seldom the function is called?"""
+    """True if the finding is a wait of a plain call, however seldom the function is called."""
     heat = finding.site.heat
     if (heat.cause in _SELDOM and heat.cause is not own) or heat.why in _SELDOM:
         return False

@@ -36,7 +36,7 @@ class Module:
 
     @cached_property
     def heats(self) -> FunctionHeats:
-        """How often its functions run."""
+        """The frequencies of the module's functions."""
         return FunctionHeats(self.analysis, Names(self.analysis.conventions, (), ()))
 
     @property
@@ -77,12 +77,12 @@ class Callee:
 
     @cached_property
     def declared(self) -> dict[str, Any]:
-        """What its parameters are by their declarations and by their use."""
+        """The values of the parameters, by their declarations and by their use."""
         return declared_parameters(self.info, self.module.analysis)
 
     @cached_property
     def is_run_by_calling(self) -> bool:
-        """Does a call run its body? That of a generator or a property waits for something else."""
+        """True if a call runs the body, unlike that of a generator or a property."""
         lazy = ("property", "contextmanager", "overload", "abstractmethod", "classmethod")
         if any(d.rpartition(".")[2].endswith(lazy) for d in self.info.decorators):
             return False
@@ -97,13 +97,13 @@ class Sources:
     _modules: dict[str, Module | None] = field(default_factory=dict)
 
     def module(self, name: str) -> Module | None:
-        """A module of torch that is written in Python; None for any other."""
+        """Return a module of torch that is written in Python; None for any other."""
         if name not in self._modules:
             self._modules[name] = _read(name)
         return self._modules[name]
 
     def function(self, value: object, owner: type | None = None) -> Callee | None:
-        """A function of torch by the object that it is; None where it has no source there."""
+        """Return a function of torch by the object that it is; None if it has no source there."""
         if not callable(value):
             return None
         plain = undispatched(inspect.unwrap(undispatched(value)))
@@ -124,7 +124,7 @@ class Sources:
         return Callee(info, module, owner)
 
     def method(self, owner: type, name: str, after: type | None = None) -> Callee | None:
-        """The method that an object of this class has, or that ``super()`` in ``after`` names."""
+        """Return the method of an object of this class, or of its ``super()`` in ``after``."""
         order = owner.__mro__
         if after is not None:
             order = order[order.index(after) + 1 :] if after in order else ()
@@ -134,12 +134,12 @@ class Sources:
         return None
 
     def class_info(self, cls: type) -> ClassInfo | None:
-        """The source of a class."""
+        """Return the source of a class."""
         module = self.module(cls.__module__)
         return None if module is None else module.map.classes.get(cls.__qualname__)
 
     def class_of(self, info: FunctionInfo, owner: type | None) -> type | None:
-        """The class, among those of an object, in which a method is written."""
+        """Return the class, among those of an object, in which a method is written."""
         if owner is None or info.owner is None:
             return None
         written = (info.module.name, info.owner.name)
@@ -163,7 +163,7 @@ def _first_line(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
 
 
 def named(node: ast.expr, module: Module) -> object | None:
-    """The object that a dotted name stands for in a module of torch; None for anything else."""
+    """Return the object that a dotted name stands for in a module of torch, else None."""
     if isinstance(node, ast.Attribute):
         owner = named(node.value, module)
         return None if owner is None else getattr(owner, node.attr, None)

@@ -47,7 +47,7 @@ class Walk:
         self._depth = 0
 
     def facts(self, callee: Callee) -> Facts:
-        """The ways in which a call of this function waits."""
+        """Return the ways in which a call of this function waits."""
         key = (callee.info.key, callee.owner)
         if key not in self._facts:
             self._facts[key] = {}  # what calls itself adds nothing by that
@@ -78,7 +78,10 @@ class Walk:
         return facts
 
     def _of_itself(self, facts: Facts, callee: Callee) -> Facts:
-        """What a constructor asks of the object's constructor, it asks of its own arguments."""
+        """Return the facts of a function; those of a constructor ask its own arguments.
+
+        A constructor is itself the object's constructor, of which its atoms ask.
+        """
         owner = callee.owner
         made = None if owner is None else self.sources.method(owner, "__init__")
         if made is None or made.info is not callee.info:
@@ -119,7 +122,7 @@ class Walk:
             add(facts, all_of([way, *asked]), place)
 
     def _called(self, call: ast.Call, callee: Callee) -> Callee | None:
-        """The function of torch that a call runs, as far as its name tells."""
+        """Return the function of torch that a call runs, as far as its name tells."""
         match call.func:
             case ast.Attribute(value=ast.Name(id=me), attr=name) if me and me == callee.me:
                 return None if callee.owner is None else self.sources.method(callee.owner, name)
@@ -137,7 +140,7 @@ class Walk:
 
 
 def _is_same_object(func: ast.expr, callee: Callee) -> bool:
-    """``self.check`` and ``super().check``: a method of the object at hand."""
+    """True for a method of the object at hand: ``self.check`` or ``super().check``."""
     owner = func.value if isinstance(func, ast.Attribute) else None
     if isinstance(owner, ast.Call):
         return is_name(owner.func, "super")
@@ -145,7 +148,7 @@ def _is_same_object(func: ast.expr, callee: Callee) -> bool:
 
 
 def _may_be_tensor(value: object) -> bool:
-    """May a tensor be passed for a parameter that is not declared one?"""
+    """True if a tensor may be passed for a parameter that is not declared one."""
     if isinstance(value, Union):
         return any(map(_may_be_tensor, value.options))
     if isinstance(value, Scalar):
@@ -154,14 +157,14 @@ def _may_be_tensor(value: object) -> bool:
 
 
 def _is_local(name: str, callee: Callee) -> bool:
-    """Does a function itself bind a name?"""
+    """True if a function itself binds a name."""
     return name in callee.parameters or any(
         n.id == name and isinstance(n.ctx, ast.Store) for n in callee.info.nodes.of(ast.Name)
     )
 
 
 def _arguments(call: ast.Call, callee: Callee) -> dict[str, ast.expr] | None:
-    """The expression that a call gives for each parameter; None where some are hidden."""
+    """Return the expression that a call gives for each parameter; None if some are hidden."""
     if any(isinstance(a, ast.Starred) for a in call.args) or any(
         k.arg is None for k in call.keywords
     ):
@@ -173,7 +176,7 @@ def _arguments(call: ast.Call, callee: Callee) -> dict[str, ast.expr] | None:
 def _asked(
     atom: Atom, given: dict[str, ast.expr] | None, called: Callee, scope: Scope, *, same: bool
 ) -> Condition:
-    """What an atom of a function asks of the arguments of one that calls it."""
+    """Return what an atom of a function asks of the arguments of a function that calls it."""
     if atom.own and same:
         return (frozenset((atom,)),)
     if atom.own and called.info.name != "__init__":

@@ -1,6 +1,6 @@
-"""What must hold for any text: it is linted without an error, twice alike, at places it has.
+"""Check what must hold for any text: it is linted without an error, twice alike, at its own places.
 
-Enters a source text; leaves what was found, or a `Broken` that says which promise was not kept.
+Takes a source text and returns what was found; a broken promise raises `BrokenError`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _PACKAGE = str(Path(plugin.__file__).parent)
 
 
 class BrokenError(Exception):
-    """A promise that was not kept. ``kind`` tells two of the same cause from two of different."""
+    """A promise that was broken. Those with the same cause have the same ``kind``."""
 
     def __init__(self, kind: str, detail: str) -> None:
         super().__init__(f"{kind}\n{detail}")
@@ -73,7 +73,7 @@ def _lint(text: str, lines: list[str]) -> tuple[list[Row] | None, float]:
 
 
 def _kind(error: Exception) -> str:
-    """The error's type and the innermost place of ours that it passed."""
+    """Return the error's type and the innermost place of ours that it passed."""
     ours = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
@@ -101,7 +101,7 @@ def _inspect(rows: list[Row], lines: list[str]) -> None:
 
 
 def minimised(source: str, kind: str, seconds: float = 60.0) -> str:
-    """A text as short as can be that breaks the same promise: lines, then characters, go."""
+    """Return a text as short as can be that breaks the same promise: lines, then characters, go."""
     end = time.monotonic() + seconds
 
     def still(text: str) -> bool:
@@ -118,7 +118,7 @@ def minimised(source: str, kind: str, seconds: float = 60.0) -> str:
 
 
 def _without(parts: list[str], still: Callable[[list[str]], bool]) -> list[str]:
-    """Take away halves, quarters ... single parts, as long as ``still`` holds."""
+    """Remove halves, quarters and finally single parts, as long as ``still`` holds."""
     size = max(1, len(parts) // 2)
     while True:
         shorter, start = False, 0

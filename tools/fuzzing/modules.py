@@ -20,7 +20,7 @@ BATCH = 40
 
 
 def with_torch(source: str, number: int) -> str:
-    """A made-up module in which names are torch's, below a function that has a tensor."""
+    """Return a made-up module in which names are torch's, below a function that has a tensor."""
     rng = random.Random(number)
     body = renamed(source, rng)
     if rng.random() < 0.5:
@@ -29,7 +29,7 @@ def with_torch(source: str, number: int) -> str:
 
 
 def strategy() -> st.SearchStrategy[str]:
-    """Modules by libcst's nodes and by Python's grammar."""
+    """Return a strategy for modules, by libcst's nodes and by Python's grammar."""
     # Seconds, which only those who draw from it are to pay.
     import hypothesmith
 
@@ -38,7 +38,7 @@ def strategy() -> st.SearchStrategy[str]:
 
 
 def modules(rng: random.Random) -> Iterator[str]:
-    """Endlessly many, the same for the same generator."""
+    """Yield modules without end, the same ones for the same random generator."""
     while True:
         yield from _batch(rng)
 

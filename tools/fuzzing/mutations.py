@@ -1,7 +1,7 @@
 """Mutations of source text and of syntax trees: source in, another source out.
 
 Text mutations give Python and broken Python alike; tree mutations always give Python, of kinds
-that nobody writes. Must not know the linter.
+that nobody writes. The module does not know the linter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES = ("torch", "self", "x", "item", "nn", "Tensor", "cls", "range", "len", "s
 
 
 def text_mutation(source: str, rng: random.Random) -> str:
-    """One to three mutations of the text: lines, tokens, indents, ends."""
+    """Mutate the text one to three times: lines, tokens, indents, line ends."""
     for _ in range(rng.choice((1, 1, 1, 2, 3))):
         source = rng.choice(TEXT)(source, rng)
     return source
@@ -43,14 +43,14 @@ def _span(rng: random.Random, size: int) -> tuple[int, int]:
 
 
 def delete(source: str, rng: random.Random) -> str:
-    """Without some lines."""
+    """Delete some lines."""
     lines = _lines(source)
     start, end = _span(rng, len(lines))
     return "".join(lines[:start] + lines[end:])
 
 
 def swap(source: str, rng: random.Random) -> str:
-    """With two lines exchanged."""
+    """Exchange two lines."""
     lines = _lines(source)
     one, other = rng.randrange(len(lines)), rng.randrange(len(lines))
     lines[one], lines[other] = lines[other], lines[one]
@@ -58,7 +58,7 @@ def swap(source: str, rng: random.Random) -> str:
 
 
 def repeat(source: str, rng: random.Random) -> str:
-    """With some lines once more, elsewhere."""
+    """Repeat some lines elsewhere."""
     lines = _lines(source)
     start, end = _span(rng, len(lines))
     at = rng.randrange(len(lines))
@@ -66,7 +66,7 @@ def repeat(source: str, rng: random.Random) -> str:
 
 
 def indent(source: str, rng: random.Random) -> str:
-    """With some lines indented by more, less or tabs."""
+    """Indent some lines by more, by less, or by tabs."""
     lines = _lines(source)
     start, end = _span(rng, len(lines))
     extra = rng.choice((" ", "    ", "\t", "\f", "        ", ""))
@@ -78,18 +78,18 @@ def indent(source: str, rng: random.Random) -> str:
 
 
 def truncate(source: str, rng: random.Random) -> str:
-    """Cut off somewhere: what an editor holds while a line is typed."""
+    """Cut the text off somewhere, as an editor holds it while a line is typed."""
     return source[: rng.randrange(len(source) + 1)]
 
 
 def insert(source: str, rng: random.Random) -> str:
-    """With a piece of syntax put somewhere."""
+    """Insert a piece of syntax somewhere."""
     at = rng.randrange(len(source) + 1)
     return source[:at] + rng.choice(FRAGMENTS) + source[at:]
 
 
 def newline(source: str, rng: random.Random) -> str:
-    """With one line's end, or all of them, of another kind."""
+    """Change the end of one line, or of all lines."""
     made = rng.choice(NEWLINES)
     if rng.random() < 0.3:
         return source.replace("\n", made)
@@ -100,7 +100,7 @@ def newline(source: str, rng: random.Random) -> str:
 
 
 def tokens(source: str, rng: random.Random) -> str:
-    """With one token deleted, doubled, or exchanged for another of the same file."""
+    """Delete or double one token, or exchange it for another of the same file."""
     try:
         found = list(tokenize.generate_tokens(io.StringIO(source).readline))
     except (tokenize.TokenError, SyntaxError):
@@ -125,7 +125,7 @@ TEXT: tuple[Callable[[str, random.Random], str], ...] = (
 
 
 def tree_mutation(source: str, other: str, rng: random.Random) -> str | None:
-    """A few nodes exchanged, wrapped or taken from ``other``; None where nothing comes of it."""
+    """Return a text with nodes exchanged, wrapped or taken from ``other``; None if that failed."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -141,7 +141,7 @@ def tree_mutation(source: str, other: str, rng: random.Random) -> str | None:
 
 
 def _type(tree: ast.Module, rng: random.Random) -> None:
-    """Call some parameters tensors: of values about which nothing is known nothing is said."""
+    """Annotate some parameters as tensors: the linter reports nothing about unknown values."""
     for node in ast.walk(tree):
         if isinstance(node, ast.arg) and node.arg not in ("self", "cls") and rng.random() < 0.4:
             node.annotation = ast.parse(rng.choice(TYPES), mode="eval").body
@@ -175,7 +175,7 @@ def _graft(tree: ast.Module, donor: ast.Module, rng: random.Random) -> None:
 
 
 def _copied(node: ast.AST) -> ast.AST:
-    """A node of its own: a tree in which one stands twice could become endless."""
+    """Return a node of its own: a tree in which one stands twice could become endless."""
     made = type(node)()
     for name, value in ast.iter_fields(node):
         if isinstance(value, list):
@@ -304,7 +304,7 @@ def _nested(node: ast.stmt, rng: random.Random) -> ast.AST:
 
 
 def renamed(source: str, rng: random.Random) -> str:
-    """Names exchanged for torch's and each other's, so that a made-up module holds tensors."""
+    """Exchange names for torch's and for each other, so that a made-up module holds tensors."""
     try:
         found = list(tokenize.generate_tokens(io.StringIO(source).readline))
     except (tokenize.TokenError, SyntaxError, IndentationError):

@@ -1,6 +1,6 @@
 """Real code to mutate: pieces of torch's own sources, small enough to be linted in milliseconds.
 
-Enters a folder of Python files; leaves pieces of them. Never imports what it reads.
+Takes a folder of Python files and draws pieces of them. Never imports what it reads.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class NoSourcesError(Exception):
 
 
 def torch_files() -> list[Path]:
-    """torch's source files, found without importing it. Raises NoSourcesError."""
+    """Return torch's source files, found without importing it. Raises NoSourcesError."""
     spec = find_spec("torch")
     if spec is None or not spec.submodule_search_locations:
         raise NoSourcesError("torch is not installed: name a folder with --sources")
@@ -44,7 +44,7 @@ def torch_files() -> list[Path]:
 
 
 def files_below(folders: Iterable[Path]) -> list[Path]:
-    """The Python files below some folders, in a fixed order. Raises NoSourcesError."""
+    """Return the Python files below some folders, in a fixed order. Raises NoSourcesError."""
     named = list(folders)
     found = sorted(path for one in named for path in one.rglob("*.py"))
     if not found:
@@ -60,7 +60,7 @@ class Pieces:
     _parsed: dict[Path, tuple[list[str], ast.Module] | None] = field(default_factory=dict)
 
     def draw(self, rng: random.Random) -> str:
-        """One piece, drawn by ``rng``."""
+        """Return one piece, drawn by ``rng``."""
         while True:
             parsed = self._read(rng.choice(self.files))
             if parsed is None:

@@ -75,8 +75,9 @@ _TUPLES = {"tuple", "Tuple"}
 
 
 def parse(text: str | None) -> ast.expr | None:
-    """The expression of an annotation, string annotations opened; None where it is missing or
-    malformed.
+    """Return the expression of an annotation, string annotations opened.
+
+    None if it is missing or malformed.
     """
     if not text:
         return None
@@ -96,7 +97,7 @@ def _last(node: ast.expr) -> str:
 
 
 def alternatives(node: ast.expr | None) -> list[ast.expr]:
-    """The members of a union, `None` left out."""
+    """Return the members of a union, `None` left out."""
     if node is None or (isinstance(node, ast.Constant) and node.value is None):
         return []
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -117,7 +118,7 @@ def alternatives(node: ast.expr | None) -> list[ast.expr]:
 
 
 def parameter_types(text: str | None) -> tuple[str, ...]:
-    """The type letters that an annotation allows; `x` where it says nothing usable."""
+    """Return the type letters that an annotation allows; `x` where it says nothing usable."""
     if text == "None":
         return ("-",)
     letters: list[str] = []
@@ -180,7 +181,7 @@ def _is_ellipsis(node: ast.expr) -> bool:
 
 
 def returned(text: str | None, named: Mapping[str, str], self_return: Return = UNKNOWN) -> Return:
-    """The return that an annotation names.
+    """Return the `Return` that an annotation names.
 
     `named` maps the names of classes to their public qualified names; `self_return` is what `Self`
     means. An Optional is what it holds: a caller who uses the result has it.

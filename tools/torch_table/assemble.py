@@ -1,7 +1,4 @@
-"""Puts the parts together: the whole table as plain data.
-
-Enters: the installed torch and the supplement. Leaves: the JSON's content.
-"""
+"""Puts the parts together: the installed torch and the supplement in, the JSON's content out."""
 
 from __future__ import annotations
 
@@ -81,7 +78,7 @@ class Assembler:
         )
 
     def functions(self) -> dict[str, Entry]:
-        """All public functions."""
+        """Return all public functions."""
         found: dict[str, Entry] = {}
         for qualified, function in sorted(self.catalogue.functions.items()):
             entry = self._function(qualified, function)
@@ -124,7 +121,7 @@ class Assembler:
         return [s if s.returns != UNKNOWN else Signature(s.parameters, documented) for s in found]
 
     def methods(self) -> dict[str, Entry]:
-        """All methods of Tensor, operators included."""
+        """Return all methods of Tensor, operators included."""
         body = stubs.class_body(self.core, "TensorBase")
         stubbed = stubs.functions_of(body)
         found: dict[str, Entry] = {}
@@ -161,7 +158,7 @@ class Assembler:
         return [_with_self(s) for s in found if s.parameters]
 
     def attributes(self) -> dict[str, str]:
-        """All attributes and properties of Tensor."""
+        """Return all attributes and properties of Tensor."""
         annotated: dict[str, Return] = {}
         for node in stubs.class_body(self.core, "TensorBase"):
             if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
@@ -182,14 +179,14 @@ class Assembler:
         return found
 
     def classes(self) -> dict[str, Any]:
-        """All public classes."""
+        """Return all public classes."""
         bodies = {node.name: node for node in self.core.body if isinstance(node, ast.ClassDef)}
         reader = ClassReader(self.reader, self.catalogue.classes, bodies)
         return {name: reader.data(name) for name in self.catalogue.classes}
 
 
 def _private(stubbed: Iterable[str]) -> set[str]:
-    """The functions behind an underscore that a stub declares and that Python code calls.
+    """Return the functions behind an underscore that a stub declares and that Python code calls.
 
     Most are one step of a public function, or one backend's kernel, whose arguments no sample
     fits: `_PRIVATE` says what is left.
@@ -207,12 +204,15 @@ _PRIVATE = (
 
 
 def _is_deprecated(signature: Signature) -> bool:
-    """Forms that stubs keep for old code: a required `out`, or named tensors."""
+    """True for forms that stubs keep for old code: a required `out`, or named tensors."""
     return any(p.name in {"out", "names"} and not p.optional for p in signature.parameters)
 
 
 def _accepts_anything(signature: Signature) -> bool:
-    """`__eq__(self, other: object) -> bool`, which the stub has for type checkers only."""
+    """True for a signature that accepts any object, which the stub has for type checkers only.
+
+    `__eq__(self, other: object) -> bool` is one.
+    """
     names = {p.name: p.types for p in signature.parameters}
     return names.get("other") == ("x",) and signature.returns == ScalarReturn("b")
 
@@ -235,7 +235,7 @@ def _samples() -> Iterable[torch.Tensor]:
 
 
 def assemble() -> dict[str, Any]:
-    """The table's content."""
+    """Return the table's content."""
     importlib.import_module("torch.nn.functional")
     logging.disable(logging.CRITICAL)  # fake tensors log every call that does not suit
     torch.set_num_threads(1)  # samples of a few elements

@@ -47,7 +47,7 @@ _DUNDERS = {
 
 
 def kind_of(cls: type, by_name: Mapping[str, type]) -> str:
-    """The kind of a class."""
+    """Return the kind of a class."""
     for base_name, kind in _KINDS:
         base = by_name.get(base_name)
         if base is not None and issubclass(cls, base):
@@ -75,7 +75,7 @@ class ClassReader:
         self._stub = stub
 
     def data(self, qualified: str) -> dict[str, Any]:
-        """The JSON form of one class."""
+        """Return the JSON form of one class."""
         cls = self._by_name[qualified]
         kind = kind_of(cls, self._by_name)
         result: dict[str, Any] = {"kind": kind}
@@ -118,7 +118,7 @@ class ClassReader:
         return methods, attributes
 
     def _own_lineage(self, cls: type) -> list[type]:
-        """The class and its private bases, which the table does not list, nearest first."""
+        """Return the class and its private bases, which the table does not list, nearest first."""
         own = [cls]
         for base in cls.__mro__[1:]:
             if base in self._names:
@@ -187,7 +187,7 @@ class ClassReader:
 
 
 def _registered(owner: type) -> list[str]:
-    """The buffers that a module's own methods register by name."""
+    """Return the buffers that a module's own methods register by name."""
     calls = (
         node
         for method in _methods_in_source(owner).values()
@@ -200,7 +200,7 @@ def _registered(owner: type) -> list[str]:
 
 
 def _is_placeholder(function: Any) -> bool:
-    """Whether it is the placeholder of Module, which only raises."""
+    """True if the function is the placeholder of Module, which only raises."""
     return getattr(function, "__name__", "") == "_forward_unimplemented"
 
 
@@ -209,8 +209,9 @@ def _with_return(signature: Signature, value: Return) -> Signature:
 
 
 def _forward_habit(function: Any) -> Return:
-    """A forward without annotation returns a tensor where all that it returns is a call into
-    torch.nn.functional.
+    """Return the likely return of a forward without an annotation.
+
+    It is a tensor if all its return values are calls into torch.nn.functional.
     """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))

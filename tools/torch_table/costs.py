@@ -1,7 +1,7 @@
-"""What the examples of the rule pages cost on a GPU: the file, its figures, and their sentence.
+"""The costs of the rule pages' examples on a GPU: the file, its figures, and their sentence.
 
-A page and `benchmarks/costs.json` enter, text leaves. Needs no torch; `tools/measure_costs.py`
-measures.
+Takes a page and `benchmarks/costs.json`, and returns text. Needs no torch;
+`tools/measure_costs.py` measures.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Costs:
 
 
 def read_costs(path: Path = COSTS) -> Costs:
-    """The file's content."""
+    """Return the file's content."""
     data = json.loads(path.read_bytes())
     rules = {
         code: Cost(row["digest"], Figures(*row["bad"]), Figures(*row["good"]))
@@ -81,7 +81,7 @@ def read_costs(path: Path = COSTS) -> Costs:
 
 
 def write_costs(origin: Mapping[str, Any], rules: Mapping[str, Any], path: Path = COSTS) -> None:
-    """The origin once, then a line for each page."""
+    """Write the origin once, then a line for each page."""
     head = [f"{json.dumps(key)}: {json.dumps(value)}," for key, value in origin.items()]
     body = [f"{json.dumps(code)}: {json.dumps(row)}" for code, row in sorted(rules.items())]
     text = "\n".join(["{", *head, '"rules": {', ",\n".join(body), "}", "}"])
@@ -89,7 +89,7 @@ def write_costs(origin: Mapping[str, Any], rules: Mapping[str, Any], path: Path 
 
 
 def digest(example: Example) -> str:
-    """Short and different for every change to what is run."""
+    """Return a short digest, different after every change to the code that is run."""
     run = [example.bad, example.good, example.call, example.setup, sorted(example.inputs.items()),
            example.host]  # fmt: skip
     return hashlib.sha256(json.dumps(run).encode()).hexdigest()[:12]
@@ -127,7 +127,7 @@ def _short(device: str) -> str:
 
 
 def written(page: Documentation, costs: Costs) -> str:
-    """The page's text with its sentence: put in, replaced, or taken out where nothing fits it."""
+    """Return the page's text with its sentence put in or replaced, or removed if there is none."""
     text = page.rule.path.read_text(encoding="utf-8")
     heading = f"\n## {SECTION}\n"
     start = text.index(heading) + len(heading)

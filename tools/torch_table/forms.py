@@ -64,7 +64,7 @@ HELD = (
 
 
 def holders(device: str) -> dict[str, Any]:
-    """The names that forms use, made anew."""
+    """Return new values for the names that forms use."""
     x = torch.rand(64, 64, device=device)
     return {
         "torch": torch,
@@ -86,7 +86,7 @@ def holders(device: str) -> dict[str, Any]:
 
 
 def prepared(text: str, device: str) -> Callable[[], object]:
-    """A call that runs the form once, as a statement of its own."""
+    """Return a call that runs the form once, as a statement of its own."""
     code = compile(text, f"<{text}>", "exec")
     names = holders(device)
     return lambda: exec(code, names)

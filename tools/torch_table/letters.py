@@ -1,6 +1,6 @@
-"""From observations to the table's return: which dtype and rank letter explains all that was seen.
+"""Find the dtype and rank letters of the table that explain all that was observed.
 
-Pure: enters what `probe` observed and what the annotation says, leaves one `Return`.
+Pure functions: what `probe` observed and what the annotation says in, one `Return` out.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _ORDER = "bifc"
 
 
 def settle(annotated: Return, observations: Sequence[Observation]) -> Return:
-    """The return that fits both; where they contradict each other, what was seen wins."""
+    """Return the `Return` that fits both; if they contradict each other, the observations win."""
     if not observations:
         return annotated
     return _settle(annotated, [(seen, seen.result) for seen in observations])
 
 
 def changed(settled: Return, plain: Return, seen: Return) -> Return:
-    """The settled return of a call with an option added.
+    """Return the settled return of a call with an option added.
 
     `plain` and `seen` come from the same few samples without and with the option: a letter that is
     the same in both keeps the letter that all samples settled.

@@ -1,6 +1,6 @@
 """Calls every operation of the table with small tensors on a device and notes whether it waited.
 
-Enters: the table and a `Witness`. Leaves: one row for each operation, its overloads by the text of
+Takes the table and a `Witness`; returns one row for each operation, its overloads by the text of
 their parameters. Arguments are found on the CPU first, by the generator's own prober, so that what
 reaches the device is known to suit.
 """
@@ -35,7 +35,7 @@ COPIES = frozenset(
 
 @dataclass
 class Row:
-    """What was seen of one operation: by overload, one of `witness.WAITED_BY`."""
+    """The results for one operation: by overload, one of `witness.WAITED_BY`."""
 
     name: str
     seen: dict[str, str] = field(default_factory=dict)
@@ -45,8 +45,8 @@ class Row:
 class Case:
     """A call that an overload does not describe. `decides` names the operation it speaks for.
 
-    `spares` says of which operation, by which parameter, it is documented that it does not wait.
-    `disputed` is set where sources disagree: whoever measures is told the outcome.
+    `spares` says for which operation, by which parameter, it is documented that it does not wait.
+    `disputed` is set where sources disagree: the summary then reports the outcome.
     """
 
     words: str
@@ -57,7 +57,7 @@ class Case:
 
 
 def operation_names(table: TorchTable) -> list[str]:
-    """What is measured one by one, in the order of the table."""
+    """Return the names that are measured one by one, in the order of the table."""
     functions = [
         name
         for name in table.function_names()
@@ -68,7 +68,7 @@ def operation_names(table: TorchTable) -> list[str]:
 
 
 def measure(name: str, table: TorchTable, witness: Witness) -> Row:
-    """Every overload of one operation for which arguments are found."""
+    """Return every overload of one operation for which arguments are found."""
     row = Row(name)
     if name.startswith(PREFIX):
         text = name.removeprefix(PREFIX)
@@ -92,12 +92,12 @@ def measure(name: str, table: TorchTable, witness: Witness) -> Row:
 
 
 def key_of(signature: Signature) -> str:
-    """The parameters as the table writes them before the arrow."""
+    """Return the parameters as the table writes them before the arrow."""
     return signature.text().partition("->")[0]
 
 
 def _overload(function: Callable[..., Any], op: Op, overload: Overload, witness: Witness) -> str:
-    """The outcome, or "" where no arguments suit."""
+    """Return the outcome, or "" if no arguments suit."""
     signature = _signature(overload)
     given = _conditions(op, signature, witness.device)
     if given is None or not _computes(signature):
@@ -120,7 +120,10 @@ def _overload(function: Callable[..., Any], op: Op, overload: Overload, witness:
 
 
 def _outcome(make: Callable[[], Callable[[], object]], witness: Witness) -> str:
-    """What the second of two calls did: the first loads kernels and makes handles and memory."""
+    """Return how the second of two calls waited; "" if it failed.
+
+    The first call loads kernels and makes handles and memory.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -138,7 +141,7 @@ def _signature(overload: Overload) -> Signature:
 
 
 def _computes(signature: Signature) -> bool:
-    """Is there a tensor to compute on, or a device to make one on?"""
+    """True if there is a tensor to compute on, or a device to make one on."""
     return any(
         p.types[0] in ("T", "Tl") or p.name == "device" or (p.types[0] == "x" and not p.optional)
         for p in signature.parameters
@@ -146,9 +149,10 @@ def _computes(signature: Signature) -> bool:
 
 
 def _conditions(op: Op, signature: Signature, device: str) -> dict[str, Any] | None:
-    """The options without which the operation is not said to wait; None where one is no option.
+    """Return the options without which the operation is not said to wait.
 
-    Whoever makes a tensor from no tensor is told the device.
+    None if one of them is no option of this signature, or has no sample. An operation that makes a
+    tensor without taking one gets the device.
     """
     given: dict[str, Any] = {}
     named = {p.name: p for p in signature.parameters}
@@ -338,11 +342,11 @@ CASES = {f"case: {one.words}": one for one in _CASES}
 
 
 def all_names(table: TorchTable) -> list[str]:
-    """Every operation, then every case, then every form."""
+    """Return every operation, then every case, then every form."""
     return [*operation_names(table), *CASES, *(PREFIX + text for text in FORMS)]
 
 
 def rows(names: list[str], table: TorchTable, witness: Witness) -> Iterator[Row]:
-    """One row for each name, in order. Raises RuntimeError where the device is lost."""
+    """Yield one row for each name, in order. Raises RuntimeError if the device is lost."""
     for name in names:
         yield measure(name, table, witness)

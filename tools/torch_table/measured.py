@@ -23,14 +23,14 @@ _NEEDS_THE_DEVICE = frozenset("dhsy")
 
 
 def read_measured(path: Path = MEASURED) -> dict[str, Any]:
-    """The file's content; nothing measured where there is none."""
+    """Return the file's content; nothing measured where there is none."""
     if not path.is_file():
         return {"operations": {}}
     return dict(json.loads(path.read_bytes()))
 
 
 def origin(measured: Mapping[str, Any]) -> str:
-    """Where it was measured; "" where nothing was."""
+    """Return where it was measured; "" if nothing was."""
     if not measured["operations"]:
         return ""
     return f"torch {measured['torch']}, CUDA {measured['cuda']}, {measured['device']}"
@@ -42,9 +42,9 @@ def fold_measured(
     classes: Mapping[str, Any],
     measured: Mapping[str, Any],
 ) -> None:
-    """Decide flag `s` of every entry that was measured, and say of the others who documents it.
+    """Decide flag `s` of every entry that was measured; for the others, say who documents it.
 
-    An entry that waits and says nothing of its source was measured.
+    An entry that waits and names no source was measured.
     """
     decided = {case.decides: f"case: {case.words}" for case in CASES.values() if case.decides}
     rows = measured["operations"]
@@ -72,7 +72,7 @@ def fold_measured(
 
 
 def _decide(entry: Entry, outcomes: Mapping[str, bool]) -> None:
-    """The letters of each overload that was called; one that was not called keeps what it had."""
+    """Set the letters of each overload that was called; the other overloads keep theirs."""
     alike = {_types(key): waited for key, waited in outcomes.items()}
     letters: list[set[str]] = []
     for signature in entry.signatures:
@@ -86,12 +86,15 @@ def _decide(entry: Entry, outcomes: Mapping[str, bool]) -> None:
 
 
 def _types(key: str) -> str:
-    """The parameters and their types: whether an option must be given changes what is returned."""
+    """Return the parameters of a key with their types, without the marks of optional ones.
+
+    Whether an option must be given changes only what is returned.
+    """
     return key.replace("=", "")
 
 
 def _decide_whole(entry: Entry, *, waits: bool) -> None:
-    """A case speaks for the whole operation, or for those overloads alone that were documented."""
+    """Decide the whole operation by a case, or only overloads that are documented, if any are."""
     documented = ["s" in entry.flags or "s" in s.costs for s in entry.signatures]
     _place(
         entry,
@@ -104,7 +107,7 @@ def _decide_whole(entry: Entry, *, waits: bool) -> None:
 
 
 def _place(entry: Entry, letters: list[set[str]]) -> None:
-    """Letters that all overloads share belong to the entry, others to their overloads."""
+    """Give letters that all overloads share to the entry, and other letters to their overloads."""
     shared = set.intersection(*letters)
     entry.flags = (entry.flags - _NEEDS_THE_DEVICE) | shared
     entry.signatures = [

@@ -1,4 +1,4 @@
-"""What the generator's parts hand to each other: signatures before they become overload strings."""
+"""Signatures as the generator's parts exchange them, before they become overload strings."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Signature:
     costs: frozenset[str] = frozenset()  # h, y: needs elements to go on; `-`: seen to need none
 
     def without_first(self) -> Signature:
-        """The signature as seen by the caller of a bound method."""
+        """Return the signature as seen by the caller of a bound method."""
         return replace(self, parameters=self.parameters[1:])
 
     def expanded(self) -> list[Signature]:
-        """One signature per combination of its unions' members; too many become `x`."""
+        """Return one signature per combination of its unions' members; too many become `x`."""
         choices = [p.types for p in self.parameters]
         if math.prod(map(len, choices)) > MOST_COMBINATIONS:
             choices = [types if len(types) == 1 else ("x",) for types in choices]
@@ -51,7 +51,7 @@ class Signature:
         ]
 
     def text(self) -> str:
-        """The overload string of INTERFACES: `PARAMS->RETURN`."""
+        """Return the overload string, `PARAMS->RETURN`, that `parse_overload` reads."""
         parts: list[str] = []
         keyword_only = False
         for p in self.parameters:
@@ -73,7 +73,7 @@ class Signature:
 
 @dataclass
 class Entry:
-    """What the table will say of one function or method, before it is written."""
+    """The table's entry for one function or method, before it is written."""
 
     signatures: list[Signature] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)
@@ -83,7 +83,7 @@ class Entry:
     raw: list[str] = field(default_factory=list)  # overload strings that need no more work
 
     def data(self) -> str | list[str] | dict[str, object]:
-        """The JSON form: always an object for torch's functions and methods."""
+        """Return the JSON form: always an object for torch's functions and methods."""
         texts = list(dict.fromkeys([*self.raw, *(sig.text() for sig in self.signatures)]))
         result: dict[str, object] = {"r": texts}
         if self.flags:

@@ -1,6 +1,4 @@
-"""What is public in torch: its modules, functions and classes, and which name of several is the
-chosen one.
-"""
+"""The public modules, functions and classes of torch, each by one chosen name."""
 
 from __future__ import annotations
 
@@ -148,12 +146,13 @@ class Catalogue:
     aliases: dict[str, str] = field(default_factory=dict)
 
     def class_names(self) -> dict[type, str]:
-        """The chosen qualified name of every class."""
+        """Return the chosen qualified name of every class."""
         return {value: name for name, value in self.classes.items()}
 
     def annotation_names(self) -> dict[str, str]:
-        """How annotations name classes: bare and dotted names to chosen names, ambiguous bare names
-        left out.
+        """Map the names of classes in annotations, bare and dotted, to the chosen names.
+
+        Ambiguous bare names are left out.
         """
         bare: dict[str, set[str]] = {}
         for name in self.classes:
@@ -165,7 +164,7 @@ class Catalogue:
 
 
 def catalogue(modules: Iterable[str] = MODULES, private: Iterable[str] = ()) -> Catalogue:
-    """Everything public in those modules; a module that this build of torch lacks is left out.
+    """Return all that is public in those modules, except modules that this build of torch lacks.
 
     ``private`` names functions of torch that count as well, though they begin with an underscore.
     """

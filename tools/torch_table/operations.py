@@ -76,7 +76,7 @@ _VIEW_NEUTRAL = {"detach", "alias", "_to_copy", "clone", "view", "expand", "unsq
 
 
 def probeable(name: str) -> bool:
-    """Whether the generator may call it."""
+    """True if the generator may call the operation of that name."""
     if name.startswith("__") and name.endswith("__"):
         return name not in UNPROBED
     return name not in UNPROBED and not name.startswith(_UNPROBED_PREFIXES)
@@ -97,7 +97,7 @@ class Builder:
         *,
         bound: bool = False,
     ) -> Entry:
-        """The entry of one operation.
+        """Return the entry of one operation.
 
         `operators` are the aten names that carry its tags; with `bound` the first parameter is the
         tensor that the method is called on, and the entry leaves it out.
@@ -140,7 +140,7 @@ class Builder:
         entry.signatures += [s.without_first() if bound else s for s in found]
 
     def _probe(self, function: Callable[..., Any], single: Signature) -> Probed:
-        """What is observed without options or, where that never works, with one of them."""
+        """Return what is observed without options or, if that never works, with one of them."""
         probed = self._prober.probe(function, single)
         if probed.observations:
             return probed
@@ -162,7 +162,10 @@ class Builder:
     def _alone(
         self, function: Callable[..., Any], single: Signature, settled: Signature
     ) -> list[Signature]:
-        """`atleast_1d(x)` returns a tensor, with several tensors it returns a tuple of them."""
+        """Return a signature for one tensor where that gives a tensor and several give a list.
+
+        `atleast_1d(x)` returns a tensor, with several tensors it returns a tuple of them.
+        """
         first = single.parameters[0] if single.parameters else None
         if first is None or first.form != "variadic" or not isinstance(settled.returns, ListReturn):
             return []
@@ -173,7 +176,7 @@ class Builder:
     def _with_options(
         self, function: Callable[..., Any], single: Signature, settled: Signature, probed: Probed
     ) -> list[Signature]:
-        """Further signatures where an option, or two, change what is returned."""
+        """Return further signatures, where one option or two change what is returned."""
         changing: list[_Option] = []
         found: list[Signature] = []
         plain = self._observe(function, single, probed, ())
@@ -218,8 +221,9 @@ class _Option:
 
 
 def _options(function: Callable[..., Any], parameters: Sequence[Parameter]) -> list[_Option]:
-    """The options that can change what a call returns; those that only a Python signature tells
-    included.
+    """Return the options that can change what a call returns.
+
+    Options that only a Python signature shows are included.
     """
     defaults = _defaults(function)
     found: list[_Option] = []
@@ -264,7 +268,10 @@ def _requiring(parameters: Sequence[Parameter], chosen: Sequence[_Option]) -> tu
 
 
 def _dispatched_flags(ops: Sequence[Any]) -> set[str]:
-    """Flags of the operators that a call was made of: any d or y; p where all are pointwise."""
+    """Return the flags of the operators that a call dispatched.
+
+    d or y if any has it; p if all are pointwise; r if the last one is a reduction.
+    """
     found = schemas.tag_flags(ops) & set("dy")
     working = [op for op in ops if op._schema.name.removeprefix("aten::") not in _VIEW_NEUTRAL]
     if working and all(torch.Tag.pointwise in op.tags for op in working):
@@ -312,7 +319,7 @@ def attribute_return(
     prober_describe: Callable[[Any], Return],
     samples: Sequence[torch.Tensor],
 ) -> Return:
-    """The type of a Tensor attribute, from its annotation and from looking at samples."""
+    """Return the type of a Tensor attribute, from its annotation and from looking at samples."""
     seen: list[Observation] = []
     for tensor in samples:
         try:

@@ -1,6 +1,6 @@
-"""Calling an operation with small sample arguments, and observing what comes back.
+"""Call an operation with small sample arguments, and observe what comes back.
 
-Enters: a callable with its `Signature`. Leaves: `Observation`s (dtypes and ranks in, form and
+Takes a callable with its `Signature`; returns `Observation`s (dtypes and ranks in, form and
 letters out) and the operators dispatched on the way.
 """
 
@@ -46,7 +46,7 @@ _CHOICES_PER_SHAPE = 4
 
 @dataclass(frozen=True)
 class Observation:
-    """What one call was given and gave back."""
+    """The arguments and the result of one call."""
 
     dtypes: tuple[str, ...]
     numbers: tuple[str, ...]
@@ -71,7 +71,7 @@ class Probed:
 
 
 def category(dtype: torch.dtype) -> str:
-    """b, i, f or c."""
+    """Return the category of a dtype: b, i, f or c."""
     if dtype is torch.bool:
         return "b"
     if dtype.is_complex:
@@ -98,7 +98,7 @@ class Dispatched(TorchDispatchMode):  # type: ignore[no-untyped-call]  # torch l
 
 
 def describe(value: Any, names: Mapping[type, str]) -> Return:
-    """The return form of an observed value; tensors carry dtype category and rank as digits."""
+    """Return the form of an observed value; tensors have the dtype category, and rank as digits."""
     if isinstance(value, torch.Tensor):
         return TensorReturn(category(value.dtype), str(min(value.dim(), 9)))
     if isinstance(value, bool):
@@ -127,7 +127,7 @@ def describe(value: Any, names: Mapping[type, str]) -> Return:
 
 
 def structseq_fields(type_: type) -> tuple[str, ...]:
-    """The field names of a `torch.return_types` class, in order."""
+    """Return the field names of a `torch.return_types` class, in order."""
     members = [
         name for name, kind in vars(type_).items() if type(kind).__name__ == "member_descriptor"
     ]
@@ -154,7 +154,7 @@ class Prober:
         signature: Signature,
         given: Mapping[str, Any] | None = None,
     ) -> Probed:
-        """Everything observed of one signature; no observation where no sample suits."""
+        """Return everything observed of one signature; no observation where no sample suits."""
         parameters = signature.parameters
         probed = Probed()
         required = [p for p in parameters if not p.optional and p.name not in (given or {})]
@@ -168,7 +168,7 @@ class Prober:
     def working(
         self, function: Callable[..., Any], signature: Signature, given: Mapping[str, Any]
     ) -> Scenario | None:
-        """The first samples that suit beside the `given` arguments; None where none do."""
+        """Return the first samples that suit beside the `given` arguments; None if none do."""
         tensors = tensors_of(signature.parameters)
         for base in scenarios(signature.parameters):
             found = self._first_working(function, signature.parameters, base, given, tensors)
@@ -183,7 +183,7 @@ class Prober:
         probed: Probed,
         given: Mapping[str, Any],
     ) -> list[Observation]:
-        """What is observed of the arguments that worked, with options added."""
+        """Return what is observed for the arguments that worked, with options added."""
         parameters = signature.parameters
         found: list[Observation] = []
         with warnings.catch_warnings():

@@ -34,7 +34,7 @@ _HOST_TYPES = (bool, int, float, complex, str, bytes, list, numpy.ndarray)
 def reads_elements(
     function: Callable[..., Any], parameters: Sequence[Parameter], scenario: Scenario
 ) -> bool:
-    """Whether a host value that it returns depends on the elements alone."""
+    """True if a host value that the function returns depends on the elements alone."""
     small = (
         replace(scenario, shape=())
         if call(function, parameters, replace(scenario, shape=()))[0]
@@ -78,8 +78,9 @@ def fake_reads(
     scenario: Scenario,
     given: Mapping[str, Any],
 ) -> str:
-    """`h` or `y` where the operation needs elements on a fake CUDA tensor, `-` where it ran
-    without, else ``.
+    """Return `h` or `y` if the operation needs elements of a fake CUDA tensor.
+
+    `-` if it ran without them; "" if its arguments did not suit.
     """
     built = arguments(parameters, scenario, given)
     if built is None:
@@ -110,7 +111,7 @@ def _on_cuda(value: Any) -> Any:
 def conditions(
     function: Callable[..., Any], parameters: Sequence[Parameter], scenario: Scenario
 ) -> tuple[str, set[str]]:
-    """What a call without options needs (see `fake_reads`), and the options that spare it."""
+    """Return what a call without options needs (see `fake_reads`), and options that avoid it."""
     found = fake_reads(function, parameters, scenario, {})
     spared: set[str] = set()
     if found not in {"h", "y"}:

@@ -1,6 +1,6 @@
-"""What an older torch answers otherwise than the newest, whose answers are the table.
+"""The answers of older torch releases that differ from those of the newest, which are the table.
 
-One file for each older release: the answers that differ, null where that release knows none.
+One file for each older release: the answers that differ, null where that release has none.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NAMED, _WHOLE = ("m", "a"), ("kind", "b")
 
 
 def answers(table: dict[str, Any]) -> dict[str, Any]:
-    """Every answer of a table by its place: `methods item`, `classes torch.nn.LSTM m forward`."""
+    """Return a table's answers by place: `methods item`, `classes torch.nn.LSTM m forward`."""
     found: dict[str, Any] = {}
     for section in SECTIONS:
         for name, value in table[section].items():
@@ -32,7 +32,7 @@ def answers(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def differences(older: dict[str, Any], newest: dict[str, Any]) -> dict[str, Any]:
-    """The answers of the older table that are not those of the newest, in order of their names."""
+    """Return the older table's answers that differ from the newest's; None if it has none."""
     before, after = answers(older), answers(newest)
     return {
         name: before.get(name)
@@ -42,7 +42,7 @@ def differences(older: dict[str, Any], newest: dict[str, Any]) -> dict[str, Any]
 
 
 def render(found: dict[str, Any], newest: str) -> str:
-    """The file's text, one answer a line."""
+    """Return the file's text, one answer a line."""
     lines = [
         f"{json.dumps(name)}:{json.dumps(value, separators=(',', ':'))}"
         for name, value in found.items()
@@ -52,12 +52,12 @@ def render(found: dict[str, Any], newest: str) -> str:
 
 
 def path_of(version: str) -> Path:
-    """Where the differences of an older release are kept."""
+    """Return the file that holds the differences of an older release."""
     return FOLDER / f"{version}.json"
 
 
 def is_older(version: str, than: str) -> bool:
-    """Is one release of torch older than another? Both as `2.13.0`."""
+    """True if one release of torch is older than another, both as `2.13.0`."""
     return _numbers(version) < _numbers(than)
 
 

@@ -1,6 +1,6 @@
-"""Small sample arguments for a signature: which to try, and a call with them.
+"""Small sample arguments for a signature: those to try, and a call with them.
 
-Enters: the parameters of a `Signature`. Leaves: `Scenario`s, the arguments that each stands for,
+Takes the parameters of a `Signature`; returns `Scenario`s, the arguments that each stands for,
 and what a callable returns for them. Samples are a few elements on the CPU; every failure of a
 call is an expected answer ("these arguments do not suit").
 """
@@ -62,7 +62,7 @@ class Scenario:
     unknown: str = "tensor"
 
     def tensor(self, first: bool) -> torch.Tensor:
-        """The sample for the first or for any other tensor parameter."""
+        """Return the sample for the first or for any other tensor parameter."""
         shape = self.shape if first or self.other_shape is None else self.other_shape
         dtype = DTYPES[self.dtype if first or self.other_dtype is None else self.other_dtype]
         fill = self.fill if self.fill != "mixed" else ("zeros" if first else "ones")
@@ -83,8 +83,9 @@ class Scenario:
 def arguments(
     parameters: Sequence[Parameter], scenario: Scenario, given: Mapping[str, Any]
 ) -> tuple[list[Any], dict[str, Any]] | None:
-    """Sample arguments for the required parameters and the `given` ones; None where none can be
-    built.
+    """Return sample arguments for the required parameters and the `given` ones.
+
+    None if they cannot be built.
     """
     positional: list[Any] = []
     keywords: dict[str, Any] = {}
@@ -117,7 +118,7 @@ def arguments(
 
 
 def sample(param: Parameter, scenario: Scenario, first: bool) -> Any:
-    """One sample of a parameter's type; None where there is none."""
+    """Return one sample of a parameter's type; None if there is none."""
     match param.types[0]:
         case "T":
             if param.name in {"index", "indices"} and not first:
@@ -166,7 +167,7 @@ def call(
     scenario: Scenario,
     given: Mapping[str, Any] | None = None,
 ) -> tuple[bool, Any]:
-    """Whether the call worked, and its result."""
+    """Return True and the result if the call worked, else False and None."""
     built = arguments(parameters, scenario, given or {})
     if built is None:
         return False, None
@@ -179,7 +180,7 @@ def call(
 
 
 def scenarios(parameters: Sequence[Parameter]) -> Iterator[Scenario]:
-    """Shapes with the integer and size choices to try for each, base dtype first."""
+    """Yield shapes with the integer and size choices to try for each, base dtype first."""
     required = [p for p in parameters if not p.optional or p.form == "variadic"]
     kinds = {"Z" if p.form == "variadic" and p.types[0] == "i" else p.types[0] for p in required}
     ints = _INTS if "i" in kinds else (1,)
@@ -194,7 +195,7 @@ def scenarios(parameters: Sequence[Parameter]) -> Iterator[Scenario]:
 
 
 def tensors_of(parameters: Sequence[Parameter]) -> int:
-    """How many tensors a call takes; of a list two stand for all."""
+    """Return the number of tensors that a call takes; a list counts as two."""
     return sum(
         2 if p.types[0] == "Tl" or p.form == "variadic" else 1
         for p in parameters
@@ -203,7 +204,7 @@ def tensors_of(parameters: Sequence[Parameter]) -> int:
 
 
 def spread(scenarios: Sequence[Scenario]) -> Iterator[Scenario]:
-    """One working scenario for every shape, the first with all dtypes."""
+    """Yield one working scenario for every shape, the first with all dtypes."""
     shapes: set[tuple[int, ...]] = set()
     for scenario in scenarios:
         if scenario.shape in shapes:
@@ -214,9 +215,7 @@ def spread(scenarios: Sequence[Scenario]) -> Iterator[Scenario]:
 
 
 def variants(base: Scenario, tensors: int, numbers: bool, *, first: bool) -> Iterator[Scenario]:
-    """The working scenario itself, then with other dtypes, and (once) with tensors of unlike
-    shapes.
-    """
+    """Yield the working scenario itself, then the first one with other dtypes and unlike shapes."""
     yield base
     if not first:
         return

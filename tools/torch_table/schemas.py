@@ -1,7 +1,6 @@
-"""The operator registry: flags from tags and aliasing, and signatures of functions that have no
-stub.
+"""The operator registry: flags from tags and aliasing, and signatures that no stub has.
 
-Enters: torch.ops.aten. Leaves: flag letters and `Signature` lists by operator name.
+Takes torch.ops.aten; returns flag letters and `Signature` lists by operator name.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _TYPES = {
 
 @cache
 def overloads(name: str) -> tuple[Any, ...]:
-    """The overloads of aten::name without the `out` forms, in the registry's order."""
+    """Return the overloads of aten::name without the `out` forms, in the registry's order."""
     packet = getattr(torch.ops.aten, name, None) if name in _names() else None
     if packet is None:
         return ()
@@ -61,7 +60,7 @@ def _takes_tensor(op: Any) -> bool:
 
 
 def flags(name: str) -> set[str]:
-    """The flags of aten::name that its tags and its schemas tell; empty for an unknown name."""
+    """Return the flags of aten::name by its tags and schemas; empty for an unknown name."""
     found: set[str] = set()
     with_tensors = [op for op in overloads(name) if _takes_tensor(op)]
     for op in with_tensors:
@@ -82,7 +81,7 @@ def flags(name: str) -> set[str]:
 
 
 def tag_flags(ops: Iterable[Any]) -> set[str]:
-    """Letters d, y, p and r of the tags of these operators."""
+    """Return the letters d, y, p and r of the tags of these operators."""
     letters = {
         torch.Tag.data_dependent_output: "d",
         torch.Tag.dynamic_output_shape: "y",
@@ -102,9 +101,7 @@ def _returns_tensor(op: Any) -> bool:
 
 
 def signatures(name: str) -> list[Signature]:
-    """The signatures of aten::name, for builtins that torch ships no stub of (linalg, fft,
-    special).
-    """
+    """Return the signatures of aten::name, for builtins without a stub (linalg, fft, special)."""
     return [_signature(op._schema) for op in overloads(name)]
 
 

@@ -1,6 +1,6 @@
 """Signatures from torch's shipped stubs, its Python sources, and its docstrings.
 
-Enters: the installed torch's files and objects. Leaves: `Signature` lists by name. Calls nothing of
+Takes the installed torch's files and objects; returns `Signature` lists by name. Calls nothing of
 torch.
 """
 
@@ -39,7 +39,7 @@ Functions = dict[str, list[ast.FunctionDef]]
 
 
 def functions_of(body: list[ast.stmt]) -> Functions:
-    """All functions of a stub's body by name, overloads in order."""
+    """Return all functions of a stub's body by name, overloads in order."""
     found: Functions = {}
     for node in body:
         if isinstance(node, ast.FunctionDef):
@@ -48,12 +48,12 @@ def functions_of(body: list[ast.stmt]) -> Functions:
 
 
 def read_stub(path: Path) -> ast.Module:
-    """The syntax tree of a stub file."""
+    """Return the syntax tree of a stub file."""
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def class_body(tree: ast.Module, name: str) -> list[ast.stmt]:
-    """The body of a class of a stub; raises LookupError where torch no longer has it."""
+    """Return the body of a class of a stub; raises LookupError if torch no longer has it."""
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and node.name == name:
             return node.body
@@ -61,7 +61,7 @@ def class_body(tree: ast.Module, name: str) -> list[ast.stmt]:
 
 
 def named_tuples(path: Path) -> dict[str, Return]:
-    """`torch.return_types.max` and the like, from return_types.pyi."""
+    """Return `torch.return_types.max` and the like, from return_types.pyi."""
     found: dict[str, Return] = {}
     for node in read_stub(path).body:
         if not isinstance(node, ast.ClassDef):
@@ -89,13 +89,13 @@ class Reader:
         self._tuples = tuples
 
     def returned(self, text: str | None, self_return: Return = UNKNOWN) -> Return:
-        """The return of an annotation's text, named tuples included."""
+        """Return the `Return` of an annotation's text, named tuples included."""
         if text is not None and "return_types." in text:
             return self._tuples.get(text.rpartition(".")[2], UNKNOWN)
         return returned(text, self._named, self_return)
 
     def from_stub(self, node: ast.FunctionDef, self_return: Return = UNKNOWN) -> Signature:
-        """The signature of one stub function."""
+        """Return the signature of one stub function."""
         args = node.args
         plain = [*args.posonlyargs, *args.args]
         first_default = len(plain) - len(args.defaults)
@@ -117,7 +117,7 @@ class Reader:
     def from_object(
         self, function: Callable[..., Any], self_return: Return = UNKNOWN
     ) -> Signature | None:
-        """The signature of a Python function, from its annotations or type comment."""
+        """Return the signature of a Python function, from its annotations or type comment."""
         try:
             signature = inspect.signature(function)
         except (TypeError, ValueError):
@@ -138,7 +138,7 @@ class Reader:
         return Signature(tuple(parameters), self.returned(text, self_return))
 
     def documented_return(self, function: object) -> Return:
-        """The return that a docstring's first line names: `inv(A, *, out=None) -> Tensor`."""
+        """Return what a docstring's first line names: `inv(A, *, out=None) -> Tensor`."""
         first = (getattr(function, "__doc__", None) or "").strip().split("\n")[0]
         match = re.search(r"\)\s*->\s*(.+)$", first)
         if match is None:
@@ -196,7 +196,7 @@ def _annotation_text(annotation: object) -> str | None:
 
 
 def _type_comment(function: Callable[..., Any]) -> tuple[list[str], str] | None:
-    """The types of a `# type: (Tensor, bool) -> Tensor` comment, which TorchScript reads."""
+    """Return the types of a `# type: (Tensor, bool) -> Tensor` comment, which TorchScript reads."""
     try:
         source = inspect.getsource(function)
     except (OSError, TypeError):
@@ -214,8 +214,9 @@ def _type_comment(function: Callable[..., Any]) -> tuple[list[str], str] | None:
 
 
 def undispatched(function: Any) -> Any:
-    """The Python function behind `torch._jit_internal.boolean_dispatch`, which hides the
-    parameters.
+    """Return the Python function behind `torch._jit_internal.boolean_dispatch`.
+
+    The dispatch hides its parameters.
     """
     cells = (
         dict(

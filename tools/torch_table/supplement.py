@@ -41,8 +41,9 @@ _CONDITION = re.compile(
 
 
 def documented_sync(function: object) -> tuple[str, str] | None:
-    """The sentence of a docstring that says that a call synchronises, and the parameter it depends
-    on if any.
+    """Return the sentence of a docstring that says that a call synchronises.
+
+    With it comes the parameter that this depends on, if any.
     """
     text = re.sub(r"\s+", " ", getattr(function, "__doc__", None) or "")
     match = _SYNC.search(text)
@@ -106,8 +107,9 @@ def _fold_one(
 
 
 def _class_entry(data: Any) -> Entry:
-    """An entry to apply to, of the method's texts; one of unknown parameters where the class has
-    none.
+    """Return the entry of a method's texts.
+
+    Its parameters are unknown if the class has no such method.
     """
     if data is None:
         return Entry([Signature(_ANYTHING)])

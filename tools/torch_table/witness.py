@@ -1,6 +1,6 @@
-"""Who says that a call made Python wait for CUDA.
+"""Two witnesses that say if a call made Python wait for CUDA.
 
-Enters a call; leaves which of two witnesses saw a wait. Must not know the table of torch.
+The module does not know the table of torch.
 
 torch's own debug mode reports the waits that pass through its wrappers; torch.cuda's documentation
 says that it does not cover them all (sparse and distributed operations). The queue is the second
@@ -28,7 +28,7 @@ HOST_SHARE = 0.25
 
 
 class Witness(Protocol):
-    """What the measurement needs of a machine."""
+    """A machine, as far as the measurement needs it."""
 
     device: str
 
@@ -50,14 +50,14 @@ class CudaWitness:
         self._cycles_each_second = self._timed()
 
     def cycles(self, seconds: float) -> int:
-        """For how many cycles the idling kernel keeps the device busy that long."""
+        """Return the cycles for which the idling kernel keeps the device busy that long."""
         return max(int(self._cycles_each_second * seconds), 1)
 
     def waited(self, call: Callable[[], object]) -> str:
-        """Under the debug mode, behind a queue that is not empty.
+        """Run the call under the debug mode, behind a queue that is not empty.
 
-        Where the queue alone says that it waited, the call may merely have taken longer than the
-        queue: then it is timed by itself, and asked once more behind one that lasts.
+        If only the queue says that it waited, the call may merely have taken longer than the
+        queue: then it is timed by itself, and run once more behind one that lasts.
         """
         warned, emptied = self._asked(call, IDLE_SECONDS)
         if emptied and not warned:
@@ -67,11 +67,14 @@ class CudaWitness:
         return WAITED_BY[warned + 2 * emptied]
 
     def settle(self) -> None:
-        """The end of everything queued on all streams."""
+        """Wait for everything queued on all streams."""
         self._cuda.synchronize()
 
     def _asked(self, call: Callable[[], object], seconds: float) -> tuple[bool, bool]:
-        """Did the debug mode warn, and was what had been queued before done when it came back?"""
+        """Return two flags for a call: the debug mode warned, and the call emptied the queue.
+
+        The queue is emptied if what had been queued before is done when the call returns.
+        """
         done = self._cuda.Event()
         with warnings.catch_warnings(record=True) as seen:
             warnings.simplefilter("always")
@@ -86,14 +89,14 @@ class CudaWitness:
         return any(_MESSAGE in str(one.message) for one in seen), emptied
 
     def _alone(self, call: Callable[[], object]) -> float:
-        """The seconds a call takes with nothing queued before it."""
+        """Return the seconds a call takes with nothing queued before it."""
         self.settle()
         start = self._clock()
         call()
         return self._clock() - start
 
     def _timed(self) -> float:
-        """The cycles that the idling kernel counts in a second, once this device is awake."""
+        """Return the cycles that the idling kernel counts in a second on an awake device."""
         cycles = 10_000_000
         start, end = (self._cuda.Event(enable_timing=True) for _ in range(2))
         since = self._clock()
@@ -108,7 +111,7 @@ class CudaWitness:
 
 
 def missing() -> str:
-    """Why no CUDA device can be asked here, in one line; "" where one can."""
+    """Return why no CUDA device can be used here, in one line; "" if one can."""
     if torch.version.cuda is None:
         return f"torch {torch.__version__} was built without CUDA"
     if not torch.cuda.is_available():
@@ -117,7 +120,7 @@ def missing() -> str:
 
 
 def described() -> dict[str, str]:
-    """The versions that a measurement holds for."""
+    """Return the versions that a measurement holds for."""
     return {
         "torch": torch.__version__.partition("+")[0],
         "cuda": str(torch.version.cuda),

@@ -1,8 +1,8 @@
-"""Rows measured in processes of their own, one after the other, kept as they come.
+"""Rows measured in processes of their own, one after the other, and saved as they come.
 
-Enters: names and the script that measures them, started with `--worker`. Leaves: a row for each
-name. A name that ends its process is noted, and the rest is measured in a new one. What a run that
-was broken off had measured is in its journal, and the next run goes on behind it.
+Takes names and the script that measures them, started with `--worker`; returns a row for each
+name. A name that ends its process is noted, and the rest is measured in a new one. The journal
+holds what an interrupted run has measured, and the next run goes on from there.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ ENDED = {"": LOST}
 
 
 class LostDevice(RuntimeError):
-    """Nothing can be measured: it is the machine, not what is measured."""
+    """No measurement is possible: the machine fails, not the measured operations."""
 
 
 def gather(names: list[str], run: Run, keep: Callable[[Row], None] = lambda row: None) -> Row:
-    """What was seen of every name; after one that ended its process, go on in a new one.
+    """Return the result of every name. After one that ends its process, a new process goes on.
 
-    ``keep`` gets each row as it comes. Raises LostDevice where one process after the other ends
+    ``keep`` gets each row as it comes. Raises LostDevice if one process after the other ends
     without a row.
     """
     found: Row = {}
@@ -58,7 +58,7 @@ def gather(names: list[str], run: Run, keep: Callable[[Row], None] = lambda row:
 
 
 def process(script: Path, names: list[str], seconds: float = SECONDS_EACH) -> Iterator[Row]:
-    """The rows of a worker, as long as it has one to give within the time that one may take."""
+    """Yield the rows of a worker, until one takes longer than it may or no more come."""
     command = [sys.executable, str(script), "--worker"]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -78,7 +78,7 @@ def process(script: Path, names: list[str], seconds: float = SECONDS_EACH) -> It
 
 
 def serve(rows: Iterable[tuple[str, Any]]) -> None:
-    """In the worker: print one line of JSON for each name and what was seen of it."""
+    """In the worker: print one line of JSON with each name and its result."""
     for name, seen in rows:
         print(json.dumps({"name": name, "seen": seen}), flush=True)
 
@@ -96,7 +96,7 @@ class Journal:
             self._write({"name": name, "seen": seen})
 
     def _read(self) -> Row:
-        """What an earlier run with the same versions kept; a torn last line is left out."""
+        """Return the rows of an earlier run with the same versions, without a torn last line."""
         if not self._path.is_file():
             return {}
         versions, *lines = self._path.read_text(encoding="utf-8").split("\n")[:-1] or [""]
@@ -115,14 +115,14 @@ class Journal:
         self._file.flush()
 
     def close(self, *, done: bool) -> None:
-        """Let go of the file; one whose rows are all in the output is removed."""
+        """Close the file, and remove it if its rows are all in the output."""
         self._file.close()
         if done:
             self._path.unlink()
 
 
 class Progress:
-    """How far it is: one line that changes on a terminal, else a line now and then."""
+    """A display of progress: one line that changes on a terminal, else a line now and then."""
 
     def __init__(
         self, total: int, out: TextIO, clock: Callable[[], float] = time.monotonic
@@ -132,7 +132,7 @@ class Progress:
         self._told = clock() - SECONDS_BETWEEN_LINES
 
     def tell(self, row: Row) -> None:
-        """One more is done."""
+        """Count one more name as done."""
         self._done += 1
         last = self._done == self._total
         text = f"{self._done}/{self._total} {row['name']}"
@@ -150,7 +150,7 @@ def measured(
     versions: Mapping[str, str],
     run: Run | None = None,
 ) -> Row:
-    """All names, those included that a broken-off run has measured; rows are kept as they come.
+    """Return the rows of all names, with those of an interrupted run; rows are saved as they come.
 
     Raises LostDevice, and leaves the journal for the next run.
     """

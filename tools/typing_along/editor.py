@@ -21,7 +21,7 @@ PATIENCE = 60.0
 
 
 def capabilities() -> types.ClientCapabilities:
-    """Those of an editor that takes all that the server has."""
+    """Return the capabilities of an editor that supports all that the server offers."""
     text = types.TextDocumentClientCapabilities(
         publish_diagnostics=types.PublishDiagnosticsClientCapabilities(
             related_information=True, code_description_support=True, version_support=True
@@ -119,11 +119,11 @@ class Editor:
         self.client.text_document_did_save(types.DidSaveTextDocumentParams(identifier))
 
     async def diagnostics(self, buffer: Buffer) -> Sequence[types.Diagnostic]:
-        """What is published for the file's text as it is."""
+        """Return the diagnostics that are published for the file's current text."""
         return (await self.published(buffer)).diagnostics
 
     async def published(self, buffer: Buffer, beyond: int = 0) -> Published:
-        """What is published for the file's text as it is, after so many others."""
+        """Return the publication for the file's current text, after ``beyond`` earlier ones."""
         end = time.perf_counter() + PATIENCE
         while True:
             buffer.news.clear()
@@ -133,7 +133,7 @@ class Editor:
             await asyncio.wait_for(buffer.news.wait(), end - time.perf_counter())
 
     async def hover(self, buffer: Buffer, place: types.Position) -> str:
-        """What is shown over a place; "" where that is nothing."""
+        """Return the text that is shown over a place; "" if there is none."""
         identifier = types.TextDocumentIdentifier(buffer.uri)
         found = await self.client.text_document_hover_async(types.HoverParams(identifier, place))
         contents = None if found is None else found.contents
@@ -142,7 +142,7 @@ class Editor:
     async def actions(
         self, buffer: Buffer, place: types.Range, only: Sequence[str] | None = None
     ) -> dict[str, types.CodeAction]:
-        """What is offered for a range, by title."""
+        """Return the actions that are offered for a range, by title."""
         identifier = types.TextDocumentIdentifier(buffer.uri)
         context = types.CodeActionContext([], only)
         params = types.CodeActionParams(identifier, place, context)
@@ -150,7 +150,7 @@ class Editor:
         return {one.title: one for one in found or () if isinstance(one, types.CodeAction)}
 
     async def resolve(self, action: types.CodeAction) -> types.CodeAction:
-        """The same action with its edit."""
+        """Return the same action with its edit."""
         return await self.client.code_action_resolve_async(action)
 
 
@@ -161,7 +161,7 @@ async def editor(
     able: types.ClientCapabilities | None = None,
     server: Sequence[str] = SERVER,
 ) -> AsyncIterator[Editor]:
-    """An editor with these folders open; its server has to end by itself when that is over."""
+    """Yield an editor with these folders open; its server must end by itself afterwards."""
     client = client or LanguageClient("typing-along", "1")
     found = Editor(client)
     await client.start_io(*server)
@@ -181,7 +181,7 @@ async def editor(
 
 
 def applied(text: str, edits: Sequence[types.TextEdit]) -> str:
-    """A text after edits of whole lines or of ASCII, as the protocol describes them."""
+    """Return a text after edits of whole lines or of ASCII, as the protocol describes them."""
     lines = text.splitlines(keepends=True)
     starts = [0]
     for line in lines:

@@ -1,4 +1,4 @@
-"""What ``torchperf check`` says of a text, where it remembers nothing: a process for each."""
+"""The findings of ``torchperf check`` in a text, without a cache: a process for each text."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def in_new_process(command: Sequence[str], folder: Path, stdin: bytes) -> bytes:
 
 
 def check(folder: Path, path: Path, text: str, run: Runner) -> list[Row]:
-    """Our findings in a text under the name of a file in the folder."""
+    """Return our findings in a text under the name of a file in the folder."""
     name = f"--stdin-display-name={os.path.relpath(path, folder)}"
     module = [sys.executable, "-m", "flake8_torchperf.cli.main"]
     command = [*module, "check", "--no-cache", f"--format={FORMAT}", name, "-"]

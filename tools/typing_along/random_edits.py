@@ -17,7 +17,7 @@ LONGEST_CUT = 12
 
 
 def texts_while_typed(text: str, rng: random.Random) -> Iterator[str]:
-    """The texts after each key of one edit: something typed, cut or moved."""
+    """Yield the texts after each key of one edit: something typed, cut or moved."""
     lines = text.splitlines(keepends=True) or [""]
     number = rng.randrange(len(lines))
     line = lines[number]

@@ -29,7 +29,7 @@ def fix(arguments: Sequence[str]) -> int:
 
 
 def fix_first(arguments: Sequence[str]) -> int | None:
-    """Fix files for ``check --fix``; the exit status where nothing is to be checked afterwards."""
+    """Fix files for ``check --fix``; return the exit status, or None if a check is to follow."""
     status, goes_on = _run(arguments, first=True)
     return None if goes_on else status
 

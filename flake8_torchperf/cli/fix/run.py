@@ -136,7 +136,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _named_in_full(arguments: Sequence[str]) -> frozenset[str]:
-    """The codes that ``--select`` on the command line names in full."""
+    """Return the codes that ``--select`` on the command line names in full."""
     named: list[str] = []
     for index, word in enumerate(arguments):
         option, equals, value = word.partition("=")
@@ -161,7 +161,7 @@ def _passes(
     jobs: int,
     keep: Callable[[Fixed, dict[str, Fixed]], bool],
 ) -> list[Fixed]:
-    """Keep what changed, then fix once more what the changes in other files may have touched.
+    """Keep the changed files, then fix again those that the changes in other files may affect.
 
     ``keep`` takes the result of one file and all results, and returns whether there is a change.
     """
@@ -188,7 +188,7 @@ def _passes(
 
 
 def _keep(pending: dict[str, bytes], one: Fixed, results: dict[str, Fixed]) -> bool:
-    """Note what a file is to hold, as it would be written."""
+    """Note the bytes that a changed file will hold; True if it can be written."""
     if one.changed:
         assert one.source is not None
         try:
@@ -202,7 +202,7 @@ def _keep(pending: dict[str, bytes], one: Fixed, results: dict[str, Fixed]) -> b
 
 
 def _unwritten(one: Fixed, error: NotWrittenError) -> Fixed:
-    """The result of a file that cannot be written."""
+    """Return the result of a file that cannot be written."""
     assert one.source is not None
     left = sum(one.before.found.values())
     problem = f"not fixed: it {error}"
@@ -213,7 +213,7 @@ def _unwritten(one: Fixed, error: NotWrittenError) -> Fixed:
 
 
 def _write(one: Fixed, results: dict[str, Fixed]) -> bool:
-    """Write one file; where that cannot be done, its result says so and tells of no changes."""
+    """Write one file; True if it was written. Otherwise its result says why, without changes."""
     if not one.changed:
         return False
     assert one.source is not None
@@ -232,7 +232,7 @@ def _write(one: Fixed, results: dict[str, Fixed]) -> bool:
 
 
 def _show(one: Fixed) -> None:
-    """Print a unified diff of what would change in a file, suggested fixes in one of their own."""
+    """Print a unified diff of the changes in a file, with suggested fixes in a second diff."""
     if not one.changed:
         return
     assert one.source is not None
@@ -283,7 +283,7 @@ def _say(words: str) -> None:
 
 
 def table(done: Sequence[Fixed]) -> dict[str, tuple[int, int, int]]:
-    """By code: the findings before, those with a safe fix, and those with any fix."""
+    """Return by code: the findings before, those with a safe fix, and those with any fix."""
     found: Counter[str] = Counter()
     safe: Counter[str] = Counter()
     fixable: Counter[str] = Counter()

@@ -36,7 +36,7 @@ class Verified:
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """The options that only a command line can give: configuration files cannot."""
+    """Add the options that only a command line can give: configuration files cannot."""
     group = parser.add_argument_group("verify", "Run what is fixed, in a child with limits.")
     group.add_argument(
         "--verify",
@@ -82,7 +82,7 @@ def _has_cuda() -> bool:
 
 
 def limits(options: argparse.Namespace, folder: str) -> Limits | None:
-    """What was chosen for the children; None where nothing is to be run."""
+    """Return the limits chosen for the child processes; None if nothing is to be run."""
     if not options.verify:
         return None
     from flake8_torchperf.runtime.verify.session import Limits
@@ -99,7 +99,7 @@ def close(limits: Limits | None) -> None:
 
 
 def verdicts(outcome: Outcome, verifier: Verifier | None) -> tuple[Verified, ...]:
-    """The verdicts on what was made, then those on what was left."""
+    """Return the verdicts on what was made, then those on what was left."""
     if verifier is None:
         return ()
     tried = verifier.tried
@@ -117,7 +117,7 @@ def _verified(one: Tried, made: bool) -> Verified:
 
 
 def line_of_text(filename: str, one: Verified, verb: str = "fixed") -> str:
-    """One verdict in a line, in the form that editors and CI understand."""
+    """Return one verdict in a line, in the form that editors and CI understand."""
     place = f"{filename}:{one.line}:{one.column + 1}: {one.code}"
     if one.made:
         return f"{place} {verb} ({one.name}, {one.safety}), {one.status}: {one.words}"
@@ -127,6 +127,6 @@ def line_of_text(filename: str, one: Verified, verb: str = "fixed") -> str:
 
 
 def summary(all_verified: Sequence[Verified]) -> str:
-    """How many of each."""
+    """Return the number of verdicts of each status, as text."""
     counts = Counter(one.status for one in all_verified)
     return ", ".join(f"{counts[status]} {status}" for status in STATUSES)

@@ -1,6 +1,6 @@
-"""One file through all its rounds: a name in, the fixed text and what is left to report out.
+"""Fix one file in rounds: a name in, the fixed text and the findings left to report out.
 
-Which findings count is flake8's to say: what is not selected, is ignored for the file or has a
+flake8 decides which findings count: what is not selected, is ignored for the file or has a
 ``# noqa`` is not fixed.
 """
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FixWork(Work):
-    """What linting a file takes, which fixes are made, and how they are run, if they are."""
+    """The work of linting a file, the fixes to make, and the limits for running them, if any."""
 
     choice: Choice = field(default_factory=Choice)
     limits: Limits | None = None
@@ -70,13 +70,13 @@ class Counts:
 
 @dataclass(frozen=True)
 class Fixed:
-    """What became of one file.
+    """The outcome of fixing one file.
 
-    ``source`` is None where it has no findings that count, or can't be read. ``problem`` says why
-    it can't be analysed, in which case it is ``unread`` too, or that the fixes did not come to an
-    end; ``line`` is where, 0 for the whole file. ``left`` counts the findings after the fixes.
-    ``reads`` are the other modules that were looked into. ``verified`` are the verdicts of
-    ``--verify``, ``notes`` what the code that it ran could do. ``sure`` is the text before
+    ``source`` is None if the file has no findings that count, or can't be read. ``problem`` says
+    why it can't be analysed (then ``unread`` is True), or that the fixes did not come to an end;
+    ``line`` is the place of the problem, 0 for the whole file. ``left`` counts the findings after
+    the fixes. ``reads`` are the other modules that were looked into. ``verified`` are the verdicts
+    of ``--verify``, ``notes`` what the code that it ran could do. ``sure`` is the text before
     suggested fixes were made.
     """
 
@@ -96,17 +96,17 @@ class Fixed:
 
     @property
     def fixed(self) -> int:
-        """How many findings fixes have mended that claim to be right."""
+        """The number of fixes made, without the suggested ones."""
         return sum(one.safety != SUGGESTED for one in self.made)
 
     @property
     def unparsed(self) -> bool:
-        """Is it one that a check names too?"""
+        """True if the file was not analysed, which a check reports as well."""
         return self.unread and self.problem.startswith("not analysed: ")
 
     @property
     def changed(self) -> bool:
-        """Is there another text to write?"""
+        """True if there is a new text to write."""
         return self.source is not None and self.source.text != self.text
 
 
@@ -190,7 +190,7 @@ class Linted:
         self.mistake = ""
 
     def find(self, text: str) -> list[Finding]:
-        """The findings that count in a text, in the order of the file."""
+        """Return the findings that count in a text, in the order of the file."""
         checker = _TextChecker(self._filename, text, self._work)
         rows = checker.run_checks()[1]
         self.reads.update(checker.reads)
@@ -247,7 +247,7 @@ class _TextChecker(FileChecker):
 def in_rows(found: Sequence[Finding], suppressed: Sequence[Finding]) -> list[Finding]:
     """Return the findings that are reported, one for each row of waits.
 
-    No fix of theirs rewrites what a suppressed finding is about.
+    Their fixes do not rewrite expressions of suppressed findings.
     """
     silenced = {id(one.site.node) for one in suppressed}
     rows = rows_of(found, lambda _: True)
@@ -275,7 +275,7 @@ def _without(finding: Finding, silenced: set[int]) -> Finding:
 
 
 def _suppression(work: FixWork) -> Suppression:
-    """flake8's decisions; made once per process."""
+    """Return flake8's decisions for the options, made once per process."""
     key = id(work.options)
     if key not in _decided:
         _decided[key] = Suppression(work.options)
@@ -303,7 +303,7 @@ def _counts(found: tuple[Finding, ...]) -> Counts:
 
 
 def concerned(filenames: list[str], done: list[Fixed], written: frozenset[str]) -> list[str]:
-    """The files whose findings may be others now, as a file that was read for them changed."""
+    """Return the files whose findings may differ now, as a file that was read for them changed."""
     by_name = {one.filename: one for one in done}
     folders = {os.path.join(part, "") for path in written for part in _folders(path)}
     return [name for name in filenames if not by_name[name].reads.isdisjoint(written | folders)]
@@ -319,5 +319,5 @@ def _folders(path: str) -> tuple[str, ...]:
 
 
 def as_read(path: str) -> str:
-    """A file's path as the linter notes it when it reads the file for another one."""
+    """Return a file's path as the linter notes it when it reads the file for another one."""
     return os.path.join(os.path.realpath(os.path.dirname(path)), os.path.basename(path))

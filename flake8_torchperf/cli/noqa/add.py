@@ -21,7 +21,7 @@ NEVER = (INTERNAL_ERROR, UNUSED_NOQA)
 
 @dataclass(frozen=True)
 class Added:
-    """What became of the findings: how many lines got a comment, in how many files.
+    """The outcome of adding comments: how many lines got one, in how many files.
 
     ``problems`` has a line for each place or file that got none.
     """
@@ -39,7 +39,7 @@ class Added:
 
 
 def add_noqa(found: Iterable[Violation], reason: str) -> Added:
-    """Write a comment for each finding, beside those that its line has; files change whole."""
+    """Write a comment for each finding, beside those that its line has; each file in one step."""
     wanted: dict[str, dict[int, list[str]]] = {}
     for one in found:
         if one.code not in NEVER:

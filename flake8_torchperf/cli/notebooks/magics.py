@@ -1,4 +1,4 @@
-"""What only IPython reads in a cell, replaced by Python with as many lines.
+"""Replace what only IPython reads in a cell by Python with as many lines.
 
 Nothing is executed, so a magic's effect is unknown: ``!ls`` does nothing, ``x = %magic`` gives
 ``None``.
@@ -33,7 +33,7 @@ class NoPythonError(ValueError):
 
 
 def python_of(cell: str) -> list[str]:
-    """The lines of a cell as Python, as many as it has. Raises `NoPythonError`."""
+    """Return the lines of a cell as Python, as many as it has. Raises `NoPythonError`."""
     lines = cell.splitlines(keepends=True)
     first = next((i for i, line in enumerate(lines) if line.strip()), 0)
     if lines and (magic := _CELL_MAGIC.match(lines[first])):
@@ -52,7 +52,7 @@ def _blank(lines: Iterable[str]) -> list[str]:
 
 
 def _without_magics(lines: list[str]) -> list[str]:
-    """Replace each statement that only IPython reads, with the lines that a backslash adds."""
+    """Replace each statement that only IPython reads, with its continuation lines."""
     done: list[str] = []
     begun = 0  # where the statement begins that is read
     going_on = False
@@ -71,7 +71,7 @@ def _without_magics(lines: list[str]) -> list[str]:
 
 
 def _is_whole(lines: list[str]) -> bool:
-    """Is no bracket, text or line left open here, so that the next line begins a statement?"""
+    """True if no bracket, string or line is left open, so that the next line begins a statement."""
     if lines and lines[-1].rstrip("\n").endswith("\\"):
         return False
     try:

@@ -1,4 +1,4 @@
-"""A notebook's code cells as one module: the file enters, its lines leave, each with its cell.
+"""A notebook's code cells as one module: a file in, its lines out, each with its cell.
 
 Names are shared between cells, as when they run from top to bottom.
 """
@@ -46,7 +46,7 @@ class Notebook:
     problems: tuple[tuple[int, int, str], ...]
 
     def place(self, line: int) -> tuple[int, int]:
-        """The cell of a line, and its line there; both count from 1, cells as nbQA counts them."""
+        """Return the cell of a line, and its line there; both from 1, cells counted as in nbQA."""
         cell = max(1, bisect(self.starts, line - 1))
         return cell, line - (self.starts[cell - 1] if self.starts else 0)
 
@@ -75,7 +75,7 @@ def _read(path: str, _written: int) -> Notebook:
 
 
 def _code_cells(path: str) -> list[str]:
-    """The texts of the code cells; none where the notebook is written in another language."""
+    """Return the texts of the code cells; none if the notebook is in another language."""
     try:
         import nbformat
     except ImportError:
@@ -104,7 +104,7 @@ def _is_python(metadata: Any) -> bool:
 
 
 def in_cell(error: Violation) -> Violation:
-    """A finding in a notebook as a person looks for it: with its cell, and its line there."""
+    """Return a finding in a notebook as people look for it, with its cell and the line there."""
     try:
         book = read_notebook(error.filename)
     except (OSError, NotebookError):
@@ -118,7 +118,7 @@ def in_cell(error: Violation) -> Violation:
 
 
 def _lines_in(text: str, book: Notebook, here: int) -> str:
-    """A message that names lines by their cells, what stands between backticks left alone."""
+    """Return a message with lines named by their cells; text between backticks is unchanged."""
 
     def named(match: re.Match[str]) -> str:
         cell, line = book.place(int(match[1]))

@@ -84,7 +84,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 
 def _dearest(profile: Profile) -> list[tuple[str, Entry]]:
-    """The entries with their files, the dearest first."""
+    """Return the entries with their files, the most costly first."""
     entries = [(name, entry) for name, listed in profile.files.items() for entry in listed]
     entries.sort(key=lambda pair: (pair[0], pair[1].line))
     entries.sort(key=lambda pair: pair[1].measured.cost, reverse=True)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def unsuitable(path: Path) -> str:
-    """Why no profile can be written there, "" where it can: other files are not overwritten."""
+    """Return why no profile can be written there, or "": other files are not overwritten."""
     if problem := unwritable(path):
         return problem
     if not path.exists():
@@ -51,5 +51,5 @@ def save_profile(option: str, path: Path, profile: Profile) -> int:
 
 
 def number(count: int, noun: str) -> str:
-    """A count with its noun: "1 file", "2,000 files"."""
+    """Return a count with its noun: "1 file", "2,000 files"."""
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"

@@ -1,1 +1,1 @@
-"""What ``torchperf check`` prints besides flake8's own formats: findings in, a report out."""
+"""The reports of ``torchperf check`` besides flake8's own formats: findings in, a report out."""

@@ -52,7 +52,7 @@ def settle_format(options: argparse.Namespace, installed: Iterable[str]) -> None
 
 
 def report_for(options: argparse.Namespace) -> Gathered | None:
-    """The formatter of one of our formats; None where flake8 makes one."""
+    """Return the formatter of one of our formats; None if flake8 makes one."""
     module = _MODULES.get(options.format)
     if module is None or options.quiet:
         return None

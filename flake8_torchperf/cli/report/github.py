@@ -26,7 +26,7 @@ class Report(Gathered):
     """Annotations as far as GitHub shows them, and lines of the log for all other findings."""
 
     def text(self, found: Sequence[Reported]) -> str:
-        """The worst findings first: they get the annotations."""
+        """Return the worst findings first: they get the annotations."""
         known = rules()
         made: Counter[str] = Counter()
         lines: list[str] = []
@@ -44,7 +44,7 @@ class Report(Gathered):
 
 
 def annotation(one: Reported, known: Mapping[str, Rule]) -> str:
-    """The workflow command for one finding."""
+    """Return the workflow command for one finding."""
     values = {"file": one.path, "line": str(one.line), "endLine": str(one.end_line)}
     if one.end_line == one.line:  # columns count for one line only
         values |= {"col": str(one.column), "endColumn": str(one.end_column)}

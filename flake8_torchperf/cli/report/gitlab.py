@@ -22,7 +22,7 @@ class Report(Gathered):
     """A list of issues; GitLab compares their fingerprints with those of the target branch."""
 
     def text(self, found: Sequence[Reported]) -> str:
-        """The list."""
+        """Return the list."""
         issues = [
             {
                 "description": f"{one.code} {one.message}",

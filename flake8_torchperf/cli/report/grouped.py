@@ -31,7 +31,7 @@ class Report(Gathered):
     """Text for people."""
 
     def text(self, found: Sequence[Reported]) -> str:
-        """A block for each file; within it, functions in the order of their first finding."""
+        """Return a block for each file, its functions in the order of their first finding."""
         known = rules()
         blocks = []
         for path, in_file in groupby(found, key=lambda one: one.path):
@@ -48,7 +48,7 @@ class Report(Gathered):
 
 
 def counted(ones: Iterable[Reported], known: Mapping[str, Rule]) -> str:
-    """How many findings of each family, as in "5 reads, 1 dynamic shape"."""
+    """Return the number of findings of each family, as in "5 reads, 1 dynamic shape"."""
     families = Counter(_noun(one.code, known) for one in ones)
     return ", ".join(f"{n} {one if n == 1 else many}" for (one, many), n in families.items())
 

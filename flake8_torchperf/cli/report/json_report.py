@@ -19,7 +19,7 @@ class Report(Gathered):
     """JSON, documented in docs/check.md."""
 
     def text(self, found: Sequence[Reported]) -> str:
-        """The document; ``version`` rises where a reader would have to change."""
+        """Return the document; ``version`` rises where a reader would have to change."""
         known = rules()
         findings = [
             {

@@ -24,7 +24,7 @@ class Report(Gathered):
     """A test case for each finding, which fails, and one that passes for each file without."""
 
     def text(self, found: Sequence[Reported]) -> str:
-        """The document."""
+        """Return the document."""
         known = rules()
         bad = {one.path for one in found}
         clean = [path for path in dict.fromkeys(self.files) if path not in bad]

@@ -34,7 +34,7 @@ class Reported:
     """One finding that flake8 reports.
 
     Lines and columns count from 1; ``end_column`` is the first one behind, or the column itself
-    where nobody knows the end. ``path`` has slashes. ``again`` counts those before it in the same
+    if the end is unknown. ``path`` has slashes. ``again`` counts the findings before it in the same
     function that look alike.
     """
 
@@ -58,27 +58,27 @@ class Reported:
 
     @property
     def level(self) -> str:
-        """How much it costs, as one of the three levels; what is no rule's is the worst."""
+        """The cost, as one of three levels; a finding that is no rule's has the worst."""
         if self.code in RESERVED or not self.code.startswith("TPF"):
             return WORST
         return _LEVELS.get(self.told.cost, MIDDLE)
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same finding after edits elsewhere and after reformatting."""
+        """A digest that stays the same after edits elsewhere and after reformatting."""
         told = self.told
         source = without_style(told.source) or self.message
         return digest_of([self.code, self.path, told.function, source, str(self.again)])
 
 
 class Gathered(BaseFormatter):
-    """Gathers the findings, and writes the text that a format makes of them at the end."""
+    """A formatter that gathers the findings and writes the format's text at the end."""
 
     # Our findings in each file, set before the report begins.
     told: Mapping[str, Mapping[Place, Told]]
 
     def after_init(self) -> None:
-        """Begin with nothing."""
+        """Start without findings."""
         self.told = {}
         self.found: list[Reported] = []
         self.files: list[str] = []
@@ -121,12 +121,12 @@ class Gathered(BaseFormatter):
         super().stop()
 
     def text(self, found: Sequence[Reported]) -> str:
-        """The whole report, without the line break at its end."""
+        """Return the whole report, without the line break at its end."""
         raise NotImplementedError
 
 
 def as_path(filename: str) -> str:
-    """A file's name as servers know it: with slashes, from where the command runs."""
+    """Return a file's name as servers know it: with slashes, from where the command runs."""
     name = os.path.normpath(filename)
     if os.path.isabs(name):
         inside = os.path.relpath(name) if _same_drive(name) else name
@@ -140,12 +140,12 @@ def _same_drive(path: str) -> bool:
 
 
 def rules() -> dict[str, Rule]:
-    """The rules of this run, by code."""
+    """Return the rules of this run, by code."""
     catalogue = load_catalogue(TorchPerfPlugin.options().rules)
     return {rule.code: rule for rule in catalogue.rules}
 
 
 def name_of(code: str, known: Mapping[str, Rule]) -> str:
-    """A code with its rule's name, where it has one."""
+    """Return a code with its rule's name, where it has one."""
     rule = known.get(code)
     return f"{code} {rule.name}" if rule is not None else code

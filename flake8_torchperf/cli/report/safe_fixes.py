@@ -1,4 +1,4 @@
-"""What safe fixes would write, for reports that offer it: findings in, replaced lines out.
+"""The changes of safe fixes, for reports that offer them: findings in, replaced lines out.
 
 Imports libcst, but only where a finding has a safe fix.
 """
@@ -31,7 +31,7 @@ class Replacement:
 
 
 def replacements(found: Iterable[Reported]) -> dict[Reported, Replacement]:
-    """The change of each finding that has a safe fix, each as if it were the only one."""
+    """Return the change of each finding that has a safe fix, each as if it were the only one."""
     by_file: dict[str, list[Reported]] = {}
     for one in found:
         if one.told.fixable and not is_notebook(one.path):
@@ -61,7 +61,7 @@ def _in_file(path: str, ones: Iterable[Reported]) -> dict[Reported, Replacement]
 
 
 def _changed(before: str, after: str, name: str) -> Replacement:
-    """The one run of lines in which two texts differ."""
+    """Return the one run of lines in which two texts differ."""
     old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
     start = 0
     while start < min(len(old), len(new)) and old[start] == new[start]:

@@ -31,7 +31,7 @@ class Report(Gathered):
     """One run, with the rules that have findings, and what safe fixes would write."""
 
     def text(self, found: Sequence[Reported]) -> str:
-        """The document."""
+        """Return the document."""
         known = rules()
         codes = sorted({one.code for one in found})
         fixes = replacements(found)

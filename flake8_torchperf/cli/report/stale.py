@@ -1,4 +1,4 @@
-"""What to say of a profile whose entries match nothing in the files that were linted."""
+"""Notes on a profile whose entries match nothing in the files that were linted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def notes(path: Path, linted: Iterable[str]) -> list[str]:
-    """One line where entries are stale, or where none of the files is known; else nothing."""
+    """Return one line if entries are stale or none of the files is known; else nothing."""
     profile = read(path)
     known = {name: entries for name in linted if (entries := profile.entries_of(name))}
     if not known:

@@ -22,13 +22,13 @@ _COSTS = ("per step", "per element")
 
 
 def wanted(options: argparse.Namespace) -> bool:
-    """Does a person read the output on a terminal, in a format for people?"""
+    """True if a person reads the output on a terminal, in a format for people."""
     people = options.format in ("default", TEXT, *FOR_PEOPLE) and not options.quiet
     return people and not options.output_file and sys.stdout.isatty()
 
 
 def summary(found: Mapping[str, Iterable[Told]]) -> str:
-    """One line about the findings of each file; "" where there are none."""
+    """Return one line about the findings of each file; "" if there are none."""
     told = [one for ones in found.values() for one in ones]
     if not told:
         return ""
@@ -45,7 +45,7 @@ def summary(found: Mapping[str, Iterable[Told]]) -> str:
 
 
 def statistics(counted: Statistics) -> list[str]:
-    """flake8's lines, with a rule's name where flake8 shows the first of its messages."""
+    """Return flake8's lines, with a rule's name where flake8 shows its first message."""
     # Needs the rule pages, which a run without findings never reads.
     from flake8_torchperf.cli.report.reported import name_of, rules
 
@@ -60,5 +60,5 @@ def statistics(counted: Statistics) -> list[str]:
 
 
 def number(count: int, noun: str) -> str:
-    """A count with its noun."""
+    """Return a count with its noun."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

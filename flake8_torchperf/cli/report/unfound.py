@@ -25,7 +25,7 @@ AT_MOST = 20
 
 
 def unfound(path: Path, linted: Iterable[str], options: Options) -> list[str]:
-    """A line for each statement without a finding in any scope that waited, the dearest first."""
+    """Return a line per statement that waited without a finding in any scope, costliest first."""
     profile = read(path)
     everything = replace(options, scope=Level.COLD, profile=None, baseline=None, cache=False)
     waited: list[tuple[tuple[float, int, int], str]] = []
@@ -65,7 +65,7 @@ def _of_file(
 
 
 def _text(name: str) -> str:
-    """The text of a file; "" where it cannot be read, which the file's own message says."""
+    """Return the text of a file; "" if it cannot be read, which the file's own message says."""
     try:
         with open(name, encoding="utf-8") as file:
             return file.read()

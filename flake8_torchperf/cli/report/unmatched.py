@@ -1,4 +1,4 @@
-"""Settings that name functions which nothing linted defines: globs in, what to say of them out.
+"""Settings that name functions which no linted file defines: globs in, notes on them out.
 
 Names are taken from the text of the files, so that none is parsed for this and a cache changes
 nothing. A run without such settings reads nothing here, and one whose globs all match reads only as
@@ -29,10 +29,10 @@ _DEFINITION = re.compile(r"^([ \t]*)(?:async[ \t]+)?(def|class)[ \t]+(\w+)", re.
 def unmatched(
     filenames: Sequence[str], options: Options, given: Mapping[str, object]
 ) -> tuple[list[str], bool]:
-    """A line for each glob that names no function, and whether a contract given now is among them.
+    """Return a line per glob that names no function; True if a contract given now is among them.
 
     ``given`` holds what the command line alone says. Where the linted files lie in packages, all of
-    these count: contracts and heat are followed there too.
+    these count: contracts and frequencies are followed there too.
     """
     globs = {SYNC_FREE: options.sync_free, "hot": options.hot, "cold": options.cold}
     waiting = {(name, glob) for name in globs for glob in globs[name]}
@@ -58,7 +58,7 @@ def unmatched(
 
 
 def functions_of(text: str) -> set[str]:
-    """The qualified names of a module's functions and methods; a class as its name and a dot."""
+    """Return the qualified names of functions and methods; a class as its name and a dot."""
     names: set[str] = set()
     around: list[tuple[int, str, str]] = []
     for found in _DEFINITION.finditer(text):
@@ -74,13 +74,16 @@ def functions_of(text: str) -> set[str]:
 
 
 def _matches(glob: str, name: str) -> bool:
-    """As `hotness.own_heat.matches_glob`: a glob without a dot is of the bare name."""
+    """True if the glob matches the name; a glob without a dot matches the bare name.
+
+    The same rule as in `hotness.own_heat.matches_glob`.
+    """
     bare = name if "." in glob else name.rpartition(".")[2]
     return bool(bare) and not name.endswith(".") and fnmatchcase(bare, glob)
 
 
 def _inherited(glob: str, known: set[str]) -> bool:
-    """May it name a method that a class has from a base of the package?"""
+    """True if the glob may name a method that a class inherits from a base in the package."""
     owner, _, method = glob.rpartition(".")
     return f"{owner}." in known and any(
         "." in name and fnmatchcase(name.rpartition(".")[2], method)
@@ -90,7 +93,7 @@ def _inherited(glob: str, known: set[str]) -> bool:
 
 
 def _paths(filenames: Sequence[str]) -> Iterator[str]:
-    """The linted files, then the others of their packages."""
+    """Yield the linted files, then the others of their packages."""
     linted = [name for name in filenames if not is_notebook(name)]
     yield from linted
     seen = {os.path.abspath(name) for name in linted}
@@ -101,7 +104,7 @@ def _paths(filenames: Sequence[str]) -> Iterator[str]:
 
 
 def _package_of(folder: str) -> str:
-    """The outermost package that a folder lies in, "" where it is none."""
+    """Return the outermost package that a folder lies in, "" if it is none."""
     found = ""
     while os.path.isfile(os.path.join(folder, "__init__.py")):
         found, folder = folder, os.path.dirname(folder)

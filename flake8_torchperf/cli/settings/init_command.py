@@ -52,7 +52,7 @@ def add_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
 
 
 def init() -> int:
-    """Write into the files of the current folder, and print what was written; an exit status."""
+    """Write into the files of the current folder and print the result; return the exit status."""
     try:
         _add_section(Path(NAME))
         _add_hook(Path(HOOKS))
@@ -62,7 +62,7 @@ def init() -> int:
 
 
 def section() -> str:
-    """The table with each setting as a comment, and what it means above it."""
+    """Return the table with each setting as a comment, and what it means above it."""
     lines = [TABLE, "# Settings of torchperf and of the flake8 plugin; flake8's own files win."]
     for one in SETTINGS:
         lines += [f"# {line}" for line in wrap(one.help[0].upper() + one.help[1:], _WIDTH)]
@@ -71,7 +71,7 @@ def section() -> str:
 
 
 def _add_section(path: Path) -> None:
-    """Append the section. Raises OptionError where there is one, or where it can't be appended."""
+    """Append the section. Raises OptionError if there is one, or if it can't be appended."""
     text = section()
     if not os.path.lexists(path):
         _create(path, text)
@@ -113,9 +113,9 @@ def _add_hook(path: Path) -> None:
 
 
 def with_hook(text: str) -> tuple[str, str]:
-    """The text of pre-commit's file with the hook at the end of its list, and what was added.
+    """Return the text of pre-commit's file with the hook at the end of its list, and the addition.
 
-    Both are "" where the list is not written with an item a line. A comment is no end of the list.
+    Both are "" if the list is not written with an item a line. A comment does not end the list.
     """
     lines = text.splitlines(keepends=True)
     first = next((i for i, line in enumerate(lines) if line.startswith("repos:")), None)
@@ -133,7 +133,7 @@ def with_hook(text: str) -> tuple[str, str]:
 
 
 def _with_newline(text: str, more: str, between: str = "") -> str:
-    """One text behind another, with the line ends of the first."""
+    """Return one text behind another, with the line ends of the first."""
     end = "\r\n" if "\r\n" in text else "\n"
     if text and not text.endswith("\n"):
         text += end

@@ -1,8 +1,7 @@
-"""The linter's settings for a command of ours: the words of its command line and all that is
-configured for the current folder enter, checked ``Options`` leave.
+"""The linter's settings for our own commands: command line and configuration in, ``Options`` out.
 
-flake8 parses them, as for ``check``: so its files, pyproject.toml and command lines mean the same
-in every command. Must not import flake8 before it is asked: parsers are built without it.
+flake8 parses them, as for ``check``, so its files, pyproject.toml and command lines mean the same
+in every command. flake8 is imported only when settings are read: parsers are built without it.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ def add_settings(parser: argparse.ArgumentParser, only: Sequence[str] = ()) -> N
 def settings(
     arguments: argparse.Namespace, command: str, defaults: Options | None = None
 ) -> Options:
-    """What holds for the current folder and this command line.
+    """Return the options for the current folder and this command line.
 
-    ``defaults`` holds where nobody chose. A setting that can't be used ends the process with one
-    line.
+    ``defaults`` applies where nobody chose. An unusable setting ends the process with a one-line
+    error.
     """
     import flake8
 

@@ -1,4 +1,4 @@
-"""What is known in one line, from what its findings and its values rest on, in plain values."""
+"""An account of one line in plain values: its findings, its values, and the reasons for both."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ LONGEST = 60
 class Judged:
     """One rule's finding in the line, reported or not.
 
-    ``tensor`` is why the value is known to be a tensor, ``sure`` how sure that is ("stated",
-    "inferred", "assumed"), ``residence`` where it lies, ``frequency`` how often the place runs,
-    ``calls`` the calls that lead there, ``cause`` what decided whether it is reported, in words as
-    ``decided``; ``wanted`` is False where that was no question of the wait itself. ``changes`` are
-    what would make the decision another.
+    ``tensor`` is the reason why the value is a tensor, ``sure`` how sure that is ("stated",
+    "inferred", "assumed"), ``residence`` where it lies, ``frequency`` how often the place runs.
+    ``calls`` are the calls that lead there. ``cause`` decided if the finding is reported, in words
+    as ``decided``; ``wanted`` is False where the wait itself did not matter for that. ``changes``
+    would change the decision.
     """
 
     code: str
@@ -79,7 +79,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of an expression: ``kind`` in words, and of a tensor where it lies and why."""
+    """An expression with its ``kind`` in words; a tensor also has a residence, with the reason."""
 
     expression: str
     column: int
@@ -174,7 +174,7 @@ def _decided(finding: Finding, frequency: str, *, reported: bool, doubted: bool,
 
 
 def _changes(finding: Finding, *, reported: bool, doubted: bool) -> tuple[str, ...]:
-    """What a person may write or measure to have it decided otherwise."""
+    """Return what a person may write or measure to change the decision."""
     function = finding.site.function.replace(".<locals>", "")
     if reported:
         return (
@@ -195,7 +195,7 @@ def _changes(finding: Finding, *, reported: bool, doubted: bool) -> tuple[str, .
 
 
 def _frequency_of(heat: Heat | None) -> str:
-    """How often a function runs, as far as its name, its text and its callers show."""
+    """Describe how often a function runs, as far as its name, its text and its callers show."""
     if heat is None:
         return "once, at module level"
     words = hidden_by(heat) if heat.level is Level.COLD else _words(heat)
@@ -215,7 +215,7 @@ def _words(heat: Heat) -> str:
 
 
 def _values(values: list[tuple[ast.expr, Value]]) -> list[Known]:
-    """Describe each value once; literals and the names of modules and functions say it all."""
+    """Describe each value once, except literals and names of modules and functions."""
     found: dict[str, Known] = {}
     for node, value in values:
         if not isinstance(node, ast.Constant) and not isinstance(value, _NAMING):

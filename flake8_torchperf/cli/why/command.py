@@ -1,4 +1,4 @@
-"""``torchperf why FILE:LINE``: a place enters, an account of it leaves, as text or JSON."""
+"""``torchperf why FILE:LINE``: a place in, an account of it out, as text or JSON."""
 
 from __future__ import annotations
 
