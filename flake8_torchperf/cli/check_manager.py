@@ -200,7 +200,7 @@ class Manager(checker.Manager):
         return (0.0, 0, 0) if told is None else told.measured
 
     def told_of(self, error: Violation) -> Told | None:
-        """What is known of a finding that flake8 reports; None where it is not ours."""
+        """Return what is known of a finding that flake8 reports; None where it is not ours."""
         place = (error.line_number, error.column_number - 1, f"{error.code} {error.text}")
         return self.told.get(error.filename, {}).get(place)
 

@@ -144,7 +144,7 @@ class CheckApplication(Application):
             manager.notes += said
 
     def _can_show_at_once(self) -> bool:
-        """Is it a terminal that gets the findings, through a formatter that needs no preparing?"""
+        """True if the findings go to a terminal, through a formatter that needs no preparing."""
         assert self.options is not None
         plain = type(self.formatter).start is BaseFormatter.start and self._report is None
         return plain and not self.options.output_file and sys.stdout.isatty()
@@ -358,7 +358,7 @@ def check_places(options: argparse.Namespace) -> None:
 
 
 def _memory(options: Options, more: Sequence[str]) -> Memory | None:
-    """What is remembered, unless a person wants none or there is no place for it."""
+    """Return what is remembered; None if a person wants none or there is no place for it."""
     if options.cache is False:
         return None
     store = Store(cache_folder(options.cache_folder))

@@ -157,6 +157,7 @@ CELLS = [
     ("!ls \\\n  -l\nx = 1", "pass\n\nx = 1"),
     ("x = (a\n% b)\n!ls", "x = (a\n% b)\npass"),
     ("x = a \\\n% b\n!ls", "x = a \\\n% b\npass"),
+    ("# C:\\\n!ls", "# C:\\\npass"),
     ("x = '''\n!ls\n'''\n%who", "x = '''\n!ls\n'''\npass"),
     ("torch.sum?\n?torch\nx??\n%timeit?", "pass\npass\npass\npass"),
     ("%%time\nx = 1", "\nx = 1"),

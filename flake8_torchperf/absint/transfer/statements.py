@@ -131,14 +131,6 @@ def _assign(node: ast.Assign, env: Env, ctx: Context) -> None:
         note_outcome(node.targets[0], node.value, env)
 
 
-def _also_there(node: ast.Assign, source: ast.expr, env: Env) -> None:
-    """``loss = out.loss`` above ``loss.backward()``: the attribute of ``out`` is a tensor too."""
-    target, path = node.targets[0], path_of(source)
-    told = env.get(target.id) if isinstance(target, ast.Name) else None
-    if path is not None and isinstance(told, Tensor) and env.get(path) in (None, UNKNOWN):
-        env[path] = told
-
-
 def _told_later(node: ast.Assign, env: Env, ctx: Context) -> None:
     """Note the type of an unknown source by the later use of the name that it is assigned to.
 

@@ -72,8 +72,6 @@ def _without_magics(lines: list[str]) -> list[str]:
 
 def _is_whole(lines: list[str]) -> bool:
     """True if no bracket, string or line is left open, so that the next line begins a statement."""
-    if lines and lines[-1].rstrip("\n").endswith("\\"):
-        return False
     try:
         for _ in tokenize.generate_tokens(io.StringIO("".join(lines)).readline):
             pass
