@@ -229,6 +229,15 @@ class TestDiagnostics:
         desk.editor.change(buffer, READS)
         assert codes(desk.run(desk.editor.diagnostics(buffer))) == ["TPF101"]
 
+    def test_a_contract_that_guards_nothing(self, desk: Desk) -> None:
+        text = "import torch\n\n\n# torchperf: sync-fre\ndef step(x: torch.Tensor):\n    return x\n"
+        (found,) = desk.shown(text)
+        assert (found.code, found.code_description) == ("TPF901", None)
+        assert "did you mean `# torchperf: sync-free`?" in found.message
+        assert underlined(text, found.range) == "# torchperf: sync-fre"
+        assert desk.shown(text.replace("sync-fre", "sync-free")) == ()
+        assert desk.shown(text.replace("sync-fre", "sync-fre  # noqa: TPF901")) == ()
+
     def test_what_the_configuration_leaves_out(self, desk: Desk) -> None:
         assert desk.shown(READS, "quiet.py") == ()
         assert desk.shown(READS, "build/made.py") == ()

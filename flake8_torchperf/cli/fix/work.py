@@ -23,7 +23,7 @@ from flake8_torchperf.findings.rule import SAFE, SUGGESTED
 from flake8_torchperf.fixes.engine.files import NotWrittenError, Source, decoded, read_source
 from flake8_torchperf.fixes.engine.rounds import Choice, Outcome, fixed, followed
 from flake8_torchperf.plugin import TorchPerfPlugin, internal_error
-from flake8_torchperf.reserved import INTERNAL_ERROR
+from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 from flake8_torchperf.suppression import Suppression
 from flake8_torchperf.syntax.parsing import require_python
 from flake8_torchperf.told import rows_of
@@ -177,11 +177,12 @@ class Linted:
 
     ``reads`` are the other modules that were looked into, ``tree`` is the ast of the last text.
     ``problem`` says why a text could not be analysed, ``line`` where, and ``mistake`` where that is
-    ours.
+    ours. ``stray`` holds line, column and message of each comment that states no contract.
     """
 
     def __init__(self, filename: str, work: FixWork) -> None:
         self._filename = filename
+        self.stray: list[tuple[int, int, str]] = []
         self._work = work
         self.reads: set[str] = set()
         self.tree: ast.Module | None = None
@@ -204,6 +205,11 @@ class Linted:
         suppression = _suppression(self._work)
         kept: list[Finding] = []
         others: list[Finding] = []
+        self.stray = [
+            (line, column, words)
+            for code, line, column, words, lines in rows
+            if code == STRAY_CONTRACT and suppression.reports(code, self._filename, line, lines)
+        ]
         for code, line, column, words, lines in rows:
             finding = found.pop((line, column, f"{code} {words}"), None)
             if finding is not None:
