@@ -1,4 +1,4 @@
-"""What a fix may ask about the place of a finding: the code around it, on the ast that was linted.
+"""The code around a finding, on the ast that was linted, as fixes look at it.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -26,7 +26,7 @@ _LAZY = (*FUNCTIONS, ast.Lambda)
 
 
 class Surroundings:
-    """The linted module, with the node around each node; made once per file that is fixed."""
+    """The linted module, with the parent of each node; made once per file that is fixed."""
 
     def __init__(self, module: ModuleMap, sites: Sequence[Site] = ()) -> None:
         self.module = module
@@ -42,7 +42,7 @@ class Surroundings:
         self._bound: dict[int, dict[str, str]] = {}
 
     def _learn(self, node: ast.AST) -> None:
-        """Note the nodes around those on the way from the module to a node."""
+        """Record the parents of the nodes on the way from the module to a node."""
         line: int | None = getattr(node, "lineno", None)
         if line is not None:
             self._open(line)
@@ -63,17 +63,17 @@ class Surroundings:
             waiting += children(here) if line is None else below.at(line)
 
     def holds(self, node: ast.AST) -> bool:
-        """Does the node stand in this module's tree?"""
+        """True if the node stands in this module's tree."""
         return self.parent(node) is not None
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        """The node right around one; None around the module."""
+        """Return the node directly around one; None for the module."""
         if id(node) not in self._parents:
             self._learn(node)
         return self._parents.get(id(node))
 
     def reported(self, *kinds: SiteKind) -> list[Site]:
-        """The places of these kinds that are reported in the module."""
+        """Return the places of these kinds that are reported in the module."""
         return [site for site in self._sites if site.kind in kinds]
 
     def reported_behind(self, site: Site) -> Iterator[Site]:
@@ -85,21 +85,21 @@ class Surroundings:
         yield from itertools.islice(alike, places.get(id(site.node), len(alike)) + 1, None)
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
-        """The innermost statement that a node is, or stands in."""
+        """Return the innermost statement that a node is, or stands in."""
         here: ast.AST | None = node
         while here is not None and not isinstance(here, ast.stmt):
             here = self.parent(here)
         return here
 
     def function(self, node: ast.AST) -> FunctionNode | None:
-        """The innermost function around a node."""
+        """Return the innermost function around a node."""
         here = self.parent(node)
         while here is not None and not isinstance(here, FUNCTIONS):
             here = self.parent(here)
         return here
 
     def qualified(self, node: ast.expr) -> str:
-        """The dotted name that an expression surely stands for: "torch.zeros", "builtins.len".
+        """Return the dotted name that an expression surely has: "torch.zeros", "builtins.len".
 
         "" where its first name is bound by something other than one import, or not at all.
         """
@@ -119,7 +119,7 @@ class Surroundings:
         return ""
 
     def name_of(self, qualified: str) -> str:
-        """How this file writes a module or a function: "torch", "t.nn"; "" if it imports none."""
+        """Return the file's own name for a module or a function: "torch", "t.nn"; "" if none."""
         rest: list[str] = []
         while qualified:
             for name, imported in self.module.imports.items():
@@ -130,7 +130,7 @@ class Surroundings:
         return ""
 
     def reach(self, qualified: str, at: ast.AST) -> tuple[str, tuple[str, ...]] | None:
-        """How to write a function of torch at a place, and the imports that this needs.
+        """Return a function of torch as written at a place, and the imports that this needs.
 
         None where its first name means something else there.
         """
@@ -147,7 +147,7 @@ class Surroundings:
         )
 
     def _local(self, name: str, at: ast.AST) -> str | None:
-        """What a function or class around a place imports under a name.
+        """Return what a function or class around a place imports under a name.
 
         "" where it is bound there in another way, None where no scope around binds it.
         """
@@ -161,7 +161,7 @@ class Surroundings:
         return None
 
     def _names_bound(self, scope: ast.AST) -> dict[str, str]:
-        """All names that are bound anywhere in a function or class, with what one imports."""
+        """Return all names that a function or class binds anywhere, with what one import gives."""
         found = self._bound.get(id(scope))
         if found is None:
             found = self._bound[id(scope)] = _names_bound(scope)
@@ -188,7 +188,7 @@ def _names_bound(scope: ast.AST) -> dict[str, str]:
 
 
 def _imported(statement: ast.Import | ast.ImportFrom) -> list[tuple[str, str]]:
-    """The names that an import binds, with what each stands for; "" where that is relative."""
+    """Return the names that an import binds, with the name each stands for; "" where relative."""
     if isinstance(statement, ast.Import):
         return [
             (one.asname, one.name) if one.asname else (_head(one.name), _head(one.name))
@@ -204,21 +204,21 @@ def _head(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One finding and the code around it: all that `plan` of a fix is given."""
+    """One finding and the code around it: the argument of a fix's `plan`."""
 
     finding: Finding
     around: Surroundings
 
     @property
     def site(self) -> Site:
-        """What the interpreter saw there: node, operand with its value, traits, loops."""
+        """The site of the finding: node, operand with its value, traits, loops."""
         return self.finding.site
 
 
 def repeatable(node: ast.expr) -> bool:
-    """Can an expression be evaluated earlier, later or twice without anybody noticing?
+    """True if it makes no difference when an expression is evaluated earlier, later or twice.
 
-    Constants, names, attributes of those, and ``torch.device(...)`` of a constant.
+    Holds for constants, names, attributes of those, and ``torch.device(...)`` of a constant.
     """
     match node:
         case ast.Constant() | ast.Name():

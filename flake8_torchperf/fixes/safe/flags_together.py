@@ -60,7 +60,7 @@ def _is_flag(node: ast.expr) -> bool:
 
 
 def _is_element(node: ast.expr) -> bool:
-    """A name, or the sum, difference or product of such."""
+    """True for a name, or a sum, difference or product of names."""
     match node:
         case ast.Name():
             return True
@@ -76,7 +76,7 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def _are_elements_of_one(names: frozenset[str], node: ast.AST, place: Place) -> bool:
-    """Does one statement unpack all the names, and nothing else bind them?"""
+    """True if one statement unpacks all the names and nothing else binds them."""
     function = place.around.function(node)
     if function is None:
         return False

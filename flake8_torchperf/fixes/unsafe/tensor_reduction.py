@@ -66,7 +66,7 @@ def _of_two(call: ast.Call, name: str, place: Place) -> Edit | None:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Can it be computed after the tensor as well as before it?"""
+    """True if an expression can be computed after the tensor as well as before it."""
     if isinstance(node, ast.BinOp):
         return _is_plain(node.left) and _is_plain(node.right)
     if isinstance(node, ast.UnaryOp):
@@ -91,7 +91,7 @@ def _of_list(call: ast.Call, name: str, place: Place) -> Edit | None:
 
 
 def _waits(node: ast.GeneratorExp) -> bool:
-    """Does it hold an ``await`` or an ``async for``?"""
+    """True if a generator holds an ``await`` or an ``async for``."""
     return any(
         isinstance(part, ast.Await) or (isinstance(part, ast.comprehension) and part.is_async)
         for part in ast.walk(node)
@@ -99,7 +99,7 @@ def _waits(node: ast.GeneratorExp) -> bool:
 
 
 def _is_list(node: ast.expr, around: Surroundings) -> bool:
-    """Is a name surely a list? `torch.stack` takes no other iterables."""
+    """True if a name is surely a list: `torch.stack` does not take every iterable."""
     function = around.function(node)
     if not isinstance(node, ast.Name) or function is None:
         return False
@@ -118,7 +118,7 @@ def _makes_list(bound: ast.expr | ast.arg) -> bool:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
-    """Write the reduction of torch for Python's."""
+    """Replace Python's reduction by torch's."""
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build

@@ -33,7 +33,7 @@ _TWO = ast.Constant(2)
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to the loop, with the statement right before it and the one right behind it."""
+    """Apply to the loop, with the statements directly before and behind it."""
     if not place.site.loops:
         return None
     loop = place.site.loops[-1].node
@@ -92,7 +92,7 @@ def _is_read(node: ast.AST) -> bool:
 
 
 def _root(place: Place, after: ast.stmt, total: str) -> str:
-    """The function that takes the root; "" for a power."""
+    """Return the function that takes the root; "" for a power."""
     match after:
         case ast.Assign(value=ast.Call() as call):
             return place.around.qualified(call.func)
@@ -100,7 +100,7 @@ def _root(place: Place, after: ast.stmt, total: str) -> str:
 
 
 def _summed(place: Place, rounds: Rounds) -> tuple[str, ast.expr, ast.expr] | None:
-    """The total, the tensor whose norm is added to it, and the order of the norm."""
+    """Return the total, the tensor whose norm is added to it, and the order of the norm."""
     norm: ast.expr | None = None
     match rounds.body:
         case [
@@ -142,7 +142,7 @@ def _without_read(node: ast.expr) -> ast.expr:
 
 
 def _norm(place: Place, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-    """The tensor and the order of ``t.norm(n)``, ``torch.norm(t, n)`` and their kin."""
+    """Return the tensor and the order of ``t.norm(n)``, ``torch.norm(t, n)`` and similar calls."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     given = {one.arg: one.value for one in node.keywords}
@@ -169,7 +169,7 @@ def _is_zero(before: ast.stmt, total: str) -> bool:
 
 
 def _is_root(place: Place, after: ast.stmt, total: str, order: ast.expr) -> bool:
-    """``total = total ** (1.0 / n)``, or a square root where n is 2."""
+    """True for ``total = total ** (1.0 / n)``, or a square root where n is 2."""
     match after:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == total:
             pass
@@ -209,7 +209,7 @@ def _number(node: ast.expr) -> float | None:
 def rewrite(
     nodes: Sequence[cst.CSTNode], edit: Edit
 ) -> Sequence[cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel]:
-    """Put the new text in the place of the first statement; the loop and the root go."""
+    """Replace the first statement by the new text; the loop and the root are removed."""
     import libcst as cst
 
     from flake8_torchperf.fixes.pieces import statements

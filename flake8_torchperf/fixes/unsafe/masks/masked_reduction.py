@@ -26,12 +26,15 @@ _COUNTS = ("numel", "nelement")
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply where the mask surely has the shape of what it selects from."""
+    """Apply where the mask surely has the shape of the tensor that it selects from."""
     return planned(place, certain=True)
 
 
 def planned(place: Place, *, certain: bool) -> Edit | None:
-    """The edit for a selection that is reduced at once, where shapes are ``certain`` or are not."""
+    """Return the edit for a selection that is reduced directly.
+
+    ``certain`` selects between reductions whose shapes surely agree and those where they may not.
+    """
     node, operand, around = place.site.node, place.site.operand, place.around
     chosen = selection(node, around)
     if chosen is None or not isinstance(node, ast.expr) or not isinstance(operand, Tensor):
@@ -58,7 +61,7 @@ def planned(place: Place, *, certain: bool) -> Edit | None:
 
 
 def reduced_by(node: ast.expr, around: Surroundings) -> tuple[ast.Call, str] | None:
-    """The call around a selection that reduces all of it to one value, and the reduction."""
+    """Return the call around a selection that reduces all of it to one value, and the reduction."""
     above = around.parent(node)
     if isinstance(above, ast.Attribute):
         call = around.parent(above)
