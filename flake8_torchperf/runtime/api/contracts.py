@@ -1,4 +1,4 @@
-"""Functions that must not wait, at run time: `sync_free`, and which of them a frame stands in."""
+"""Functions that must not wait, at run time: `sync_free`, and the one that a frame belongs to."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INFERRED = ("host_reads", "transfers", "synchronisations", "dynamic_shapes")
 
 
 class _NoWaits(dispatch_budget):
-    """A budget of nothing."""
+    """A budget of zero waits."""
 
     def __init__(self, owner: Owner, host_as_device: bool | None) -> None:
         super().__init__(max_dispatches=0, owner=owner, host_as_device=host_as_device)
@@ -77,7 +77,7 @@ class _Defined(NamedTuple):
 
 
 class ContractFrames:
-    """Tells of a frame whether it runs on the way from a function that must not wait.
+    """Finds the function that must not wait, if any, that led to a frame.
 
     ``globs`` are those of the settings; marks are read from the files of the code that runs.
     """
@@ -87,7 +87,7 @@ class ContractFrames:
         self._known: dict[CodeType, _Defined | None] = {}
 
     def around(self, frame: FrameType | None) -> str:
-        """The name of the nearest such function that calls lead from; "" where there is none."""
+        """Return the name of the nearest such function on the call stack; "" if there is none."""
         while frame is not None:
             found = self._stated(frame)
             if found:
@@ -124,7 +124,7 @@ def _defined(code: CodeType) -> _Defined | None:
 
 @lru_cache(maxsize=1024)
 def _functions(path: str, changed: tuple[int, int]) -> dict[tuple[int, str], _Defined]:
-    """The functions of a file by the line with which they begin, decorators included."""
+    """Return the functions of a file by their first line, decorators included."""
     found: dict[tuple[int, str], _Defined] = {}
     module = read_whole(path, *changed) if Path(path).is_file() else None
     for info in () if module is None else module.defined:

@@ -27,7 +27,7 @@ RESULT_FD = 200
 
 
 def main() -> int:
-    """Serve jobs until the pipe they come on is closed.
+    """Serve jobs until the pipe that carries them is closed.
 
     The fourth argument names the module whose ``execute`` does a job.
     """
@@ -58,7 +58,7 @@ def _send(outgoing: Any, message: dict[str, Any]) -> None:
 
 
 def _try_isolation(device: str) -> dict[str, str]:
-    """What isolation will achieve here, found out in a fork that does nothing else."""
+    """Return the isolation that is possible here, found by trying it in a separate fork."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -74,7 +74,7 @@ def _try_isolation(device: str) -> dict[str, str]:
 
 
 def _serve(job: dict[str, Any], outgoing: Any, module: Any) -> dict[str, Any]:
-    """Fork for one job, wait for it, and hand on what it said and how it ended."""
+    """Fork for one job, wait for it, and hand on its answer and how it ended."""
     if job["explain"]:
         # Imported once for all forks that trace: it takes longer than most of what they do.
         importlib.import_module("torch._dynamo.backends.debugging")
@@ -104,7 +104,7 @@ def _serve(job: dict[str, Any], outgoing: Any, module: Any) -> dict[str, Any]:
 
 
 def _listen(read: int, child: int) -> tuple[bytes, int]:
-    """Read until the child ends; a process it left behind may hold the pipe open for ever."""
+    """Read until the child ends; a process left behind by it may hold the pipe open for ever."""
     told = bytearray()
     ended, status, is_open = 0, 0, True
     while not ended:
@@ -129,7 +129,7 @@ def _take(read: int, told: bytearray) -> bool:
 
 
 def _work(job: dict[str, Any], write: int, secret: str, module: Any) -> None:
-    """In the fork: give up what is not needed, then run the job in a process that gave up more."""
+    """In the fork: give up what is not needed, then run the job in a process that gives up more."""
     os.setsid()
     os.dup2(write, RESULT_FD, inheritable=False)
     isolation.close_all_but(RESULT_FD)
@@ -147,7 +147,7 @@ def _work(job: dict[str, Any], write: int, secret: str, module: Any) -> None:
 
 
 def _as_first(job: dict[str, Any], secret: str, module: Any) -> None:
-    """Have the job done in new processes, and end as the one that did it ended.
+    """Run the job in new processes, and end as the process that ran it ended.
 
     The first process of a namespace ignores most signals, so it only waits; when it ends, the
     kernel ends whatever the job has started.
@@ -178,7 +178,7 @@ def _as_first(job: dict[str, Any], secret: str, module: Any) -> None:
 
 
 def _report(job: dict[str, Any], secret: str, module: Any) -> None:
-    """Run the job and report once. Does not come back."""
+    """Run the job and report once. Does not return."""
     folder = job["folder"]
     namespaces.drop_privileges()
     os.environ.update({"HOME": folder, "TMPDIR": folder})

@@ -1,7 +1,7 @@
-"""In the child: the whole of one job, from the loaded file to counts at every size.
+"""In the child: does one job, from the loaded file to counts at every size.
 
-A job (plain data from the parent) goes in, a result (plain data) leaves. It finds inputs with which
-the flagged lines run, then calls at each size once under the counter and once with lines traced.
+Job and result are plain data. It finds inputs with which the flagged lines run, then calls at each
+size once under the counter and once with lines traced.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _execute(job: dict[str, Any], began: float) -> dict[str, Any]:
 
 
 def start_cuda(seconds: float) -> str:
-    """Make the context before any call is timed; why there is none, "" where there is."""
+    """Create the CUDA context before any call is timed; return why that failed, or ""."""
     try:
         with time_limit(seconds):
             torch.zeros(1, device="cuda")
@@ -115,7 +115,7 @@ class Trials:
         self._scores: dict[str, tuple[bool, bool]] = {}
 
     def search(self) -> Assignment:
-        """Look until every flagged line ran in a call that came to its end."""
+        """Search until every flagged line has run in a call that came to its end."""
         wanted = len(self.job["targets"])
         search = Search(
             self.subject.dimensions,
@@ -126,7 +126,7 @@ class Trials:
         return search.run()
 
     def _share(self) -> float:
-        """Seconds for one call; the first may have imports to do that the others are spared."""
+        """Return the seconds for one call; the first gets more, as it may import modules."""
         return self.seconds * (CALL_SHARE if self.errors else FIRST_SHARE)
 
     def _enough(self, score: Score, wanted: int) -> bool:
@@ -139,12 +139,12 @@ class Trials:
         return score[2] == wanted or self._polishing > MOST_POLISHING
 
     def call(self, assignment: Assignment) -> Callable[[int], Callable[[], None]]:
-        """What makes the inputs of an assignment at a size and returns the call itself."""
+        """Return a function that makes an assignment's inputs at a size and returns the call."""
         specs = dict(chosen(self.subject.dimensions, assignment))
         return lambda n: self.subject.prepare(specs, n)
 
     def describe(self, assignment: Assignment) -> dict[str, str]:
-        """The inputs in words, those left at their defaults left out."""
+        """Describe the inputs in words, without those left at their defaults."""
         specs = chosen(self.subject.dimensions, assignment)
         return {k: describe(r) for k, r in specs.items() if r["kind"] != "default"}
 
@@ -175,7 +175,10 @@ class Trials:
     def _note(
         self, target: str, assignment: Assignment, score: tuple[bool, bool], late: bool
     ) -> None:
-        """Prefer the first call that came to its end and looped; a late one can't be probed."""
+        """Record a trial, unless it was too late to be probed.
+
+        The first call that came to its end and looped is preferred.
+        """
         if late:
             return
         if target not in self._scores or score > self._scores[target]:
@@ -207,7 +210,7 @@ def probe_all(
 def _broken(
     job: dict[str, Any], calls: Callable[[int], Callable[[], None]], end: float
 ) -> dict[str, list[str]]:
-    """The graph breaks of one call whose user stack names a target's lines, traced once.
+    """Return the graph breaks of one call whose user stack names a target's lines, traced once.
 
     They are the same at every size: shapes that the tracer meets again become symbols.
     """
@@ -235,7 +238,7 @@ def _probe(
     n: int,
     seconds: float,
 ) -> dict[str, Any] | None:
-    """One size: counted, then traced with fresh inputs. None where it takes too long."""
+    """Probe one size: counted, then traced with new inputs. None where it takes too long."""
     cuda = job["device"] == "cuda"
     device: Any = torch.cuda
     counter = DispatchCounter("full", owner=[job["path"]], host_as_device=not cuda)
