@@ -1,7 +1,7 @@
 """pytest's option `--torchperf-profile-save`: records what the tests do, and writes a profile.
 
 With pytest-xdist each worker records what it runs, and the process that started them merges that.
-Loaded into every pytest run of an environment, so nothing heavy is imported without the option.
+Loaded into every pytest run of an environment, so large imports wait until the option is given.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, None]:
-    """Record a profile of all tests, where one is asked for."""
+    """Record a profile of all tests, if one is requested."""
     name = session.config.getoption(SAVE)
     if not name:
         yield
@@ -71,12 +71,12 @@ def _recording(config: pytest.Config, name: str) -> Iterator[None]:
 
 
 def _parts(path: Path) -> list[Path]:
-    """What the workers have written so far."""
+    """Return the files that the workers have written so far."""
     return sorted(path.parent.glob(f".{path.name}.*.part"))
 
 
 def _check(path: Path) -> None:
-    """Object to a place where no profile can be written, or something else stands."""
+    """Raise UsageError where no profile can be written, or another file exists."""
     from flake8_torchperf.profile import ProfileError, parse
 
     if not path.parent.is_dir():
@@ -100,7 +100,7 @@ def _save(path: Path, profile: Profile) -> None:
 
 
 def _taken(path: Path) -> Profile:
-    """A worker's profile, which is not needed any more."""
+    """Return a worker's profile, and delete its file."""
     from flake8_torchperf.profile import read
 
     profile = read(path)

@@ -218,7 +218,7 @@ def _law(probes: Sequence[dict[str, Any]], counter: str) -> Law:
 
 
 def _whole(laws: Mapping[str, Law], size: int) -> str:
-    """ "9.00 dispatches and 3.00 host reads per element; 2,880,073 dispatches at ..."."""
+    """Describe the whole call: "9.00 dispatches and 3.00 host reads per element; ..."."""
     dispatches, reads = laws["dispatches"], laws["host_reads"]
     if dispatches.curvature or reads.curvature:
         count = dispatches.at(size)
