@@ -51,7 +51,7 @@ def _recording(config: pytest.Config, name: str) -> Iterator[None]:
         _check(path)
     if not worker and getattr(config.option, "dist", "no") != "no":
         for left in _parts(path):
-            left.unlink()  # of a run that was killed
+            left.unlink()  # left by a run that was killed
         yield
         _save(path, merge(map(_taken, _parts(path))))
         return
@@ -65,7 +65,7 @@ def _recording(config: pytest.Config, name: str) -> Iterator[None]:
         with session.watching():
             yield
     finally:
-        # Ctrl-C ends the tests, not what is known of them.
+        # Ctrl-C ends the tests, but their profile is still written.
         target = path.with_name(f".{path.name}.{worker}.part") if worker else path
         _save(target, profile_of(session.observed(""), folder))
 

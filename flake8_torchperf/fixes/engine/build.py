@@ -28,7 +28,7 @@ def bare(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
-    """``name=value``."""
+    """Return the argument ``name=value``."""
     return cst.Arg(bare(value), keyword=cst.Name(name), equal=_EQUAL)
 
 
@@ -39,7 +39,7 @@ def with_arguments(call: cst.Call, new: Sequence[cst.Arg]) -> cst.Call:
         return call.with_changes(args=_joined(new, _COMMA.whitespace_after))
     last, gap = arguments[-1], _gap(call)
     trailing = isinstance(last.comma, cst.Comma)
-    # What stands before the closing bracket. A comment there stays with the argument it is behind.
+    # White space before the closing bracket. A comment there stays behind its argument.
     end = last.comma.whitespace_after if trailing else last.whitespace_after_arg  # type: ignore[union-attr]
     arguments[-1] = last.with_changes(
         comma=cst.Comma(whitespace_after=_commented(gap, end)),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.findings.model import Edit, Finding
 
-# One finding per element is worse than one per step, and that than one per call.
+# A finding per element is worse than one per step, which is worse than one per call.
 _WEIGHTS = {Cost.ELEMENT: 100, Cost.STEP: 10, Cost.CALL: 1}
 
 

@@ -50,7 +50,7 @@ def noqa_comments(text: str) -> list[NoqaComment]:
             codes = tuple(parse_comma_separated_list(named["codes"]))
             line, column = token.start
             found.append(NoqaComment(line, column + named.start(), codes))
-            break  # flake8 looks at the first alone
+            break  # flake8 uses only the first
     return found
 
 
@@ -71,7 +71,7 @@ def _groups(text: str) -> list[list[tokenize.TokenInfo]]:
                 groups.append(group)
                 group = []
     except (tokenize.TokenError, SyntaxError):
-        return groups  # what follows cannot be told apart
+        return groups  # the rest cannot be divided into groups
     return groups
 
 

@@ -24,7 +24,7 @@ def with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]
 
 def _with_edits(finding: Finding, around: Surroundings, safeties: frozenset[str]) -> Finding:
     chosen = [(safety, name) for safety, name in finding.rule.fixes if safety in safeties]
-    # What a helper does cannot be rewritten where it is called.
+    # The code of a helper cannot be rewritten at its call.
     if not chosen or not around.holds(finding.site.node) or IN_HELPER in finding.site.traits:
         return finding
     edits = tuple(_planned(finding, around, safety, name) for safety, name in chosen)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Point: TypeAlias = "tuple[int, int]"
 
-# How libcst calls what ast calls otherwise.
+# Names of nodes that differ between ast and libcst.
 _KINDS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.AsyncFunctionDef: ("FunctionDef",),
     ast.AsyncFor: ("For",),

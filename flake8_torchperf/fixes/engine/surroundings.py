@@ -32,10 +32,10 @@ class Surroundings:
         self.module = module
         self.tree = module.tree
         self._sites = sites
-        # Those of a kind, and where each of them stands there.
+        # The sites of a kind, and the index of each among them.
         self._by_kind: dict[SiteKind, tuple[list[Site], dict[int, int]]] = {}
-        # Of the nodes on the way to those that were asked about: to walk whole functions would
-        # take longer than to lint most files.
+        # The parents of nodes on the way to those that were looked up. Walking whole functions
+        # would take longer than linting most files.
         self._parents: dict[int, ast.AST] = {}
         self._below: dict[int, ByLine] = {}
         self._all_known = False
@@ -169,7 +169,10 @@ class Surroundings:
 
 
 def _names_bound(scope: ast.AST) -> dict[str, str]:
-    """The names that a scope, or one within it, binds, with what one import gives it, else ""."""
+    """Return the names that a scope, or one within it, binds, with the name that one import gives.
+
+    The name is "" where the binding is no import, or there are several.
+    """
     nodes = Nodes([scope])
     found: dict[str, str] = {}
     for statement in nodes.of_any(ast.Import, ast.ImportFrom):

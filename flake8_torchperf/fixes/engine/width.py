@@ -21,7 +21,7 @@ TELLING = 72
 SHARE = 0.99
 # Lines that are long because they cannot be wrapped, or for a reason that was written down.
 _KNOWN_LONG = ("://", "noqa")
-# Brackets that hold less are not broken: nothing would be left to read in their line.
+# Brackets that hold fewer characters are not broken.
 _SHORTEST = 16
 _OPENING, _CLOSING = "([{", ")]}"
 _CLAUSES = ("for", "if", "async")

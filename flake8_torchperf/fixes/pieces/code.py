@@ -25,7 +25,7 @@ def text_of(place: Place, node: ast.expr) -> str:
     end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
     text = between(place.around.module.lines, (node.lineno, node.col_offset), end)
     if isinstance(node, (ast.Tuple, ast.GeneratorExp)):
-        return text  # brackets of their own
+        return text  # it has brackets already
     plain = isinstance(node, _CLOSED) and "\n" not in text
     return text if plain else f"({text})"
 

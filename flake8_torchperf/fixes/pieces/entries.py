@@ -77,7 +77,7 @@ def _uses(function: ast.AST, name: str) -> Iterator[ast.Name]:
 def _loop(
     target: ast.AST, name: str, around: Surroundings
 ) -> ast.For | ast.AsyncFor | ast.While | None:
-    """Return the innermost loop that stands behind the statement that makes the dict."""
+    """Return the loop around ``target`` that follows, in its block, the making of the dict."""
     here: ast.AST | None = target
     loop: ast.For | ast.AsyncFor | ast.While | None = None
     while here is not None and not isinstance(here, _SCOPES):

@@ -13,7 +13,7 @@ from flake8_torchperf.syntax.traversal import FUNCTIONS
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Place
 
-# What may not evaluate a part of it, or may more than once.
+# Nodes that may skip a part of themselves, or evaluate it more than once.
 _LAZY = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp,
          ast.GeneratorExp, *FUNCTIONS)  # fmt: skip
 

@@ -145,5 +145,5 @@ def stays(place: Place, node: ast.expr) -> bool:
     return False
 
 
-# Methods of modules and dicts that go through all they hold, from the start each time.
+# Methods of modules and dicts that iterate all items, from the start each time.
 _PARTS = frozenset(("parameters", "named_parameters", "buffers", "values", "items"))

@@ -21,7 +21,7 @@ _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 _GIVE_INTS = frozenset(("builtins.len", "builtins.int"))
 _CHOOSE = frozenset(("builtins.max", "builtins.min", "builtins.abs"))
 _COUNTS = frozenset(("numel", "dim", "nelement", "ndimension"))
-# Larger literals may overflow int64 in arithmetic, of which each function tells in its own way.
+# Arithmetic with larger literals may overflow int64, with a different error in each function.
 _LARGEST = 2**31
 _BLOCKS = ("body", "orelse", "finalbody")
 

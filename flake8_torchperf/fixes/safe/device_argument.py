@@ -51,7 +51,7 @@ def planned(place: Place, least: Sameness) -> Edit | None:
         given["dtype"] = cast or ast.unparse(outer.args[0])  # type: ignore[union-attr]
         call, cast = outer or call, ""
     if cast and found < Sameness.PLAIN and not _is_of_floats(call, cast, place.around):
-        found = Sameness.ROUNDED  # ints may not hold them, and each device has others then
+        found = Sameness.ROUNDED  # beyond the range of ints each device gives others
     if cast and made.doubles:
         found = Sameness.ROUNDED
     if found < least:
@@ -80,7 +80,7 @@ def _edit(
         case ast.Assign(targets=[ast.Name(id=bound)]) as line if (
             isinstance(receiver, ast.Name) and bound == receiver.id and not facts["cast"]
         ):
-            first = line  # `x = x` says nothing
+            first = line  # skip `x = x`
             facts["moves"] = False
     return Edit((first, *before), facts)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
-# A larger integer is an OverflowError for one of them and a ValueError for the other.
+# A larger integer raises OverflowError in one form and ValueError in the other.
 _LARGEST = 2**63
 
 

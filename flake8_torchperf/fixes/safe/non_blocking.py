@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place
 
-# Functions of torch whose result shares no memory with what they are given.
+# Functions of torch whose result shares no memory with their arguments.
 _NEW = frozenset(("tensor", "stack", "cat", "concat", "zeros", "ones", "full", "empty", "arange",
                   "rand", "randn", "randint", "randperm"))  # fmt: skip
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 _TESTS = frozenset(("isnan", "isinf", "isfinite"))
-# What raises for a tensor without elements, and for complex numbers.
+# Reductions that raise for a tensor without elements, and for complex numbers.
 _EXTREMES = frozenset(("max", "min", "amax", "amin"))
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _EQUAL = (ast.Eq, ast.NotEq)

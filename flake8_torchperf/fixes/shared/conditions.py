@@ -12,9 +12,9 @@ from flake8_torchperf.fixes.engine.build import bare, expression
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What `~` may stand before without brackets.
+# Nodes that need no brackets behind `~`.
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
-# What is the opposite for NaN too.
+# Comparisons that are opposites for NaN too.
 _OPPOSITE: dict[type[cst.BaseCompOp], type[cst.BaseCompOp]] = {
     cst.Equal: cst.NotEqual,
     cst.NotEqual: cst.Equal,
@@ -32,12 +32,12 @@ def terms(test: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def all_of(parts: Sequence[cst.BaseExpression]) -> cst.BaseExpression:
-    """``a and b``; a single part is left as it is."""
+    """Return ``a and b``; a single part is left as it is."""
     return reduce(lambda a, b: cst.BooleanOperation(a, cst.And(), b), parts)
 
 
 def any_of(parts: Sequence[cst.BaseExpression]) -> cst.BaseExpression:
-    """``a or b``; a single part is left as it is."""
+    """Return ``a or b``; a single part is left as it is."""
     return reduce(lambda a, b: cst.BooleanOperation(a, cst.Or(), b), parts)
 
 

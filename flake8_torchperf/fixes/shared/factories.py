@@ -26,12 +26,12 @@ RANDOM = frozenset(("rand", "randn", "randint", "randperm", "rand_like", "randn_
 ROUNDED = frozenset(("linspace", "logspace", "hann_window", "hamming_window", "blackman_window",
                      "bartlett_window", "kaiser_window"))  # fmt: skip
 FACTORIES = PLAIN | WHOLE | RANDOM | ROUNDED | {"arange", "full"}
-# What makes another tensor of the result: a leaf, one in pinned memory, one that exists already.
+# Arguments that make another tensor of the result: a leaf, one in pinned memory, an existing one.
 CHOSEN = frozenset(("device", "generator", "out", "requires_grad", "pin_memory", "names"))
-# Methods that only look at the same memory in another way: they do so on every device.
+# Methods that rearrange or copy the same numbers, alike on every device.
 _VIEWS = frozenset(("unsqueeze", "view", "squeeze", "t", "transpose", "permute", "repeat",
                     "reshape", "flatten", "contiguous", "clone"))  # fmt: skip
-# A move copies what these leave out or show twice to memory of its own, and so does arithmetic.
+# These views skip or repeat elements. A move copies them to new memory, and so does arithmetic.
 _LOOSE = frozenset(("expand", "narrow", "expand_as"))
 _TO_FLOATS = frozenset(("float", "double", "half", "bfloat16"))
 _TO_INTS = frozenset(("int", "long", "short", "bool"))
@@ -54,7 +54,7 @@ _LARGEST_EXACT = 256
 class Sameness(IntEnum):
     """The exactness with which a device makes the same numbers as the host."""
 
-    ROUNDED = 0  # in its own way, or other random numbers
+    ROUNDED = 0  # rounded in another way, or other random numbers
     EXACT = 1  # the same bits
     PLAIN = 2  # zeros and ones, of floats
     WHOLE = 3  # ints and bools
@@ -71,7 +71,7 @@ class Made:
         self.calls: list[ast.Call] = []
         self.computes = False
         self.casts = False
-        self.doubles = False  # which MPS has not
+        self.doubles = False  # MPS has no float64
         self._around = around
         self._held = held
         self._numbers: list[ast.expr] = []
@@ -147,7 +147,7 @@ class Made:
         self.doubles = to in _DOUBLES
         if not ints:
             return Sameness.PLAIN if found is Sameness.PLAIN else Sameness.EXACT
-        # As many numbers as exceed int64 would fit no memory; a number that is given may.
+        # No memory holds so many numbers that a count exceeds int64, but a given number may.
         held = to in _HOLD_COUNTS and not self._filled
         return Sameness.WHOLE if held or found >= Sameness.PLAIN else Sameness.ROUNDED
 

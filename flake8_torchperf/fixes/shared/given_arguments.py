@@ -53,7 +53,7 @@ def _stands_alone(old: cst.BaseExpression, new: cst.BaseExpression) -> bool:
     try:
         cst.parse_expression(text)
     except cst.ParserSyntaxError:
-        return False  # it is still broken outside of brackets of its own
+        return False  # it still has a line break outside of its own brackets
     return True
 
 

@@ -68,7 +68,7 @@ class Held:
         """True if the place to move to is the same before the statements in between."""
         if names_in(self._where) & bound_by(between):
             return False
-        # What is called may give an object another device, but a tensor keeps its own.
+        # A call may move an object to another device, but a tensor keeps its own.
         parts = [one for where in self._where for one in ast.walk(where)]
         inner = any(isinstance(one, ast.Attribute) and one.attr != "device" for one in parts)
         if not inner and "self" not in names_in(self._where):
@@ -77,7 +77,7 @@ class Held:
         return all(self._place.around.qualified(c.func).startswith("torch.") for c in calls)
 
     def _may_be_caught(self, statement: ast.stmt) -> bool:
-        """True if code around a statement continues, and uses its names, after an error in it."""
+        """True if a ``try`` or ``with`` around a statement may catch an error and use its names."""
         here = self._place.around.parent(statement)
         while here is not None and here is not self._function:
             if isinstance(here, (ast.Try, ast.With, ast.AsyncWith)) and not _is_torch_with(here):

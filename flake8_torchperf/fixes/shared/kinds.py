@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
 _MPS = re.compile(r"\bmps\b")
-# Refused for ints; and what is of its tensor's dtype, which `sum` of a mask is not.
+# Methods refused for ints, and methods that keep the dtype, as `sum` of a mask does not.
 _FLOATS = frozenset(("mean", "nanmean", "logsumexp", "norm", "std", "var"))
 _CASTS = frozenset(("float", "double", "half", "bfloat16", "long", "int", "bool"))
 _TO_FLOAT = frozenset(("float", "double", "half", "bfloat16"))

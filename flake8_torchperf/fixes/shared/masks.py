@@ -13,7 +13,7 @@ from flake8_torchperf.syntax.reaching_definitions import seen_by
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
-# What gives a mask of the shape of its first tensor.
+# Functions whose mask has the shape of their first tensor.
 _SAME_SHAPE = frozenset(("isnan", "isinf", "isfinite", "isneginf", "isposinf", "logical_not",
                          "bool", "abs", "gt", "lt", "ge", "le", "eq", "ne"))  # fmt: skip
 

@@ -59,7 +59,7 @@ def _fits(made: ast.expr, rows: str, dimension: int, around: Surroundings) -> bo
             return _fits(left, rows, dimension, around)
         case ast.BinOp(left=left, right=ast.Constant()):
             return _fits(left, rows, dimension, around)
-        # A column of a matrix; of more dimensions it would be a matrix, which is an error.
+        # A column of a matrix; with more dimensions the index gives a matrix, which is an error.
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple(elts=[ast.Slice() as part, _])):
             whole = part.lower is None and part.upper is None and part.step is None
             return whole and name == rows and dimension == 0 and is_position(made.slice.elts[1])  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from flake8_torchperf.fixes.shared.tensors import has_one_value
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
-# What tensors and modules keep on the host, and every object has or raises an error for.
+# Attributes that tensors and modules hold on the host; any other object has them or raises.
 _KEPT = frozenset(("shape", "dtype", "device", "ndim", "layout", "requires_grad", "is_cuda",
                    "__class__", "__name__"))  # fmt: skip
 _PLAIN = frozenset(("builtins.int", "builtins.float", "builtins.bool", "builtins.str"))
@@ -54,7 +54,7 @@ def _is_host(node: ast.expr, asked: frozenset[str], around: Surroundings) -> boo
         case ast.Attribute(value=value, attr=name) if name in _KEPT:
             return repeatable(value) or _is_host(value, asked, around)
         case ast.Call(func=func, args=[ast.Name()], keywords=[]):
-            # `len` raises for what has no length, unless it was asked for before.
+            # `len` raises for objects without a length, unless the test called it before.
             known = around.qualified(func)
             return known == "builtins.type" or (known == "builtins.len" and ast.dump(node) in asked)
         case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant()):

@@ -31,7 +31,7 @@ def detached(read: cst.Call, cast: str) -> cst.Call:
 
 
 def number(use: cst.CSTNode, kind: str) -> cst.Call:
-    """``total`` -> ``float(total)``."""
+    """Return ``float(total)`` for ``total``."""
     assert isinstance(use, cst.Name)
     return cst.Call(cst.Name(kind), [cst.Arg(build.bare(use))], lpar=use.lpar, rpar=use.rpar)
 

@@ -33,7 +33,7 @@ def plan(place: Place) -> Edit | None:
     if not isinstance(made, ast.Call) or not _is_distribution(made, place.around):
         return None
     if any(one.arg == _OPTION for one in made.keywords):
-        return None  # somebody wants them tested
+        return None  # the user wants them tested
     return options_set(made, {_OPTION: "False"})
 
 

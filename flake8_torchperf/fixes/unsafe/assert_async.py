@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
-# Whoever raises one of these says that the values are wrong. Others are often caught and acted on.
+# These errors say that values are wrong. Other errors are often caught and handled.
 ERRORS = frozenset(("ValueError", "RuntimeError", "AssertionError", "ArithmeticError", "Exception",
                     "FloatingPointError", "OverflowError", "ZeroDivisionError", "IndexError",
                     "TypeError"))  # fmt: skip
@@ -43,7 +43,7 @@ def plan(place: Place) -> Edit | None:
     if operand.reason.strength < Strength.INFERRED or operand.dtype == "complex":
         return None
     if place.site.heat.level is Level.COLD or _is_in_tests(term, around):
-        return None  # what runs once gains nothing, and a test shows the values that differ
+        return None  # code that runs once gains nothing, and a test shows the values that differ
     if not _is_tensor(term, around):
         return None
     negated, outer = _without_not(term, around)

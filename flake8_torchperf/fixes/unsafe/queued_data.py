@@ -1,6 +1,6 @@
 """``torch.tensor(v).to(d)`` -> its copy is queued, whatever the device.
 
-For devices that no tensor at hand has: such a tensor could say whether it is on CUDA.
+For devices other than that of a tensor at hand, whose ``is_cuda`` the code could test.
 """
 
 from __future__ import annotations

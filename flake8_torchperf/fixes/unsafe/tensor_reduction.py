@@ -47,7 +47,7 @@ def plan(place: Place) -> Edit | None:
 
 def _of_two(call: ast.Call, name: str, place: Place) -> Edit | None:
     if "bounded" not in place.site.traits:
-        # Python gives one of the two as it is, torch the dtype that both fit into.
+        # Python returns one of the two unchanged; torch promotes to a dtype that both fit into.
         if not have_one_dtype(call.args, place.around):
             return None
         written = place.around.reach(f"torch.{_OF_TWO[name]}", call)
@@ -82,7 +82,7 @@ def _of_list(call: ast.Call, name: str, place: Place) -> Edit | None:
         return None
     if isinstance(given, _LISTS) or _is_list(given, place.around):
         if isinstance(given, ast.GeneratorExp) and (name in ("any", "all") or _waits(given)):
-            return None  # stops at the first that decides; is no list in a plain function
+            return None  # it stops at the first deciding item, and an async one makes no list
         written = place.around.reach("torch.stack", call)
         if written is not None:
             facts = {"form": "stack", "stack": written[0], "method": _METHODS[name]}

@@ -66,7 +66,7 @@ class BudgetExceeded(AssertionError):
         return "; ".join(one.headline for one in self.overspent)
 
 
-# Where a person imports it from; the name in front of every message.
+# The name that users import, in front of every message.
 BudgetExceeded.__module__ = "flake8_torchperf.runtime"
 
 

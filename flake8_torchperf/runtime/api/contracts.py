@@ -20,9 +20,9 @@ from flake8_torchperf.syntax.contract_comments import contract_comments
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Waits that CUDA reports, and those that the program asks for, which it does not.
+# Waits that CUDA reports, and explicit synchronisations, which it does not report.
 WITNESSED = ("device_syncs", "synchronisations")
-# What would wait, where no device tells of waits.
+# Events that would wait, where no device reports waits.
 INFERRED = ("host_reads", "transfers", "synchronisations", "dynamic_shapes")
 
 
@@ -31,7 +31,7 @@ class _NoWaits(dispatch_budget):
 
     def __init__(self, owner: Owner, host_as_device: bool | None) -> None:
         super().__init__(max_dispatches=0, owner=owner, host_as_device=host_as_device)
-        # Sizes that depend on data are counted at the level at which dispatches are.
+        # Sizes that depend on data are counted only at the level that counts dispatches.
         self.limits = dict.fromkeys(WITNESSED if torch.cuda.is_available() else INFERRED, 0)
 
 
@@ -105,7 +105,7 @@ class ContractFrames:
         if one.marked or self._names(one.name, one.qualname):
             return one.qualname.replace(".<locals>", "")
         if one.method and self._globs and code.co_argcount:
-            # A method that the glob's class has from a base.
+            # A method that the glob's class inherits.
             own = frame.f_locals.get(code.co_varnames[0])
             for klass in type(own).__mro__:
                 inherited = f"{klass.__qualname__}.{one.name}"

@@ -39,7 +39,7 @@ def allowed_lines(path: str) -> frozenset[int]:
             elif first is None and token.string.strip():
                 first = token.start[0]
     except (tokenize.TokenError, SyntaxError):
-        # A file that ran and no longer parses was changed meanwhile: what was read so far holds.
+        # A file that ran but no longer parses has changed since: use the tokens read so far.
         return frozenset(allowed)
     return frozenset(allowed)
 

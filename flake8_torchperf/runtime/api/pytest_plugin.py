@@ -42,7 +42,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, None
     with budget.counting() as counter:
         outcome = yield
     if outcome.excinfo is not None:
-        return  # What the body raised itself is what the test says.
+        return  # The body's own error is the result of the test.
     try:
         budget.check(counter.evidence)
     except BudgetExceeded as error:

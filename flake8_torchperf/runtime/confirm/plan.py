@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.documentation import EvidenceSpec
     from flake8_torchperf.findings.model import Finding
 
-# What is flagged is a way of looping: the loop's body is what it costs.
+# Kinds of sites that flag a way of looping; its cost is that of the loop's body.
 LOOP_KINDS = {SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS}
-# What Python's parser raises; the last two for ten thousand signs or attributes in a row.
+# Errors of Python's parser; the last two for ten thousand signs or attributes in a row.
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-# What a number on the command line may have: more than any line or size that there is.
+# The most digits of a number on the command line: more than any line or size needs.
 MOST_DIGITS = 18
 
 

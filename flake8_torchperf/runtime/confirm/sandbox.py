@@ -25,7 +25,7 @@ from flake8_torchperf.findings.message import printable
 
 # Importing torch from a cold disk; not part of a snippet's own time.
 START_SECONDS = 120.0
-# Handed to the child: what finding libraries and devices needs, and nothing that could be a secret.
+# Variables for the child: those needed to find libraries and devices, and none that may be secret.
 ENVIRONMENT = (
     "PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "VIRTUAL_ENV",
     "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "SYSTEMROOT",

@@ -70,7 +70,7 @@ def _least_squares(points: Sequence[tuple[int, int]]) -> Law:
     spread = sum(((n - mean_n) ** 2 for n, _ in points), Fraction(0))
     shared = ((n - mean_n) * (count - mean_count) for n, count in points)
     slope = sum(shared, Fraction(0)) / spread
-    if slope <= 0:  # counts that vary without growing: the worst seen is what to expect
+    if slope <= 0:  # counts that vary without growing: expect the largest
         return Law(Fraction(max(count for _, count in points)), Fraction(0), exact=False)
     return Law(mean_count - slope * mean_n, slope, exact=False)
 

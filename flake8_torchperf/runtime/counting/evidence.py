@@ -58,7 +58,7 @@ class Counts:
 
 _COUNTERS = tuple(one.name for one in fields(Counts))
 
-# Counters whose names are not what a person calls several of them, and one of them.
+# Counters whose plural and singular names in messages differ from the field's name.
 _PLURAL = {"copies_to_device": "copies to the device"}
 _SINGULAR = {
     "dispatches": "dispatch",

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-# Where tensors are without any accelerator.
+# Device types of tensors without any accelerator.
 HOST_TYPES = ("cpu", "meta")
 _HOST = torch.device("cpu")
 # Methods that move a tensor and name the device by their own name.

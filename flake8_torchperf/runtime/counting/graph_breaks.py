@@ -19,7 +19,7 @@ import torch
 
 # The logger on which torch's tracer reports every graph break (torch._logging's "graph_breaks").
 LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"
-# The tracer advises on stderr how to capture `item()`; here the break itself is what is asked for.
+# The tracer advises on stderr how to capture `item()`, but here the break itself is wanted.
 ADVISER = "torch._dynamo.variables.tensor"
 _PLACE = re.compile(r"in user code at (.*):(\d+)$", re.MULTILINE)
 _FRAME = re.compile(r'^\s*File "(.*)", line (\d+), in ', re.MULTILINE)

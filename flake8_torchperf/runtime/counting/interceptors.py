@@ -298,7 +298,7 @@ def _copy_to_host(recorder: Recorder, frame: FrameType, cause: str, tensor: Any,
 
 
 def _copy_up(recorder: Recorder, frame: FrameType, tensor: Any) -> None:
-    if tensor.nbytes:  # of a tensor without elements nothing is copied
+    if tensor.nbytes:  # a tensor without elements is not copied
         recorder.event(frame, "transfers", "to-device to", tensor.nbytes)
 
 

@@ -51,7 +51,7 @@ class Recorder:
     def __init__(self, owns: Callable[[str], bool], host_as_device: bool) -> None:
         self.owns = owns
         self.host_as_device = host_as_device
-        # What is known to be the host's wherever the program runs; it stands for no device.
+        # True of tensors that are the host's wherever the program runs: they stand for no device.
         self.on_host: Callable[[torch.Tensor], bool] | None = None
         self.opener = threading.get_ident()
         # Above 0 while an event that is already counted runs: what it does inside is not another.
@@ -69,7 +69,7 @@ class Recorder:
         self.device_waits = (
             0  # What CUDA has reported so far; the witness compares before and after.
         )
-        self.timed = False  # Whether waits are measured, and what they took, by place.
+        self.timed = False  # True if waits are measured; their durations follow, by place.
         self.nanoseconds_waited: dict[tuple[int, int], int] = {}
         self.transfers = 0
         self.moved_inside = False  # Whether the wrapped call just over dispatched a real transfer.
@@ -297,8 +297,8 @@ class _Lines:
         causes[cause] = causes.get(cause, 0) + times
 
 
-# What a dispatch is beyond its operation only its arguments tell. Each look gets the recorder, the
-# operation's name, the frame that dispatched, the arguments and the output.
+# Some events depend on the arguments of a dispatch. Each look gets the recorder, the operation's
+# name, the frame that dispatched, the arguments and the output.
 
 
 def _look_read(

@@ -21,7 +21,7 @@ from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
 from flake8_torchperf.runtime.counting.graph_breaks import explain
 
 Which = Literal["bad", "good"]
-# Two sizes give a slope; both are small, because a per-element loop is what they are for.
+# Two sizes give a slope; both are small, because they are for per-element loops.
 SIZES = (4, 12)
 
 

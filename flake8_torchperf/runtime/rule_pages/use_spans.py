@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Span: TypeAlias = "tuple[int, int]"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-# The methods of an optimizer that cost what its options say.
+# The methods of an optimizer whose cost depends on its options.
 STEPS = frozenset({"step", "zero_grad"})
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit, Finding
     from flake8_torchperf.options import Options
 
-# As `confirm` does where nobody says otherwise: three sizes show how counts grow.
+# The default sizes of `confirm`: three sizes show how counts grow.
 SIZES = (16, 64, 256)
 
 

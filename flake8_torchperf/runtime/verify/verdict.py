@@ -22,9 +22,9 @@ VERIFIED: Status = "verified"
 WITHDRAWN: Status = "withdrawn"
 UNVERIFIED: Status = "unverified"
 
-# A size this much larger than the largest that was run is what counts are extrapolated to.
+# Counts are extrapolated to a size this much larger than the largest that was run.
 PROJECTION = 1000
-# What else waits: with other inputs the same line reads where it would select, for instance.
+# Other waits: with other inputs the same line may read where it would select, for instance.
 _WAITS = ("host_reads", "dynamic_shapes", "copies_to_device", "transfers")
 _COUNTED = frozenset(Counts().to_dict())
 # Signals that a process brings upon itself; others come from limits and the system.
@@ -98,7 +98,7 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
     if spec is None or spec.counter not in _COUNTED or spec.counter == "graph_breaks":
         return Verdict(UNVERIFIED, f"{alike}, but nothing counts what its page promises")
     if spec.needs == "cuda" and told["device"] != "cuda":
-        # Its page says that no other machine can show it, so that the calls are all there is.
+        # Its page says that no other machine can show it, so only the calls can be compared.
         return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
     both = told["counted"]
     if not both:
@@ -119,7 +119,7 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
             words = f"{counted(grown[1], counter)} before, {grown[2]:,} after"
             return Verdict(WITHDRAWN, f"{alike}, but {words}")
     if spec.counter == "copies_to_device" and on_host:
-        # What is on the one device that there is need not be copied, or not in a way that shows.
+        # With only one device, copies to it are not made or do not show.
         return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
     most = max(_number(old[spec.counter]) for old, _ in both)
     if most:

@@ -39,7 +39,7 @@ def _assigned(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
     if _on_host_index(parts, is_host):
         return INDEX
     if isinstance(value, torch.Tensor):
-        fills = has_mask(index) and not value.dim()  # by masked_fill_, which takes it as it is
+        fills = has_mask(index) and not value.dim()  # masked_fill_ takes a 0-d host tensor
         return ASSIGNED if is_host(value) and not fills else ""
     if not isinstance(value, Number):
         return ASSIGNED  # a list or an array becomes a tensor of the host first

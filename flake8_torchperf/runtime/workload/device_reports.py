@@ -16,7 +16,7 @@ UNHEARD = (
     "CUDA reported no wait although tensors on it were read: waits are inferred from the calls"
 )
 NO_WAIT = "the line ran, and the device did not wait"
-# These wait, and torch's debug mode does not say so: on an H100 only the queue showed it
+# These wait, but torch's debug mode does not report it: on an H100 only the queue showed it
 # (`tools/measure_syncs.py`, outcome "queue").
 UNREPORTED = frozenset({"aten::unique_dim", "aten::unique_dim_consecutive"})
 

@@ -198,7 +198,7 @@ def _file(
     statements = Statements(source)
     if not counts and not any((at := statements.at(line)) and at.function for line in executed):
         return None
-    # What another scope reports is not missed.
+    # A wait that another scope reports is not missed.
     everything, note = _lint(source, path, replace(context.options, scope=Level.COLD))
     findings = everything
     if context.options.scope is not Level.COLD:
@@ -220,7 +220,7 @@ def _view(
     statements: Statements, part: _Part, in_data_workers: frozenset[int], context: _Context
 ) -> _FileView:
     counts = part.counts
-    # A line that spent something ran, whatever took the trace function away.
+    # A line with counts ran, even if the trace function was removed.
     ran = part.executed | frozenset(counts)
     causes = _causes(part.evidence)
     ops: dict[int, set[str]] = {}
@@ -346,7 +346,7 @@ class _FileView:
             told = "device_syncs" if spent.device_syncs else counter
             if waits:
                 return CONFIRMED, "", told, waits
-            # What is assigned or indexed no counter counts; it was executed wherever it must be.
+            # No counter counts the assignment or index itself; it was executed with its statement.
             must = counter == "device_syncs" and not self.statements.conditional(
                 finding.line, finding.column
             )

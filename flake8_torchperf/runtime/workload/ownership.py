@@ -32,7 +32,7 @@ def owner_paths(name: str) -> list[Path]:
     try:
         spec = find_spec(first) if first.isidentifier() else None
     except (ImportError, ValueError):
-        spec = None  # A package that says of itself that it has no place cannot be owned.
+        spec = None  # A package without a location cannot be owned.
     if spec is not None:
         roots = [Path(one) for one in spec.submodule_search_locations or [] if Path(one).is_dir()]
         if not roots and spec.origin and Path(spec.origin).is_file():

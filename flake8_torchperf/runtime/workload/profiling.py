@@ -21,11 +21,11 @@ from flake8_torchperf.runtime.workload.executed_lines import Times
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.syntax.statements import Span, Statements
 
-# Ways in which the witness sees a call wait on a device, and kinds of calls that are none there, or
-# wait or not as their memory is pinned.
+# Categories in which the witness sees a call wait on a device, and kinds of calls that do not wait
+# there, or only if their memory is not pinned.
 _WAITING = frozenset({"sync", "copy", "extra"})
 _NO_WAITS = {"extra": ("internal", "copy-to-host"), "copy": ("copy-to-device",)}
-# What these wait for the debug mode does not report in all their overloads.
+# The debug mode does not report these waits in all overloads.
 _UNREPORTED = frozenset(name.removeprefix("aten::") for name in device_reports.UNREPORTED) | {
     "unique",
     "unique_consecutive",
@@ -120,7 +120,7 @@ class _File:
             if span not in self._times and span not in self._spent:
                 continue
             waits, seconds = self._waits(span, spent)
-            # A line that spent something ran, whatever took the trace function away.
+            # A line with counts ran, even if the trace function was removed.
             times = self._times.get(span) or max(waits, 1)
             operations = spent.dispatches if self._dispatches else None
             text = " ".join(line.strip() for line in self._lines[span[0] - 1 : span[1]])[:SHOWN]
@@ -136,8 +136,8 @@ class _File:
             ):
                 return reported, spent.waited
         made = sum(row.times for row in rows if _waits_on_device(row))
-        # The host stands in for the device here, and may be all that there is. What libraries do
-        # inside of a call is seen by the counter alone.
+        # The host stands in for the device here, and may be the only device. Only the counter sees
+        # what libraries do inside a call.
         made = made or sum(row.times for row in rows if row.category == "host")
         made = made or spent.host_reads + spent.dynamic_shapes
         return made + spent.synchronisations, None

@@ -81,7 +81,7 @@ class Session:
     def watching(self) -> Iterator[None]:
         """Watch what this thread does."""
         with self._counter, self._witness, self._ranks_noted():
-            self._counter.reset()  # What the witness spent on getting ready.
+            self._counter.reset()  # Drop the counts of the witness's own preparation.
             self._lines.start()
             try:
                 yield
@@ -186,7 +186,7 @@ def main(plan: Plan, path: Path) -> None:
     _hide_from_pytest()
     session = Session(plan)
     _report_on_termination(session)
-    if not plan.is_code:  # What multiprocessing starts is what its starter was.
+    if not plan.is_code:  # A process of multiprocessing is the same as its parent.
         invite(path, is_users_own(plan))
     prepare = _module if plan.is_module else _code if plan.is_code else _script
     try:
@@ -195,7 +195,7 @@ def main(plan: Plan, path: Path) -> None:
         raise
     except BaseException as error:
         _show_as_python_would(error)
-        sys.excepthook = lambda *_: None  # Already shown; what is left is the exit status.
+        sys.excepthook = lambda *_: None  # Already shown; only the exit status is left.
         raise
 
 
@@ -294,5 +294,5 @@ def _show_as_python_would(error: BaseException) -> None:
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HERE):
         trace = trace.tb_next
-    # What is printed is the exception's own traceback, whatever the hook is handed besides.
+    # The hook prints the exception's own traceback and ignores its third argument.
     sys.excepthook(type(error), error.with_traceback(trace), trace)

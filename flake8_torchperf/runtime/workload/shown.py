@@ -19,8 +19,8 @@ ON_HOST = "the tensors that it read were made on the host"
 _TESTS = frozenset(
     {"if", "elif", "while", "ifexp", "and", "or", "not", "filter", "match", "if-raise", "if-break"}
 )
-# What the witness calls an operation that the linter names otherwise. Of one that stands in no
-# table, every call in its statement that may wait is taken for it.
+# The witness's names for operations that the linter names differently. For an operation in no
+# table, every call in its statement that may wait counts as the operation.
 _NAMES: Mapping[str, frozenset[str]] = {
     **{name: frozenset({"bool"}) for name in (*_TESTS, "assert", "bool", "__bool__")},
     **{

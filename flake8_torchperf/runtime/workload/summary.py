@@ -69,7 +69,8 @@ def as_data(
     return data
 
 
-# What waits where no device tells it. What kernels check on a CPU they may leave out on a device.
+# Categories that wait where no device reports it. "extra" is none of them: a device's kernels may
+# skip the checks of a CPU's.
 INFERRED = ("sync", "copy", "host")
 
 

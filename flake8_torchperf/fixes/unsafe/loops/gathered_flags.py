@@ -34,7 +34,7 @@ def plan(place: Place) -> Edit | None:
     if not isinstance(test, ast.If) or test.orelse:
         return None
     ends = _ends(test.body, rounds)
-    # The rounds are kept in a list, which the batches of a loader are too large for.
+    # The rounds are stored in a list, for which a loader's batches are too large.
     tells = only_tells(test.body, names_in([loop.iter, test.test]), place.around)
     if not ends and not (tells and stays(place, loop.iter)):
         return None

@@ -70,9 +70,10 @@ if {tensors}:
 
 
 def _flag(block: Sequence[ast.stmt]) -> tuple[ast.expr, str] | None:
-    """Return the tensor that a block sets to 1 before it leaves the loop, and how it sets it.
+    """Return the tensor that a block sets to 1, and how it sets it.
 
-    The block does nothing else. The text has places for the "flag", for "finite" and for "torch".
+    The block does nothing else but leave the loop. The text has places for the "flag", for "finite"
+    and for "torch".
     """
     match block:
         case [statement] | [statement, ast.Break()]:
@@ -135,7 +136,7 @@ def _memory(tensor: ast.expr) -> ast.expr:
         case ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[]):
             return _memory(inner)
         case ast.Name(id=name):
-            return ast.Name(name, ast.Load())  # written to or read, it is the same one
+            return ast.Name(name, ast.Load())  # the same name, whether written or read
     return tensor
 
 

@@ -153,7 +153,7 @@ def _norm(place: Place, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     if known in ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm"):
         tensor, *args = args
         if args and known == "torch.linalg.norm":
-            return None  # that of a matrix, where the tensor is one
+            return None  # a matrix norm, if the tensor is a matrix
     elif node.func.attr == "norm" and not known:
         tensor = node.func.value
     else:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place
 
-# What a row has in common with the tensor that it is a row of.
+# Attributes that a row shares with its tensor.
 _SHARED = frozenset(("device", "dtype", "layout", "is_cuda", "is_cpu", "requires_grad"))
 # In-place methods that change each element by itself and have no such tag in torch.
 _FILLING = frozenset(("fill_", "zero_"))

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
-# What stands for an element that is not selected.
+# The values for elements that are not selected.
 _NEUTRAL = {"sum": "0", "mean": "0", "any": "0", "all": "1"}
-# What a mean becomes.
+# The quotient that replaces a mean.
 _QUOTIENT = ast.BinOp(ast.Name("total"), ast.Div(), ast.Name("count"))
 _COUNTS = ("numel", "nelement")
 
@@ -51,7 +51,7 @@ def planned(place: Place, *, certain: bool) -> Edit | None:
         return None
     call, name = found
     counts = name in _COUNTS
-    # `masked_select` takes masks and tensors of any shapes that go together, and so does `where`.
+    # `masked_select` broadcasts mask and tensor, and so does `where`.
     whole = name not in ("mean", *_COUNTS) if is_call else counts
     if (whole or has_shape_of(mask, tensor, around)) != certain:
         return None

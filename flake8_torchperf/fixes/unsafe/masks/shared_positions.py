@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
-# What the positions of the first mask of a function are called, of the second, and so on: two masks
-# may serve by turns. A tuple of positions and the one tensor in it are not called alike.
+# Names for the positions of a function's first mask, its second, and so on, since uses of two masks
+# may alternate. A tuple of positions and the single tensor in it have different names.
 _TUPLES = ("kept", "selected", "chosen", "taken", "picked")
 _TENSORS = ("positions", "rows", "places", "found", "hits")
 
@@ -51,7 +51,7 @@ def plan(place: Place) -> Edit | None:
     if len(uses) < 2 or uses[0].line is not first:
         return None
     if uses[-1].line is first and masked_assignment.planned(place, certain=False) is not None:
-        return None  # so can this
+        return None  # this rewriting could as well
     alone = any(use.among for use in uses)
     name = _name(place, mask, _TENSORS if alone else _TUPLES)
     where = around.reach("torch.where", first)
@@ -87,7 +87,7 @@ def _mask(site: Site, around: Surroundings) -> ast.expr | None:
 
 
 def _name(place: Place, mask: ast.expr, names: Sequence[str]) -> str:
-    """Return a name for the positions of a mask that no other mask in the function gets."""
+    """Return a name for the positions of a mask that no other mask gets; "" if none is free."""
     around, function = place.around, place.around.function(mask)
     masks = [
         ast.dump(found)
@@ -119,12 +119,12 @@ def _uses(block: Sequence[ast.stmt], first: ast.stmt, mask: ast.expr, place: Pla
         if isinstance(line, _SIMPLE):
             here = _uses_in(line, mask, place)
             if any(is_lazy(place, u.node, line) or _is_reduced(u.node, place) for u in here):
-                break  # what is reduced can do without a count at all
+                break  # a reduction needs no count at all
             found += [use for use in here if not _is_store_alone(use.node, line)]
         if names & bound_by([line]) or _writes_into(line, names):
             break
         if attribute and any(isinstance(one, ast.Call) for one in ast.walk(line)):
-            break  # what is called may bind it to another mask
+            break  # the call may bind it to another mask
     return found
 
 

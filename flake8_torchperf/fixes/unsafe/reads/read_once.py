@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionNode
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Try, ast.With)
-# What no tracer of a function records, so that the values that it saw are final.
+# Sites that no tracer records: it freezes the values that it saw there.
 _DECIDED = (SiteKind.BRANCH, SiteKind.FORMAT, SiteKind.HOST_READ)
 
 
@@ -71,7 +71,7 @@ def _bound_once(name: str, function: FunctionNode, place: Place) -> ast.Assign |
     if any(id(one) not in within and not _is_in(one, line) for one in _reads(function, name)):
         return None
     loop = place.around.parent(line)
-    # `for i in rows: i = i[0]`: what the loop binds is seen by this statement alone.
+    # `for i in rows: i = i[0]`: only this statement sees the value that the loop binds.
     others = [one for one in lines if one is not line]
     return line if all(one is loop and isinstance(one, ast.For) for one in others) else None
 

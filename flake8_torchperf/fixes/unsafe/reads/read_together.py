@@ -138,7 +138,7 @@ def _source(call: ast.Call) -> ast.expr | None:
 
 def _alike(reads: Sequence[_Read], around: Surroundings) -> list[_Read]:
     """Return the reads that fit into one tensor with the first."""
-    # `mean` takes no ints, so what it is the mean of holds floats.
+    # `mean` takes no ints, so its operand holds floats.
     floats = {like for one in reads if (like := averaged(one.tensor, around))}
     kinds = ["float" if one.kind in floats else one.kind for one in reads]
     return [one for one, kind in zip(reads, kinds, strict=True) if kind and kind == kinds[0]]

@@ -21,7 +21,7 @@ from typing import Any
 
 from flake8_torchperf.runtime.confirm.child import isolation, namespaces
 
-# What one job may report; a snippet that floods its pipe is cut here.
+# The most bytes that one job may report; more from a snippet are cut off.
 MOST_BYTES = 16 * 2**20
 RESULT_FD = 200
 
@@ -109,7 +109,7 @@ def _listen(read: int, child: int) -> tuple[bytes, int]:
     ended, status, is_open = 0, 0, True
     while not ended:
         if not is_open or len(told) >= MOST_BYTES:
-            time.sleep(0.005)  # closed, or flooded: what is left is to wait
+            time.sleep(0.005)  # closed, or flooded: only wait
         elif _ready(read, 0.02):
             is_open = _take(read, told)
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -140,7 +140,7 @@ def _work(job: dict[str, Any], write: int, secret: str, module: Any) -> None:
     needed = [job["path"], job["root"], job["harness"], sys.prefix, sys.base_prefix, *sys.path]
     achieved = namespaces.leave(folder, [one for one in needed if one], job["device"])
     os.chdir(folder)  # again: the folder is mounted anew, and writable only there
-    isolation.die_with_parent()  # last: entering a user namespace forgets it
+    isolation.die_with_parent()  # last: entering a user namespace resets it
     if achieved["processes"] == "apart":
         _as_first(job, secret, module)
     _report(job, secret, module)

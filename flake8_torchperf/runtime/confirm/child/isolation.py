@@ -18,7 +18,7 @@ from flake8_torchperf.runtime.confirm.child.namespaces import check, libc
 # linux/prctl.h
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
-# Beyond what runs already for this user: torch's threads and a data loader's workers.
+# Besides this user's running threads: torch's threads and a data loader's workers.
 MORE_PROCESSES = 64
 LARGEST_FILE = 64 * 2**20
 # Address space that threads and the allocator set aside without using it.

@@ -23,14 +23,14 @@ from flake8_torchperf.runtime.counting.evidence import Evidence, total
 from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
 from flake8_torchperf.runtime.counting.graph_breaks import explain, uncompiled
 
-# How much of a snippet's time the search for inputs may take; the rest is for the probes.
+# The share of a snippet's time for the search for inputs; the rest is for the probes.
 SEARCH_SHARE = 0.45
 # One call in the search may take this share of it: a hang must not use up all of it.
 CALL_SHARE = 0.2
 FIRST_SHARE = 0.5
 # Calls that did not come back before the search gives up.
 MOST_LATE = 3
-# A tenth of a second at 2 GHz: a copy to the host that is queued behind it is not there at once.
+# A tenth of a second at 2 GHz: a copy to the host that is queued behind it arrives late.
 BUSY_CYCLES = 200_000_000
 # Attempts spent on better inputs once all flagged lines have run.
 MOST_POLISHING = 60
@@ -134,7 +134,7 @@ class Trials:
             return True
         if score[0] < wanted or not score[1]:
             return False
-        # Loops should go round more than once to show that counts grow, but not at any price.
+        # Loops should run more than once to show that counts grow, if that is cheap.
         self._polishing += 1
         return score[2] == wanted or self._polishing > MOST_POLISHING
 
@@ -169,7 +169,7 @@ class Trials:
                 often += rounds >= target["rounds"]
                 score = (not outcome.error, rounds >= target["rounds"])
                 self._note(target["id"], assignment, score, outcome.late)
-        # A call that returned before any flagged line did not come further than one that raised.
+        # A call that returned before any flagged line got no further than one that raised.
         return (count, count > 0 and not outcome.error, often, len(outcome.lines))
 
     def _note(
@@ -218,7 +218,7 @@ def _broken(
         with time_limit(max(end - time.monotonic(), 0.01)):
             found = explain(calls(int(job["sizes"][0])), (), {})
     except (Exception, SystemExit, TooLate):
-        # What the call itself raises, the probes tell with the words for it.
+        # The probes report what the call itself raises.
         return {}
     return {
         target["id"]: sorted(

@@ -22,7 +22,7 @@ SYS_MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000
 PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 4, 24, 38
 LINUX_CAPABILITY_VERSION_3, LAST_CAPABILITY = 0x20080522, 63
 
-# All that a snippet may leave on the disk; it is held in memory and gone with the process.
+# The most that a snippet may write; it is held in memory and ends with the process.
 LARGEST_FOLDER = b"size=256m,nr_inodes=20000,mode=700"
 # Shared memory is how data loader workers hand over tensors; this one is empty and small.
 SHARED_MEMORY = b"size=64m"
@@ -31,8 +31,8 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "dxg")
 ACCELERATORS = ("nvidia", "nvhost", "nvmap")
 # Sockets in these folders lead to services that act for whoever connects: a desktop's, Docker's.
 SERVICES = ("/run", "/var/run", "/tmp/.X11-unix", "/tmp/.ICE-unix")
-# What in /proc changes the whole machine. A file there obeys whoever has root's number, with or
-# without a capability, so these stay read-only where the rest of /proc cannot.
+# Files in /proc that change the whole machine. They obey any process with root's user id, with or
+# without a capability, so they stay read-only where the rest of /proc cannot.
 KERNEL_SETTINGS = (
     "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi",
     "/proc/scsi", "/proc/mtrr",

@@ -17,7 +17,7 @@ from flake8_torchperf.runtime.confirm.child.search import Dimension, Score, Sear
 from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
 from flake8_torchperf.runtime.confirm.specs.from_signatures import choices
 
-# Constructing is a means: it may not use up the time the function needs.
+# Constructing objects may not use up the function's own time.
 CONSTRUCTION_SECONDS = 6.0
 ONE_CONSTRUCTION_SECONDS = 4.0  # the first optimizer of a process imports torch._dynamo
 CONSTRUCTION_ATTEMPTS = 150

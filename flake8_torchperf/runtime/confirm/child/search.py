@@ -49,7 +49,7 @@ class Search:
         end = time.monotonic() + self.seconds
         best = tuple(one.start for one in self.dimensions)
         self._try(best)
-        # The first climb leaves attempts for what no single change can show.
+        # The first climb leaves attempts for improvements that need several changes.
         self._allowed = self.attempts // 2
         for step in (self._climb, self._alike, self._climb, self._at_random):
             best = step(best, end)

@@ -202,7 +202,7 @@ class Subject:
         return Ready(call, {"arguments": positional, **named})
 
     def _call_inner(self, builder: Builder) -> Callable[[Callable[..., Any]], Any] | None:
-        """Call the function that the outer one returned, for a finding inside a nested function."""
+        """Return a function that calls what the outer one returned; None if it is not nested."""
         if "<locals>" not in self.job["function"]:
             return None
 
@@ -236,7 +236,7 @@ class Subject:
                 if in_order:
                     positional.append(parameter.default)
                 continue
-            # The same data at every size for what does not grow with n.
+            # Inputs that do not grow with n get the same data at every size.
             builder.made = SEEDS_PER_PARAMETER * (1 + list(self._options).index(name))
             value = by_hand[name] if name in by_hand else builder.build(spec)
             if in_order:

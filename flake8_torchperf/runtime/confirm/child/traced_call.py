@@ -24,7 +24,7 @@ import torch
 
 from flake8_torchperf.runtime.confirm.child.load import one_line
 
-# A generator is drawn from this often at most: an endless one would never give a count.
+# The most items to draw from a generator, which may be endless.
 MOST_ITEMS = 4096
 # Code that swallows the first alarm gets another after this many seconds.
 AGAIN = 0.5
@@ -61,7 +61,7 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        if outer:  # an enclosing limit goes on with what is left of it
+        if outer:  # an enclosing limit goes on with its remaining time
             left = outer - (time.monotonic() - began)
             signal.setitimer(signal.ITIMER_REAL, max(left, 0.01), AGAIN)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo
 
-# How many candidates one parameter may have: the child tries them one at a time.
+# The most candidates for one parameter: the child tries them one at a time.
 MAX_CANDIDATES = 26
 MODULE_USES = {
     "parameters", "named_parameters", "state_dict", "modules", "named_modules", "train", "eval",

@@ -26,7 +26,7 @@ class Use:
     attributes: set[str] = field(default_factory=set)
     keys: list[str] = field(default_factory=list)
     called: bool = False
-    returns: int = 0  # how many values its result is unpacked into
+    returns: int = 0  # the number of values that its result is unpacked into
     iterated: bool = False
     twice: bool = False
     counted: bool = False  # stands in range(...), so it is a whole number

@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 InputSpec: TypeAlias = "dict[str, Any]"
 Shape: TypeAlias = "tuple[int | str, ...]"
 
-# What a call may be given on CUDA: everything there, or, since some code moves it, on the host.
+# Devices of a call's inputs on CUDA: that device, or the host, since some code moves them.
 PLACE, HOST = "(inputs)", "on the host"
-# What tensors without further hints look like, likeliest first. 4 is the width that modules and
+# Shapes of tensors without further hints, likeliest first. 4 is the width that modules and
 # sizes get too, so that a guessed layer fits a guessed batch.
 WIDTH = 4
 SHAPES: tuple[Shape, ...] = (

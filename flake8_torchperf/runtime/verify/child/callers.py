@@ -14,7 +14,7 @@ import torch
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, tensor, value
 from flake8_torchperf.runtime.verify.child.variations import Variation
 
-# A choice: the argument, what it is given instead, and the name of the variation it is called with.
+# A choice: the argument, its new spec, and the name of the variation for the call.
 Choice = tuple[str, InputSpec, str]
 
 # By name, so that both texts are called alike.

@@ -39,8 +39,8 @@ from flake8_torchperf.runtime.verify.child.differences import Rules, difference
 from flake8_torchperf.runtime.verify.child.variations import COUNTED_TOO, FULL, SHORT, Variation
 from flake8_torchperf.runtime.verify.child.versions import put
 
-# Shares of a trial's time: the text before (it searches too), then the text after; what is left is
-# for the text before once more, where they differ.
+# Shares of a trial's time: the text before (which includes the search), then the text after. The
+# rest is for a second run of the text before, where the two differ.
 BEFORE, AFTER = 0.5, 0.8
 # Different inputs to compare with, besides the first ones found, and attempts spent on them.
 MOST_OTHERS, MOST_NEIGHBOURS = 2, 24

@@ -15,7 +15,7 @@ import torch
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.runtime.verify.child.snapshot import Node
 
-# What float32 sums in another order differ by (the defaults of torch.testing for it), and those of
+# Tolerances for float32 sums in another order (the defaults of torch.testing for it), and for
 # float16 and bfloat16.
 _CLOSE = {"float32": (1.3e-6, 1e-5), "half": (1.6e-2, 1e-2)}
 _SHOWN = 60
@@ -133,7 +133,7 @@ def _list_for(before: Node, after: Node, at: str, rules: Rules) -> str:
 
 
 def _numbers(before: Node, after: Node, at: str, rules: Rules) -> str:
-    if repr(before) == repr(after):  # tells NaN from a number, and -0.0 from 0.0
+    if repr(before) == repr(after):  # distinguishes NaN from numbers, and -0.0 from 0.0
         return ""
     float_like = {before[1], after[1]} == {"float"}
     if rules.exact or not float_like:
@@ -166,7 +166,7 @@ def _objects(before: Node, after: Node, at: str, rules: Rules) -> str:
     if before[1] != after[1]:
         return _both(before, after, at)
     ours, theirs = before[2], after[2]
-    # What is made when it is asked for need not be asked for by both.
+    # Attributes made on demand need not be read by both.
     if not before[3] and ours.keys() != theirs.keys():
         names = sorted(ours.keys() ^ theirs.keys())
         return f"{at}: only one of the two sets {', '.join(names)}"

@@ -13,7 +13,7 @@ from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
 
 # Between the numbers of two seeds: far more than the tensors of one call.
 _SEEDS_APART = 10_000_019
-# Parts of the numbers that an attribute's own name begins from.
+# The range of starting points that attribute names are hashed to.
 _NAMES = 1_000_000
 
 
@@ -45,7 +45,7 @@ class Variation:
         return self.data not in ("special", "infinite", "nan")
 
 
-# What the first inputs found are varied by; the size of the search comes first.
+# Variations of the first inputs found; the size of the search comes first.
 FULL = (
     Variation(),
     Variation("another seed", seed=1),
@@ -66,11 +66,11 @@ FULL = (
     Variation("that require gradients", gradients=True),
     Variation("that require gradients", gradients=True, n=5, seed=5),
 )
-# What is counted besides the sizes: other numbers take other branches, and more of them.
+# Variations that are counted besides the sizes: other numbers take other, and more, branches.
 COUNTED_TOO = tuple(FULL[index] for index in (1, 6, 7, 9, 10, 11))
-# What further inputs are varied by, which differ in shapes or options.
+# Variations of further inputs, which differ in shapes or options.
 SHORT = tuple(FULL[index] for index in (0, 4, 6, 10, 12, 13, 16))
-# What the floating tensors of a mixed call are, in turn.
+# The dtypes of the floating tensors of a mixed call, in turn.
 DTYPES = (torch.float32, torch.float64, torch.float16)
 
 

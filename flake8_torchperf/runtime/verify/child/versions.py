@@ -57,7 +57,7 @@ def _exchange(function: FunctionType, code: CodeType) -> None:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes functions and imports from a module's tree."""
+    """Empties the bodies of functions in a module's tree."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Keep the decorators and the arguments."""

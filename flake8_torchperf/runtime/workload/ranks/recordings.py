@@ -46,7 +46,7 @@ def results_beside(results: Path) -> Path:
 
 
 def _new_name() -> str:
-    # A process that is started anew keeps its number, and numbers come back.
+    # A restarted process keeps its number, and numbers are reused.
     return f"{os.getpid()}-{time.time_ns()}"
 
 
