@@ -1,5 +1,7 @@
-"""``max(a, b)`` -> ``torch.maximum(a, b)``, ``max(t, 1)`` -> ``t.clamp(min=1)``, and Python's
-reductions of one tensor or of a list of tensors -> one reduction on the device.
+"""``max(a, b)`` -> ``torch.maximum(a, b)``, and other reductions of Python's -> torch's.
+
+``max(t, 1)`` becomes ``t.clamp(min=1)``. A reduction of one tensor or of a list of tensors becomes
+one reduction on the device.
 """
 
 from __future__ import annotations

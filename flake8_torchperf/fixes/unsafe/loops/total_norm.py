@@ -1,8 +1,9 @@
 """A norm over many tensors, added up in a loop -> ``torch._foreach_norm``, and the norm of these.
 
-``total = 0``, ``total += p.norm(n).item() ** n`` for each, and ``total = total ** (1 / n)``. Each
-norm is of its tensor's dtype, as it was, and their norm is computed in double precision, as Python
-does: `torch.nn.utils.get_total_norm` computes it in the tensors' dtype, and float16 ends at 65,504.
+The loop is ``total = 0`` and ``total += p.norm(n).item() ** n`` for each tensor, followed by
+``total = total ** (1 / n)``. Each norm has its tensor's dtype, as before. The norm of the norms is
+computed in double precision, as Python does. `torch.nn.utils.get_total_norm` computes it in the
+tensors' dtype, and float16 ends at 65,504.
 """
 
 from __future__ import annotations

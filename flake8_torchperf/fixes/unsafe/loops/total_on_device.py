@@ -2,9 +2,9 @@
 
 The total is a name, or an entry of a dict that nothing else sees until the loop is over.
 
-The total is added up in double precision, and counts in int64, as Python does: in bfloat16, 1,000
-ones are 256. ``float`` and ``int`` take a number as well, so that a loop without rounds leaves what
-it left.
+It is added up in double precision, and counts in int64, as Python does: in bfloat16, 1,000 ones add
+up to 256. ``float`` and ``int`` take a number as well, so a loop without rounds leaves the same
+value.
 """
 
 from __future__ import annotations
