@@ -1,10 +1,11 @@
 """Everything that runs code. Torch is imported only when a name is used.
 
 - `counting`: counts dispatches, host reads and waits while code runs.
-- `api`: what a test or a notebook uses: `budget`, the pytest plugin, the text report.
-- `rule_pages`: what a rule's page claims that a run shows, and runs of its examples.
+- `api`: for tests and notebooks: `budget`, the pytest plugin, the text report.
+- `rule_pages`: the evidence that a rule's page declares, and runs of its examples.
 - `confirm`: runs single functions with made-up inputs in a sandbox.
-- `workload`: runs a person's own program, script or tests.
+- `workload`: runs the user's own program, script or tests.
+- `verify`: runs the text before and after a fix, and compares what they do.
 - `html_page` fills the `templates` of both reports.
 """
 
@@ -37,9 +38,9 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import the module behind an exported name at its first use.
+    """Import the module behind an exported name when the name is first used.
 
-    Raises ImportError, in one line that says what to install, where torch is missing.
+    Raises a one-line ImportError that says what to install, where torch is missing.
     """
     home = _HOMES.get(name)
     if home is None:
@@ -51,8 +52,8 @@ def __getattr__(name: str) -> Any:
 def require_torch() -> None:
     """Raise a one-line ImportError where torch is not installed.
 
-    A torch that is there but fails to import raises its own error: hiding it would send the
-    reader to install what is installed.
+    A torch that is installed but fails to import raises its own error, because the user must not be
+    told to install it again.
     """
     try:
         import_module("torch")

@@ -9,7 +9,7 @@ from typing import Any
 
 
 def render(template: str, **shown: Any) -> str:
-    """The text of the page that ``template`` makes of ``shown``. Raises where a name is missing."""
+    """Return the page that ``template`` makes of ``shown``. Raises where a name is missing."""
     import jinja2
 
     environment = jinja2.Environment(

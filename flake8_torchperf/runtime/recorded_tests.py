@@ -1,7 +1,7 @@
 """pytest's option `--torchperf-profile-save`: records what the tests do, and writes a profile.
 
 With pytest-xdist each worker records what it runs, and the process that started them merges that.
-Loaded into every pytest run of an environment, so nothing heavy is imported without the option.
+Loaded into every pytest run of an environment, so large imports wait until the option is given.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, None]:
-    """Record a profile of all tests, where one is asked for."""
+    """Record a profile of all tests, if one is requested."""
     name = session.config.getoption(SAVE)
     if not name:
         yield
@@ -51,7 +51,7 @@ def _recording(config: pytest.Config, name: str) -> Iterator[None]:
         _check(path)
     if not worker and getattr(config.option, "dist", "no") != "no":
         for left in _parts(path):
-            left.unlink()  # of a run that was killed
+            left.unlink()  # left by a run that was killed
         yield
         _save(path, merge(map(_taken, _parts(path))))
         return
@@ -65,18 +65,18 @@ def _recording(config: pytest.Config, name: str) -> Iterator[None]:
         with session.watching():
             yield
     finally:
-        # Ctrl-C ends the tests, not what is known of them.
+        # Ctrl-C ends the tests, but their profile is still written.
         target = path.with_name(f".{path.name}.{worker}.part") if worker else path
         _save(target, profile_of(session.observed(""), folder))
 
 
 def _parts(path: Path) -> list[Path]:
-    """What the workers have written so far."""
+    """Return the files that the workers have written so far."""
     return sorted(path.parent.glob(f".{path.name}.*.part"))
 
 
 def _check(path: Path) -> None:
-    """Object to a place where no profile can be written, or something else stands."""
+    """Raise UsageError where no profile can be written, or another file exists."""
     from flake8_torchperf.profile import ProfileError, parse
 
     if not path.parent.is_dir():
@@ -100,7 +100,7 @@ def _save(path: Path, profile: Profile) -> None:
 
 
 def _taken(path: Path) -> Profile:
-    """A worker's profile, which is not needed any more."""
+    """Return a worker's profile, and delete its file."""
     from flake8_torchperf.profile import read
 
     profile = read(path)

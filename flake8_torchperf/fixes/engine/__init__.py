@@ -1,1 +1,1 @@
-"""What all fixes share: planning on the ast, and changing text with libcst."""
+"""The parts that all fixes share: planning on the ast, and changing text with libcst."""

@@ -1,4 +1,4 @@
-"""Edits in, changed text out: one parse by libcst, and only what an edit owns is written anew."""
+"""Applies edits to a text: parses it once with libcst and rewrites only what an edit owns."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ Replacement: TypeAlias = "cst.CSTNode | cst.FlattenSentinel[cst.CSTNode] | cst.R
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The changed text, and which of the edits are in it.
+    """The changed text, and the edits that are in it.
 
-    ``waiting`` are those that touch what another one changes: they come in the next round.
+    ``waiting`` are edits that overlap with another one: they are made in the next round.
     """
 
     text: str
@@ -35,10 +35,10 @@ class Applied:
 
 
 def apply_edits(text: str, edits: Sequence[Edit]) -> Applied:
-    """Rewrite ``text``, of whose ast the edits' nodes are; an edit that cannot be made is left out.
+    """Return ``text`` with the edits made; an edit that cannot be made is left out.
 
-    Edits in one expression or statement are made one per call, the first one first. Text that
-    libcst does not give back unchanged is not touched.
+    The edits' nodes belong to the ast of ``text``. Of several edits in one expression or statement,
+    only the first is made in a call. Text that libcst does not reproduce unchanged is not touched.
     """
     try:
         module = cst.parse_module(text)
@@ -72,7 +72,7 @@ def apply_edits(text: str, edits: Sequence[Edit]) -> Applied:
 
 
 def _one_by_one(text: str, edits: Sequence[Edit]) -> Applied:
-    """The first edit that can be made alone, where together they give no Python."""
+    """Return the first edit that can be made alone, for edits that together give no Python."""
     for index, edit in enumerate(edits):
         applied = apply_edits(text, [edit])
         if applied.edits:
@@ -81,7 +81,7 @@ def _one_by_one(text: str, edits: Sequence[Edit]) -> Applied:
 
 
 class _Replacing(cst.CSTTransformer):
-    """Puts what was chosen in the place of nodes of one tree."""
+    """Replaces the chosen nodes of one tree."""
 
     def __init__(self, chosen: dict[cst.CSTNode, Replacement]) -> None:
         super().__init__()
@@ -90,14 +90,14 @@ class _Replacing(cst.CSTTransformer):
     def on_leave(  # type: ignore[override]
         self, original_node: cst.CSTNode, updated_node: cst.CSTNode
     ) -> Replacement:
-        """Return what takes the node's place."""
+        """Return the node's replacement."""
         if original_node in self._chosen:
             return self._chosen[original_node]
         return super().on_leave(original_node, updated_node)
 
 
 def _overlap(nodes: Sequence[cst.CSTNode], chosen: dict[cst.CSTNode, Replacement]) -> bool:
-    """Does a node stand in one that is changed already, or hold one?"""
+    """True if one of the nodes contains, or lies in, a node that is already being changed."""
     return any(_holds(node, other) or _holds(other, node) for node in nodes for other in chosen)
 
 
@@ -112,7 +112,7 @@ def _holds(outer: cst.CSTNode, inner: cst.CSTNode) -> bool:
 
 
 def _keeps_comments(before: Sequence[cst.CSTNode], after: Sequence[Replacement]) -> bool:
-    """Is every comment within what is replaced in what replaces it too?"""
+    """True if every comment in the replaced nodes is also in their replacements."""
     kept: list[str] = []
     for one in after:
         if isinstance(one, cst.FlattenSentinel):

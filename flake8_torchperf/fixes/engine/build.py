@@ -1,4 +1,4 @@
-"""Pieces of new source text, as libcst's nodes: what most fixes need to write."""
+"""Pieces of new source text as libcst's nodes, as most fixes need them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _COMMA = cst.Comma(whitespace_after=cst.SimpleWhitespace(" "))
 
 
 def expression(text: str) -> cst.BaseExpression:
-    """The node of an expression that is written here and not taken from the file."""
+    """Return the node of an expression that is written here and not taken from the file."""
     return cst.parse_expression(text)
 
 
 def bare(node: cst.BaseExpression) -> cst.BaseExpression:
-    """An expression without brackets around it where none are needed: as an argument."""
+    """Return an expression without brackets that are not needed around an argument."""
     if isinstance(node, (cst.GeneratorExp, cst.Yield, cst.NamedExpr, cst.Tuple)):
         return node
     if comments_in(node) or "\n" in cst.Module([]).code_for_node(node):
@@ -28,18 +28,18 @@ def bare(node: cst.BaseExpression) -> cst.BaseExpression:
 
 
 def keyword(name: str, value: cst.BaseExpression) -> cst.Arg:
-    """``name=value``."""
+    """Return the argument ``name=value``."""
     return cst.Arg(bare(value), keyword=cst.Name(name), equal=_EQUAL)
 
 
 def with_arguments(call: cst.Call, new: Sequence[cst.Arg]) -> cst.Call:
-    """A call with further arguments behind its own; commas and line breaks go on as before."""
+    """Return a call with arguments added behind its own; commas and line breaks go on as before."""
     arguments = list(call.args)
     if not arguments:
         return call.with_changes(args=_joined(new, _COMMA.whitespace_after))
     last, gap = arguments[-1], _gap(call)
     trailing = isinstance(last.comma, cst.Comma)
-    # What stands before the closing bracket. A comment there stays with the argument it is behind.
+    # White space before the closing bracket. A comment there stays behind its argument.
     end = last.comma.whitespace_after if trailing else last.whitespace_after_arg  # type: ignore[union-attr]
     arguments[-1] = last.with_changes(
         comma=cst.Comma(whitespace_after=_commented(gap, end)),
@@ -53,7 +53,7 @@ def with_arguments(call: cst.Call, new: Sequence[cst.Arg]) -> cst.Call:
 
 
 def _gap(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
-    """What stands between two arguments of a call, comments left out."""
+    """Return the white space between two arguments of a call, without comments."""
     if len(call.args) > 1:
         comma = call.args[-2].comma
         assert isinstance(comma, cst.Comma)
@@ -66,7 +66,7 @@ def _gap(call: cst.Call) -> cst.BaseParenthesizableWhitespace:
 def _plain(
     white: cst.BaseParenthesizableWhitespace,
 ) -> cst.BaseParenthesizableWhitespace:
-    """White space without the comments in it."""
+    """Return white space without the comments in it."""
     if not isinstance(white, cst.ParenthesizedWhitespace):
         return white
     line = white.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
@@ -76,7 +76,7 @@ def _plain(
 def _commented(
     gap: cst.BaseParenthesizableWhitespace, end: cst.BaseParenthesizableWhitespace
 ) -> cst.BaseParenthesizableWhitespace:
-    """The gap between two arguments, with the comments that stood behind the first of them."""
+    """Return the gap between two arguments, with the comments that stood behind the first one."""
     if not isinstance(end, cst.ParenthesizedWhitespace) or not comments_in(end):
         return gap
     if not isinstance(gap, cst.ParenthesizedWhitespace):
@@ -85,7 +85,7 @@ def _commented(
 
 
 def without_argument(call: cst.Call, index: int) -> cst.Call:
-    """A call without one of its arguments; what is last ends as the last one did."""
+    """Return a call without one of its arguments; the new last one ends as the old last one did."""
     arguments = list(call.args)
     gone = arguments.pop(index)
     if arguments and index == len(arguments):
@@ -96,12 +96,12 @@ def without_argument(call: cst.Call, index: int) -> cst.Call:
 
 
 def in_place_of(old: cst.BaseExpression, new: cst.BaseExpression) -> cst.BaseExpression:
-    """An expression with the brackets of the one whose place it takes."""
+    """Return an expression with the brackets of the one that it replaces."""
     return new.with_changes(lpar=old.lpar, rpar=old.rpar)
 
 
 def comments_in(node: cst.CSTNode) -> list[str]:
-    """The comments anywhere below a node."""
+    """Return the comments anywhere below a node."""
     found: list[str] = []
     waiting: list[cst.CSTNode] = [node]
     while waiting:

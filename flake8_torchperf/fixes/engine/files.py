@@ -1,4 +1,4 @@
-"""Reads a file that is to be changed, and writes it whole or not at all.
+"""Reads a file to be changed, and writes it completely or not at all.
 
 Encoding, byte-order mark, line ends and mode stay as they are.
 """
@@ -14,14 +14,14 @@ from dataclasses import dataclass
 
 
 class NotWrittenError(Exception):
-    """A file that stays as it is; ``str`` says why, in a few words."""
+    """A file that is left as it is; ``str`` says why, in a few words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What a file held: its bytes, and the text in them.
+    """The content of a file: its bytes, and the text in them.
 
-    ``encoding`` is Python's name for it, ``mark`` the byte-order mark that the file begins with.
+    ``encoding`` is Python's name for the encoding, ``mark`` the byte-order mark at the start.
     """
 
     path: str
@@ -31,7 +31,7 @@ class Source:
     mark: bytes = b""
 
     def encoded(self, text: str) -> bytes:
-        """The bytes for a changed text. Raises NotWrittenError where the encoding has none."""
+        """Return the bytes for a changed text. Raises NotWrittenError if it cannot be encoded."""
         try:
             return self.mark + text.encode(self.encoding)
         except UnicodeEncodeError as error:
@@ -49,7 +49,7 @@ def read_source(path: str) -> Source:
 
 
 def decoded(path: str, data: bytes) -> Source:
-    """The text in a file's bytes. Raises NotWrittenError where there is none."""
+    """Return the text in a file's bytes. Raises NotWrittenError where there is none."""
     try:
         encoding = tokenize.detect_encoding(io.BytesIO(data).readline)[0]
         mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
@@ -69,10 +69,10 @@ def check_writable(path: str) -> None:
 
 
 def write(source: Source, text: str) -> None:
-    """Put ``text`` in the place of a file at once, keeping its mode.
+    """Replace the content of a file with ``text`` in one step, keeping its mode.
 
     Raises NotWrittenError, and leaves the file alone, where it is a symbolic link, is read-only, or
-    holds something else than when it was read.
+    has changed since it was read.
     """
     path, data = source.path, source.encoded(text)
     check_writable(path)

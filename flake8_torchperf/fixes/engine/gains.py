@@ -1,4 +1,4 @@
-"""What fixes gain: the findings before and after in, the edits that leave less to report out."""
+"""Selects the edits that leave less to report, by comparing the findings before and after."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.findings.model import Edit, Finding
 
-# One finding per element is worse than one per step, and that than one per call.
+# A finding per element is worse than one per step, which is worse than one per call.
 _WEIGHTS = {Cost.ELEMENT: 100, Cost.STEP: 10, Cost.CALL: 1}
 
 
@@ -22,10 +22,10 @@ def gaining(
     find: Callable[[str], Sequence[Finding]],
     apply: Callable[[Sequence[Edit]], str],
 ) -> Sequence[tuple[Finding, Edit]]:
-    """Return the edits of a text after which less is reported in the function of their finding.
+    """Return the edits of a text that reduce what is reported in the function of their finding.
 
-    Nowhere may more be reported than before. All are tried together; only where that is no gain,
-    each by itself.
+    No function may have more reported than before. All edits are tried together first; if that is
+    no gain, each is tried alone.
     """
     before = _burden(find(text))
 
@@ -40,7 +40,7 @@ def gaining(
 
 
 def _burden(found: Sequence[Finding]) -> Counter[str]:
-    """How much is reported in each function."""
+    """Return the weighted number of findings in each function."""
     burden: Counter[str] = Counter()
     for one in found:
         burden[one.site.function] += _WEIGHTS[one.site.heat.cost]

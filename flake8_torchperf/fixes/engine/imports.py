@@ -1,4 +1,4 @@
-"""Adds imports that new text needs, each once, among those the file has."""
+"""Adds the imports that new text needs, each once, among those of the file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def with_imports(module: cst.Module, names: Iterable[str]) -> cst.Module:
-    """The module with ``import NAME`` for each name, behind the first import of its package.
+    """Return the module with ``import NAME`` for each name, behind the first import of its package.
 
     Where there is none, they follow the last import at the top of the file, or the docstring.
     """
@@ -31,7 +31,7 @@ def _statement(name: str) -> cst.SimpleStatementLine:
 
 
 def _imports(statement: cst.CSTNode, name: str) -> bool:
-    """Is it ``import name``, without another name for it?"""
+    """True if a statement imports ``name`` without another name for it."""
     for small in _small(statement):
         if isinstance(small, cst.Import):
             return any(one.asname is None and one.evaluated_name == name for one in small.names)
@@ -63,7 +63,7 @@ def _is_text(statement: cst.BaseSmallStatement) -> bool:
 
 
 def _package(statement: cst.BaseSmallStatement) -> str:
-    """The package that an import is from; "" for a relative one and for other statements."""
+    """Return the package of an import; "" for a relative import and for other statements."""
     if isinstance(statement, cst.Import):
         return statement.names[0].evaluated_name.partition(".")[0]
     if isinstance(statement, cst.ImportFrom) and statement.module and not statement.relative:

@@ -1,4 +1,4 @@
-"""Suppression comments: where flake8 looks for them, what they name, and how they are written."""
+"""Suppression comments: where flake8 looks for them, the codes they name, and how to write them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class NoqaComment:
 
 
 def line_ends(text: str) -> dict[int, int]:
-    """Return for each line the last of the lines that share its ``# noqa``.
+    """Return for each line the last line that shares its ``# noqa``.
 
     A comment counts for one line, and for all that a backslash or a string of several lines joins
     (flake8's `FileProcessor.noqa_line_for`). Lines behind a mistake in the text are missing.
@@ -50,7 +50,7 @@ def noqa_comments(text: str) -> list[NoqaComment]:
             codes = tuple(parse_comma_separated_list(named["codes"]))
             line, column = token.start
             found.append(NoqaComment(line, column + named.start(), codes))
-            break  # flake8 looks at the first alone
+            break  # flake8 uses only the first
     return found
 
 
@@ -71,7 +71,7 @@ def _groups(text: str) -> list[list[tokenize.TokenInfo]]:
                 groups.append(group)
                 group = []
     except (tokenize.TokenError, SyntaxError):
-        return groups  # what follows cannot be told apart
+        return groups  # the rest cannot be divided into groups
     return groups
 
 
@@ -80,8 +80,8 @@ def with_noqa(
 ) -> tuple[str, frozenset[int]]:
     """Return the text with a ``# noqa`` for the codes wanted in lines, and the lines that have it.
 
-    A comment that names codes already gets further ones; ``reason`` follows new comments. A text
-    that does not parse, or would mean something else, comes back as it was.
+    A comment that already names codes gets further ones; ``reason`` follows new comments. The text
+    is returned unchanged if it does not parse, or if its meaning would change.
     """
     import libcst as cst
 
@@ -132,7 +132,7 @@ def _commented(
 
 
 def _comment(known: str, codes: Sequence[str], reason: str) -> str:
-    """Return the comment of a line, ``known`` so far, with further codes."""
+    """Return a line's comment, ``known`` so far, with further codes."""
     named = NOQA_INLINE_REGEXP.search(known)
     if named is not None and named["codes"]:
         end = named.end("codes") - len(named["codes"]) + len(named["codes"].rstrip(", \t"))

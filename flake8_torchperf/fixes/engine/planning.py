@@ -1,4 +1,4 @@
-"""Findings in, the same findings with what fixes would change: on the ast alone."""
+"""Plans the edits of findings, on the ast alone."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 def with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]) -> list[Finding]:
-    """The findings with the edits of the chosen safeties; messages tell of the safe ones."""
+    """Return the findings with the edits of the chosen safeties; messages mention the safe ones."""
     around = Surroundings(module, [one.site for one in found])
     return [_with_edits(finding, around, safeties) for finding in found]
 
 
 def _with_edits(finding: Finding, around: Surroundings, safeties: frozenset[str]) -> Finding:
     chosen = [(safety, name) for safety, name in finding.rule.fixes if safety in safeties]
-    # What a helper does cannot be rewritten where it is called.
+    # The code of a helper cannot be rewritten at its call.
     if not chosen or not around.holds(finding.site.node) or IN_HELPER in finding.site.traits:
         return finding
     edits = tuple(_planned(finding, around, safety, name) for safety, name in chosen)
@@ -34,7 +34,7 @@ def _with_edits(finding: Finding, around: Surroundings, safeties: frozenset[str]
 
 
 def _planned(finding: Finding, around: Surroundings, safety: str, name: str) -> Edit | None:
-    """The edit of one fix; nothing is safe to do to what is only assumed to be a tensor."""
+    """Return the edit of one fix. No edit is safe if the operand is only assumed to be a tensor."""
     operand = finding.site.operand
     tensor = None if operand is None else tensor_of(operand)
     if safety == SAFE and tensor is not None and tensor.reason.strength < Strength.INFERRED:

@@ -1,4 +1,4 @@
-"""Nodes of the ast that was linted in, the nodes of libcst's tree that stand for them out."""
+"""Finds the nodes of libcst's tree that correspond to nodes of the linted ast."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Point: TypeAlias = "tuple[int, int]"
 
-# How libcst calls what ast calls otherwise.
+# Names of nodes that differ between ast and libcst.
 _KINDS: dict[type[ast.AST], tuple[str, ...]] = {
     ast.AsyncFunctionDef: ("FunctionDef",),
     ast.AsyncFor: ("For",),
@@ -33,7 +33,7 @@ _KINDS: dict[type[ast.AST], tuple[str, ...]] = {
 
 
 class Positions:
-    """Where the nodes of one parsed text stand; computed once per text."""
+    """The positions of the nodes of one parsed text; computed once per text."""
 
     def __init__(self, module: cst.Module, lines: Sequence[str]) -> None:
         self._lines = lines
@@ -43,7 +43,7 @@ class Positions:
         self._lines_of: dict[cst.CSTNode, cst.SimpleStatementLine] = {}
 
     def find(self, node: ast.AST) -> cst.CSTNode | None:
-        """The node of libcst's that stands for one of ast's; None where it is not certain.
+        """Return libcst's node for a node of the ast; None where it is not certain.
 
         For a simple statement this is its `cst.SimpleStatementLine`, comments above it included;
         None where several share the line.
@@ -79,7 +79,7 @@ class Positions:
         return self._by_start
 
     def _start(self, node: ast.expr | ast.stmt) -> Point:
-        """Where libcst says that a node begins: it leaves out the brackets of a tuple."""
+        """Return where libcst says that a node begins; it leaves out the brackets of a tuple."""
         match node:
             case ast.Tuple(elts=[first, *_]) | ast.GeneratorExp(elt=first):
                 return self._start(first)
@@ -96,12 +96,15 @@ class Positions:
         return line, column
 
     def _in_characters(self, line: int, column: int) -> Point:
-        """ast counts bytes of UTF-8, libcst characters."""
+        """Convert a column from ast's UTF-8 bytes to libcst's characters."""
         return line, len(cut_bytes(self._lines[line - 1], 0, column))
 
 
 def _same(found: cst.CSTNode, node: ast.expr) -> bool:
-    """Is it the same expression? Places alone could mislead, above all in f-strings."""
+    """True if ``found`` and ``node`` are the same expression.
+
+    Positions alone can mislead, above all in f-strings.
+    """
     code = cst.Module([]).code_for_node(found)
     try:
         parsed = ast.parse(f"({code}\n)", mode="eval").body
@@ -111,7 +114,7 @@ def _same(found: cst.CSTNode, node: ast.expr) -> bool:
 
 
 def _shape(node: ast.expr) -> str:
-    """The dump of an expression, read or written."""
+    """Return the dump of an expression, whether it is read or written."""
     return ast.dump(node).replace("ctx=Store()", "ctx=Load()").replace("ctx=Del()", "ctx=Load()")
 
 

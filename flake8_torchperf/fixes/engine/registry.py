@@ -1,7 +1,7 @@
 """Finds the module of a fix by its safety and name, as rule pages write them.
 
 ``device-argument`` among the safe fixes is ``fixes/safe/device_argument.py``. Unsafe fixes of whole
-loops, of masks and of reads lie in rooms of their own, such as ``fixes/unsafe/loops``.
+loops, of masks and of reads are in folders of their own, such as ``fixes/unsafe/loops``.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _ROOM = __name__.rpartition(".engine.")[0]
 
 
 class Fix(Protocol):
-    """What the module of a fix offers."""
+    """The functions that the module of a fix defines."""
 
     def plan(self, place: Place) -> Edit | None:
-        """What would change for a finding; None where the fix does not apply.
+        """Return the edit for a finding; None where the fix does not apply.
 
         Runs while linting: it may look at the ast and at what the interpreter knows, and must
         import neither libcst nor torch.
@@ -38,12 +38,12 @@ class Fix(Protocol):
     def rewrite(
         self, nodes: Sequence[libcst.CSTNode], edit: Edit
     ) -> Sequence[libcst.CSTNode | libcst.FlattenSentinel[libcst.CSTNode] | libcst.RemovalSentinel]:
-        """What takes the place of the nodes of an edit, one for each of them."""
+        """Return the replacements for the nodes of an edit, one for each node."""
 
 
 @cache
 def load(safety: str, name: str) -> Fix:
-    """The module of a fix. Raises ModuleNotFoundError where a page names one that is not there."""
+    """Return the module of a fix. Raises ModuleNotFoundError where a page names a missing one."""
     short = name.replace("-", "_")
     module = f"{_ROOM}.{safety}.{short}"
     inner = (f"{_ROOM}.{safety}.{room}.{short}" for room in _INNER if safety == UNSAFE)

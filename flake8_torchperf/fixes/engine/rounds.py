@@ -1,4 +1,4 @@
-"""One file's text in, its text after all rounds of fixes out."""
+"""Fixes one file's text in rounds, until nothing changes."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ MAX_ROUNDS = 10
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which fixes a person asked for.
+    """The fixes that the user asked for.
 
-    ``unsafe`` with ``--unsafe``; ``suggested`` are the codes that ``--select`` names in full, or
-    None, with ``--suggested``, for all of them.
+    ``unsafe`` is set by ``--unsafe``. ``suggested`` holds the codes that ``--select`` names in
+    full, or is None for all codes, as with ``--suggested``.
     """
 
     unsafe: bool = False
@@ -36,7 +36,7 @@ class Choice:
 
     @property
     def safeties(self) -> frozenset[str]:
-        """The safeties of fixes that are worth planning."""
+        """The safeties of the fixes to plan."""
         more = {UNSAFE} if self.unsafe else set()
         if self.suggests:
             more.add(SUGGESTED)
@@ -48,10 +48,10 @@ class Choice:
         return self.suggested is None or bool(self.suggested)
 
     def edit(self, finding: Finding) -> Edit | None:
-        """The safest of the finding's edits that was asked for.
+        """Return the safest of the finding's edits that was asked for.
 
-        One that rewrites all around what another one changes goes first: a loop, and not a
-        condition in it.
+        An edit whose nodes enclose those of another one goes first: a loop before a condition in
+        it.
         """
         chosen: Edit | None = None
         for edit in finding.edits:
@@ -66,7 +66,7 @@ class Choice:
 
 
 def _holds(edit: Edit, other: Edit) -> bool:
-    """Does every node of another edit stand within a node of this one, none being all of it?"""
+    """True if every node of ``other`` lies inside a node of ``edit``, without being that node."""
     return all(any(_within(inner, node) for node in edit.nodes) for inner in other.nodes)
 
 
@@ -76,7 +76,7 @@ def _within(inner: ast.AST, node: ast.AST) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One fix that was made: the finding, in the text as it was in that round, and the edit."""
+    """One fix that was made: its edit, and the finding as it was in the text of that round."""
 
     finding: Finding
     edit: Edit
@@ -85,7 +85,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one text.
+    """The result of fixing one text.
 
     ``first`` are the findings before, ``left`` those after; ``found`` and ``changes`` are in the
     order in which they were made. ``open`` says that the rounds ended before the changes did.
@@ -106,9 +106,9 @@ def fixed(
 ) -> Outcome:
     """Fix ``text`` until nothing changes.
 
-    ``find`` lints a text and returns the findings that may be fixed: what is ignored or has a
-    ``# noqa`` is not among them. ``judge``, where given, is asked before edits are made, with the
-    text and all edits of that round; what it turns down stays as it is.
+    ``find`` lints a text and returns the findings that may be fixed, without those that are ignored
+    or have a ``# noqa``. ``judge``, where given, is called before edits are made, with the text and
+    all edits of that round; an edit that it turns down is not made.
     """
     first: tuple[Finding, ...] | None = None
     found: tuple[Finding, ...] = ()
@@ -129,7 +129,7 @@ def fixed(
 
 
 def followed(first: Outcome, second: Outcome) -> Outcome:
-    """Return what became of a text that went through two runs of rounds."""
+    """Return the result of two successive runs of rounds on a text."""
     rounds = max((change.round for change in first.changes), default=-1) + 1
     later = (replace(change, round=change.round + rounds) for change in second.changes)
     return replace(second, changes=(*first.changes, *later), first=first.first)
@@ -148,7 +148,7 @@ def _round(
 
     @lru_cache(maxsize=4)
     def applied_to(edits: tuple[Edit, ...]) -> Applied:
-        """The same edits are applied to see which can be made, what they gain, and to make them."""
+        """Apply edits, with the results cached: they are tried, weighed and made in turn."""
         return apply_edits(text, edits)
 
     # Of those that overlap, only the first can be made in this round.

@@ -1,4 +1,4 @@
-"""What a fix may ask about the place of a finding: the code around it, on the ast that was linted.
+"""The code around a finding, on the ast that was linted, as fixes look at it.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -26,23 +26,23 @@ _LAZY = (*FUNCTIONS, ast.Lambda)
 
 
 class Surroundings:
-    """The linted module, with the node around each node; made once per file that is fixed."""
+    """The linted module, with the parent of each node; made once per file that is fixed."""
 
     def __init__(self, module: ModuleMap, sites: Sequence[Site] = ()) -> None:
         self.module = module
         self.tree = module.tree
         self._sites = sites
-        # Those of a kind, and where each of them stands there.
+        # The sites of a kind, and the index of each among them.
         self._by_kind: dict[SiteKind, tuple[list[Site], dict[int, int]]] = {}
-        # Of the nodes on the way to those that were asked about: to walk whole functions would
-        # take longer than to lint most files.
+        # The parents of nodes on the way to those that were looked up. Walking whole functions
+        # would take longer than linting most files.
         self._parents: dict[int, ast.AST] = {}
         self._below: dict[int, ByLine] = {}
         self._all_known = False
         self._bound: dict[int, dict[str, str]] = {}
 
     def _learn(self, node: ast.AST) -> None:
-        """Note the nodes around those on the way from the module to a node."""
+        """Record the parents of the nodes on the way from the module to a node."""
         line: int | None = getattr(node, "lineno", None)
         if line is not None:
             self._open(line)
@@ -74,17 +74,17 @@ class Surroundings:
             waiting += below.at(line)
 
     def holds(self, node: ast.AST) -> bool:
-        """Does the node stand in this module's tree?"""
+        """True if the node stands in this module's tree."""
         return self.parent(node) is not None
 
     def parent(self, node: ast.AST) -> ast.AST | None:
-        """The node right around one; None around the module."""
+        """Return the node directly around one; None for the module."""
         if id(node) not in self._parents:
             self._learn(node)
         return self._parents.get(id(node))
 
     def reported(self, *kinds: SiteKind) -> list[Site]:
-        """The places of these kinds that are reported in the module."""
+        """Return the places of these kinds that are reported in the module."""
         return [site for site in self._sites if site.kind in kinds]
 
     def reported_behind(self, site: Site) -> Iterator[Site]:
@@ -96,21 +96,21 @@ class Surroundings:
         yield from itertools.islice(alike, places.get(id(site.node), len(alike)) + 1, None)
 
     def statement(self, node: ast.AST) -> ast.stmt | None:
-        """The innermost statement that a node is, or stands in."""
+        """Return the innermost statement that a node is, or stands in."""
         here: ast.AST | None = node
         while here is not None and not isinstance(here, ast.stmt):
             here = self.parent(here)
         return here
 
     def function(self, node: ast.AST) -> FunctionNode | None:
-        """The innermost function around a node."""
+        """Return the innermost function around a node."""
         here = self.parent(node)
         while here is not None and not isinstance(here, FUNCTIONS):
             here = self.parent(here)
         return here
 
     def qualified(self, node: ast.expr) -> str:
-        """The dotted name that an expression surely stands for: "torch.zeros", "builtins.len".
+        """Return the dotted name that an expression surely has: "torch.zeros", "builtins.len".
 
         "" where its first name is bound by something other than one import, or not at all.
         """
@@ -130,7 +130,7 @@ class Surroundings:
         return ""
 
     def name_of(self, qualified: str) -> str:
-        """How this file writes a module or a function: "torch", "t.nn"; "" if it imports none."""
+        """Return the file's own name for a module or a function: "torch", "t.nn"; "" if none."""
         rest: list[str] = []
         while qualified:
             for name, imported in self.module.imports.items():
@@ -141,7 +141,7 @@ class Surroundings:
         return ""
 
     def reach(self, qualified: str, at: ast.AST) -> tuple[str, tuple[str, ...]] | None:
-        """How to write a function of torch at a place, and the imports that this needs.
+        """Return a function of torch as written at a place, and the imports that this needs.
 
         None where its first name means something else there.
         """
@@ -158,7 +158,7 @@ class Surroundings:
         )
 
     def _local(self, name: str, at: ast.AST) -> str | None:
-        """What a function or class around a place imports under a name.
+        """Return what a function or class around a place imports under a name.
 
         "" where it is bound there in another way, None where no scope around binds it.
         """
@@ -172,7 +172,7 @@ class Surroundings:
         return None
 
     def _names_bound(self, scope: ast.AST) -> dict[str, str]:
-        """All names that are bound anywhere in a function or class, with what one imports."""
+        """Return all names that a function or class binds anywhere, with what one import gives."""
         found = self._bound.get(id(scope))
         if found is None:
             found = self._bound[id(scope)] = _names_bound(scope)
@@ -180,7 +180,10 @@ class Surroundings:
 
 
 def _names_bound(scope: ast.AST) -> dict[str, str]:
-    """The names that a scope, or one within it, binds, with what one import gives it, else ""."""
+    """Return the names that a scope, or one within it, binds, with the name that one import gives.
+
+    The name is "" where the binding is no import, or there are several.
+    """
     nodes = Nodes([scope])
     found: dict[str, str] = {}
     for statement in nodes.of_any(ast.Import, ast.ImportFrom):
@@ -199,7 +202,7 @@ def _names_bound(scope: ast.AST) -> dict[str, str]:
 
 
 def _imported(statement: ast.Import | ast.ImportFrom) -> list[tuple[str, str]]:
-    """The names that an import binds, with what each stands for; "" where that is relative."""
+    """Return the names that an import binds, with the name each stands for; "" where relative."""
     if isinstance(statement, ast.Import):
         return [
             (one.asname, one.name) if one.asname else (_head(one.name), _head(one.name))
@@ -215,21 +218,21 @@ def _head(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """One finding and the code around it: all that `plan` of a fix is given."""
+    """One finding and the code around it: the argument of a fix's `plan`."""
 
     finding: Finding
     around: Surroundings
 
     @property
     def site(self) -> Site:
-        """What the interpreter saw there: node, operand with its value, traits, loops."""
+        """The site of the finding: node, operand with its value, traits, loops."""
         return self.finding.site
 
 
 def repeatable(node: ast.expr) -> bool:
-    """Can an expression be evaluated earlier, later or twice without anybody noticing?
+    """True if it makes no difference when an expression is evaluated earlier, later or twice.
 
-    Constants, names, attributes of those, and ``torch.device(...)`` of a constant.
+    Holds for constants, names, attributes of those, and ``torch.device(...)`` of a constant.
     """
     match node:
         case ast.Constant() | ast.Name():

@@ -1,4 +1,4 @@
-"""Wraps lines that fixes made too long for their file."""
+"""Wraps lines that fixes have made too long for their file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TELLING = 72
 SHARE = 0.99
 # Lines that are long because they cannot be wrapped, or for a reason that was written down.
 _KNOWN_LONG = ("://", "noqa")
-# Brackets that hold less are not broken: nothing would be left to read in their line.
+# Brackets that hold fewer characters are not broken.
 _SHORTEST = 16
 _OPENING, _CLOSING = "([{", ")]}"
 _CLAUSES = ("for", "if", "async")
@@ -29,7 +29,7 @@ _INDENT = "    "
 
 
 def width_of(text: str) -> int:
-    """Return how long the lines of a file are allowed to be, as far as the file shows."""
+    """Return the line length that a file allows, as far as the file shows it."""
     lengths = [
         len(line)
         for line in text.splitlines()
@@ -44,9 +44,9 @@ def width_of(text: str) -> int:
 
 
 def wrapped(before: str, after: str) -> tuple[str, bool]:
-    """Return the text after a change without new lines longer than the width of the text before.
+    """Return the text after a change, with new lines wrapped at the width of the text before.
 
-    The second value is False where a line could not be wrapped, and is as it was.
+    The second value is False where a line could not be wrapped and was left as it was.
     """
     width = width_of(before)
     lines = io.StringIO(after, newline="").readlines()
@@ -74,7 +74,7 @@ def _new_lines(before: str, lines: Sequence[str]) -> Iterator[int]:
 
 
 def _by_line(text: str) -> dict[int, list[tokenize.TokenInfo]]:
-    """Return the tokens that begin and end in each line, counted from 1; none of half a text."""
+    """Return the tokens that lie within one line, by line from 1; none for incomplete text."""
     found: dict[int, list[tokenize.TokenInfo]] = {}
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -86,7 +86,7 @@ def _by_line(text: str) -> dict[int, list[tokenize.TokenInfo]]:
 
 
 def _wrapped(line: str, tokens: Sequence[tokenize.TokenInfo], width: int) -> str | None:
-    """Return a line that is broken within its last brackets, or within those before them.
+    """Return a line broken within its last brackets, or within those before them.
 
     A comment stays in the first of the new lines.
     """
@@ -115,7 +115,7 @@ def _wrapped(line: str, tokens: Sequence[tokenize.TokenInfo], width: int) -> str
 
 
 def _pieces(code: str, start: int, stop: int, breaks: Sequence[int]) -> list[str]:
-    """Return what brackets hold in a line for each item, or for each clause of a comprehension."""
+    """Return the text in a line's brackets, by item, or by clause of a comprehension."""
     places = [start + 1, *breaks, stop]
     parts = [code[one:other].strip() for one, other in pairwise(places)]
     parts = [part for part in parts if part]
@@ -127,7 +127,7 @@ def _pieces(code: str, start: int, stop: int, breaks: Sequence[int]) -> list[str
 def _brackets(tokens: Sequence[tokenize.TokenInfo]) -> Iterator[tuple[int, int, list[int]]]:
     """Yield the columns of the outermost brackets that a line opens and closes, the last first.
 
-    With each come the columns behind its commas, or of the clauses of its comprehension.
+    Each comes with the columns behind its commas, or of the clauses of its comprehension.
     """
     found: list[tuple[int, int, list[int]]] = []
     open_at: list[int] = []

@@ -1,1 +1,1 @@
-"""What several fixes share: questions about code, and statements written with libcst."""
+"""Helpers that several fixes share: checks of code, and statements written with libcst."""

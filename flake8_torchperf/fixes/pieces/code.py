@@ -1,4 +1,4 @@
-"""What fixes ask about pieces of code: their text, the names in them, and what a loop changes.
+"""Facts about pieces of code: their text, the names in them, and what a loop changes.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -21,31 +21,31 @@ _CLOSED = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant, ast.L
 
 
 def text_of(place: Place, node: ast.expr) -> str:
-    """The source text of an expression, in brackets where it needs them in any place."""
+    """Return the source text of an expression, in brackets where it needs them in any place."""
     end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
     text = between(place.around.module.lines, (node.lineno, node.col_offset), end)
     if isinstance(node, (ast.Tuple, ast.GeneratorExp)):
-        return text  # brackets of their own
+        return text  # it has brackets already
     plain = isinstance(node, _CLOSED) and "\n" not in text
     return text if plain else f"({text})"
 
 
 def argument_text(place: Place, node: ast.expr) -> str:
-    """The source text of an expression, to be put where an argument stands."""
+    """Return the source text of an expression, to be put where an argument stands."""
     text = text_of(place, node)
     simple = isinstance(node, (*_CLOSED, ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp))
     return text[1:-1] if simple and text.startswith("(") and "\n" not in text else text
 
 
 def names_in(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """All names that stand in pieces of code, read or bound."""
+    """Return all names that stand in pieces of code, read or bound."""
     return frozenset(
         inner.id for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.Name)
     )
 
 
 def bound_by(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """The names that pieces of code bind or delete."""
+    """Return the names that pieces of code bind or delete."""
     return frozenset(
         inner.id
         for node in nodes
@@ -55,7 +55,7 @@ def bound_by(nodes: Iterable[ast.AST]) -> frozenset[str]:
 
 
 def fresh_name(place: Place, node: ast.AST, wanted: Sequence[str]) -> str:
-    """The first of several names that the code around a node does not use; "" if it uses all."""
+    """Return the first of several names that the code around a node does not use; "" if none."""
     whole = place.around.function(node) or place.around.tree
     taken = {*names_in([whole]), *(a.arg for a in ast.walk(whole) if isinstance(a, ast.arg))}
     for name in wanted:
@@ -65,7 +65,7 @@ def fresh_name(place: Place, node: ast.AST, wanted: Sequence[str]) -> str:
 
 
 def used_outside(place: Place, name: str, loop: ast.For) -> bool:
-    """May a name that a loop binds be read behind the loop, with the value of the last round?"""
+    """True if a name that a loop binds may be read outside the loop, with its last value."""
     whole = place.around.function(loop) or place.around.tree
     within = {id(node) for node in ast.walk(loop)}
     repeated = _is_repeated(place, loop)
@@ -80,7 +80,7 @@ def used_outside(place: Place, name: str, loop: ast.For) -> bool:
 
 
 def _is_repeated(place: Place, loop: ast.stmt) -> bool:
-    """Does a loop stand in another one, or where its names belong to no function?"""
+    """True if another loop or a class body encloses the loop within its function."""
     here: ast.AST | None = place.around.parent(loop)
     while here is not None and not isinstance(here, FUNCTIONS):
         if isinstance(here, (ast.For, ast.AsyncFor, ast.While, ast.ClassDef)):
@@ -90,7 +90,7 @@ def _is_repeated(place: Place, loop: ast.stmt) -> bool:
 
 
 def _bound_around(place: Place, use: ast.Name, name: str) -> bool:
-    """Does a loop, comprehension or function around a use give the name its value?"""
+    """True if a loop, comprehension or function around a use binds the name."""
     inner: ast.AST = use
     here = place.around.parent(use)
     while here is not None:
@@ -109,7 +109,7 @@ def _bound_around(place: Place, use: ast.Name, name: str) -> bool:
 
 
 def _in_target_or_test(place: Place, use: ast.AST, node: ast.expr) -> bool:
-    """Does a use stand in the first clause of a comprehension, but not in what it goes through?"""
+    """True if a use in a comprehension does not stand in what one of its clauses iterates."""
     here: ast.AST | None = use
     while here is not None and here is not node:
         parent = place.around.parent(here)
@@ -120,9 +120,9 @@ def _in_target_or_test(place: Place, use: ast.AST, node: ast.expr) -> bool:
 
 
 def invariant(node: ast.expr, bound: frozenset[str]) -> bool:
-    """Has an expression the same value wherever it stands, if only ``bound`` is bound meanwhile?
+    """True if an expression has the same value everywhere while only ``bound`` names are bound.
 
-    Names, constants, attributes, their arithmetic, and numbers read from them.
+    Holds for names, constants, attributes, their arithmetic, and numbers read from them.
     """
     match node:
         case ast.Constant():
@@ -143,5 +143,5 @@ def invariant(node: ast.expr, bound: frozenset[str]) -> bool:
 
 
 def exits(block: Sequence[ast.stmt]) -> bool:
-    """Does a block always leave the function or raise?"""
+    """True if a block ends in ``return`` or ``raise``."""
     return bool(block) and isinstance(block[-1], (ast.Raise, ast.Return))

@@ -1,4 +1,4 @@
-"""Totals that are entries of a dict: where they start as numbers, and who else sees them.
+"""Totals that are entries of a dict: the numbers they start as, and the other uses of the dict.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -30,10 +30,10 @@ class Entry:
 
 
 def entry_total(target: ast.Subscript, function: ast.AST, around: Surroundings) -> Entry | None:
-    """Return the total of ``d["loss"] += x``; None where more than the loop may see its entry.
+    """Return the total of ``d["loss"] += x``; None where code beyond the loop may see its entry.
 
-    The dict is made in the function, by a display or by ``dict()``, and until the loop is over it
-    is used for entries with constant keys alone.
+    The function must make the dict, by a display or by ``dict()``, and use it only for entries with
+    constant keys until the loop is over.
     """
     match target:
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str(key))):
@@ -69,7 +69,7 @@ def entry_total(target: ast.Subscript, function: ast.AST, around: Surroundings) 
 
 
 def _uses(function: ast.AST, name: str) -> Iterator[ast.Name]:
-    """All uses of a name, in the order of the text."""
+    """Return all uses of a name, in the order of the text."""
     found = [one for one in ast.walk(function) if isinstance(one, ast.Name) and one.id == name]
     yield from sorted(found, key=lambda one: (one.lineno, one.col_offset))
 
@@ -77,7 +77,7 @@ def _uses(function: ast.AST, name: str) -> Iterator[ast.Name]:
 def _loop(
     target: ast.AST, name: str, around: Surroundings
 ) -> ast.For | ast.AsyncFor | ast.While | None:
-    """The innermost loop that stands behind the statement that makes the dict."""
+    """Return the loop around ``target`` that follows, in its block, the making of the dict."""
     here: ast.AST | None = target
     loop: ast.For | ast.AsyncFor | ast.While | None = None
     while here is not None and not isinstance(here, _SCOPES):
@@ -95,7 +95,7 @@ def _loop(
 
 
 def _made(statement: ast.AST | None, name: ast.Name, key: str) -> float | int | None:
-    """The number at a key of a new dict; NaN where it has none. None where it is no new dict."""
+    """Return the number at a key of a new dict, NaN if it has none; None if the dict is not new."""
     match statement:
         case ast.Assign(targets=[target], value=value) if target is name:
             pass
@@ -130,7 +130,7 @@ def _number(assign: ast.AST | None) -> int | float | None:
 
 
 def _is_in_scope(use: ast.AST, function: ast.AST, around: Surroundings) -> bool:
-    """Does a use stand in a function or class within the function?"""
+    """True if a use stands in a function or class within ``function``."""
     here = around.parent(use)
     while here is not None and here is not function:
         if isinstance(here, _SCOPES):

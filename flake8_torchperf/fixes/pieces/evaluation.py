@@ -1,4 +1,4 @@
-"""Whether an expression is evaluated in any case, and what is asked of it.
+"""Tells whether an expression is always evaluated, and whether it serves only as a condition.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -13,13 +13,13 @@ from flake8_torchperf.syntax.traversal import FUNCTIONS
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Place
 
-# What may not evaluate a part of it, or may more than once.
+# Nodes that may skip a part of themselves, or evaluate it more than once.
 _LAZY = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictComp,
          ast.GeneratorExp, *FUNCTIONS)  # fmt: skip
 
 
 def is_lazy(place: Place, node: ast.AST, statement: ast.stmt) -> bool:
-    """May a statement leave out an expression in it, or evaluate it several times?"""
+    """True if a statement may skip an expression in it, or evaluate it several times."""
     here = place.around.parent(node)
     while here is not None and here is not statement:
         if isinstance(here, _LAZY):
@@ -29,7 +29,7 @@ def is_lazy(place: Place, node: ast.AST, statement: ast.stmt) -> bool:
 
 
 def is_condition(place: Place, node: ast.expr) -> bool:
-    """Is nothing asked of an expression but its truth, be it a tensor's or a bool's?"""
+    """True if only the truth of an expression matters, so that a tensor serves as well."""
     here: ast.AST = node
     parent = place.around.parent(here)
     while isinstance(parent, ast.BoolOp) or (

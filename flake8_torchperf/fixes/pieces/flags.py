@@ -1,4 +1,4 @@
-"""Checks for infinities and NaNs as they stand in conditions: what is checked, and for what.
+"""Checks for infinities and NaNs in conditions: the tensor that is checked, and for which.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -18,7 +18,7 @@ _ALL = frozenset(("inf", "nan"))
 
 
 def tensor_read(node: ast.expr) -> ast.expr:
-    """The tensor whose truth a condition asks, without the read: ``t`` of ``t.item() is True``."""
+    """Return the tensor that a condition tests, without its read: ``t`` of ``t.item() is True``."""
     match node:
         case ast.Compare(
             left=left, ops=[ast.Is() | ast.Eq()], comparators=[ast.Constant(value=True)]
@@ -32,7 +32,7 @@ def tensor_read(node: ast.expr) -> ast.expr:
 
 
 def flag_text(place: Place, node: ast.expr) -> str:
-    """A condition as an expression for one boolean tensor without dimensions; "" if it is none."""
+    """Return a condition as an expression for one 0-d boolean tensor; "" if it is none."""
     match tensor_read(node):
         case ast.BoolOp(op=op, values=values):
             texts = [flag_text(place, value) for value in values]
@@ -52,7 +52,7 @@ def flag_text(place: Place, node: ast.expr) -> str:
 
 
 def subject_of(place: Place, node: ast.expr) -> tuple[ast.expr, frozenset[str]] | None:
-    """The tensor that ``isinf(t).any()`` asks of, and whether for "inf", "nan" or both."""
+    """Return the tensor that ``isinf(t).any()`` checks, and whether for "inf", "nan" or both."""
     match node:
         case ast.Call(func=ast.Attribute(value=ast.Name(id=head), attr="any"), args=[inner]) if (
             place.around.module.imports.get(head) == "torch"
@@ -72,7 +72,7 @@ def subject_of(place: Place, node: ast.expr) -> tuple[ast.expr, frozenset[str]] 
 def _checked(
     place: Place, node: ast.expr, *, finite: bool
 ) -> tuple[ast.expr, frozenset[str]] | None:
-    """``finite`` says that all elements are asked whether they are finite."""
+    """Return the tensor checked and for which values; with ``finite``, for finite ones only."""
     match node:
         case ast.BinOp(left=left, op=ast.BitOr(), right=right) if not finite:
             one, other = (_checked(place, side, finite=False) for side in (left, right))
@@ -95,7 +95,7 @@ def _checked(
 
 
 def both_checked(place: Place, test: ast.expr) -> ast.expr | None:
-    """The tensor of which a condition says that something in it is not finite."""
+    """Return the tensor of which a condition says that some element is not finite."""
     test = tensor_read(test)
     parts = test.values if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.Or) else [test]
     asked: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""What a ``for`` statement goes through, written as a list: target, iterable and conditions.
+"""Takes ``for`` loops apart, so that a list can replace them: target, iterable and conditions.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -28,7 +28,7 @@ _LOOKS = frozenset(("isinstance", "len", "hasattr", "getattr", "id", "type"))
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """A loop taken apart: ``body`` is what is done in the rounds that pass all ``conditions``.
+    """A loop taken apart: ``body`` runs in the rounds that pass all ``conditions``.
 
     ``target``, ``iterable`` and the conditions are source text; ``bound`` are the names that the
     loop binds.
@@ -41,7 +41,7 @@ class Rounds:
     bound: frozenset[str]
 
     def listed(self, element: str) -> str:
-        """The list of what an expression gives in each round."""
+        """Return the source of a list with the value of an expression in each round."""
         if element == self.target and not self.conditions:
             return f"list({self.iterable})"
         tests = "".join(f" if {one}" for one in self.conditions)
@@ -49,7 +49,7 @@ class Rounds:
 
 
 def rounds_of(place: Place, loop: ast.AST | None) -> Rounds | None:
-    """Take a loop apart; None where a list can't say the same, or its names are read behind it."""
+    """Take a loop apart; None where no list can replace it, or its names are read after it."""
     if not isinstance(loop, ast.For) or loop.orelse or loop.type_comment:
         return None
     target = loop.target
@@ -83,7 +83,7 @@ def _target_text(parts: Sequence[ast.expr]) -> str:
 
 
 def _looks(test: ast.expr) -> bool:
-    """Does a condition only look at things, so that it may be asked of all rounds at once?"""
+    """True if a condition has no effects, so that it may be tested for all rounds at once."""
     match test:
         case ast.Constant() | ast.Name():
             return True
@@ -115,7 +115,7 @@ def _negated(place: Place, test: ast.expr) -> str:
 
 
 def is_list(place: Place, node: ast.expr) -> bool:
-    """Is a name a parameter that is declared a list or tuple, and bound to nothing else?"""
+    """True if a name is a parameter annotated as a list or tuple, and never bound again."""
     function = place.around.function(node)
     if not isinstance(node, ast.Name) or function is None or node.id in bound_by(function.body):
         return False
@@ -132,7 +132,7 @@ _LISTS = frozenset(("list", "List", "tuple", "Tuple"))
 
 
 def stays(place: Place, node: ast.expr) -> bool:
-    """Does an iterable give the same each time it is gone through, as no generator does?"""
+    """True if an iterable gives the same items each time, as a generator does not."""
     match node:
         case ast.Name():
             return is_list(place, node)
@@ -145,5 +145,5 @@ def stays(place: Place, node: ast.expr) -> bool:
     return False
 
 
-# Methods of modules and dicts that go through all they hold, from the start each time.
+# Methods of modules and dicts that iterate all items, from the start each time.
 _PARTS = frozenset(("parameters", "named_parameters", "buffers", "values", "items"))

@@ -1,4 +1,4 @@
-"""A loop that makes a tensor longer in, the same loop adding to a list out; imports libcst."""
+"""Rewrites a loop that grows a tensor so that it adds to a list; imports libcst."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 def into_list(loop: Statement, tensor: str, name: str) -> Statement:
-    """The loop with every ``t = cat([t, x])``, ``t = x`` and ``t is None`` said of the list."""
+    """Return the loop with ``t = cat([t, x])``, ``t = x`` and ``t is None`` written for a list."""
     new = loop.visit(_IntoList(tensor, name))
     assert isinstance(new, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
     return new
 
 
 class _IntoList(cst.CSTTransformer):
-    """Replaces assignments of a tensor, and questions whether it is None."""
+    """Replaces assignments of a tensor, and tests for None."""
 
     def __init__(self, tensor: str, name: str) -> None:
         super().__init__()

@@ -1,7 +1,7 @@
-"""Which expressions are Python ints whatever a caller passes: what safe fixes rest on.
+"""Proves that expressions are Python ints whatever a caller passes, as safe fixes require.
 
-Literals, `len`, shapes, `range`, conversions, arithmetic of these, and `isinstance` tests that
-every path passes prove it. Annotations, docstrings, defaults and attributes do not.
+Proofs are literals, `len`, shapes, `range`, conversions, arithmetic of these, and `isinstance`
+tests on every path. Annotations, docstrings, defaults and attributes prove nothing.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.FloorDiv, ast.Mod)
 _GIVE_INTS = frozenset(("builtins.len", "builtins.int"))
 _CHOOSE = frozenset(("builtins.max", "builtins.min", "builtins.abs"))
 _COUNTS = frozenset(("numel", "dim", "nelement", "ndimension"))
-# Larger literals may overflow int64 in arithmetic, of which each function tells in its own way.
+# Arithmetic with larger literals may overflow int64, with a different error in each function.
 _LARGEST = 2**31
 _BLOCKS = ("body", "orelse", "finalbody")
 
 
 def is_whole(node: ast.expr, around: Surroundings, *, or_bool: bool = False) -> bool:
-    """True if an expression is proved to be an int; a bool is none, unless ``or_bool`` says so."""
+    """True if an expression is proved to be an int; a bool counts only with ``or_bool``."""
     return _Proof(around, or_bool).whole(node)
 
 
 def is_real(node: ast.expr, around: Surroundings) -> bool:
-    """True if an expression is proved to be one int, bool or float, numpy's float64 among them."""
+    """True if an expression is proved to be an int, bool or float, including numpy's float64."""
     if is_whole(node, around, or_bool=True):
         return True
     match node:
@@ -47,7 +47,7 @@ def is_real(node: ast.expr, around: Surroundings) -> bool:
 
 
 class _Proof:
-    """One question, with the names that are being looked into."""
+    """One proof, with the names that are being examined."""
 
     def __init__(self, around: Surroundings, or_bool: bool) -> None:
         self._around = around
@@ -144,7 +144,7 @@ class _Proof:
 
 
 def is_size(node: ast.expr) -> bool:
-    """``x.shape`` and ``x.size()``, whose elements are ints."""
+    """True for ``x.shape`` and ``x.size()``, whose elements are ints."""
     match node:
         case ast.Attribute(attr="shape"):
             return True
@@ -165,7 +165,7 @@ def _is_read(name: ast.Name) -> bool:
 
 
 def _may_be_set_elsewhere(function: ast.AST, name: str) -> bool:
-    """True if a parameter, an import, another function or an outer name may give a name a value."""
+    """True if a parameter, an import, another function or an outer name may set the name."""
     for node in ast.walk(function):
         match node:
             case ast.arg(arg=bound) if bound == name:
@@ -186,9 +186,9 @@ def _may_be_set_elsewhere(function: ast.AST, name: str) -> bool:
 
 
 def _tested_types(node: ast.expr, around: Surroundings) -> frozenset[str]:
-    """The types that tests on every path to a use leave a name; "int" is an int and no bool.
+    """Return the types that tests on every path to a use leave for a name; "int" excludes bool.
 
-    Empty where no test tells, or where the name is bound after the function's start.
+    Empty where no test applies, or where the name is bound after the function's start.
     """
     function = around.function(node)
     if not isinstance(node, ast.Name) or function is None:
@@ -240,7 +240,7 @@ def _before(here: ast.AST, above: ast.AST) -> list[ast.stmt]:
 def _types_of(
     test: ast.expr, name: str, holds: bool, around: Surroundings
 ) -> tuple[frozenset[str], bool]:
-    """The types that a condition leaves a name, and whether it excludes bool."""
+    """Return the types that a condition leaves for a name, and whether it excludes bool."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
             return _types_of(operand, name, not holds, around)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def options_set(call: ast.AST | None, options: Mapping[str, str]) -> Edit | None:
-    """Pass ``name=value``, in the place of what is passed there; None where that is not known."""
+    """Return the edit that passes ``name=value``; None for calls with ``*args`` or ``**kwargs``."""
     if not isinstance(call, ast.Call) or any(one.arg is None for one in call.keywords):
         return None
     if any(isinstance(one, ast.Starred) for one in call.args):
@@ -23,7 +23,7 @@ def options_set(call: ast.AST | None, options: Mapping[str, str]) -> Edit | None
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
-    """Change the options where they are passed, and add those that are not."""
+    """Change the options that are passed, and add those that are not."""
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build

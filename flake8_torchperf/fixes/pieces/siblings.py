@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def block_of(place: Place, statement: ast.stmt) -> list[ast.stmt]:
-    """The block that a statement stands in; empty where there is none."""
+    """Return the block that a statement stands in; empty where there is none."""
     parent = place.around.parent(statement)
     for name in ("body", "orelse", "finalbody"):
         block = getattr(parent, name, None)
@@ -20,7 +20,7 @@ def block_of(place: Place, statement: ast.stmt) -> list[ast.stmt]:
 
 
 def around_in_block(place: Place, statement: ast.stmt) -> tuple[ast.stmt | None, ast.stmt | None]:
-    """The statements right before and right behind one."""
+    """Return the statements directly before and behind one."""
     block = block_of(place, statement)
     at = next((i for i, one in enumerate(block) if one is statement), None)
     if at is None:
@@ -30,7 +30,7 @@ def around_in_block(place: Place, statement: ast.stmt) -> tuple[ast.stmt | None,
 
 
 def statements_before(statement: ast.AST, around: Surroundings) -> list[ast.stmt]:
-    """The statements before one in its block."""
+    """Return the statements before one in its block."""
     above = around.parent(statement)
     for field in ("body", "orelse", "finalbody"):
         block = getattr(above, field, None)

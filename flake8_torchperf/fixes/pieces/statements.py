@@ -1,4 +1,4 @@
-"""Statements of new source text as libcst's nodes, with the comments of those they replace."""
+"""New statements as libcst's nodes, with the comments of those they replace."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ Statements: TypeAlias = "cst.FlattenSentinel[cst.CSTNode]"
 
 
 def parsed(text: str) -> list[Statement]:
-    """The statements of a piece of source text that is written here and not taken from the file."""
+    """Return the statements of source text that is written here and not taken from the file."""
     return list(cst.parse_module(text).body)
 
 
 def replaced(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[Statements]:
-    """The rewriting of a fix that plans whole texts: ``edit.facts["texts"]``, one for each node."""
+    """Return the nodes for ``edit.facts["texts"]``, the whole new texts that a fix has planned."""
     texts: Sequence[str] = edit.facts["texts"]
     return [with_comments_of(node, parsed(t)) for node, t in zip(nodes, texts, strict=True)]
 
 
 def with_comments_of(old: cst.CSTNode, new: Sequence[Statement], *more: cst.CSTNode) -> Statements:
-    """New statements with the blank lines above the old one, and with all comments in it.
+    """Return new statements with the blank lines above the old one, and all its comments.
 
-    Comments that the new statements do not hold themselves stand above the first of them; so do
-    those of ``more``, statements around the old one that go with it.
+    Comments that the new statements do not hold themselves stand above the first of them, and so do
+    those of ``more``, the statements around the old one that are removed with it.
     """
     assert isinstance(old, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
     above: list[cst.EmptyLine] = list(old.leading_lines)
@@ -46,21 +46,21 @@ def with_comments_of(old: cst.CSTNode, new: Sequence[Statement], *more: cst.CSTN
 
 
 def _comments(node: cst.CSTNode) -> list[str]:
-    """The comments in a node, in the order of the text."""
+    """Return the comments in a node, in the order of the text."""
     if isinstance(node, cst.Comment):
         return [node.value]
     return [text for child in node.children for text in _comments(child)]
 
 
 def renamed(node: Statement, name: str, expression: str) -> Statement:
-    """A statement with an expression in the place of every use of a name."""
+    """Return a statement with an expression in the place of every use of a name."""
     new = node.visit(_Renaming(name, cst.parse_expression(expression)))
     assert isinstance(new, (cst.SimpleStatementLine, cst.BaseCompoundStatement))
     return new
 
 
 class _Renaming(cst.CSTTransformer):
-    """Puts an expression in the place of a name; attributes and keywords of that name stay."""
+    """Replaces a name by an expression; attributes and keywords of that name stay."""
 
     def __init__(self, name: str, expression: cst.BaseExpression) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class _Renaming(cst.CSTTransformer):
 
 
 def statements_of(block: cst.BaseSuite) -> list[Statement]:
-    """The statements of a block; none where it shares the line of its head."""
+    """Return the statements of a block; none where it shares the line of its head."""
     if not isinstance(block, cst.IndentedBlock):
         return []
     kinds = (cst.SimpleStatementLine, cst.BaseCompoundStatement)
@@ -91,7 +91,7 @@ def statements_of(block: cst.BaseSuite) -> list[Statement]:
 
 
 def without_break(block: cst.BaseSuite) -> cst.BaseSuite:
-    """A block without the ``break`` that it ends with."""
+    """Return a block without the ``break`` at its end."""
     assert isinstance(block, cst.IndentedBlock)
     match block.body[-1]:
         case cst.SimpleStatementLine(body=[cst.Break()]):

@@ -1,4 +1,4 @@
-"""Blocks that only tell what was found: they log, count, raise or leave, and change no tensor.
+"""Blocks that only report what was found: they log, count, raise or leave, and change no tensor.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def only_tells(block: Sequence[ast.stmt], asked: frozenset[str], around: Surroundings) -> bool:
-    """True if a block does nothing but tell, and binds none of the names that are ``asked``."""
+    """True if a block only reports or leaves, and binds none of the names in ``asked``."""
     return all(_tells(statement, asked, around) for statement in block)
 
 
@@ -37,7 +37,7 @@ def _tells(statement: ast.stmt, asked: frozenset[str], around: Surroundings) -> 
 
 
 def _logs(call: ast.Call, asked: frozenset[str], around: Surroundings) -> bool:
-    """Does it log, warn, or append to a list that the test does not ask for?"""
+    """True if a call logs, warns, or appends to a list that is not in ``asked``."""
     known = around.qualified(call.func)
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""
     if logs(known, method) or known == "warnings.warn":

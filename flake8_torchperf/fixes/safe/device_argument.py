@@ -1,7 +1,7 @@
 """``torch.zeros(n).to(d)`` -> ``torch.zeros(n, device=d)``: the tensor is made where it is used.
 
-Only where all that happens before the move gives the same bits on every device: ``linspace`` and
-the windows round in their own way on each, and random numbers come from another generator there.
+Only where everything before the move gives the same bits on every device. ``linspace`` and the
+windows round differently on each, and random numbers come from another generator there.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to factories whose tensor is moved, or is an index, and used by nothing before."""
+    """Apply to factories whose tensor is moved, or used as an index, and not used before."""
     return planned(place, least=Sameness.EXACT)
 
 
 def planned(place: Place, least: Sameness) -> Edit | None:
-    """The edit for numbers that come out on the device at ``least`` as surely."""
+    """Return the edit for numbers that a device repeats with at least the sameness ``least``."""
     if place.site.operation == "index":
         return _as_index(place, least)
     call = place.site.node
@@ -51,7 +51,7 @@ def planned(place: Place, least: Sameness) -> Edit | None:
         given["dtype"] = cast or ast.unparse(outer.args[0])  # type: ignore[union-attr]
         call, cast = outer or call, ""
     if cast and found < Sameness.PLAIN and not _is_of_floats(call, cast, place.around):
-        found = Sameness.ROUNDED  # ints may not hold them, and each device has others then
+        found = Sameness.ROUNDED  # beyond the range of ints each device gives others
     if cast and made.doubles:
         found = Sameness.ROUNDED
     if found < least:
@@ -63,7 +63,7 @@ def planned(place: Place, least: Sameness) -> Edit | None:
 def _edit(
     place: Place, call: ast.Call, receiver: ast.expr, made: Made, facts: dict[str, Any]
 ) -> Edit | None:
-    """The edit of a move, and of the factories in statements before it."""
+    """Return the edit of a move, and of the factories in statements before it."""
     within = {id(one) for one in ast.walk(receiver)}
     here = [one for one in made.calls if id(one) in within]
     before = [one for one in made.calls if id(one) not in within]
@@ -80,13 +80,13 @@ def _edit(
         case ast.Assign(targets=[ast.Name(id=bound)]) as line if (
             isinstance(receiver, ast.Name) and bound == receiver.id and not facts["cast"]
         ):
-            first = line  # `x = x` says nothing
+            first = line  # skip `x = x`
             facts["moves"] = False
     return Edit((first, *before), facts)
 
 
 def _takes_dtype(made: Made, around: Surroundings) -> bool:
-    """True if a factory makes the same in any dtype, and nothing is computed with it."""
+    """True if a factory makes the same numbers in any dtype, and nothing is computed with them."""
     if made.casts or made.computes or len(made.calls) != 1:
         return False
     (call,) = made.calls
@@ -95,7 +95,7 @@ def _takes_dtype(made: Made, around: Surroundings) -> bool:
 
 
 def _cast_behind(call: ast.Call, around: Surroundings) -> ast.Call | None:
-    """The ``.to(dtype)`` right behind a move."""
+    """Return the ``.to(dtype)`` directly behind a move."""
     above = around.parent(call)
     cast = around.parent(above) if isinstance(above, ast.Attribute) and above.attr == "to" else None
     match cast:
@@ -108,14 +108,14 @@ def _cast_behind(call: ast.Call, around: Surroundings) -> ast.Call | None:
 
 
 def _is_of_floats(call: ast.Call, cast: str, around: Surroundings) -> bool:
-    """True if the dtype that a move is given is one of floats, by its name in torch."""
+    """True if a move is given a floating dtype, by its name in torch."""
     given = [*call.args, *(one.value for one in call.keywords)]
     dtype = next((one for one in given if ast.unparse(one) == cast), None)
     return is_dtype(dtype, around, of_floats=True)
 
 
 def _as_index(place: Place, least: Sameness) -> Edit | None:
-    """``x[torch.arange(n), ids]``: the index is made where ``x`` is, which is a tensor."""
+    """Return the edit of ``x[torch.arange(n), ids]``, which makes the index where ``x`` is."""
     part = place.site.node
     if least is not Sameness.ROUNDED and "by-stated" not in place.site.traits:
         return None
@@ -137,7 +137,7 @@ def _as_index(place: Place, least: Sameness) -> Edit | None:
 
 
 def where_to(call: ast.Call, by_tensor: bool) -> dict[str, str] | None:
-    """The arguments that say what ``to``, ``cuda`` or ``type_as`` does; None where not known.
+    """Return the arguments for what ``to``, ``cuda`` or ``type_as`` does; None where unknown.
 
     ``by_tensor`` says that its first argument is a tensor, whose device and dtype are taken.
     """
@@ -166,9 +166,9 @@ def where_to(call: ast.Call, by_tensor: bool) -> dict[str, str] | None:
 
 
 def _is_device(node: ast.expr | None) -> bool:
-    """Is it the same device if it is evaluated earlier?
+    """True if an expression names the same device when it is evaluated earlier.
 
-    That it is no dtype the finding says; a number names another device for ``cuda``.
+    The finding already excludes dtypes. Ints are refused: ``cuda`` takes them for another device.
     """
     match node:
         case None:
@@ -187,7 +187,7 @@ def _plain(node: ast.expr) -> bool:
 def rewrite(
     nodes: Sequence[cst.CSTNode], edit: Edit
 ) -> Sequence[cst.CSTNode | cst.RemovalSentinel]:
-    """Pass the device to the factories, and leave the move out."""
+    """Pass the device to the factories, and remove the move."""
     import libcst as cst
 
     from flake8_torchperf.fixes.shared import given_arguments as given

@@ -1,6 +1,6 @@
-"""``v[i] = 1.0`` -> ``v[i].fill_(1.0)``: the number goes with the kernel.
+"""``v[i] = 1.0`` -> ``v[i].fill_(1.0)``: the number is passed with the kernel.
 
-Both write the same bits and raise the same errors, for an element that ints alone choose and a
+Both write the same bits and raise the same errors, for an element chosen by ints alone and a
 number of any dtype.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
-# A larger integer is an OverflowError for one of them and a ValueError for the other.
+# A larger integer raises OverflowError in one form and ValueError in the other.
 _LARGEST = 2**63
 
 
@@ -41,7 +41,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def is_view(target: ast.AST, around: Surroundings) -> bool:
-    """Is an element surely a view? An index that is a tensor, a list or a bool gives a copy."""
+    """True if an element is surely a view: an index that is a tensor, list or bool gives a copy."""
     if not isinstance(target, ast.Subscript):
         return False
     parts = target.slice.elts if isinstance(target.slice, ast.Tuple) else [target.slice]
@@ -49,7 +49,7 @@ def is_view(target: ast.AST, around: Surroundings) -> bool:
 
 
 def assignment(place: Place) -> ast.Assign | None:
-    """The statement that assigns to the place of a finding, and to nothing else."""
+    """Return the statement that assigns to the place of a finding, and to nothing else."""
     match place.around.parent(place.site.node):
         case ast.Assign(targets=[target]) as statement if target is place.site.node:
             return statement
@@ -57,10 +57,10 @@ def assignment(place: Place) -> ast.Assign | None:
 
 
 def is_number(node: ast.expr, around: Surroundings) -> bool:
-    """Is what is assigned surely a number of Python's, that may be evaluated behind the element?
+    """True if the value is surely a Python number that may be evaluated after the element.
 
-    Of a parameter it is not known: numpy's float32 is refused by an assignment alone. True is left
-    alone, because `torch.jit.trace` knows no `fill_` and no `full` of a bool.
+    A parameter does not count: assignments refuse numpy's float32, but `fill_` takes it. Booleans
+    do not count, because `torch.jit.trace` knows no `fill_` and no `full` of a bool.
     """
     match node:
         case ast.Constant(value=value):

@@ -29,7 +29,7 @@ _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult)
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to ``and`` and ``or`` between comparisons of such elements with numbers."""
+    """Apply to ``and`` and ``or`` between comparisons of these elements with numbers."""
     term, operand = place.site.node, place.site.operand
     whole = place.around.parent(term)
     if not isinstance(whole, ast.BoolOp) or not isinstance(operand, Tensor):
@@ -60,7 +60,7 @@ def _is_flag(node: ast.expr) -> bool:
 
 
 def _is_element(node: ast.expr) -> bool:
-    """A name, or the sum, difference or product of such."""
+    """True for a name, or a sum, difference or product of names."""
     match node:
         case ast.Name():
             return True
@@ -76,7 +76,7 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def _are_elements_of_one(names: frozenset[str], node: ast.AST, place: Place) -> bool:
-    """Does one statement unpack all the names, and nothing else bind them?"""
+    """True if one statement unpacks all the names and nothing else binds them."""
     function = place.around.function(node)
     if function is None:
         return False
@@ -93,7 +93,7 @@ def _are_elements_of_one(names: frozenset[str], node: ast.AST, place: Place) -> 
 
 
 def _unpacks(above: ast.AST | None, place: Place) -> ast.AST | None:
-    """The statement that unpacks one tensor into names, of whose tuples one is given."""
+    """Return the statement that unpacks one tensor into the names of a given tuple, else None."""
     while isinstance(above, ast.Tuple):
         statement = place.around.parent(above)
         if not isinstance(statement, ast.Tuple):

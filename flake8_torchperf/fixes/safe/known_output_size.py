@@ -1,7 +1,7 @@
 """``n = r.sum().item()`` ... ``repeat_interleave(x, r)`` -> ``..., output_size=n)``: it is known.
 
-Only where the sum of the very repeats was read before, in the same block, nothing was assigned
-since, and there is a repeat for each row: the size is then the same number.
+Only where the sum of the same repeats was read before, in the same block, nothing was assigned
+since, and there is a repeat for each row. The size is then that number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to repeats whose sum has a name, and of which there are as many as rows."""
+    """Apply to repeats whose sum has a name, if there is one repeat for each row."""
     edit, call = planned(place), place.site.node
     repeats = _repeats(call, place)
     if edit is None or not isinstance(call, ast.Call) or not isinstance(repeats, ast.Name):
@@ -31,7 +31,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def planned(place: Place) -> Edit | None:
-    """The edit for repeats whose sum has a name."""
+    """Return the edit for repeats whose sum has a name."""
     call = place.site.node
     repeats = _repeats(call, place)
     if repeats is None or not isinstance(call, ast.Call) or not isinstance(repeats, ast.Name):
@@ -61,7 +61,7 @@ def _repeats(call: ast.AST, place: Place) -> ast.expr | None:
 
 
 def _statements_before(call: ast.Call, place: Place) -> Iterator[ast.stmt]:
-    """The statements of the same block before the one that a call stands in, the nearest first."""
+    """Return the statements before the one with a call, in the same block, the nearest first."""
     statement = place.around.statement(call)
     block = None if statement is None else place.around.parent(statement)
     if statement is None or block is None:
@@ -73,7 +73,7 @@ def _statements_before(call: ast.Call, place: Place) -> Iterator[ast.stmt]:
 
 
 def _is_sum(value: ast.expr, repeats: str, place: Place) -> bool:
-    """``r.sum().item()`` and ``int(r.sum())``."""
+    """True for ``r.sum().item()`` and ``int(r.sum())``."""
     match value:
         case ast.Call(func=ast.Attribute(value=inner, attr="item"), args=[], keywords=[]):
             return _sums(inner, repeats)
@@ -92,7 +92,7 @@ def _sums(node: ast.expr, repeats: str) -> bool:
 
 
 def _leaves_alone(statement: ast.stmt, name: str) -> bool:
-    """Is a tensor surely not written by a statement: one assignment that calls nothing of it?"""
+    """True if a statement only assigns to other names, and does not mention the tensor."""
     if not isinstance(statement, (ast.Assign, ast.AnnAssign)):
         return False
     for node in ast.walk(statement):
@@ -105,7 +105,7 @@ def _leaves_alone(statement: ast.stmt, name: str) -> bool:
 
 
 def _stays(name: str, place: Place, call: ast.Call) -> bool:
-    """Is the name of the sum assigned just once in the function?"""
+    """True if the name of the sum is assigned exactly once in the function."""
     function = place.around.function(call)
     if function is None:
         return False

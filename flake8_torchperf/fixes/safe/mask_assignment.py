@@ -1,6 +1,6 @@
 """``x[torch.where(x < 0)] = 0.0`` -> ``x[x < 0] = 0.0``: a number is filled in without counting.
 
-Only where the mask is made of the very tensor that is written, so that both have one shape, and
+Only where the mask is computed from the tensor that is written, so that both have one shape, and
 where it is known to have dimensions: positions in a tensor without any are an error.
 """
 
@@ -46,7 +46,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _mask(node: ast.AST, place: Place) -> ast.expr | None:
-    """What ``torch.where(mask)`` and ``mask.nonzero(as_tuple=True)`` look through."""
+    """Return the mask in ``torch.where(mask)`` or ``mask.nonzero(as_tuple=True)``, else None."""
     match node:
         case ast.Call(func=func, args=[mask], keywords=[]) if (
             isinstance(func, (ast.Attribute, ast.Name))
@@ -72,7 +72,7 @@ def _mask(node: ast.AST, place: Place) -> ast.expr | None:
 
 
 def _tested(mask: ast.expr, place: Place) -> ast.expr | None:
-    """The tensor whose elements a mask tests one by one."""
+    """Return the tensor whose elements a mask tests one by one."""
     match mask:
         case ast.UnaryOp(op=ast.Invert(), operand=operand):
             return _tested(operand, place)

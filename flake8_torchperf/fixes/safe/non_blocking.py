@@ -1,7 +1,7 @@
-"""``torch.stack(x).pin_memory().to(d)`` -> ``....to(d, non_blocking=True)``: nobody waits for it.
+"""``torch.stack(x).pin_memory().to(d)`` -> ``....to(d, non_blocking=True)``: the host goes on.
 
-Only where nothing else can write to the pinned memory before the copy has been made: it was made in
-this very expression. `pin_memory` of a tensor that is pinned already is that tensor.
+Only where nothing else can write to the pinned memory before the copy is complete, because the same
+expression made it. `pin_memory` returns a tensor that is pinned already as it is.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place
 
-# Functions of torch whose result shares no memory with what they are given.
+# Functions of torch whose result shares no memory with their arguments.
 _NEW = frozenset(("tensor", "stack", "cat", "concat", "zeros", "ones", "full", "empty", "arange",
                   "rand", "randn", "randint", "randperm"))  # fmt: skip
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a copy of what is pinned in the same expression."""
+    """Apply to a copy of a tensor that is pinned in the same expression."""
     call = planned(place)
     match call:
         case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Attribute(value=owner)))):
@@ -36,7 +36,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def planned(place: Place) -> ast.Call | None:
-    """The copy from pinned memory, where the flag can be passed to it."""
+    """Return the edit of a copy from pinned memory, where the flag can be passed to it."""
     operand = place.site.operand
     if not isinstance(operand, Tensor) or operand.memory != "pinned":
         return None
@@ -44,7 +44,7 @@ def planned(place: Place) -> ast.Call | None:
 
 
 def queueable(call: ast.AST) -> ast.Call | None:
-    """The call of ``to`` or ``cuda`` that a node is, where the flag can be passed to it."""
+    """Return the call of ``to`` or ``cuda`` that a node is, where the flag can be passed to it."""
     if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
         return None
     given = [one.arg for one in call.keywords]
@@ -56,7 +56,7 @@ def queueable(call: ast.AST) -> ast.Call | None:
 
 
 def _is_dtype(node: ast.expr) -> bool:
-    """Is a second argument surely no flag? ``x.dtype``, ``torch.float16``."""
+    """True for ``x.dtype`` and ``torch.float16``, which as a second argument are surely no flag."""
     match node:
         case ast.Attribute(attr="dtype") | ast.Attribute(value=ast.Name(id="torch")):
             return True

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a number for positions, or an element, of what is stated to be a tensor."""
+    """Apply to a number assigned to positions, or to an element, of a stated tensor."""
     statement, operand = assignment(place), place.site.operand
     if statement is None or place.site.operation not in ("positions", "element"):
         return None

@@ -1,7 +1,7 @@
 """``isinf(t).any() or isnan(t).any()`` -> ``(isinf(t) | isnan(t)).any()``: one wait, not two.
 
-Both parts are about one tensor, so that they have one shape and one device; and the second part
-raises nothing that the first does not.
+Both parts test one tensor, so they have one shape and one device. The second part raises nothing
+that the first does not.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 _TESTS = frozenset(("isnan", "isinf", "isfinite"))
-# What raises for a tensor without elements, and for complex numbers.
+# Reductions that raise for a tensor without elements, and for complex numbers.
 _EXTREMES = frozenset(("max", "min", "amax", "amin"))
 _ORDERED = (ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _EQUAL = (ast.Eq, ast.NotEq)
@@ -30,11 +30,11 @@ _EQUAL = (ast.Eq, ast.NotEq)
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """One operand: a bool about a tensor.
+    """One operand: a bool computed from a tensor.
 
-    ``mask`` is what ``any`` or ``all`` (``reduced``) is asked of, None for a comparison of a
-    maximum or minimum; ``core`` the flag as a tensor; ``host`` whether the operand reads it;
-    ``raises`` what could make it fail.
+    ``mask`` is the operand of ``any`` or ``all`` (``reduced``), None for a comparison of a maximum
+    or minimum. ``core`` is the flag as a tensor, ``host`` says whether the operand reads it, and
+    ``raises`` names what could make it fail.
     """
 
     tensor: str
@@ -77,10 +77,10 @@ def plan(place: Place) -> Edit | None:
 
 
 def _is_truth_or_tensor(node: ast.expr, place: Place) -> bool:
-    """Is a value only tested, or given to functions of torch?
+    """True if a value is only tested, or passed to functions of torch.
 
-    `torch.jit.script` makes a bool of ``a or b``, but a tensor of ``a | b``; the functions take
-    tensors, so that they keep a function from being scripted as it is.
+    `torch.jit.script` makes a bool of ``a or b``, but a tensor of ``a | b``. Functions of torch
+    take tensors, so a function that passes them a bool cannot be scripted as it is.
     """
     if is_condition(place, node):
         return True
@@ -103,7 +103,7 @@ def _in_brackets(part: ast.expr) -> str:
 
 
 def flag(node: ast.expr, around: Surroundings) -> Flag | None:
-    """What an operand says about a tensor; None where it is another expression."""
+    """Return the flag that an operand computes; None where it is another expression."""
     core, host = _unread(node, around)
     match core:
         case ast.Call(func=ast.Attribute(value=mask, attr=str(reduced)), args=[]) if reduced in (
@@ -127,7 +127,7 @@ def flag(node: ast.expr, around: Surroundings) -> Flag | None:
 
 
 def _unread(node: ast.expr, around: Surroundings) -> tuple[ast.expr, bool]:
-    """An operand without what reads it: ``bool(...)``, ``.item()``, ``.item() is True``."""
+    """Return an operand without its read: ``bool(...)``, ``.item()``, ``.item() is True``."""
     match node:
         case ast.Compare(left=left, ops=[ast.Is()], comparators=[ast.Constant(value=True)]):
             inner, read = _unread(left, around)
@@ -142,7 +142,7 @@ def _unread(node: ast.expr, around: Surroundings) -> tuple[ast.expr, bool]:
 
 
 def _masked(mask: ast.expr, around: Surroundings) -> tuple[str, frozenset[str]] | None:
-    """The tensor whose elements a mask tests, and what could make the test fail."""
+    """Return the tensor whose elements a mask tests, and what could make the test fail."""
     match mask:
         case ast.Call(func=ast.Attribute(value=tensor, attr=name), args=[], keywords=[]):
             known = name in _TESTS and repeatable(tensor)
@@ -159,7 +159,7 @@ def _masked(mask: ast.expr, around: Surroundings) -> tuple[str, frozenset[str]] 
 
 
 def _extreme(node: ast.expr, around: Surroundings) -> str | None:
-    """The tensor of ``x.max()`` and ``torch.min(x)``."""
+    """Return the tensor of ``x.max()`` or ``torch.min(x)``."""
     match node:
         case ast.Call(func=ast.Attribute(value=tensor, attr=name), args=[], keywords=[]):
             return ast.dump(tensor) if name in _EXTREMES and repeatable(tensor) else None

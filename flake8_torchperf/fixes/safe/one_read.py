@@ -38,7 +38,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _bound(node: ast.expr, around: Surroundings) -> tuple[ast.expr, str, str] | None:
-    """The number that is read, how it is compared, and with what, as if it stood on the left."""
+    """Return the number read, the comparison and the bound, as if the number stood on the left."""
     match node:
         case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _WORDS:
             word = _WORDS[type(op)]
@@ -50,7 +50,7 @@ def _bound(node: ast.expr, around: Surroundings) -> tuple[ast.expr, str, str] | 
 
 
 def _reads(node: ast.expr, around: Surroundings) -> bool:
-    """``x.item()``, ``float(x)`` and ``int(x)``, which give the same number each time."""
+    """True for ``x.item()``, ``float(x)`` and ``int(x)``, which give the same number each time."""
     match node:
         case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[], keywords=[]):
             return repeatable(tensor)

@@ -1,7 +1,7 @@
-"""``x == x.max().item()`` -> ``x == x.max()``: the comparison takes the tensor without dimensions.
+"""``x == x.max().item()`` -> ``x == x.max()``: the comparison takes a 0-d tensor as well.
 
-Only for an extreme of the very tensor that it is compared with: dtype and device are the same, and
-a comparison has no gradient.
+Only for an extreme of the tensor that it is compared with: dtype and device are the same, and a
+comparison has no gradient.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _COMPARED = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to ``.item()`` of a maximum or minimum that its own tensor is compared with."""
+    """Apply to ``.item()`` of a maximum or minimum that is compared with its own tensor."""
     match place.site.node:
         case ast.Call(func=ast.Attribute(value=inner, attr="item"), args=[], keywords=[]) as read:
             pass
@@ -45,7 +45,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _of(node: ast.expr, place: Place) -> ast.expr | None:
-    """The tensor whose extreme an expression is."""
+    """Return the tensor whose extreme an expression is."""
     match node:
         case ast.Call(func=ast.Attribute(value=tensor, attr=name), args=[], keywords=[]):
             return tensor if name in _EXTREMES else None
@@ -56,7 +56,7 @@ def _of(node: ast.expr, place: Place) -> ast.expr | None:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
-    """Leave the read out."""
+    """Remove the read."""
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build

@@ -1,1 +1,1 @@
-"""What several unsafe fixes share: facts about expressions, and the text they write."""
+"""Helpers of several fixes: facts about expressions, and the text that they write."""

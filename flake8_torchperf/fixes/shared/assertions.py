@@ -1,4 +1,4 @@
-"""The statements that `assert_async` writes, made of the ``if`` or ``assert`` that was there."""
+"""The statements that `assert_async` writes in the place of an ``if`` or ``assert``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WIDE = 70
 
 
 def of_if(node: cst.If, facts: Mapping[str, Any]) -> cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]:
-    """``if t.any(): raise`` -> an assertion that the device tests, under what else was asked."""
+    """``if t.any(): raise`` -> an assertion that the device tests; other terms stay an ``if``."""
     parts = conditions.terms(node.test)
     index = facts["index"]
     term = conditions.without_not(parts.pop(index))
@@ -89,7 +89,7 @@ def _opposite(term: cst.BaseExpression, facts: Mapping[str, Any]) -> cst.BaseExp
 
 
 def _call(node: cst.If, holds: cst.BaseExpression, facts: Mapping[str, Any]) -> cst.Call:
-    """The call, laid out as the exception's was."""
+    """Return the call, laid out as the exception's was."""
     raised = _raised(node)
     function = build.expression(facts["assert_"])
     if not isinstance(raised, cst.Call) or not raised.args:
@@ -109,7 +109,7 @@ def _call(node: cst.If, holds: cst.BaseExpression, facts: Mapping[str, Any]) -> 
 
 
 def _next_line(white: cst.ParenthesizedWhitespace) -> cst.ParenthesizedWhitespace:
-    """The same line break and indentation, without the comments there."""
+    """Return the same line break and indentation, without the comments there."""
     line = white.first_line.with_changes(whitespace=cst.SimpleWhitespace(""), comment=None)
     return white.with_changes(first_line=line, empty_lines=[])
 
@@ -126,7 +126,7 @@ def _raised(node: cst.If) -> cst.BaseExpression | None:
 
 
 def _block(node: cst.If, line: cst.SimpleStatementLine) -> cst.BaseSuite:
-    """The body of an ``if`` with the assertion for the ``raise`` in it."""
+    """Return the body of an ``if`` with the assertion for the ``raise`` in it."""
     if not isinstance(node.body, cst.IndentedBlock):
         return cst.IndentedBlock([line])
     (old,) = node.body.body
@@ -135,7 +135,7 @@ def _block(node: cst.If, line: cst.SimpleStatementLine) -> cst.BaseSuite:
 
 
 def _commented(node: cst.If, line: cst.SimpleStatementLine) -> cst.SimpleStatementLine:
-    """The assertion with the comments that stood in the ``if``."""
+    """Return the assertion with the comments that stood in the ``if``."""
     if not isinstance(node.body, cst.IndentedBlock):
         return line
     (old,) = node.body.body

@@ -1,4 +1,4 @@
-"""Assignments through a mask as libcst's nodes, written without it."""
+"""Writes assignments through a mask without the mask, as libcst's nodes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _is_masked_select(node: cst.Call) -> bool:
 def with_positions(
     node: cst.CSTNode, mask: str, name: str, alone: bool, calls: Mapping[str, bool]
 ) -> cst.CSTNode:
-    """A statement with a name in the place of a mask, wherever this selects.
+    """Return a statement with a name in the place of a mask, wherever the mask selects.
 
     ``alone`` says that the name is one tensor of positions and may stand among other indices;
     ``calls`` are the dumps of calls of ``masked_select``, each with whether its tensor surely has
@@ -136,12 +136,12 @@ def _is_full(part: cst.BaseSlice) -> bool:
 
 
 def normal(node: cst.BaseExpression) -> str:
-    """The dump of an expression, whose brackets and white space do not matter."""
+    """Return the dump of an expression, which ignores brackets and white space."""
     bare = cst.Module([]).code_for_node(node)
     return ast.dump(ast.parse(f"({bare}\n)", mode="eval").body)
 
 
 def _code(node: cst.CSTNode) -> str:
-    """The text of an expression without its outer brackets and white space."""
+    """Return the text of an expression without its outer brackets and white space."""
     bare = node.with_changes(lpar=[], rpar=[]) if isinstance(node, cst.BaseExpression) else node
     return "".join(cst.Module([]).code_for_node(bare).split())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def of_expression(node: cst.IfExp, facts: Mapping[str, Any]) -> cst.BaseExpression:
-    """``a if c else b`` -> ``torch.where(c, a, b)``; brackets around it are of no more use."""
+    """``a if c else b`` -> ``torch.where(c, a, b)``; brackets around it stay only for comments."""
     call = _where(node.test, node.body, node.orelse, facts)
     return build.in_place_of(node, call) if build.comments_in(node) else call
 
@@ -46,7 +46,7 @@ def of_statement(node: cst.If, facts: Mapping[str, Any]) -> cst.SimpleStatementL
 
 
 def _comments(body: cst.BaseSuite, line: cst.SimpleStatementLine) -> list[cst.EmptyLine]:
-    """The comments of a block, each on a line of its own."""
+    """Return the comments of a block, each on a line of its own."""
     found: list[cst.EmptyLine] = []
     if isinstance(body, cst.IndentedBlock):
         if body.header.comment is not None:
@@ -56,7 +56,7 @@ def _comments(body: cst.BaseSuite, line: cst.SimpleStatementLine) -> list[cst.Em
 
 
 def _only(body: cst.BaseSuite) -> cst.SimpleStatementLine:
-    """The one statement of a block, as a line of its own."""
+    """Return the only statement of a block, as a line of its own."""
     if isinstance(body, cst.SimpleStatementSuite):
         return cst.SimpleStatementLine(body.body, trailing_whitespace=body.trailing_whitespace)
     line = body.body[0]

@@ -1,4 +1,4 @@
-"""Conditions as libcst's nodes: taken apart at ``and`` and ``or``, negated, put together again."""
+"""Conditions as libcst's nodes: split at ``and`` and ``or``, negated, joined again."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from flake8_torchperf.fixes.engine.build import bare, expression
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What `~` may stand before without brackets.
+# Nodes that need no brackets behind `~`.
 _TIGHT = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
-# What is the opposite for NaN too.
+# Comparisons that are opposites for NaN too.
 _OPPOSITE: dict[type[cst.BaseCompOp], type[cst.BaseCompOp]] = {
     cst.Equal: cst.NotEqual,
     cst.NotEqual: cst.Equal,
@@ -22,7 +22,7 @@ _OPPOSITE: dict[type[cst.BaseCompOp], type[cst.BaseCompOp]] = {
 
 
 def terms(test: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """The terms of one ``and`` or one ``or``, as ast counts them; a test without is its own."""
+    """Return the terms of one ``and`` or ``or``, as ast counts them; any other test is one term."""
     if not isinstance(test, cst.BooleanOperation):
         return [test]
     left, kind = test.left, type(test.operator)
@@ -32,31 +32,31 @@ def terms(test: cst.BaseExpression) -> list[cst.BaseExpression]:
 
 
 def all_of(parts: Sequence[cst.BaseExpression]) -> cst.BaseExpression:
-    """``a and b``; a single part is left as it is."""
+    """Return ``a and b``; a single part is left as it is."""
     return reduce(lambda a, b: cst.BooleanOperation(a, cst.And(), b), parts)
 
 
 def any_of(parts: Sequence[cst.BaseExpression]) -> cst.BaseExpression:
-    """``a or b``; a single part is left as it is."""
+    """Return ``a or b``; a single part is left as it is."""
     return reduce(lambda a, b: cst.BooleanOperation(a, cst.Or(), b), parts)
 
 
 def without_not(term: cst.BaseExpression) -> cst.BaseExpression:
-    """A term without the ``not`` before it, however many."""
+    """Return a term without the ``not`` before it, however many."""
     while isinstance(term, cst.UnaryOperation) and isinstance(term.operator, cst.Not):
         term = term.expression
     return term
 
 
 def bracketed(node: cst.BaseExpression) -> cst.BaseExpression:
-    """An expression with brackets, where an operator before it would take a part of it alone."""
+    """Return an expression in brackets, if an operator before it would take only a part of it."""
     if isinstance(node, _TIGHT) or node.lpar:
         return node
     return node.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
 
 
 def negated(node: cst.BaseExpression, *, mask: bool, otherwise: str) -> cst.BaseExpression:
-    """The opposite of a tensor: ``~t`` for a ``mask``, else by the function ``otherwise``."""
+    """Return the opposite of a tensor: ``~t`` for a ``mask``, else through ``otherwise``."""
     if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
         (target,) = node.comparisons
         opposite = _OPPOSITE.get(type(target.operator))

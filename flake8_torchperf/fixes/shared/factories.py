@@ -1,6 +1,6 @@
-"""Which calls make a tensor on the host before it is moved, and whether the device makes the same.
+"""Finds calls that make a tensor before it is moved, and how exactly a device makes the same.
 
-Between the call and the move may stand views, casts, arithmetic and names that serve nothing else.
+Views, casts, arithmetic and names with no other use may stand between the call and the move.
 Imported while linting, so it must import neither libcst nor torch.
 """
 
@@ -26,12 +26,12 @@ RANDOM = frozenset(("rand", "randn", "randint", "randperm", "rand_like", "randn_
 ROUNDED = frozenset(("linspace", "logspace", "hann_window", "hamming_window", "blackman_window",
                      "bartlett_window", "kaiser_window"))  # fmt: skip
 FACTORIES = PLAIN | WHOLE | RANDOM | ROUNDED | {"arange", "full"}
-# What makes another tensor of the result: a leaf, one in pinned memory, one that exists already.
+# Arguments that make another tensor of the result: a leaf, one in pinned memory, an existing one.
 CHOSEN = frozenset(("device", "generator", "out", "requires_grad", "pin_memory", "names"))
-# Methods that only look at the same memory in another way: they do so on every device.
+# Methods that rearrange or copy the same numbers, alike on every device.
 _VIEWS = frozenset(("unsqueeze", "view", "squeeze", "t", "transpose", "permute", "repeat",
                     "reshape", "flatten", "contiguous", "clone"))  # fmt: skip
-# A move copies what these leave out or show twice to memory of its own, and so does arithmetic.
+# These views skip or repeat elements. A move copies them to new memory, and so does arithmetic.
 _LOOSE = frozenset(("expand", "narrow", "expand_as"))
 _TO_FLOATS = frozenset(("float", "double", "half", "bfloat16"))
 _TO_INTS = frozenset(("int", "long", "short", "bool"))
@@ -52,9 +52,9 @@ _LARGEST_EXACT = 256
 
 
 class Sameness(IntEnum):
-    """How surely a device makes the same numbers as the host."""
+    """The exactness with which a device makes the same numbers as the host."""
 
-    ROUNDED = 0  # in its own way, or other random numbers
+    ROUNDED = 0  # rounded in another way, or other random numbers
     EXACT = 1  # the same bits
     PLAIN = 2  # zeros and ones, of floats
     WHOLE = 3  # ints and bools
@@ -71,14 +71,14 @@ class Made:
         self.calls: list[ast.Call] = []
         self.computes = False
         self.casts = False
-        self.doubles = False  # which MPS has not
+        self.doubles = False  # MPS has no float64
         self._around = around
         self._held = held
         self._numbers: list[ast.expr] = []
         self._filled = False
 
     def sameness(self, node: ast.expr, *, loose: bool = False) -> Sameness | None:
-        """How the numbers of an expression come out; None where it holds more than factories."""
+        """Return how exactly a device makes the numbers; None if not only factories make them."""
         found = self._of(node, loose)
         if found is None or not self.calls:
             return None
@@ -136,7 +136,10 @@ class Made:
         return self._rounded([inner, *node.args]) if not name.endswith("_") else None
 
     def _cast(self, found: Sameness | None, to: str, ints: bool) -> Sameness | None:
-        """What a cast leaves: floats that ints cannot hold become other ints on other devices."""
+        """Return the sameness after a cast.
+
+        Floats that ints cannot hold become different ints on different devices.
+        """
         if found is None or found is Sameness.ROUNDED:
             return found
         if self.doubles:
@@ -144,7 +147,7 @@ class Made:
         self.doubles = to in _DOUBLES
         if not ints:
             return Sameness.PLAIN if found is Sameness.PLAIN else Sameness.EXACT
-        # As many numbers as exceed int64 would fit no memory; a number that is given may.
+        # No memory holds so many numbers that a count exceeds int64, but a given number may.
         held = to in _HOLD_COUNTS and not self._filled
         return Sameness.WHOLE if held or found >= Sameness.PLAIN else Sameness.ROUNDED
 
@@ -203,7 +206,7 @@ class Made:
         return found if divides and found is Sameness.WHOLE else Sameness.ROUNDED
 
     def _computed(self, parts: list[ast.expr]) -> Sameness | None:
-        """What comes of tensors and numbers that one operation takes: the least of them."""
+        """Return the sameness of an operation on tensors and numbers: the least of its operands."""
         self.computes = True
         found: list[Sameness] = []
         for part in parts:
@@ -246,17 +249,17 @@ class Made:
 
 
 def _negated(found: Sameness | None) -> Sameness | None:
-    """What a sign leaves: no zeros and ones that any dtype holds."""
+    """Return the sameness of a negated value: it no longer consists of zeros and ones."""
     return Sameness.EXACT if found is Sameness.PLAIN else found
 
 
 def _compared(found: Sameness | None) -> Sameness | None:
-    """What comparing leaves: bools, the same where the numbers are."""
+    """Return the sameness of a comparison: its bools are the same where the numbers are."""
     return Sameness.WHOLE if found else found
 
 
 def _is_exact(node: ast.expr) -> bool:
-    """True for a literal that every dtype of floats holds."""
+    """True for a literal that every floating dtype holds exactly."""
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         node = node.operand
     value = node.value if isinstance(node, ast.Constant) else None
@@ -266,13 +269,13 @@ def _is_exact(node: ast.expr) -> bool:
 
 
 def is_dtype(node: ast.expr | None, around: Surroundings, *, of_floats: bool = False) -> bool:
-    """True if an expression is surely a dtype of torch, one of floats where that is asked."""
+    """True if an expression is surely a dtype of torch; with ``of_floats``, a floating one."""
     known = _FLOATS if of_floats else _INTS | _FLOATS
     return node is not None and around.qualified(node) in known
 
 
 def _is_basic(index: ast.expr) -> bool:
-    """True for an index of slices, ints and None, which looks at the same memory."""
+    """True for an index of slices, ints and None, which gives a view."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     return all(
         isinstance(one, ast.Slice)
@@ -282,7 +285,7 @@ def _is_basic(index: ast.expr) -> bool:
 
 
 def _adds_dimensions(index: ast.expr) -> bool:
-    """``[None]``, ``[:, None]``, ``[..., None]``."""
+    """True for ``[None]``, ``[:, None]``, ``[..., None]``."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     return all(
         (isinstance(one, ast.Constant) and one.value in (None, ...))

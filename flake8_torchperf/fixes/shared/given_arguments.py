@@ -1,4 +1,4 @@
-"""Factories as libcst's nodes that get a device, with the move behind them left out."""
+"""Factories as libcst's nodes that are given a device, with the move behind them removed."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ if TYPE_CHECKING:
 
 
 def with_keywords(call: cst.Call, given: Mapping[str, str]) -> cst.Call:
-    """A call with further arguments by name."""
+    """Return a call with further arguments by name."""
     arguments = [build.keyword(name, build.expression(text)) for name, text in given.items()]
     return build.with_arguments(call, arguments)
 
 
 def without_move(node: cst.BaseExpression, facts: Mapping[str, Any]) -> cst.BaseExpression:
-    """What is moved, made by factories that are given the place; brackets only where needed."""
+    """Return an expression without its move, the arguments being given to its factories instead.
+
+    Brackets are added only where needed.
+    """
     made = node
     for _ in range(facts["levels"]):
         made = cst.ensure_type(cst.ensure_type(made, cst.Call).func, cst.Attribute).value
@@ -39,7 +42,7 @@ def without_move(node: cst.BaseExpression, facts: Mapping[str, Any]) -> cst.Base
 
 
 def _stands_alone(old: cst.BaseExpression, new: cst.BaseExpression) -> bool:
-    """True if brackets that were there to break a line within are needed no longer."""
+    """True if brackets that allowed a line break in them are no longer needed."""
     module = cst.Module([])
     brackets = [*old.lpar, *old.rpar]
     text = module.code_for_node(new)
@@ -50,7 +53,7 @@ def _stands_alone(old: cst.BaseExpression, new: cst.BaseExpression) -> bool:
     try:
         cst.parse_expression(text)
     except cst.ParserSyntaxError:
-        return False  # it is still broken outside of brackets of its own
+        return False  # it still has a line break outside of its own brackets
     return True
 
 

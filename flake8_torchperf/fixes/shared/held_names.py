@@ -1,4 +1,4 @@
-"""Names that hold a value for one later use in the same block: what is made first, moved later.
+"""Names that hold a value for one later use in the same block: made first, moved later.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -22,7 +22,7 @@ _LAZY = (*FUNCTIONS, ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.Ge
 
 
 class Held:
-    """The names that a statement uses and that nothing else does since they were bound.
+    """The names that a statement uses and that nothing else has used since they were bound.
 
     ``where`` is evaluated at the earlier statements instead: nothing in between may change it.
     """
@@ -36,7 +36,7 @@ class Held:
         self._found: dict[int, ast.expr | None] = {}
 
     def value(self, name: ast.Name) -> ast.expr | None:
-        """The expression that a name was bound to for this use; None where it has other uses."""
+        """Return the expression that a name is bound to for this use; None if it has other uses."""
         if id(name) not in self._found:
             made = self._assignment(name)
             if made is not None:
@@ -68,7 +68,7 @@ class Held:
         """True if the place to move to is the same before the statements in between."""
         if names_in(self._where) & bound_by(between):
             return False
-        # What is called may give an object another device, but a tensor keeps its own.
+        # A call may move an object to another device, but a tensor keeps its own.
         parts = [one for where in self._where for one in ast.walk(where)]
         inner = any(isinstance(one, ast.Attribute) and one.attr != "device" for one in parts)
         if not inner and "self" not in names_in(self._where):
@@ -77,7 +77,7 @@ class Held:
         return all(self._place.around.qualified(c.func).startswith("torch.") for c in calls)
 
     def _may_be_caught(self, statement: ast.stmt) -> bool:
-        """True if something around a statement goes on with its names after an error in it."""
+        """True if a ``try`` or ``with`` around a statement may catch an error and use its names."""
         here = self._place.around.parent(statement)
         while here is not None and here is not self._function:
             if isinstance(here, (ast.Try, ast.With, ast.AsyncWith)) and not _is_torch_with(here):
@@ -87,7 +87,7 @@ class Held:
 
 
 def _is_torch_with(node: ast.AST) -> bool:
-    """True for ``with torch.no_grad():``, which lets errors through."""
+    """True for ``with torch.no_grad():``, which does not catch errors."""
     if not isinstance(node, ast.With):
         return False
     return all(
@@ -101,7 +101,7 @@ def _is_torch_with(node: ast.AST) -> bool:
 def _is_used_elsewhere(
     name: ast.Name, user: ast.stmt, function: ast.AST, binding: ast.Assign
 ) -> bool:
-    """True if what a name is bound to is read otherwise than by one use.
+    """True if the value bound to a name is read by anything but one use.
 
     A use that binds the name again is the last.
     """

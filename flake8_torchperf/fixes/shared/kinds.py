@@ -1,4 +1,4 @@
-"""Which values are surely ints, surely floats, or of one dtype: what may be put into one tensor.
+"""Values that are surely ints, surely floats, or of one dtype, and so fit into one tensor.
 
 A tensor of ints and floats holds floats, of which float32 has none for 16,777,217.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
 _MPS = re.compile(r"\bmps\b")
-# Refused for ints; and what is of its tensor's dtype, which `sum` of a mask is not.
+# Methods refused for ints, and methods that keep the dtype, as `sum` of a mask does not.
 _FLOATS = frozenset(("mean", "nanmean", "logsumexp", "norm", "std", "var"))
 _CASTS = frozenset(("float", "double", "half", "bfloat16", "long", "int", "bool"))
 _TO_FLOAT = frozenset(("float", "double", "half", "bfloat16"))
@@ -26,7 +26,7 @@ _SAME = frozenset(("max", "min", "amax", "amin", "median", "nanmedian", "squeeze
 
 
 def kind_of(node: ast.expr, dtype: str, around: Surroundings) -> str:
-    """The class of a tensor's dtype, or the tensor whose dtype it has; "" where nothing tells.
+    """Return the class of a tensor's dtype, or the tensor whose dtype it has; "" if unknown.
 
     ``dtype`` is what the interpreter knows of it.
     """
@@ -53,7 +53,7 @@ def have_one_dtype(nodes: Sequence[ast.expr], around: Surroundings) -> bool:
 
 
 def _dtype(node: ast.expr, around: Surroundings) -> str:
-    """A dtype, or the tensor that has it, or the sum of it; "" where nothing tells."""
+    """Return a dtype, or the tensor that has it, or the sum of such a tensor; "" if unknown."""
     if is_int64(node, around):
         return "long"
     match node:
@@ -81,7 +81,7 @@ def _dtype(node: ast.expr, around: Surroundings) -> str:
 
 
 def averaged(node: ast.expr, around: Surroundings) -> str:
-    """The kind of what an expression takes the mean of, where a tensor gives it; otherwise ""."""
+    """Return the kind of a mean's operand if it is that of another tensor, else ""."""
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr=name) as func, args=args):
             if around.qualified(func).startswith("torch."):
@@ -96,7 +96,7 @@ def averaged(node: ast.expr, around: Surroundings) -> str:
 
 
 def _is_backpropagated(name: ast.Name, around: Surroundings) -> bool:
-    """Does its function call ``loss.backward()``? Only floats have gradients."""
+    """True if the function calls ``loss.backward()`` of the name: only floats have gradients."""
     function = around.function(name)
     if function is None or not has_one_value(name, around):
         return False

@@ -1,4 +1,4 @@
-"""Reads through a mask on the ast: the shapes of mask and tensor, and what may be whole."""
+"""Selections through a mask, on the ast: the shapes of mask and tensor, elementwise expressions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from flake8_torchperf.syntax.reaching_definitions import seen_by
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
-# What gives a mask of the shape of its first tensor.
+# Functions whose mask has the shape of their first tensor.
 _SAME_SHAPE = frozenset(("isnan", "isinf", "isfinite", "isneginf", "isposinf", "logical_not",
                          "bool", "abs", "gt", "lt", "ge", "le", "eq", "ne"))  # fmt: skip
 
 
 def may_repeat(mask: ast.expr) -> bool:
-    """May a mask be computed where it stands now, or twice?"""
+    """True if it makes no difference when a mask is computed earlier, later or twice."""
     match mask:
         case ast.UnaryOp(op=ast.Invert(), operand=operand):
             return may_repeat(operand)
@@ -33,7 +33,7 @@ def may_repeat(mask: ast.expr) -> bool:
 
 
 def has_shape_of(mask: ast.expr, tensor: ast.expr, around: Surroundings) -> bool:
-    """Has a mask surely as many dimensions as the tensor that it selects from?"""
+    """True if a mask surely has as many dimensions as the tensor that it selects from."""
     if ast.dump(mask) == ast.dump(tensor):
         return True
     match mask:
@@ -60,7 +60,7 @@ def has_shape_of(mask: ast.expr, tensor: ast.expr, around: Surroundings) -> bool
 
 
 def is_number(node: ast.expr, around: Surroundings) -> bool:
-    """Is it surely a number of Python's?"""
+    """True if an expression is surely a Python number."""
     match node:
         case ast.Constant(value=value):
             return type(value) in (int, float)
@@ -83,13 +83,13 @@ def _is_stated_number(bound: ast.expr | ast.arg | None) -> bool:
 
 
 def selected(node: ast.expr, mask: str, around: Surroundings) -> ast.expr | None:
-    """The ``x`` of ``x[mask]`` or ``torch.masked_select(x, mask)``; ``mask`` is a dump."""
+    """Return the ``x`` of ``x[mask]`` or ``torch.masked_select(x, mask)``; ``mask`` is a dump."""
     found = selection(node, around)
     return found[0] if found is not None and ast.dump(found[1]) == mask else None
 
 
 def selection(node: ast.AST, around: Surroundings) -> tuple[ast.expr, ast.expr] | None:
-    """The tensor and the index of ``x[mask]``, or those that ``masked_select`` is given."""
+    """Return the tensor and index of ``x[mask]``, or the arguments of a ``masked_select``."""
     match node:
         case ast.Subscript(value=tensor, slice=ast.expr() as index):
             return tensor, index
@@ -97,7 +97,7 @@ def selection(node: ast.AST, around: Surroundings) -> tuple[ast.expr, ast.expr] 
 
 
 def masked_select(node: ast.AST, around: Surroundings) -> tuple[ast.expr, ast.expr] | None:
-    """The tensor and the mask of ``torch.masked_select(x, mask)`` and ``x.masked_select(mask)``."""
+    """Return tensor and mask of ``torch.masked_select(x, mask)`` or ``x.masked_select(mask)``."""
     match node:
         case ast.Call(func=func, args=[tensor, mask], keywords=[]) if (
             around.qualified(func) == "torch.masked_select"
@@ -110,7 +110,7 @@ def masked_select(node: ast.AST, around: Surroundings) -> tuple[ast.expr, ast.ex
 
 
 def is_elementwise(node: ast.expr, mask: str, around: Surroundings) -> bool:
-    """Is each of its elements made of the same one of what the mask selects, and of numbers?"""
+    """True if each element depends only on the selected element at its place, and on numbers."""
     owner = selected(node, mask, around)
     if owner is not None:
         return repeatable(owner) or masked_select(node, around) is not None
@@ -133,7 +133,7 @@ def is_elementwise(node: ast.expr, mask: str, around: Surroundings) -> bool:
 def _called(
     func: ast.expr, args: list[ast.expr], around: Surroundings
 ) -> tuple[Op | None, list[ast.expr]]:
-    """The function of torch or the method of a tensor, and all that it is given."""
+    """Return the function of torch or the method of a tensor, and all of its arguments."""
     name = around.qualified(func)
     if name.startswith("torch."):
         op = load().function(name)

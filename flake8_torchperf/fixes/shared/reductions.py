@@ -1,4 +1,4 @@
-"""Python's reductions as libcst's nodes, written as torch's."""
+"""Writes Python's reductions as torch's, as libcst's nodes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def reduced(call: cst.Call, facts: Mapping[str, Any]) -> cst.Call:
-    """``max(...)`` in the form that the plan chose."""
+    """Return the ``max(...)`` in the form that the plan chose."""
     given = call.args[0].value
     match facts["form"]:
         case "function":
@@ -32,12 +32,12 @@ def reduced(call: cst.Call, facts: Mapping[str, Any]) -> cst.Call:
 
 
 def method(owner: cst.BaseExpression, name: str) -> cst.Attribute:
-    """``owner.name``, with brackets around what needs them."""
+    """Return ``owner.name``, with brackets where they are needed."""
     return cst.Attribute(conditions.bracketed(owner), cst.Name(name))
 
 
 def _called(owner: cst.BaseExpression, text: str) -> cst.Call:
-    """``owner.sum(0)`` for the text ``sum(0)``."""
+    """Return ``owner.sum(0)`` for the text ``sum(0)``."""
     call = build.expression(text)
     assert isinstance(call, cst.Call)
     assert isinstance(call.func, cst.Name)
@@ -45,7 +45,7 @@ def _called(owner: cst.BaseExpression, text: str) -> cst.Call:
 
 
 def of_selection(call: cst.Call, facts: Mapping[str, Any]) -> cst.BaseExpression:
-    """The reduction of all elements, those that ``x[mask]`` leaves out being neutral."""
+    """Return the reduction of all elements, with neutral ones where ``x[mask]`` selects none."""
     by_method = isinstance(call.func, cst.Attribute) and not call.args
     chosen = call.func.value if by_method else call.args[0].value  # type: ignore[attr-defined]
     tensor, index = selection_of(chosen)
@@ -63,7 +63,7 @@ def of_selection(call: cst.Call, facts: Mapping[str, Any]) -> cst.BaseExpression
 
 
 def selection_of(node: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression]:
-    """The tensor and the mask of ``x[mask]`` or of a call of ``masked_select``."""
+    """Return the tensor and the mask of ``x[mask]`` or of a call of ``masked_select``."""
     if isinstance(node, cst.Subscript):
         index = node.slice[0].slice
         assert isinstance(index, cst.Index)

@@ -1,6 +1,6 @@
-"""Repeats of `repeat_interleave`, and what proves that there is one for each row.
+"""Proves that `repeat_interleave` gets one repeat for each row.
 
-A single repeat goes for all rows, so that its sum is then not the size of the result.
+A single repeat is used for all rows, so its sum is not the size of the result.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _SIZED = frozenset(("ones", "zeros", "full", "empty", "arange", "randint", "rand
 
 
 def of_rows(call: ast.Call, repeats: ast.Name, around: Surroundings) -> bool:
-    """True if the repeats are made of a dimension of what is repeated, and go along it."""
+    """True if there surely is one repeat for each element of the repeated dimension."""
     repeated = _repeated(call, around)
     dimension = _dimension(call, around)
     if not isinstance(repeated, ast.Name) or dimension is None:
@@ -39,7 +39,7 @@ def _repeated(call: ast.Call, around: Surroundings) -> ast.expr | None:
 
 
 def _dimension(call: ast.Call, around: Surroundings) -> int | None:
-    """The dimension that is given as a literal from the front; None where all are one."""
+    """Return the dimension that is given as a literal, else None."""
     given = [one.value for one in call.keywords if one.arg == "dim"]
     before = 2 if around.qualified(call.func) == "torch.repeat_interleave" else 1
     given += call.args[before : before + 1]
@@ -50,7 +50,7 @@ def _dimension(call: ast.Call, around: Surroundings) -> int | None:
 
 
 def _fits(made: ast.expr, rows: str, dimension: int, around: Surroundings) -> bool:
-    """Has an expression as many elements as a tensor's dimension, or no use as repeats?"""
+    """True if an expression has as many elements as a dimension, or cannot serve as repeats."""
     match made:
         case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _ELEMENTWISE:
             if not around.qualified(made.func).startswith("torch."):
@@ -59,7 +59,7 @@ def _fits(made: ast.expr, rows: str, dimension: int, around: Surroundings) -> bo
             return _fits(left, rows, dimension, around)
         case ast.BinOp(left=left, right=ast.Constant()):
             return _fits(left, rows, dimension, around)
-        # A column of a matrix; of more dimensions it would be a matrix, which is an error.
+        # A column of a matrix; with more dimensions the index gives a matrix, which is an error.
         case ast.Subscript(value=ast.Name(id=name), slice=ast.Tuple(elts=[ast.Slice() as part, _])):
             whole = part.lower is None and part.upper is None and part.step is None
             return whole and name == rows and dimension == 0 and is_position(made.slice.elts[1])  # type: ignore[attr-defined]
@@ -87,7 +87,7 @@ def _sized_as(made: ast.Call, name: str, rows: str, dimension: int) -> bool:
 
 
 def _is_length(size: ast.expr, rows: str, dimension: int) -> bool:
-    """``len(x)``, ``x.shape[0]`` and ``x.size(0)``."""
+    """True for ``len(x)``, ``x.shape[0]`` and ``x.size(0)``."""
     match size:
         case ast.Call(func=ast.Name(id="len"), args=[ast.Name(id=name)], keywords=[]):
             return name == rows and dimension == 0

@@ -1,4 +1,4 @@
-"""Reads in a row as libcst's nodes, written as one."""
+"""Reads of a row as libcst's nodes, written as one."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def one_line(
 def read_before(
     lines: Sequence[cst.SimpleStatementLine], facts: Mapping[str, Any]
 ) -> list[_Written]:
-    """``f(x.item(), y.item())`` -> the reads in a line of their own, and what they give in it."""
+    """``f(x.item(), y.item())`` -> the reads in a line of their own, and their names in ``f``."""
     replacing = _Replacing(facts["names"], facts["methods"])
     changed = [line.visit(replacing) for line in lines]
     first = changed[0]
@@ -57,7 +57,7 @@ def read_before(
 
 
 def _is_idle(line: cst.SimpleStatementLine) -> bool:
-    """Is it ``a = a``?"""
+    """True for ``a = a``."""
     match line.body:
         case [cst.Assign([cst.AssignTarget(cst.Name(target))], cst.Name(value))]:
             return target == value
@@ -65,7 +65,7 @@ def _is_idle(line: cst.SimpleStatementLine) -> bool:
 
 
 class _Replacing(cst.CSTTransformer):
-    """Puts names where reads were; ``read`` holds what each of them stands for."""
+    """Puts names where reads were; ``read`` holds the read for each name."""
 
     def __init__(self, names: Mapping[str, str], methods: Mapping[str, str]) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class _Replacing(cst.CSTTransformer):
 
 
 def _source(read: cst.Call, called: str) -> cst.BaseExpression:
-    """The tensor that is read, with the methods called on it that ``called`` writes."""
+    """Return the tensor that is read, with the methods added that ``called`` names."""
     given = read.func.value if isinstance(read.func, cst.Attribute) else read.args[0].value
     tensor = build.bare(given)
     for name in (one for one in _METHODS if one in called):
@@ -103,6 +103,6 @@ def _read(sources: Sequence[cst.BaseExpression], stack: str) -> cst.Call:
 
 
 def _normal(node: cst.Call) -> str:
-    """The text of a call as `ast.unparse` writes it."""
+    """Return the text of a call as `ast.unparse` writes it."""
     bare = node.with_changes(lpar=[], rpar=[])
     return ast.unparse(ast.parse(f"({cst.Module([]).code_for_node(bare)}\n)", mode="eval").body)

@@ -1,6 +1,6 @@
-"""Texts of errors that may be made before it is known whether there is one.
+"""Error texts that may be made before it is known whether there is an error.
 
-Linting plans with this room, so it must import neither libcst nor torch.
+Imported while linting, so it must import neither libcst nor torch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from flake8_torchperf.fixes.shared.tensors import has_one_value
 if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
-# What tensors and modules keep on the host, and every object has or raises an error for.
+# Attributes that tensors and modules hold on the host; any other object has them or raises.
 _KEPT = frozenset(("shape", "dtype", "device", "ndim", "layout", "requires_grad", "is_cuda",
                    "__class__", "__name__"))  # fmt: skip
 _PLAIN = frozenset(("builtins.int", "builtins.float", "builtins.bool", "builtins.str"))
@@ -23,7 +23,7 @@ _COUNTED = frozenset(("items", "named_parameters", "named_modules", "named_buffe
 
 
 def can_be_made_before(message: ast.expr, test: ast.expr, around: Surroundings) -> bool:
-    """True for a literal, and for an f-string of values of the host that are there in any case.
+    """True for a literal, and for an f-string of host values that exist in any case.
 
     A tensor in it would be read each time.
     """
@@ -54,7 +54,7 @@ def _is_host(node: ast.expr, asked: frozenset[str], around: Surroundings) -> boo
         case ast.Attribute(value=value, attr=name) if name in _KEPT:
             return repeatable(value) or _is_host(value, asked, around)
         case ast.Call(func=func, args=[ast.Name()], keywords=[]):
-            # `len` raises for what has no length, unless it was asked for before.
+            # `len` raises for objects without a length, unless the test called it before.
             known = around.qualified(func)
             return known == "builtins.type" or (known == "builtins.len" and ast.dump(node) in asked)
         case ast.Subscript(value=ast.Attribute(attr="shape"), slice=ast.Constant()):
@@ -71,7 +71,7 @@ def _is_host_name(name: ast.Name, asked: frozenset[str], around: Surroundings) -
 
 
 def is_number_parameter(name: ast.expr, around: Surroundings, kinds: frozenset[str]) -> bool:
-    """Is it a parameter that is declared to be of certain types, and bound to nothing else?"""
+    """True if a name is a parameter annotated with one of ``kinds``, and never bound again."""
     function = around.function(name)
     if function is None or not isinstance(name, ast.Name) or not has_one_value(name, around):
         return False
@@ -84,7 +84,7 @@ def is_number_parameter(name: ast.expr, around: Surroundings, kinds: frozenset[s
 
 
 def _names_what_is_gone_through(name: ast.Name, around: Surroundings) -> bool:
-    """Is it the ``name`` of ``for name, t in x.items()`` or ``enumerate(x)`` around a place?"""
+    """True for the ``name`` of ``for name, t in x.items()`` or ``enumerate(x)`` around a place."""
     here = around.parent(name)
     while here is not None and here is not around.function(name):
         match here:

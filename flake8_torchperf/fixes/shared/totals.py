@@ -1,4 +1,4 @@
-"""Running totals as libcst's nodes: what is added, and where the total is read."""
+"""Running totals as libcst's nodes: the tensor that is added, and the read of the total."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from flake8_torchperf.fixes.shared.reductions import method
 def detached(read: cst.Call, cast: str) -> cst.Call:
     """``t.item()``, ``float(t)`` -> ``t.detach().double()``, as ``cast`` says.
 
-    A ``cpu()`` that only the read needed goes.
+    A ``cpu()`` that only the read needed is removed.
     """
     tensor: cst.BaseExpression = read
     while isinstance(tensor, cst.Call):
@@ -31,13 +31,13 @@ def detached(read: cst.Call, cast: str) -> cst.Call:
 
 
 def number(use: cst.CSTNode, kind: str) -> cst.Call:
-    """``total`` -> ``float(total)``."""
+    """Return ``float(total)`` for ``total``."""
     assert isinstance(use, cst.Name)
     return cst.Call(cst.Name(kind), [cst.Arg(build.bare(use))], lpar=use.lpar, rpar=use.rpar)
 
 
 def read_line(name: str, kind: str) -> cst.SimpleStatementLine:
-    """``total = float(total)``, for behind the loop."""
+    """Return the statement ``total = float(total)`` to put behind the loop."""
     total = build.expression(name)
     assert isinstance(total, (cst.Name, cst.Subscript))
     call = cst.Call(cst.Name(kind), [cst.Arg(build.expression(name))])

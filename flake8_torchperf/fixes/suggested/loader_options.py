@@ -1,6 +1,6 @@
 """``DataLoader(data)`` -> ``DataLoader(data, num_workers=2, pin_memory=True)``: batches ahead.
 
-How many workers a program needs is for a person to say; two are where to begin.
+Only the user knows how many workers a program needs; two are a start.
 """
 
 from __future__ import annotations

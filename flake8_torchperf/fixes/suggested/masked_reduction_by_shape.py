@@ -1,4 +1,4 @@
-"""Reductions through a mask of which nothing tells that it has the shape of the tensor."""
+"""Reductions through a mask that is not known to have the shape of the tensor."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ __all__ = ["plan", "rewrite"]
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply where the mask may have fewer dimensions than what it selects from."""
+    """Apply where the mask may have fewer dimensions than the tensor that it selects from."""
     return planned(place, certain=False)

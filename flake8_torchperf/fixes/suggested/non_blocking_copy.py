@@ -1,4 +1,4 @@
-"""``x.to(d)`` -> ``x.to(d, non_blocking=True)``, whatever the memory of ``x`` is."""
+"""``x.to(d)`` -> ``x.to(d, non_blocking=True)``, whether or not the memory of ``x`` is pinned."""
 
 from __future__ import annotations
 

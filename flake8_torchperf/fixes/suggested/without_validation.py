@@ -1,6 +1,6 @@
 """``Normal(mean, std)`` -> ``Normal(mean, std, validate_args=False)``: arguments are not tested.
 
-The tests may be what stops a program whose numbers are wrong, which only a person can tell.
+The tests may be what stops a program whose numbers are wrong. Only the user can decide.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OPTION = "validate_args"
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a distribution that is made here, or once in the function that asks it."""
+    """Apply to a distribution that is made here, or once in the function that uses it."""
     call = place.site.node
     if "option" not in place.site.traits or not isinstance(call, ast.Call):
         return None
@@ -33,7 +33,7 @@ def plan(place: Place) -> Edit | None:
     if not isinstance(made, ast.Call) or not _is_distribution(made, place.around):
         return None
     if any(one.arg == _OPTION for one in made.keywords):
-        return None  # somebody wants them tested
+        return None  # the user wants them tested
     return options_set(made, {_OPTION: "False"})
 
 

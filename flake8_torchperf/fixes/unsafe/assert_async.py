@@ -1,7 +1,7 @@
 """``if t.any(): raise E(m)`` and ``assert t.all(), m`` -> ``torch._assert_async(..., m)``.
 
-The device tests the condition, and the error comes with the next thing that waits for it. The
-function takes tensors alone, and a text that is made before the test.
+The device tests the condition; the error is raised the next time that the host waits for the
+device. The function takes only tensors, and a text that is made before the test.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
-# Whoever raises one of these says that the values are wrong. Others are often caught and acted on.
+# These errors say that values are wrong. Other errors are often caught and handled.
 ERRORS = frozenset(("ValueError", "RuntimeError", "AssertionError", "ArithmeticError", "Exception",
                     "FloatingPointError", "OverflowError", "ZeroDivisionError", "IndexError",
                     "TypeError"))  # fmt: skip
@@ -35,7 +35,7 @@ _NUMBERS = frozenset(("builtins.int", "builtins.float", "builtins.bool"))
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a tensor that decides alone, or as one term of ``and`` or ``or``, on an error."""
+    """Apply to a tensor that decides on an error, alone or as one term of ``and`` or ``or``."""
     around, term = place.around, place.site.node
     operand = place.site.operand
     if not isinstance(term, ast.expr) or not isinstance(operand, Tensor):
@@ -43,7 +43,7 @@ def plan(place: Place) -> Edit | None:
     if operand.reason.strength < Strength.INFERRED or operand.dtype == "complex":
         return None
     if place.site.heat.level is Level.COLD or _is_in_tests(term, around):
-        return None  # what runs once gains nothing, and a test shows the values that differ
+        return None  # code that runs once gains nothing, and a test shows the values that differ
     if not _is_tensor(term, around):
         return None
     negated, outer = _without_not(term, around)
@@ -72,7 +72,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _without_not(term: ast.expr, around: Surroundings) -> tuple[bool, ast.expr]:
-    """Is a term negated, and the expression with all its ``not``."""
+    """Return whether a term is negated, and the expression with all its ``not``."""
     negated = False
     outer = around.parent(term)
     while isinstance(outer, ast.UnaryOp) and isinstance(outer.op, ast.Not):
@@ -81,7 +81,10 @@ def _without_not(term: ast.expr, around: Surroundings) -> tuple[bool, ast.expr]:
 
 
 def _is_tensor(term: ast.expr, around: Surroundings) -> bool:
-    """Is a condition a tensor on every path? Arrays and None are compared to a bool."""
+    """True if a condition is a tensor on every path.
+
+    A comparison of an array or None gives a bool.
+    """
     match term:
         case ast.Compare(left=left, ops=[ast.Eq() | ast.NotEq()], comparators=[right]):
             return all(
@@ -98,7 +101,7 @@ def _is_tensor(term: ast.expr, around: Surroundings) -> bool:
 
 
 def _is_in_tests(node: ast.AST, around: Surroundings) -> bool:
-    """Does it stand in a test, whose runner shows values where an assertion fails?"""
+    """True if a node stands in a test, where the test runner shows values of a failed assertion."""
     path = around.module.path
     if path is not None:
         name = path.stem
@@ -117,7 +120,7 @@ def _is_in_tests(node: ast.AST, around: Surroundings) -> bool:
 
 
 def _raises(statement: ast.stmt, test: ast.expr, around: Surroundings) -> bool:
-    """Does a statement do nothing but raise an error with a text, where the test says so?"""
+    """True if a statement does nothing but raise an error with a text, as ``test`` decides."""
     match statement:
         case ast.Assert(test=tested, msg=message):
             plain = message is None or can_be_made_before(message, test, around)
@@ -145,7 +148,7 @@ def _is_error(raised: ast.expr | None, test: ast.expr, around: Surroundings) -> 
 
 
 def _caught(statement: ast.stmt, around: Surroundings) -> bool:
-    """Is the error handled in the same function, or the statement an ``elif``?"""
+    """True if the same function handles the error, or if the statement is an ``elif``."""
     here: ast.AST = statement
     above = around.parent(here)
     is_else = isinstance(above, ast.If) and above.orelse == [here]
@@ -161,7 +164,7 @@ def _caught(statement: ast.stmt, around: Surroundings) -> bool:
 
 
 def _expects(item: ast.withitem) -> bool:
-    """``pytest.raises(...)``, ``self.assertRaises(...)``, ``contextlib.suppress(...)``."""
+    """True for ``pytest.raises(...)``, ``self.assertRaises(...)``, ``contextlib.suppress(...)``."""
     called = item.context_expr.func if isinstance(item.context_expr, ast.Call) else None
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
     return "raises" in name.lower() or name == "suppress"
@@ -170,7 +173,7 @@ def _expects(item: ast.withitem) -> bool:
 def _can_be_split(
     statement: ast.AST | None, joined: str, index: int, terms: list[ast.expr]
 ) -> bool:
-    """Can what stands before and behind a term be asked apart from it, in the same order?"""
+    """True if the terms before and behind one can be tested apart from it, in the same order."""
     last = index == len(terms) - 1
     if not joined:
         return True
@@ -190,7 +193,7 @@ def _is_free(term: ast.expr) -> bool:
 def rewrite(
     nodes: Sequence[cst.CSTNode], edit: Edit
 ) -> Sequence[cst.CSTNode | cst.FlattenSentinel[cst.CSTNode]]:
-    """Put the test of the tensor into a statement of its own; what else is asked stays as it is."""
+    """Put the test of the tensor into a statement of its own, and leave other terms as they are."""
     import libcst as cst
 
     from flake8_torchperf.fixes.shared import assertions

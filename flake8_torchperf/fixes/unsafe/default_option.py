@@ -1,4 +1,4 @@
-"""``zero_grad(set_to_none=False)`` -> ``zero_grad()``: slow options are left out."""
+"""``zero_grad(set_to_none=False)`` -> ``zero_grad()``: slow options are removed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
-    """Leave the option out."""
+    """Remove the option."""
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build

@@ -1,7 +1,7 @@
-"""``x[:, ids] = 0`` -> ``x.index_fill_(1, ids, 0)``: the number goes with the kernel.
+"""``x[:, ids] = 0`` -> ``x.index_fill_(1, ids, 0)``: the number is passed with the kernel.
 
-`index_fill_` takes one vector of int64, where an index may also be of another dtype or shape: that
-it is one must be seen from how it is made.
+`index_fill_` takes only one int64 vector, while an index may have another dtype or shape. The code
+that makes the index must show that it is such a vector.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _dimension(index: ast.expr) -> int | None:
-    """Which dimension the positions are along; None where other parts of the index say more."""
+    """Return the dimension of the positions; None where other parts of the index select too."""
     parts = index.elts if isinstance(index, ast.Tuple) else [index]
     given = [n for n, part in enumerate(parts) if not _is_all(part)]
     kinds = (ast.Name, ast.Call, ast.Subscript)
@@ -49,7 +49,7 @@ def _dimension(index: ast.expr) -> int | None:
 
 
 def _is_vector(node: ast.expr, around: Surroundings) -> bool:
-    """Is it surely one dimension of int64, or of what `long` makes int64?"""
+    """True if an index surely has one dimension and is int64, or becomes int64 by `long`."""
     match node:
         case ast.Name():
             value = only_value(node, around)
@@ -77,7 +77,7 @@ def _is_vector(node: ast.expr, around: Surroundings) -> bool:
 
 
 def _is_flat(node: ast.expr) -> bool:
-    """``x.flatten()`` and ``x.reshape(-1)``."""
+    """True for ``x.flatten()`` and ``x.reshape(-1)``."""
     match node:
         case ast.Call(func=ast.Attribute(attr="flatten" | "ravel"), args=[], keywords=[]):
             return True

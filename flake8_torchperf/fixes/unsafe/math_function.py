@@ -23,7 +23,7 @@ _SAME = frozenset(("acos", "acosh", "asin", "asinh", "atan", "atanh", "cos", "co
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a function of `math` that is given one tensor."""
+    """Apply to a function of `math` that is called with one tensor."""
     match place.site.node:
         case ast.Call(func=func, args=[_], keywords=[]) as call:
             module, _, name = place.around.qualified(func).rpartition(".")

@@ -1,4 +1,4 @@
-"""A loader with workers that a loop over epochs starts again -> one that keeps them."""
+"""A loader whose workers start again in each epoch -> one that keeps its workers."""
 
 from __future__ import annotations
 

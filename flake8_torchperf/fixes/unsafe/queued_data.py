@@ -1,6 +1,6 @@
-"""``torch.tensor(v).to(d)`` -> its copy is queued, wherever it goes.
+"""``torch.tensor(v).to(d)`` -> its copy is queued, whatever the device.
 
-For devices that are not those of a tensor at hand, which could be asked whether it is on CUDA.
+For devices other than that of a tensor at hand, whose ``is_cuda`` the code could test.
 """
 
 from __future__ import annotations
@@ -17,6 +17,6 @@ __all__ = ["plan", "rewrite"]
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to new data, wherever it goes."""
+    """Apply to new data, whatever device it is copied to."""
     call = planned(place)
     return None if call is None else Edit((call,), {"flag": "True"})

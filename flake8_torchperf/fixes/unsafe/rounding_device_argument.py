@@ -1,6 +1,6 @@
 """``torch.rand(n).to(d)`` -> ``torch.rand(n, device=d)``: other numbers, made where they are used.
 
-A device has a generator of its own and rounds in its own way.
+Each device has a generator of its own and rounds in its own way.
 """
 
 from __future__ import annotations
@@ -18,5 +18,5 @@ __all__ = ["plan", "rewrite"]
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to random numbers, and to what each device rounds in its own way."""
+    """Apply to random numbers, and to numbers that each device rounds in its own way."""
     return planned(place, least=Sameness.ROUNDED)

@@ -1,6 +1,6 @@
 """``repeat_interleave(x, r, dim=0)`` -> ``..., output_size=n)`` where ``n`` is the sum of ``r``.
 
-For repeats that may be one number for all rows: the size is then another one, and an error.
+For repeats that may be one number for all rows: the size then differs, which is an error.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""``max(a, b)`` -> ``torch.maximum(a, b)``, ``max(t, 1)`` -> ``t.clamp(min=1)``, and Python's
-reductions of one tensor or of a list of tensors -> one reduction on the device.
+"""``max(a, b)`` -> ``torch.maximum(a, b)``, and other reductions of Python's -> torch's.
+
+``max(t, 1)`` becomes ``t.clamp(min=1)``. A reduction of one tensor or of a list of tensors becomes
+one reduction on the device.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ def plan(place: Place) -> Edit | None:
 
 def _of_two(call: ast.Call, name: str, place: Place) -> Edit | None:
     if "bounded" not in place.site.traits:
-        # Python gives one of the two as it is, torch the dtype that both fit into.
+        # Python returns one of the two unchanged; torch promotes to a dtype that both fit into.
         if not have_one_dtype(call.args, place.around):
             return None
         written = place.around.reach(f"torch.{_OF_TWO[name]}", call)
@@ -66,7 +68,7 @@ def _of_two(call: ast.Call, name: str, place: Place) -> Edit | None:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Can it be computed after the tensor as well as before it?"""
+    """True if an expression can be computed after the tensor as well as before it."""
     if isinstance(node, ast.BinOp):
         return _is_plain(node.left) and _is_plain(node.right)
     if isinstance(node, ast.UnaryOp):
@@ -82,7 +84,7 @@ def _of_list(call: ast.Call, name: str, place: Place) -> Edit | None:
         return None
     if isinstance(given, _LISTS) or _is_list(given, place.around):
         if isinstance(given, ast.GeneratorExp) and (name in ("any", "all") or _waits(given)):
-            return None  # stops at the first that decides; is no list in a plain function
+            return None  # it stops at the first deciding item, and an async one makes no list
         written = place.around.reach("torch.stack", call)
         if written is not None:
             facts = {"form": "stack", "stack": written[0], "method": _METHODS[name]}
@@ -91,7 +93,7 @@ def _of_list(call: ast.Call, name: str, place: Place) -> Edit | None:
 
 
 def _waits(node: ast.GeneratorExp) -> bool:
-    """Does it hold an ``await`` or an ``async for``?"""
+    """True if a generator holds an ``await`` or an ``async for``."""
     return any(
         isinstance(part, ast.Await) or (isinstance(part, ast.comprehension) and part.is_async)
         for part in ast.walk(node)
@@ -99,7 +101,7 @@ def _waits(node: ast.GeneratorExp) -> bool:
 
 
 def _is_list(node: ast.expr, around: Surroundings) -> bool:
-    """Is a name surely a list? `torch.stack` takes no other iterables."""
+    """True if a name is surely a list: `torch.stack` does not take every iterable."""
     function = around.function(node)
     if not isinstance(node, ast.Name) or function is None:
         return False
@@ -118,7 +120,7 @@ def _makes_list(bound: ast.expr | ast.arg) -> bool:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
-    """Write the reduction of torch for Python's."""
+    """Replace Python's reduction by torch's."""
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a condition of one tensor that chooses what one name becomes, or one value."""
+    """Apply to a condition of one tensor that chooses one name's value, or an expression's."""
     around, condition, operand = place.around, place.site.node, place.site.operand
     if not isinstance(condition, ast.expr) or not isinstance(operand, Tensor):
         return None
@@ -47,7 +47,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _sides(node: ast.If | ast.IfExp, around: Surroundings) -> tuple[ast.expr, ast.expr] | None:
-    """What is chosen where the test holds, and where it does not."""
+    """Return the values chosen where the test holds and where it fails; None where unclear."""
     match node:
         case ast.IfExp(body=one, orelse=other):
             return one, other
@@ -65,7 +65,7 @@ def _sides(node: ast.If | ast.IfExp, around: Surroundings) -> tuple[ast.expr, as
 
 
 def _is_bound_before(target: ast.Name, node: ast.If, around: Surroundings) -> bool:
-    """Has a name a value where the test fails? It stands before the branch, at the same depth."""
+    """True if a name has a value before the branch, and so has one where the test fails."""
     if _is_elif(node, around):
         return False
     function = around.function(node)
@@ -97,7 +97,7 @@ def _is_elif(node: ast.If, around: Surroundings) -> bool:
 
 
 def _fit(sides: tuple[ast.expr, ast.expr], around: Surroundings) -> bool:
-    """May both be computed, and does `torch.where` take them?"""
+    """True if both sides may be computed, and `torch.where` takes them."""
     tensors = [is_tensor(side, around) for side in sides]
     numbers = [_is_number(side) for side in sides]
     if not any(tensors) or not all(t or n for t, n in zip(tensors, numbers, strict=True)):

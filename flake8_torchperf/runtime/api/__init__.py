@@ -1,4 +1,4 @@
-"""What a test or a notebook uses: budgets, the pytest plugin, the text report.
+"""The tools for tests and notebooks: budgets, the pytest plugin, the text report.
 
-`noqa` tells which lines a budget leaves alone; `confirm` and `run` ask it too.
+`noqa` finds the lines that a budget leaves alone; `confirm` and `run` use it too.
 """

@@ -1,6 +1,6 @@
 """dispatch_budget: a limit on what a block or a function may spend, as a test states it.
 
-Evidence enters, an AssertionError that names the spending lines leaves.
+A budget that is exceeded raises an AssertionError that names the lines that spent most.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _SHOWN = 20
 
 @dataclass(frozen=True)
 class Overspent:
-    """One limit that was passed: of what, what it allows, what was spent and by whom.
+    """One limit that was exceeded: the limit, what was spent, and the lines that spent it.
 
-    ``counter`` is a field of `Counts`, ``op`` the one operation that is limited, "" for all.
+    ``counter`` is a field of `Counts`; ``op`` is the one operation that is limited, "" for all.
     """
 
     counter: str
@@ -37,7 +37,7 @@ class Overspent:
 
     @property
     def headline(self) -> str:
-        """What was spent and what is allowed: "2 host reads, 1 allowed"."""
+        """The amount spent and the amount allowed: "2 host reads, 1 allowed"."""
         of = f" of {self.op}" if self.op else ""
         return f"{counted(self.spent, self.counter)}{of}, {self.limit:,} allowed"
 
@@ -53,7 +53,7 @@ class Overspent:
 
 
 class BudgetExceeded(AssertionError):
-    """A block spent more than its budget; `overspent` says what, `evidence` holds all counts."""
+    """A block spent more than its budget; `overspent` holds the limits, `evidence` all counts."""
 
     def __init__(self, overspent: tuple[Overspent, ...], evidence: Evidence) -> None:
         super().__init__("\n".join(str(one) for one in overspent))
@@ -62,11 +62,11 @@ class BudgetExceeded(AssertionError):
 
     @property
     def headline(self) -> str:
-        """All counts in one line."""
+        """The headlines of all limits in one line."""
         return "; ".join(one.headline for one in self.overspent)
 
 
-# Where a person imports it from; the name in front of every message.
+# The name that users import, in front of every message.
 BudgetExceeded.__module__ = "flake8_torchperf.runtime"
 
 
@@ -120,7 +120,7 @@ class dispatch_budget:
         self.evidence: Evidence | None = None
 
     def counting(self) -> DispatchCounter:
-        """A new counter of the level that these limits need, to be checked with `check`."""
+        """Return a new counter of the level that these limits need, to be checked with `check`."""
         return self._new_counter()
 
     def __enter__(self) -> DispatchCounter:

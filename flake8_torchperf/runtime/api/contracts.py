@@ -1,4 +1,4 @@
-"""Functions that must not wait, at run time: `sync_free`, and which of them a frame stands in."""
+"""Functions that must not wait, at run time: `sync_free`, and the one that a frame belongs to."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from flake8_torchperf.syntax.contract_comments import contract_comments
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Waits that CUDA reports, and those that the program asks for, which it does not.
+# Waits that CUDA reports, and explicit synchronisations, which it does not report.
 WITNESSED = ("device_syncs", "synchronisations")
-# What would wait, where no device tells of waits.
+# Events that would wait, where no device reports waits.
 INFERRED = ("host_reads", "transfers", "synchronisations", "dynamic_shapes")
 
 
 class _NoWaits(dispatch_budget):
-    """A budget of nothing."""
+    """A budget of zero waits."""
 
     def __init__(self, owner: Owner, host_as_device: bool | None) -> None:
         super().__init__(max_dispatches=0, owner=owner, host_as_device=host_as_device)
-        # Sizes that depend on data are counted at the level at which dispatches are.
+        # Sizes that depend on data are counted only at the level that counts dispatches.
         self.limits = dict.fromkeys(WITNESSED if torch.cuda.is_available() else INFERRED, 0)
 
 
@@ -77,7 +77,7 @@ class _Defined(NamedTuple):
 
 
 class ContractFrames:
-    """Tells of a frame whether it runs on the way from a function that must not wait.
+    """Finds the function that must not wait, if any, that led to a frame.
 
     ``globs`` are those of the settings; marks are read from the files of the code that runs.
     """
@@ -87,7 +87,7 @@ class ContractFrames:
         self._known: dict[CodeType, _Defined | None] = {}
 
     def around(self, frame: FrameType | None) -> str:
-        """The name of the nearest such function that calls lead from; "" where there is none."""
+        """Return the name of the nearest such function on the call stack; "" if there is none."""
         while frame is not None:
             found = self._stated(frame)
             if found:
@@ -105,7 +105,7 @@ class ContractFrames:
         if one.marked or self._names(one.name, one.qualname):
             return one.qualname.replace(".<locals>", "")
         if one.method and self._globs and code.co_argcount:
-            # A method that the glob's class has from a base.
+            # A method that the glob's class inherits.
             own = frame.f_locals.get(code.co_varnames[0])
             for klass in type(own).__mro__:
                 inherited = f"{klass.__qualname__}.{one.name}"
@@ -124,7 +124,7 @@ def _defined(code: CodeType) -> _Defined | None:
 
 @lru_cache(maxsize=1024)
 def _functions(path: str, changed: tuple[int, int]) -> dict[tuple[int, str], _Defined]:
-    """The functions of a file by the line with which they begin, decorators included."""
+    """Return the functions of a file by their first line, decorators included."""
     found: dict[tuple[int, str], _Defined] = {}
     module = read_whole(path, *changed) if Path(path).is_file() else None
     for info in () if module is None else module.defined:

@@ -1,7 +1,7 @@
-"""Which lines of a file may spend: those that flake8 was told to pass over, by the same comment.
+"""Finds the lines of a file that may spend freely: those with the comment that flake8 skips.
 
-A file's path enters, line numbers leave. Follows flake8's own reading of `# noqa` (flake8.defaults,
-flake8.style_guide): a comment anywhere on a statement's lines covers all of them.
+Reads `# noqa` as flake8 does (flake8.defaults, flake8.style_guide): a comment anywhere on a
+statement's lines covers all of them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ENDS = frozenset({tokenize.NEWLINE, tokenize.ENDMARKER})
 
 @functools.lru_cache(maxsize=256)
 def allowed_lines(path: str) -> frozenset[int]:
-    """The lines of a Python file whose statement carries `# noqa` or `# noqa: TPF...`."""
+    """Return the lines of a Python file whose statement carries `# noqa` or `# noqa: TPF...`."""
     source = "".join(linecache.getlines(path))
     if "noqa" not in source.lower():
         return frozenset()
@@ -39,7 +39,7 @@ def allowed_lines(path: str) -> frozenset[int]:
             elif first is None and token.string.strip():
                 first = token.start[0]
     except (tokenize.TokenError, SyntaxError):
-        # A file that ran and no longer parses was changed meanwhile: what was read so far holds.
+        # A file that ran but no longer parses has changed since: use the tokens read so far.
         return frozenset(allowed)
     return frozenset(allowed)
 

@@ -23,14 +23,14 @@ MARKER = (
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker, which `--strict-markers` asks for."""
+    """Register the marker, as `--strict-markers` requires."""
     config.addinivalue_line("markers", MARKER)
 
 
 # The older style: `wrapper=True` needs pluggy 1.2, and every pytest of the environment loads this.
 @pytest.hookimpl(hookwrapper=True, trylast=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, None]:
-    """Run a marked test's body under its budget; fixtures spend outside of it."""
+    """Run a marked test's body under its budget; fixtures are not counted."""
     __tracebackhide__ = True
     marker = pyfuncitem.get_closest_marker("torchperf")
     if marker is None:
@@ -42,7 +42,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, None
     with budget.counting() as counter:
         outcome = yield
     if outcome.excinfo is not None:
-        return  # What the body raised itself is what the test says.
+        return  # The body's own error is the result of the test.
     try:
         budget.check(counter.evidence)
     except BudgetExceeded as error:
@@ -55,7 +55,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> Generator[None, Any, None
 def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, Any, None]:
     """Put the counts of an exceeded budget into pytest's summary line.
 
-    It begins with the name of the error there, and ends where the terminal does.
+    pytest begins the line with the name of the error, and cuts it at the width of the terminal.
     """
     outcome = yield
     budget = sys.modules.get("flake8_torchperf.runtime.api.budget")
@@ -69,7 +69,7 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, An
 
 @pytest.fixture
 def dispatch_counter() -> Iterator[DispatchCounter]:
-    """A DispatchCounter that is open while the test runs."""
+    """Return a DispatchCounter that is open while the test runs."""
     from flake8_torchperf.runtime import DispatchCounter
 
     with DispatchCounter() as counter:

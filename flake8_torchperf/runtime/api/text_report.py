@@ -1,7 +1,4 @@
-"""metrics_report: the counts as a text, in the form known from torch_xla and lazy tensors.
-
-Evidence enters, text leaves.
-"""
+"""metrics_report: the counts as text, in the format of torch_xla and lazy tensors."""
 
 from __future__ import annotations
 
@@ -14,15 +11,14 @@ PERCENTILES = (1, 5, 10, 20, 50, 80, 90, 95, 99)
 
 
 def metrics_report(source: DispatchCounter | Evidence | None = None) -> str:
-    """The report of a counter or of its evidence; by default of the counter opened last.
+    """Return the report of a counter or of its evidence; by default of the counter opened last.
 
-    One `Metric` of times and one `Counter` for each operation, most dispatched first, then the
-    totals that are not zero. A time is what the call took on the host, by the clock: on an
-    accelerator, what it took to queue the operation. `Rate` is dispatches for each second that the
-    counter was open; percentiles are over the last 1024 dispatches of an operation. The layout
-    is that of torch_xla's `metrics_report` (torch_xla/csrc/runtime/metrics.cc,
-    `CreateMetricReport`); times are in SI units.
-    Raises ValueError where nothing has been counted yet.
+    It has one `Metric` of times and one `Counter` for each operation, most dispatched first, then
+    the totals that are not zero. A time is the wall-clock time of the call on the host: on an
+    accelerator, the time to queue the operation. `Rate` is dispatches for each second that the
+    counter was open; percentiles are over the last 1024 dispatches of an operation. The layout is
+    that of torch_xla's `metrics_report` (torch_xla/csrc/runtime/metrics.cc, `CreateMetricReport`);
+    times are in SI units. Raises ValueError where nothing has been counted yet.
     """
     evidence = _evidence(source)
     parts = [_metric(op, evidence.seconds) for op in evidence.ops]
@@ -65,7 +61,7 @@ def _totals(counts: Counts) -> list[tuple[str, int]]:
 
 
 def percentile(ordered: Sequence[int], percent: int) -> int:
-    """The sample below which this share of the ordered samples lies (nearest rank); of none, 0."""
+    """Return the sample at this share of the ordered samples (nearest rank); 0 for none."""
     if not ordered:
         return 0
     return ordered[min(len(ordered) - 1, len(ordered) * percent // 100)]

@@ -1,6 +1,6 @@
-"""Verdicts to one HTML page that opens offline: annotated source and a plot per function.
+"""Writes verdicts as one HTML page that opens offline: annotated source and a plot per function.
 
-Verdicts and sources go in, text leaves. Needs jinja2; everything shown is escaped by it.
+Needs jinja2, which escapes everything that is shown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CURVE_POINTS = 40
 
 @dataclass(frozen=True)
 class Line:
-    """One source line with what it spent at the largest size."""
+    """One source line with its counts at the largest size."""
 
     number: int
     text: str
@@ -31,7 +31,7 @@ class Line:
 
 
 def render(all_judged: Sequence[Judged], session: Session) -> str:
-    """The whole page."""
+    """Return the whole page."""
     groups: dict[int, list[Judged]] = {}
     for one in all_judged:
         groups.setdefault(id(one.group), []).append(one)
@@ -89,7 +89,7 @@ def _lines(judged: list[Judged], spent: Mapping[str, Mapping[str, int]]) -> list
 
 
 def _plot(probes: Sequence[Mapping[str, Any]], law: Law | None) -> dict[str, Any] | None:
-    """Coordinates for the SVG: dispatches against size, measured and as the law has it."""
+    """Return coordinates for the SVG: dispatches against size, measured and as the law has it."""
     if not probes or law is None:
         return None
     widest = max(one["size"] for one in probes)

@@ -1,6 +1,6 @@
-"""What to run: paths go in, findings grouped by the function they stand in leave, as jobs.
+"""Plans what to run: groups the findings of paths by function, with a job for each group.
 
-Lints like flake8 does. Must not import torch: the jobs are plain data that the sandbox carries.
+Lints as flake8 does. Must not import torch: the jobs are plain data that the sandbox carries.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.documentation import EvidenceSpec
     from flake8_torchperf.findings.model import Finding
 
-# What is flagged is a way of looping: the loop's body is what it costs.
+# Kinds of sites that flag a way of looping; its cost is that of the loop's body.
 LOOP_KINDS = {SiteKind.TENSOR_ITERATION, SiteKind.ELEMENT_ACCESS}
-# What Python's parser raises; the last two for ten thousand signs or attributes in a row.
+# Errors of Python's parser; the last two for ten thousand signs or attributes in a row.
 UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
-# What a number on the command line may have: more than any line or size that there is.
+# The most digits of a number on the command line: more than any line or size needs.
 MOST_DIGITS = 18
 
 
@@ -50,7 +50,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Settings:
-    """What a person chose that decides how functions are run."""
+    """The user's choices that decide how functions are run."""
 
     sizes: tuple[int, ...]
     device: str
@@ -61,7 +61,7 @@ class Settings:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """One finding, the evidence its page declares, and the lines where that must show.
+    """One finding, the evidence that its page declares, and the lines where that must show.
 
     ``regions`` is empty where it shows in another function or file.
     """
@@ -74,7 +74,7 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Group:
-    """The findings of one function: they are run together."""
+    """The findings of one function, which are run together."""
 
     path: Path
     function: str
@@ -85,8 +85,10 @@ class Group:
 
 
 def parse_request(text: str) -> Request:
-    """``PATH`` or ``PATH:LINE``, also as flake8 prints it: ``PATH:LINE:COLUMN``, of which all that
-    stands in the line is meant. Raises PlanError where there is no such file or line number.
+    """Parse ``PATH``, ``PATH:LINE``, or ``PATH:LINE:COLUMN`` as flake8 prints it.
+
+    The column is ignored: all findings of the line are meant. Raises PlanError where there is no
+    such file or line number.
     """
     if not text:
         raise PlanError("'' names no file: write . for this folder")
@@ -109,9 +111,9 @@ def parse_request(text: str) -> Request:
 
 
 def positive(text: str) -> int:
-    """The number above 0 that a person wrote in plain digits; 0 for any other text.
+    """Return the positive number that the user wrote in plain digits; 0 for any other text.
 
-    There are digits that `int` refuses (²), and it refuses thousands of them.
+    `int` refuses some digits (²), and numbers of thousands of digits.
     """
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= MOST_DIGITS else 0
 
@@ -119,7 +121,7 @@ def positive(text: str) -> int:
 def plan(
     requests: Sequence[Request], settings: Settings, tell: Callable[[str], object]
 ) -> list[Group]:
-    """Lint what was asked for. Raises PlanError.
+    """Lint the requested paths. Raises PlanError.
 
     ``tell`` gets a line for each file of a folder that cannot be linted; the others still are.
     """
@@ -161,7 +163,7 @@ def _plan_file(path: Path, line: int, settings: Settings) -> list[Group]:
 def grouped(
     path: Path, source: str, findings: Sequence[Finding], settings: Settings
 ) -> list[Group]:
-    """The findings in a file's text by function, each with the job that runs it."""
+    """Return the findings in a file's text by function, each with the job that runs it."""
     if not findings:
         return []
     lines = tuple(source.splitlines(keepends=True))
@@ -204,7 +206,10 @@ def _findings(path: Path, source: str, line: int, settings: Settings) -> list[Fi
 
 
 def unparsable(path: Path, error: Exception) -> str:
-    """One line that says where Python's parser stopped and why; ``error`` is of UNPARSABLE."""
+    """Return one line that says where Python's parser stopped and why.
+
+    ``error`` is one of `UNPARSABLE`.
+    """
     if isinstance(error, (RecursionError, MemoryError)):
         return f"{path} cannot be parsed: it is nested too deeply for Python's parser"
     if isinstance(error, SyntaxError) and error.lineno:
@@ -213,7 +218,7 @@ def unparsable(path: Path, error: Exception) -> str:
 
 
 def _machine(module: ModuleMap, settings: Settings) -> Analysis:
-    """The interpreter's shared state for one file, as the pipeline sets it up."""
+    """Return the interpreter's shared state for one file, as the pipeline sets it up."""
     from flake8_torchperf.absint.driver.function_analysis import module_constant
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.findings.catalogue import load_catalogue
@@ -287,7 +292,7 @@ def _target(number: str, finding: Finding, tree: ast.Module) -> Target:
 
 
 def _function(module: ModuleMap, qualname: str) -> FunctionInfo | None:
-    """The last definition of that name, which is the one a caller gets."""
+    """Return the last definition of that name, which is the one that a caller gets."""
     found = [one for one in module.defined if one.qualname == qualname]
     return found[-1] if found else None
 
@@ -313,7 +318,7 @@ def _candidates(
 
 
 def _regions(finding: Finding, tree: ast.Module) -> tuple[tuple[int, int], ...]:
-    """The finding's own lines; for a way of looping, the loop's."""
+    """Return the finding's own lines; for a kind of looping, the loop's."""
     own = ((finding.line, finding.end_line),)
     if finding.site.kind is SiteKind.NUMBER_USE:
         return (_consumer(finding, tree),)
@@ -334,16 +339,16 @@ def _regions(finding: Finding, tree: ast.Module) -> tuple[tuple[int, int], ...]:
 
 
 def _rounds(target: Target) -> int:
-    """How often the flagged expression should run in a call to show how its counts grow.
+    """Return how often a call should run the flagged expression to show how its counts grow.
 
-    What a loop iterates is evaluated once; the loop grows with it.
+    A loop's iterable is evaluated once; the loop grows with it.
     """
     spec, loops = target.evidence, target.finding.site.kind in LOOP_KINDS
     return 2 if spec is not None and spec.law == "element" and not loops else 1
 
 
 def _consumer(finding: Finding, tree: ast.Module) -> tuple[int, int]:
-    """The indexing or call that reads the number: it may begin on an earlier line."""
+    """Return the indexing or call that reads the number, which may begin on an earlier line."""
     spans = [
         (node.lineno, node.end_lineno or node.lineno)
         for node in ast.walk(tree)
@@ -354,7 +359,10 @@ def _consumer(finding: Finding, tree: ast.Module) -> tuple[int, int]:
 
 
 def _holds(node: ast.expr, finding: Finding) -> bool:
-    """Columns of the ast count bytes, which only matters on a line with several loops."""
+    """True if a node encloses a finding's place.
+
+    Columns of the ast count bytes, which only matters on a line with several loops.
+    """
     start = (node.lineno, node.col_offset)
     end = (node.end_lineno or node.lineno, node.end_col_offset or 0)
     return start <= (finding.line, finding.column) < end

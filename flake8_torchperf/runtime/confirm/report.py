@@ -1,7 +1,4 @@
-"""Verdicts to text and JSON. The page is made by `html`.
-
-Verdicts with their findings go in, text leaves.
-"""
+"""Writes verdicts as text and JSON. The page is made by `html`."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Session:
-    """What held for all verdicts: torch's version, the device, the size extrapolated to."""
+    """The facts shared by all verdicts: torch's version, the device, the size extrapolated to."""
 
     torch: str
     device: str
@@ -36,14 +33,14 @@ class Session:
 
 
 def line_of_text(judged: Judged) -> str:
-    """One finding and its verdict in one line, in the form that editors and CI understand."""
+    """Return a finding and its verdict in one line, in the form that editors and CI understand."""
     finding, verdict = judged.target.finding, judged.verdict
     place = f"{judged.group.path}:{finding.line}:{finding.column + 1}"
     return f"{place}: {finding.code} {verdict.status}: {verdict.reason}"
 
 
 def summary(all_judged: Sequence[Judged]) -> str:
-    """The last line: how many of each."""
+    """Return the last line, with the number of findings for each verdict."""
     if not all_judged:
         return "nothing to confirm"
     counts = Counter(one.verdict.status for one in all_judged)
@@ -51,7 +48,7 @@ def summary(all_judged: Sequence[Judged]) -> str:
 
 
 def isolation_notes(session: Session) -> list[str]:
-    """What this machine did not let the child give up; empty where it gave up everything."""
+    """Return a note for each kind of isolation that this machine did not grant."""
     notes: list[str] = []
     network, files, processes = (
         session.isolation.get(name, "") for name in ("network", "files", "processes")
@@ -68,7 +65,7 @@ def isolation_notes(session: Session) -> list[str]:
 
 
 def as_json(all_judged: Sequence[Judged], session: Session) -> dict[str, Any]:
-    """The report as plain data."""
+    """Return the report as plain data."""
     return {
         "version": __version__,
         "torch": session.torch,

@@ -1,7 +1,7 @@
-"""The parent's side of the child process: started, fed, timed and killed whole.
+"""The parent's side of the child process: starts it, feeds it, times it and ends all of it.
 
-A job (plain data) goes in, an `Answer` leaves: what the child said, or how it ended instead. Must
-not import torch and never runs the code it judges.
+A job is plain data. An `Answer` holds the child's result, or how the child ended instead. Must not
+import torch and never runs the code that it judges.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from flake8_torchperf.findings.message import printable
 
 # Importing torch from a cold disk; not part of a snippet's own time.
 START_SECONDS = 120.0
-# Handed to the child: what finding libraries and devices needs, and nothing that could be a secret.
+# Variables for the child: those needed to find libraries and devices, and none that may be secret.
 ENVIRONMENT = (
     "PATH", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "VIRTUAL_ENV",
     "CUDA_HOME", "CUDA_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER", "SYSTEMROOT",
@@ -38,7 +38,7 @@ class SandboxError(Exception):
 
 @dataclass(frozen=True)
 class Answer:
-    """``result`` is what the job reported; where it is None, ``failure`` says what happened."""
+    """``result`` is the job's report; where it is None, ``failure`` says what happened."""
 
     result: dict[str, Any] | None
     failure: str
@@ -50,8 +50,8 @@ class Sandbox:
     """Runs jobs one after the other, each in a fork of a process that has imported torch.
 
     ``timeout`` bounds one job in seconds of wall clock, ``memory`` its own data in MiB. ``device``
-    is what the jobs compute on, which decides how far `isolation` goes. ``work`` is the module
-    whose ``execute`` does a job; ``inside`` is where the folder is made that jobs run in.
+    is the device of the jobs, which decides how far `isolation` goes. ``work`` is the module whose
+    ``execute`` does a job; ``inside`` is where the folder is made that jobs run in.
     """
 
     timeout: float
@@ -85,7 +85,7 @@ class Sandbox:
         self._stop()
 
     def run(self, job: dict[str, Any], timeout: float = 0.0) -> Answer:
-        """Run one job to its end or its limit. Raises SandboxError where no child can be had.
+        """Run one job to its end or its limit. Raises SandboxError where no child can be started.
 
         ``timeout`` is for a job that bounds its own parts, of which there may be many.
         """
@@ -179,7 +179,7 @@ class Sandbox:
         self.isolation = dict(hello["isolation"])
 
     def _read(self, deadline: float) -> dict[str, Any] | None:
-        """The next message, or None at the deadline and where the child is gone."""
+        """Return the next message, or None at the deadline or where the child is gone."""
         while b"\n" not in self._buffer:
             left = deadline - time.monotonic()
             if left <= 0 or not select.select([self._receive], [], [], left)[0]:
@@ -197,7 +197,7 @@ class Sandbox:
 
     @staticmethod
     def _kill_group(pid: int) -> None:
-        """The fork leads a session and a group of its own; all of it goes."""
+        """Kill the fork with all of its session and process group."""
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 kill(pid, signal.SIGKILL)
@@ -218,7 +218,7 @@ class Sandbox:
 
 
 def _printable(value: Any) -> Any:
-    """The same data without what a terminal would obey: texts hold the snippet's own words."""
+    """Return the same data without control characters, since texts hold the snippet's own words."""
     match value:
         case str():
             return printable(value)
@@ -230,7 +230,7 @@ def _printable(value: Any) -> Any:
 
 
 def _signal_words(number: int, timeout: float, memory: int) -> str:
-    """How a process killed by a signal ended, in words."""
+    """Describe how a signal ended a process."""
     try:
         name = signal.Signals(number).name
     except ValueError:
@@ -243,7 +243,7 @@ def _signal_words(number: int, timeout: float, memory: int) -> str:
 
 
 def _environment(folder: str, device: str) -> dict[str, str]:
-    """What imports need. The parent's own search path goes along, so that both see one torch.
+    """Return the child's environment, with the parent's search path, so that both import one torch.
 
     Where the host stands in for a device, CUDA is hidden: it would not start, see `namespaces`.
     """

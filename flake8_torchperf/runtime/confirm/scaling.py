@@ -1,6 +1,6 @@
-"""How counts grow with the probe size: constant per call, per element, or faster.
+"""Fits counts at several sizes: constant per call, linear per element, or quadratic.
 
-Counts at several sizes go in, a `Law` leaves. Exact in rationals where the counts lie on a line.
+The result is exact, in rationals, where the counts lie on a line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Law:
     exact: bool = True
 
     def at(self, n: int) -> int:
-        """The count that the law gives at size ``n``; never below zero."""
+        """Return the count that the law gives at size ``n``; never below zero."""
         value = self.per_call + self.per_element * n + self.curvature * n * n
         return max(0, round(value))
 
@@ -39,7 +39,7 @@ class Law:
 
 
 def fit(points: Sequence[tuple[int, int]]) -> Law:
-    """The simplest law that the counts follow. Raises ValueError without any."""
+    """Return the simplest law that the counts follow. Raises ValueError without any counts."""
     known = sorted(dict(points).items())
     if not known:
         raise ValueError("a law needs at least one count")
@@ -70,7 +70,7 @@ def _least_squares(points: Sequence[tuple[int, int]]) -> Law:
     spread = sum(((n - mean_n) ** 2 for n, _ in points), Fraction(0))
     shared = ((n - mean_n) * (count - mean_count) for n, count in points)
     slope = sum(shared, Fraction(0)) / spread
-    if slope <= 0:  # counts that vary without growing: the worst seen is what to expect
+    if slope <= 0:  # counts that vary without growing: expect the largest
         return Law(Fraction(max(count for _, count in points)), Fraction(0), exact=False)
     return Law(mean_count - slope * mean_n, slope, exact=False)
 
@@ -81,13 +81,13 @@ def _close(law: Law, points: Sequence[tuple[int, int]]) -> bool:
 
 
 def _plausible(curve: Law) -> bool:
-    """Any three counts lie on a parabola; nested loops give one with small fractions."""
+    """True if a parabola has small fractions, as nested loops give; any three counts lie on one."""
     parts = (curve.per_call, curve.per_element, curve.curvature)
     return all(part.denominator <= LARGEST_DENOMINATOR for part in parts)
 
 
 def _parabola(points: Sequence[tuple[int, int]]) -> Law | None:
-    """Newton's divided differences over three points."""
+    """Fit a parabola to three points by Newton's divided differences."""
     if len(points) < 3:
         return None
     (a, fa), (b, fb), (c, fc) = points

@@ -1,7 +1,7 @@
-"""From counts to a verdict: confirmed, refuted or inconclusive, with the reason in words.
+"""Turns counts into a verdict: confirmed, refuted or inconclusive, with the reason in words.
 
-A finding's declared evidence and what the child reported go in, a `Verdict` leaves. There is no
-verdict without a run: whatever is missing or malformed makes it inconclusive.
+Compares a finding's declared evidence with the child's report. There is no verdict without a run:
+anything missing or malformed makes it inconclusive.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHOWN = ("dispatches", "host_reads", "dynamic_shapes", "transfers")
 
 @dataclass(frozen=True)
 class Verdict:
-    """``laws`` are the whole call's, by counter; empty where nothing ran."""
+    """``laws`` are those of the whole call, by counter; empty where nothing ran."""
 
     status: Status
     reason: str
@@ -39,11 +39,11 @@ class Verdict:
 
 
 class _MalformedError(Exception):
-    """The report is not what the child writes."""
+    """The report is not of the form that the child writes."""
 
 
 def judge(group: Group, target: Target, answer: Answer, size: int, device: str) -> Verdict:
-    """The verdict on one finding; ``size`` is what its reason extrapolates to."""
+    """Return the verdict on one finding; ``size`` is the size that its reason extrapolates to."""
     if answer.result is None:
         return Verdict("inconclusive", answer.failure)
     try:
@@ -102,7 +102,7 @@ def _failure(stage: str, reason: str) -> str:
 
 
 def _not_reached(group: Group, entry: dict[str, Any], result: dict[str, Any]) -> str:
-    """Why the line never ran, and which parameter would have to be given."""
+    """Say why the line never ran, and which parameter would have to be given."""
     error = str(entry["error"])
     if error.startswith("MemoryError") or "can't allocate memory" in error:
         return f"it ran out of memory: {error}"
@@ -134,7 +134,7 @@ def _not_reached(group: Group, entry: dict[str, Any], result: dict[str, Any]) ->
 
 
 def _object(result: dict[str, Any]) -> str:
-    """How to give the object of a method, where it was made with guesses."""
+    """Return the advice to give the object of a method, where it was made with guesses; else ""."""
     name = str(result["object"])
     return f'; its object was guessed, give one with --inputs "self={name}(...)"' if name else ""
 
@@ -192,12 +192,12 @@ def _decide(
 
 
 def _stayed(target: Target, probes: Sequence[dict[str, Any]]) -> bool:
-    """Whether what should have gone to a device was told to go to the host."""
+    """True if a copy that should have gone to a device went to the host, as the code said."""
     return any(_number(p["regions"][target.id]["transfers"]) for p in probes)
 
 
 def _shown(spec: EvidenceSpec, points: Sequence[tuple[int, int]], executions: Sequence[int]) -> str:
-    """What the line showed of its declared evidence; "" where it did not."""
+    """Return the declared evidence that the line showed, in words; "" where it showed none."""
     law = fit(points)
     least = Fraction(spec.at_least)
     growth = law.per_element if not law.curvature else Fraction(points[-1][1], points[-1][0])
@@ -218,7 +218,7 @@ def _law(probes: Sequence[dict[str, Any]], counter: str) -> Law:
 
 
 def _whole(laws: Mapping[str, Law], size: int) -> str:
-    """ "9.00 dispatches and 3.00 host reads per element; 2,880,073 dispatches at ..."."""
+    """Describe the whole call: "9.00 dispatches and 3.00 host reads per element; ..."."""
     dispatches, reads = laws["dispatches"], laws["host_reads"]
     if dispatches.curvature or reads.curvature:
         count = dispatches.at(size)
@@ -242,7 +242,7 @@ def _rate(rate: Fraction, counter: str) -> str:
 
 
 def _plain(probe: dict[str, Any]) -> dict[str, Any]:
-    """A probe as reports show it, every number checked."""
+    """Return a probe as reports show it, with every number checked."""
     return {
         "size": _number(probe["size"]),
         **{name: _number(probe["totals"][name]) for name in SHOWN},

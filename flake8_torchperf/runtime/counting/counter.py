@@ -1,4 +1,4 @@
-"""DispatchCounter: opens everything that counts, closes it whatever happens, hands out evidence."""
+"""DispatchCounter: opens everything that counts, always closes it, and returns evidence."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _latest: DispatchCounter | None = None
 
 
 def latest() -> DispatchCounter | None:
-    """The counter of this process that was opened last, open or closed."""
+    """Return the counter of this process that was opened last, open or closed."""
     return _latest
 
 
@@ -108,15 +108,15 @@ class DispatchCounter:
 
     @property
     def device_waits(self) -> int:
-        """How many waits CUDA has reported; a number alone, where `evidence` would be slow."""
+        """The number of waits that CUDA has reported, without the cost of `evidence`."""
         return self._recorder.device_waits
 
     def time_waits(self) -> None:
-        """Measure how long each wait takes that CUDA reports or the program asks for."""
+        """Measure the duration of each wait that CUDA reports or that the program asks for."""
         self._recorder.timed = True
 
     def leave_out(self, on_host: Callable[[torch.Tensor], bool]) -> None:
-        """Do not let a tensor of the host stand for a device's where this is true of it."""
+        """Count no tensor of the host as a device's if ``on_host`` is true of it."""
         self._recorder.on_host = on_host
 
     def _same_thread(self) -> None:
@@ -127,7 +127,7 @@ class DispatchCounter:
 
     @property
     def evidence(self) -> Evidence:
-        """What was counted so far; also while the counter is open."""
+        """The counts so far; also available while the counter is open."""
         seconds, breaks = self._seconds, self._breaks
         if self._depth:
             seconds += perf_counter() - self._began
@@ -135,7 +135,7 @@ class DispatchCounter:
         return self._recorder.evidence(self.level, seconds, breaks)
 
     def reset(self) -> None:
-        """Forget everything counted; an open counter goes on from zero."""
+        """Discard all counts; an open counter continues from zero."""
         self._recorder.clear()
         self._seconds = 0.0
         self._breaks = 0
@@ -144,6 +144,6 @@ class DispatchCounter:
 
 
 def _graph_breaks() -> int:
-    """How many graph breaks torch.compile has met in this process, if it was used at all."""
+    """Return the number of graph breaks of torch.compile in this process; 0 if it was not used."""
     utils = sys.modules.get("torch._dynamo.utils")
     return sum(utils.counters["graph_break"].values()) if utils is not None else 0

@@ -1,9 +1,9 @@
-"""The waits that CUDA itself reports, through torch's sync debug mode, at the lines that made them.
+"""Records the waits that CUDA itself reports, in torch's sync debug mode, with their lines.
 
 torch warns "called a synchronizing CUDA operation" (c10/cuda/CUDAFunctions.cpp,
-warn_or_error_on_sync) from inside the call; Python shows the warning on that very stack. Programs
-filter warnings and pytest records them, so the filter for this one stays first, and it is taken
-where all warnings pass that a filter lets through.
+warn_or_error_on_sync) from inside the call, and Python shows the warning on that very stack.
+Programs filter warnings and pytest records them, so the filter for this warning stays first, and
+the warning is caught in the function that gets all warnings that no filter ignores.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _calls: dict[CodeType, str] = {}
 
 
 def names_calls(code: CodeType, variable: str) -> None:
-    """Say which local of frames of this code holds the function that a program called."""
+    """Register the local variable of this code that holds the function that a program called."""
     _calls[code] = variable
 
 
 class _Filters(list[Any]):
-    """Warning filters of which the first `pinned` stay first, whatever a program puts before."""
+    """Warning filters of which the first `pinned` stay first, whatever a program inserts."""
 
     pinned = 0
 
@@ -117,11 +117,11 @@ class SyncWatch:
 
 
 def _drained() -> int:
-    """Wait now for what the stream holds, and return the nanoseconds that took.
+    """Wait for the work on the stream, and return the nanoseconds that this took.
 
     The call that is about to wait reports it first (c10/cuda/CUDAFunctions.cpp, memcpy_and_sync),
-    so that what it would wait for can be measured by itself. A stream that is being captured must
-    not be waited for.
+    so the work that it would wait for can be measured by itself. A stream that is being captured
+    must not be waited for.
     """
     if torch.cuda.is_current_stream_capturing():
         return 0
@@ -138,9 +138,9 @@ def _drained() -> int:
 
 
 def _queue() -> None:
-    """Switch on what is open when the program first uses CUDA.
+    """Arrange for open watches to be switched on when the program first uses CUDA.
 
-    Counting alone must not start it: a process that forks afterwards could use it no more.
+    Counting must not start CUDA: a process that forks afterwards could no longer use it.
     """
     if not _queued.is_set():
         _queued.set()
@@ -154,7 +154,7 @@ def _switch_all_on() -> None:
 
 
 def _operation(frame: FrameType | None) -> str:
-    """The operation being dispatched, or else the function of torch that the program called.
+    """Return the operation being dispatched, or else the function of torch that the program called.
 
     The first is found in the counting mode's own frame, the second in one that `names_calls` names.
     """

@@ -1,6 +1,6 @@
-"""The two ways a dispatch is seen: a dispatch mode for all of them, kernels for reads alone.
+"""The two ways to see a dispatch: a dispatch mode for all of them, kernels for reads alone.
 
-Both only find the place and add one; what a place is, the recorder says.
+Both only find the place and add one; the recorder decides on the place.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """Let torch.compile compile: otherwise it would run eagerly while a counter is open."""
+        """Return True: torch.compile then compiles while a counter is open.
+
+        Otherwise it would run eagerly.
+        """
         return True
 
     def __torch_dispatch__(
@@ -49,7 +52,7 @@ class CountingMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
         getframe: Any = sys._getframe,
         clock: Any = perf_counter_ns,
     ) -> Any:
-        """Find the innermost frame of the user's, count, run. The path that must stay short."""
+        """Find the innermost frame of the user's, count, and run. This path must stay short."""
         try:
             frame = innermost = getframe(1)
         except ValueError:
@@ -121,7 +124,7 @@ def stop_reading(recorder: Recorder) -> None:
 
 
 def _register() -> list[Any]:
-    """Register the kernels, once a process: no thread calls them unless it includes the key."""
+    """Register the kernels, once per process; only threads that include the key call them."""
     library: Any = torch.library.Library
     others = library("_", "IMPL", _KEY_NAME)
     others.fallback(torch.library.fallthrough_kernel, _KEY_NAME)

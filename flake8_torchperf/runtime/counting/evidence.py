@@ -1,4 +1,4 @@
-"""What was counted, as frozen values: per source line, per operation and in total.
+"""The counts as frozen values: per source line, per operation and in total.
 
 Knows nothing of torch: evidence crosses process boundaries as JSON.
 """
@@ -52,13 +52,13 @@ class Counts:
         return Counts(**{name: getattr(self, name) + getattr(other, name) for name in _COUNTERS})
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """Return the same as plain values, for JSON."""
         return asdict(self)
 
 
 _COUNTERS = tuple(one.name for one in fields(Counts))
 
-# Counters whose names are not what a person calls several of them, and one of them.
+# Counters whose plural and singular names in messages differ from the field's name.
 _PLURAL = {"copies_to_device": "copies to the device"}
 _SINGULAR = {
     "dispatches": "dispatch",
@@ -68,12 +68,12 @@ _SINGULAR = {
 
 
 def in_words(counter: str) -> str:
-    """What several events of a counter are called: "host reads"."""
+    """Return the name for several events of a counter: "host reads"."""
     return _PLURAL.get(counter) or counter.replace("_", " ")
 
 
 def counted(count: int, counter: str) -> str:
-    """ "1 host read", "3,000 host reads"."""
+    """Return a number of events in words: "1 host read", "3,000 host reads"."""
     if count == 1:
         return f"1 {_SINGULAR.get(counter) or in_words(counter).removesuffix('s')}"
     return f"{count:,} {in_words(counter)}"
@@ -81,7 +81,7 @@ def counted(count: int, counter: str) -> str:
 
 @dataclass(frozen=True)
 class LineEvidence:
-    """What one source line spent.
+    """The counts of one source line.
 
     `ops` maps an operation's name to its dispatches; `events` maps a counter's name to what raised
     it and how often: `{"host_reads": {"aten::_local_scalar_dense": 3, "tolist": 1}}`.
@@ -95,7 +95,7 @@ class LineEvidence:
     events: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """Return the same as plain values, for JSON."""
         return {
             "path": self.path,
             "line": self.line,
@@ -108,7 +108,7 @@ class LineEvidence:
 
 @dataclass(frozen=True)
 class OpEvidence:
-    """What one operation spent in all. `samples` holds the last durations, in nanoseconds."""
+    """The counts of one operation. `samples` holds the last durations, in nanoseconds."""
 
     name: str
     dispatches: int
@@ -116,13 +116,13 @@ class OpEvidence:
     samples: tuple[int, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """Return the same as plain values, for JSON."""
         return {"name": self.name, "dispatches": self.dispatches, "seconds": self.seconds}
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """All that one counter saw. `seconds` is how long it was open."""
+    """Everything that one counter saw. `seconds` is how long it was open."""
 
     level: str
     seconds: float
@@ -131,7 +131,7 @@ class Evidence:
     totals: Counts
 
     def at(self, path: str | os.PathLike[str], line: int) -> LineEvidence | None:
-        """What this line spent, or None where it spent nothing."""
+        """Return the evidence of a line, or None where it spent nothing."""
         wanted = os.path.realpath(path)
         for one in self.lines:
             if one.line == line and os.path.realpath(one.path) == wanted:
@@ -139,7 +139,7 @@ class Evidence:
         return None
 
     def between(self, path: str | os.PathLike[str], first: int, last: int) -> Counts:
-        """The sum over a statement's or a function's lines, both ends included."""
+        """Return the sum over a statement's or a function's lines, both ends included."""
         wanted = os.path.realpath(path)
         return total(
             one.counts
@@ -148,11 +148,11 @@ class Evidence:
         )
 
     def op(self, name: str) -> int:
-        """How often an operation (`aten::isinf`) was dispatched."""
+        """Return how often an operation (`aten::isinf`) was dispatched."""
         return sum(one.dispatches for one in self.ops if one.name == name)
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """Return the same as plain values, for JSON."""
         return {
             "level": self.level,
             "seconds": self.seconds,
@@ -163,7 +163,7 @@ class Evidence:
 
 
 def total(counts: Iterable[Counts]) -> Counts:
-    """The sum of counts; of none, zero."""
+    """Return the sum of counts; zero if there are none."""
     summed = Counts()
     for one in counts:
         summed = summed + one
@@ -171,7 +171,7 @@ def total(counts: Iterable[Counts]) -> Counts:
 
 
 def human_time(seconds: float) -> str:
-    """A duration with three digits and an SI unit: `1.03 ms`, `12.5 s`, `4,200 s`."""
+    """Return a duration with three digits and an SI unit: `1.03 ms`, `12.5 s`, `4,200 s`."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9)):
         number = seconds / size
         if float(f"{number:.3g}") >= 1:

@@ -1,9 +1,9 @@
-"""Runs code that names an accelerator on a machine without one: the host plays its part.
+"""Runs code that names an accelerator on a machine without one, on the host instead.
 
 While the mode is open, `to("cuda")`, `cuda()` and `device="cuda"` stay on the host, where a counter
-that counts the host as a device sees the copy that they would be. Nothing is changed where the
-accelerator that is named exists. What has no counterpart on the host (streams, events, memory
-statistics) still raises what torch raises.
+that counts the host as a device sees the copy that they would be. Nothing changes where the named
+accelerator exists. Features without a counterpart on the host (streams, events, memory statistics)
+still raise torch's own errors.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch.overrides import TorchFunctionMode
 
-# Where tensors are without any accelerator.
+# Device types of tensors without any accelerator.
 HOST_TYPES = ("cpu", "meta")
 _HOST = torch.device("cpu")
 # Methods that move a tensor and name the device by their own name.
@@ -22,7 +22,7 @@ _MOVES = ("cuda", "xpu", "hpu", "ipu", "mtia")
 
 
 def standing_in() -> contextlib.AbstractContextManager[Any]:
-    """The mode, where this machine has no accelerator; else nothing."""
+    """Return the mode where this machine has no accelerator, else a context that does nothing."""
     if torch.accelerator.is_available():
         return contextlib.nullcontext()
     return HostStandsIn()
@@ -34,7 +34,7 @@ class HostStandsIn(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Call through, with the host for what is not there."""
+        """Call through, with the host for accelerators that this machine lacks."""
         named = dict(kwargs or {})
         name = getattr(func, "__name__", "")
         if name in _MOVES and args and isinstance(args[0], torch.Tensor):
@@ -49,7 +49,7 @@ class HostStandsIn(TorchFunctionMode):
 
 
 def _host_for(device: Any) -> Any:
-    """The host in place of an accelerator; anything else, a dtype for instance, as it is."""
+    """Return the host for an accelerator; anything else, such as a dtype, unchanged."""
     if isinstance(device, int) and not isinstance(device, bool):
         return _HOST
     if isinstance(device, (str, torch.device)) and _kind(device) not in HOST_TYPES:

@@ -1,6 +1,6 @@
-"""Which source line an event belongs to: the innermost frame of a file that counts as the user's.
+"""Finds the source line of an event: the innermost frame of a file that counts as the user's.
 
-Knows frames and file names only; what happened there is the recorder's business.
+Knows only frames and file names; the recorder keeps the events themselves.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _is_users(filename: str) -> bool:
 
 
 def owner_predicate(owner: Owner) -> Callable[[str], bool]:
-    """The test whether a code object's file name counts as the user's.
+    """Return the test whether a code object's file name counts as the user's.
 
     By default all files do but torch's, the standard library's and generated code. This package's
     own frames never do: the counter must not count itself.
@@ -70,16 +70,16 @@ def _under(paths: Iterable[str | os.PathLike[str]]) -> Callable[[str], bool]:
 
 
 def waiting_frame(opener: int) -> FrameType | None:
-    """Where the thread that opened a counter stands, for a thread without Python frames.
+    """Return the frame where the thread that opened a counter waits, for a thread without frames.
 
-    Autograd runs a CUDA backward on threads of its own, that carry the opener's modes; the opener
+    Autograd runs a CUDA backward on threads of its own, which carry the opener's modes; the opener
     waits in `backward()` meanwhile.
     """
     return sys._current_frames().get(opener)
 
 
 def lines_of(code: CodeType) -> dict[int, int]:
-    """The source line of each instruction offset of a code object."""
+    """Return the source line of each instruction offset of a code object."""
     lines: dict[int, int] = {}
     for start, end, line in code.co_lines():
         if line is not None:
@@ -88,5 +88,5 @@ def lines_of(code: CodeType) -> dict[int, int]:
 
 
 def qualified_name(code: CodeType) -> str:
-    """A function's name with its class and enclosing functions (Python 3.11 and later)."""
+    """Return a function's name with its class and enclosing functions (Python 3.11 and later)."""
     return str(getattr(code, "co_qualname", code.co_name))

@@ -1,8 +1,8 @@
-"""What ``torch.compile`` makes of a function: graphs, and each break with the lines it stands on.
+"""Traces functions with ``torch.compile``: their graphs, and each break with its lines.
 
-`torch._dynamo.explain` runs the function and counts its graphs; of the breaks it keeps only those
-that end a graph with operations in it, so the breaks themselves are taken from the tracer's own
-log, which names every one and its user stack. Nothing is compiled to machine code.
+`torch._dynamo.explain` runs the function and counts its graphs, but keeps only the breaks that end
+a graph with operations in it. The breaks are therefore taken from the tracer's own log, which names
+every one and its user stack. Nothing is compiled to machine code.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import torch
 
 # The logger on which torch's tracer reports every graph break (torch._logging's "graph_breaks").
 LOGGER = "torch._dynamo.symbolic_convert.__graph_breaks"
-# The tracer advises on stderr how to capture `item()`; here the break itself is what is asked for.
+# The tracer advises on stderr how to capture `item()`, but here the break itself is wanted.
 ADVISER = "torch._dynamo.variables.tensor"
 _PLACE = re.compile(r"in user code at (.*):(\d+)$", re.MULTILINE)
 _FRAME = re.compile(r'^\s*File "(.*)", line (\d+), in ', re.MULTILINE)
@@ -28,17 +28,17 @@ _PREAMBLE = ("Encountered graph break", "Failed to handle graph break", "Graph B
 
 @dataclass(frozen=True)
 class GraphBreak:
-    """One break: its type in torch's registry, and the (file, line) of each frame it stood in."""
+    """One break: its type in torch's registry, and the (file, line) of each frame in its stack."""
 
     kind: str
     stack: tuple[tuple[str, int], ...]
 
     def lines_in(self, path: str) -> set[int]:
-        """The lines of a file that this break's user stack names."""
+        """Return the lines of a file in this break's user stack."""
         return {line for file, line in self.stack if file == path}
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """Return the same as plain values, for JSON."""
         return {"kind": self.kind, "stack": [list(frame) for frame in self.stack]}
 
 
@@ -51,7 +51,7 @@ class Explained:
     error: str = ""
 
     def at(self, path: str, first: int, last: int) -> tuple[GraphBreak, ...]:
-        """The breaks whose user stack names one of these lines."""
+        """Return the breaks whose user stack names one of these lines."""
         lines = set(range(first, last + 1))
         return tuple(one for one in self.breaks if one.lines_in(path) & lines)
 
@@ -59,10 +59,10 @@ class Explained:
 def explain(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Explained:
-    """Trace one call of ``function``, which runs it, and say what broke its graph.
+    """Trace one call of ``function``, which runs it, and return what broke its graph.
 
-    A function that is compiled already is traced as what it was made of. What the function raises
-    is raised here; an error of the tracer's own is told in the result.
+    A compiled function is traced as the function that it was made from. What the function raises is
+    raised here; an error of the tracer itself is part of the result.
     """
     dynamo: Any = torch._dynamo
     with _breaks() as found:
@@ -75,7 +75,7 @@ def explain(
 
 @contextlib.contextmanager
 def uncompiled() -> Iterator[None]:
-    """Let ``torch.compile`` hand back what it is given: `explain` traces that itself.
+    """Let ``torch.compile`` return its argument unchanged: `explain` traces that itself.
 
     Code loaded under this can be run line by line, and needs no C++ compiler.
     """
@@ -119,7 +119,7 @@ class _Collector(logging.Handler):
         self._found = found
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Keep what one report of the tracer says."""
+        """Store what one report of the tracer says."""
         message = record.getMessage()
         place = _PLACE.search(message)
         if place is None:
@@ -130,7 +130,7 @@ class _Collector(logging.Handler):
 
 
 def _kind(message: str) -> str:
-    """The registry's type: the first line of the reason that is no preamble."""
+    """Return the registry's type: the first line of the reason that is no preamble."""
     reason = message.partition("Graph Break Reason: ")[2]
     for line in reason.splitlines():
         words = line.strip()

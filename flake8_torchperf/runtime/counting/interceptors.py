@@ -1,8 +1,9 @@
-"""What never reaches the dispatcher on the host: wrappers put around torch while a counter is open.
+"""Wraps functions of torch that do not reach the dispatcher on the host, while a counter is open.
 
 `tolist`, `numpy`, `cpu`, `to("cpu")` and formatting read a host tensor without a dispatch, and a
-synchronisation is no operation. A TorchFunctionMode would see them too, at twice the price of every
-call of the user's and with torch.compile tracing into it; these wrappers cost only whom they wrap.
+synchronisation is no operation. A TorchFunctionMode would see them too, but would double the cost
+of every call and be traced into by torch.compile; these wrappers slow down only the wrapped
+functions.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def start_watching(recorder: Recorder) -> None:
 
 
 def stop_watching(recorder: Recorder) -> None:
-    """Undo `start_watching`, in the same thread; the last one takes the wrappers off."""
+    """Undo `start_watching`, in the same thread; the last one removes the wrappers."""
     thread = threading.get_ident()
     with _lock:
         _active[thread].remove(recorder)
@@ -95,7 +96,7 @@ def _uninstall() -> None:
 
 
 def _caches() -> list[Any]:
-    """torch's caches of its own functions, which may fill while the wrappers stand there."""
+    """Return torch's caches of its own functions, which may fill while wrappers are in place."""
     overrides: Any = torch.overrides
     found = [
         overrides.get_ignored_functions,
@@ -114,7 +115,7 @@ def _misses() -> dict[Any, int]:
 
 
 def _forget_wrappers() -> None:
-    """Empty the caches that filled since the wrappers were put on: they know those."""
+    """Empty the caches that were filled while the wrappers were in place, as they contain them."""
     for cache, misses in _misses().items():
         if misses != _misses_before.get(cache, 0):
             cache.cache_clear()
@@ -165,7 +166,7 @@ def _observe(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
-    """Run a wrapped call and count it once, whatever it reads inside. A failed call counts not."""
+    """Run a wrapped call and count it once, whatever it reads inside, unless it fails."""
     watching = list(recorders)  # The call may open or close a counter.
     for recorder in watching:
         recorder.inside += 1
@@ -183,7 +184,7 @@ def _observe(
 
 
 def _whole(cause: str) -> Note:
-    """The note of a method that hands every element of its tensor to Python."""
+    """Return the note of a method that hands every element of its tensor to Python."""
 
     def note(
         recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
@@ -223,7 +224,7 @@ def _note_to(
 def _note_move(
     recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
 ) -> None:
-    """A tensor that really came to another device."""
+    """Note a tensor that was copied to another device."""
     if out.device.type == "cpu":
         _copy_to_host(recorder, frame, "to", tensor, out)
         if kwargs.get("non_blocking"):
@@ -265,7 +266,7 @@ def _expect(recorder: Recorder, source: torch.Tensor, copy: torch.Tensor) -> Non
 def _note_factory(
     recorder: Recorder, frame: FrameType, data: Any, args: Any, kwargs: Any, out: Any
 ) -> None:
-    """torch.tensor(data, device=...): made on the host and copied, for CUDA always pageable."""
+    """Note torch.tensor(data, device=...): made on the host and copied from pageable memory."""
     device = kwargs.get("device", args[1] if len(args) > 1 else None)
     if device is not None and not names_host(device):
         _made_from_host(recorder, frame, "tensor", data, out)
@@ -274,14 +275,14 @@ def _note_factory(
 def _note_new_tensor(
     recorder: Recorder, frame: FrameType, tensor: Any, args: Any, kwargs: Any, out: Any
 ) -> None:
-    """x.new_tensor(data): the same, on the device of x unless another is named."""
+    """Note x.new_tensor(data): made on the host and copied to the device of x or the named one."""
     if recorder.on_device(tensor) and not names_host(kwargs.get("device")):
         data = args[0] if args else kwargs.get("data")
         _made_from_host(recorder, frame, "new_tensor", data, out)
 
 
 def _made_from_host(recorder: Recorder, frame: FrameType, cause: str, data: Any, out: Any) -> None:
-    """A tensor filled on the host and copied; one without elements is not."""
+    """Note a tensor filled on the host and copied; one without elements is not copied."""
     if recorder.moved_inside or not out.nbytes:
         return
     if isinstance(data, torch.Tensor) and data.device == out.device:
@@ -297,7 +298,7 @@ def _copy_to_host(recorder: Recorder, frame: FrameType, cause: str, tensor: Any,
 
 
 def _copy_up(recorder: Recorder, frame: FrameType, tensor: Any) -> None:
-    if tensor.nbytes:  # of a tensor without elements nothing is copied
+    if tensor.nbytes:  # a tensor without elements is not copied
         recorder.event(frame, "transfers", "to-device to", tensor.nbytes)
 
 
@@ -313,10 +314,10 @@ def _device_argument(first: Any, kwargs: dict[str, Any]) -> Any:
 
 
 def names_host(device: Any) -> bool:
-    """Does an argument name the host itself?
+    """True if an argument names the host itself.
 
-    A string says so; a torch.device of the host in a variable is where a program without an
-    accelerator computes, and would be the accelerator where there is one.
+    Only a string does so. A torch.device of the host in a variable is where a program without an
+    accelerator computes; it would be the accelerator where there is one.
     """
     return isinstance(device, str) and device.startswith("cpu")
 
@@ -371,10 +372,10 @@ def _note_wait(
 
 
 def _without_device(original: Any, available: Callable[[], bool], args: Any, kwargs: Any) -> Any:
-    """Call through; where there is no such device to wait for, there is nothing to wait for.
+    """Call through, and return None where there is no such device to wait for.
 
-    torch raises AssertionError ("not compiled with CUDA"), RuntimeError or AttributeError (the
-    backend's bindings are missing) then. With a device every error is the caller's.
+    torch then raises AssertionError ("not compiled with CUDA"), RuntimeError or AttributeError (the
+    backend's bindings are missing). With a device, every error is passed on.
     """
     try:
         return original(*args, **kwargs)

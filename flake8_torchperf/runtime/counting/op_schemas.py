@@ -1,6 +1,6 @@
-"""What is known of an aten operation before it runs, from its schema and its tags.
+"""Facts about an aten operation before it runs, from its schema and its tags.
 
-An OpOverload enters, an `Operation` leaves; nothing here looks at tensors.
+Describes an OpOverload as an `Operation`; nothing here looks at tensors.
 """
 
 from __future__ import annotations
@@ -87,11 +87,11 @@ def _from_shape(name: str) -> bool:
 
 
 def looks_at_elements(func: Any, name: str, args: tuple[Any, ...], kwargs: Any) -> bool:
-    """Whether the host itself looks at the elements of what it is given.
+    """True if the host itself reads the elements of an operation's arguments.
 
-    A view does not, what takes shape and dtype alone does not (nor does asking a subclass of
-    Tensor for them, `prim::device`), and a copy to or from a device is done by the device, behind
-    the copies that were queued before.
+    A view does not, nor does an operation that uses only shape and dtype (or asks a subclass of
+    Tensor for them, `prim::device`). A copy to or from a device is made by the device, behind the
+    copies that were queued before.
     """
     if getattr(func, "is_view", False) or _from_shape(name) or name.startswith("prim::"):
         return False
@@ -104,7 +104,7 @@ def looks_at_elements(func: Any, name: str, args: tuple[Any, ...], kwargs: Any) 
 
 
 def masked_index(args: tuple[Any, ...]) -> bool:
-    """Whether an index or index_put call selects by a boolean (or uint8) mask.
+    """True if an index or index_put call selects by a boolean (or uint8) mask.
 
     The kernels expand a mask by `nonzero`, whose output size only the device knows
     (aten/src/ATen/native/IndexingUtils.h, expandTensors).

@@ -1,7 +1,7 @@
-"""What one counter has seen so far, keyed by code object and instruction offset.
+"""The counts of one counter so far, keyed by code object and instruction offset.
 
-Modes, kernels and wrappers write here while the user's code runs; nothing is resolved to lines
-until `evidence` is asked for, because that is what a dispatch could not afford.
+Modes, kernels and wrappers write here while the user's code runs. Lines are resolved only when
+`evidence` is called, because a dispatch must stay cheap.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Recorder:
     def __init__(self, owns: Callable[[str], bool], host_as_device: bool) -> None:
         self.owns = owns
         self.host_as_device = host_as_device
-        # What is known to be the host's wherever the program runs; it stands for no device.
+        # True of tensors that are the host's wherever the program runs: they stand for no device.
         self.on_host: Callable[[torch.Tensor], bool] | None = None
         self.opener = threading.get_ident()
         # Above 0 while an event that is already counted runs: what it does inside is not another.
@@ -69,7 +69,7 @@ class Recorder:
         self.device_waits = (
             0  # What CUDA has reported so far; the witness compares before and after.
         )
-        self.timed = False  # Whether waits are measured, and what they took, by place.
+        self.timed = False  # True if waits are measured; their durations follow, by place.
         self.nanoseconds_waited: dict[tuple[int, int], int] = {}
         self.transfers = 0
         self.moved_inside = False  # Whether the wrapped call just over dispatched a real transfer.
@@ -80,7 +80,7 @@ class Recorder:
         self.arriving: dict[int, tuple[torch.Tensor, Callable[[], bool]]] = {}
 
     def clear(self) -> None:
-        """Forget everything counted. In place: an open mode holds these tables."""
+        """Discard all counts, in place: an open mode holds these tables."""
         for table in (self.spots, self.codes, self.elsewhere, self.events, self.nanoseconds_waited):
             table.clear()
         self.elsewhere[_HERE] = True
@@ -92,14 +92,14 @@ class Recorder:
     # Called while the user's code runs.
 
     def learn(self, code: CodeType) -> Any:
-        """Remember a code object met for the first time: its table, or False if not the user's."""
+        """Register a new code object, and return its table, or False if it is not the user's."""
         spots: Any = {_HERE: True} if self.owns(code.co_filename) else False
         self.codes[id(code)] = code
         self.spots[id(code)] = spots
         return spots
 
     def cell(self, cells: dict[int, Cell], func: Any) -> Cell:
-        """The counters of an operation at a place where it was not seen before."""
+        """Add and return the counters of an operation at a place where it was not seen before."""
         known = self.operations.get(id(func))
         if known is None:
             known = self.operations[id(func)] = operation(func)
@@ -110,7 +110,7 @@ class Recorder:
         return made
 
     def place(self, frame: FrameType | None) -> tuple[int, int]:
-        """The id of the code object and the offset that an event at this frame belongs to."""
+        """Return the id of the code object and the offset for an event at this frame."""
         while frame is not None:
             code = frame.f_code
             spots = self.spots.get(id(code))
@@ -122,7 +122,7 @@ class Recorder:
         return 0, 0
 
     def event(self, frame: FrameType | None, counter: str, cause: str, size: int = 0) -> None:
-        """Count what is no dispatch, or more than one."""
+        """Count an event that is not exactly one dispatch."""
         key = (*self.place(frame), counter, cause)
         seen = self.events.get(key)
         if seen is None:
@@ -132,13 +132,13 @@ class Recorder:
             seen[1] += size
 
     def waited(self, frame: FrameType | None, nanoseconds: int) -> None:
-        """Add what the host just waited at this frame."""
+        """Add the time that the host just waited at this frame."""
         place = self.place(frame)
         before = self.nanoseconds_waited.get(place, 0)
         self.nanoseconds_waited[place] = before + nanoseconds
 
     def on_device(self, tensor: torch.Tensor) -> bool:
-        """Whether reading this tensor makes the host wait, or would on an accelerator."""
+        """True if reading this tensor makes the host wait, or would on an accelerator."""
         kind = tensor.device.type
         if kind != "cpu":
             return kind != "meta"
@@ -150,7 +150,7 @@ class Recorder:
             self.event(frame, "host_reads", cause)
 
     def waits_for(self, tensor: torch.Tensor) -> bool:
-        """Whether reading this tensor now is an event of its own that makes the host wait."""
+        """True if reading this tensor now makes the host wait, and is no part of another event."""
         return not self.inside and self.on_device(tensor)
 
     def transfer(
@@ -165,11 +165,11 @@ class Recorder:
         self.event(frame, "transfers", f"{direction} {cause}", source.nbytes)
 
     def expect(self, copy: torch.Tensor, arrived: Callable[[], bool]) -> None:
-        """Remember a copy to the host that was queued and not waited for."""
+        """Remember a copy to the host that was queued without a wait."""
         self.arriving[_storage(copy)] = (copy, arrived)
 
     def read_early(self, frame: FrameType | None, cause: str, arguments: Iterable[Any]) -> None:
-        """Count an operation on a copy that has not arrived; forget those that have."""
+        """Count an operation on a copy that has not arrived, and drop the copies that have."""
         for key in [key for key, (_, arrived) in self.arriving.items() if arrived()]:
             del self.arriving[key]
         tensors = (one for one in arguments if isinstance(one, torch.Tensor))
@@ -177,21 +177,22 @@ class Recorder:
             self.event(frame, "early_reads", cause)
 
     def keep_host_copy(self, tensor: torch.Tensor) -> None:
-        """Remember what `cpu()` just returned: reading it waits for nothing more.
+        """Remember what `cpu()` just returned: reading it needs no further wait.
 
-        On the host `cpu()` returns its operand, so the device tensor that this stands for and its
-        copy are one object; only the last copy is remembered, the one that a chain goes on with.
+        On the host `cpu()` returns its operand, so the tensor that stands for the device's and its
+        copy are one object. Only the last copy is remembered, which is the one that a chain of
+        calls uses.
         """
         self._host_copy = weakref.ref(tensor)
 
     def is_host_copy(self, tensor: torch.Tensor) -> bool:
-        """Whether this tensor is the last that `cpu()` returned."""
+        """True if this tensor is the last that `cpu()` returned."""
         return self._host_copy is not None and self._host_copy() is tensor
 
     # Called when it is over.
 
     def evidence(self, level: str, seconds: float, graph_breaks: int) -> Evidence:
-        """Everything counted so far, resolved to source lines."""
+        """Return the counts so far, resolved to source lines."""
         lines = tuple(sorted(_Lines(self).resolve(), key=lambda one: (one.path, one.line)))
         totals = total(one.counts for one in lines) + Counts(graph_breaks=graph_breaks)
         return Evidence(level, seconds, lines, self._by_operation(), totals)
@@ -213,7 +214,7 @@ class Recorder:
         )
 
     def cells(self) -> list[Cell]:
-        """Every cell, wherever it was counted."""
+        """Return all cells, wherever they were counted."""
         tables = [spots for spots in self.spots.values() if spots] + [self.elsewhere]
         return [
             cell
@@ -225,7 +226,7 @@ class Recorder:
 
 
 def _storage(tensor: torch.Tensor) -> int:
-    """One number for a tensor and its views."""
+    """Return the same number for a tensor and its views."""
     return int(tensor.untyped_storage()._cdata)
 
 
@@ -296,8 +297,8 @@ class _Lines:
         causes[cause] = causes.get(cause, 0) + times
 
 
-# What a dispatch is beyond its operation only its arguments tell. Each look gets the recorder, the
-# operation's name, the frame that dispatched, the arguments and the output.
+# Some events depend on the arguments of a dispatch. Each look gets the recorder, the operation's
+# name, the frame that dispatched, the arguments and the output.
 
 
 def _look_read(
@@ -320,7 +321,7 @@ def _look_literal(
 
 
 def _fills(recorder: Recorder, name: str, args: tuple[Any, ...]) -> bool:
-    """Whether one number goes where one mask is true: ``v[mask] = 0.0``, by `masked_fill_`.
+    """True if one number is written through one mask: ``v[mask] = 0.0``, by `masked_fill_`.
 
     It needs no indices (aten/src/ATen/native/TensorAdvancedIndexing.cpp, canDispatchToMaskedFill):
     the number is a tensor on the host, which here may stand for the device too.

@@ -1,4 +1,4 @@
-"""Runs the examples of a rule page under the dispatch counter: a page in, what it showed out."""
+"""Runs the examples of a rule page under the dispatch counter, and compares with its evidence."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
 from flake8_torchperf.runtime.counting.graph_breaks import explain
 
 Which = Literal["bad", "good"]
-# Two sizes give a slope; both are small, because a per-element loop is what they are for.
+# Two sizes give a slope; both are small, because they are for per-element loops.
 SIZES = (4, 12)
 
 
 @dataclass(frozen=True)
 class Shown:
-    """What a page's examples counted: per call, or per unit of n, as the page's law says."""
+    """The counts of a page's examples: per call, or per unit of n, as the page's law says."""
 
     bad: float
     good: float
@@ -35,7 +35,7 @@ class Shown:
 
     @property
     def confirmed(self) -> bool:
-        """Whether the bad example showed the declared evidence and the good one did not."""
+        """True if the bad example showed the declared evidence and the good one did not."""
         return not self.problem
 
 
@@ -58,7 +58,7 @@ def run_examples(page: Documentation) -> Shown:
 
 
 def measure(page: Documentation, which: Which) -> float:
-    """The page's counter for one example: its count per call, or its growth per unit of n."""
+    """Return the page's counter for one example: its count per call, or its growth per n."""
     if page.evidence is None:
         raise ValueError(f"{page.rule.code} declares no evidence")
     counter = page.evidence.counter
@@ -71,9 +71,10 @@ def measure(page: Documentation, which: Which) -> float:
 
 
 def graph_breaks(page: Documentation, which: Which) -> int:
-    """The breaks of one traced call: in the bad example those that name a marked line, else all.
+    """Return how many graph breaks one traced call has.
 
-    A bad example all of whose marked lines are not named counts none.
+    For a bad example, only breaks that name a marked line count; it counts none unless all of its
+    marked lines are named.
     """
     if page.example is None:
         raise ValueError(f"{page.rule.code} has no examples to run")
@@ -99,7 +100,7 @@ class Probe:
     autograd_nodes: int
 
     def of(self, counter: str) -> int:
-        """The count that a page's evidence names."""
+        """Return the count that a page's evidence names."""
         return int(getattr(self if counter in _OF_THE_RUN else self.counts, counter))
 
 
@@ -133,11 +134,11 @@ def probe(page: Documentation, which: Which, n: int) -> Probe:
 def made(
     page: Documentation, which: Which, n: int, device: str = ""
 ) -> Iterator[tuple[Callable[..., Any], dict[str, Any]]]:
-    """An example's function, and inputs of size ``n`` made from a fixed seed.
+    """Yield an example's function, and inputs of size ``n`` made from a fixed seed.
 
     Where a ``device`` is named, everything is made there but the inputs that the page keeps on the
     host; the function itself is to be called without a default device. While the context is open
-    the example is an importable module, which torch.compile asks of its functions.
+    the example is an importable module, as torch.compile requires of its functions.
     """
     if page.example is None:
         raise ValueError(f"{page.rule.code} has no examples to run")
@@ -171,8 +172,8 @@ def _filename(page: Documentation, which: Which) -> str:
 def _compiling() -> Iterator[list[str]]:
     """Let ``torch.compile`` trace without making machine code, and note its calls.
 
-    The backend that only traces behaves like the default one in everything that examples show, and
-    needs no C++ compiler.
+    The backend that only traces shows the same as the default one in all examples, and needs no C++
+    compiler.
     """
     whole = torch.compile
     calls: list[str] = []
@@ -193,7 +194,7 @@ def _forget_compiled() -> None:
 
 
 def _compiled() -> tuple[int, int]:
-    """Graphs compiled and functions given up on since `_forget_compiled`."""
+    """Return the number of graphs compiled and functions given up since `_forget_compiled`."""
     from torch._dynamo.utils import counters
 
     frames = counters["frames"]
@@ -201,7 +202,7 @@ def _compiled() -> tuple[int, int]:
 
 
 def _autograd_nodes(result: object) -> int:
-    """How many nodes of the autograd graph the returned tensor keeps alive."""
+    """Return how many nodes of the autograd graph the returned tensor keeps alive."""
     first = result.grad_fn if isinstance(result, torch.Tensor) else None
     seen: set[Any] = set()
     waiting = [first]

@@ -1,7 +1,6 @@
-"""Where what a reported line makes is used: the loop over a loader, the step of an optimizer.
+"""Finds where a value made in a reported line is used: a loop over a loader, an optimizer's step.
 
-A finding and its module's tree go in, spans of lines leave. For rules whose page says that their
-evidence shows there (`shows = "use"`). Knows nothing of torch.
+For rules whose page says that their evidence shows there (`shows = "use"`). Knows nothing of torch.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ if TYPE_CHECKING:
 
 Span: TypeAlias = "tuple[int, int]"
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-# The methods of an optimizer that cost what its options say.
+# The methods of an optimizer whose cost depends on its options.
 STEPS = frozenset({"step", "zero_grad"})
 
 
 def use_spans(finding: Finding, tree: ast.Module) -> tuple[Span, ...]:
-    """The lines that use it; empty where nothing in the same function, or class, does by its name.
+    """Return the lines that use the value by its name; empty if the function or class has none.
 
-    The spans of a loop are its head alone: what the body does with a batch is the body's affair.
+    The span of a loop is its head alone, since its body may do other work.
     """
     around = [node for node in ast.walk(tree) if _holds(node, finding)]
     for node in around:
@@ -63,7 +62,7 @@ def _is_step(node: ast.Call) -> bool:
 
 
 def _bound(node: ast.AST) -> str:
-    """The name that a statement gives to what it makes."""
+    """Return the name or attribute that a statement assigns to; "" for other statements."""
     match node:
         case ast.Assign(targets=[ast.Name() | ast.Attribute() as target]):
             return ast.unparse(target)
@@ -80,7 +79,10 @@ def _names(expression: ast.expr, name: str) -> bool:
 
 
 def _holds(node: ast.AST, finding: Finding) -> bool:
-    """Columns of the ast count bytes; they decide only where statements share a line."""
+    """True if a node encloses a finding's place.
+
+    Columns of the ast count bytes; they decide only where statements share a line.
+    """
     if not isinstance(node, (ast.stmt, ast.expr)):
         return False
     here = (finding.line, finding.column)

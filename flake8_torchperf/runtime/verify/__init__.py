@@ -1,5 +1,5 @@
-"""`torchperf fix --verify`: runs the text before and after a fix, and withdraws what differs.
+"""`torchperf fix --verify`: runs the text before and after a fix, and withdraws fixes that differ.
 
-Only that command line starts any of this. `plan` says what to run, `session` asks a child of
-`confirm`'s sandbox, `verdict` judges what it told. `child` is what runs there.
+Only that command line starts any of this. `plan` says what to run, `session` uses a child of
+`confirm`'s sandbox, and `verdict` judges the child's report. `child` is the code that runs there.
 """

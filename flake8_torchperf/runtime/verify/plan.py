@@ -1,4 +1,4 @@
-"""What to run for one fix: its finding and the texts before and after in, a job for the child out.
+"""Makes the child's job for one fix, from its finding and the texts before and after.
 
 Must not import torch: the job is plain data that the sandbox carries.
 """
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.findings.model import Edit, Finding
     from flake8_torchperf.options import Options
 
-# As `confirm` does where nobody says otherwise: three sizes show how counts grow.
+# The default sizes of `confirm`: three sizes show how counts grow.
 SIZES = (16, 64, 256)
 
 
@@ -33,14 +33,14 @@ class Trial:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What two trials share that need not be run twice: the function in both texts."""
+        """The function in both texts, and the fix: trials with the same key need only one run."""
         name = self.finding.site.function
         texts = (_function(self.before, name)[2], _function(self.after, name)[2])
         return (self.path, name, self.finding.code, self.edit.name, *texts)
 
 
 def job_of(trial: Trial, options: Options, device: str) -> dict[str, Any]:
-    """The job that compares both texts."""
+    """Return the job that compares both texts."""
     path, finding = Path(trial.path), trial.finding
     settings = Settings(SIZES, device, options=options)
     job = grouped(path, trial.before, [finding], settings)[0].job
@@ -58,7 +58,7 @@ def job_of(trial: Trial, options: Options, device: str) -> dict[str, Any]:
 
 
 def _allowed(trial: Trial) -> frozenset[str]:
-    """What the page says that the fix may change."""
+    """Return the changes of behaviour that the page allows for the fix."""
     for fix in read_documentation(trial.finding.rule).fixes:
         if fix.name == trial.edit.name:
             return fix.allows
@@ -66,7 +66,7 @@ def _allowed(trial: Trial) -> frozenset[str]:
 
 
 def _function(text: str, qualname: str) -> tuple[int, int, str]:
-    """First and last line, and the text, of the function at the top of which a name stands."""
+    """Return the first and last line, and the text, of the outermost function with this name."""
     lines = text.splitlines(keepends=True)
     body: list[ast.stmt] = ast.parse(text).body
     found: ast.stmt | None = None
@@ -85,7 +85,7 @@ def _function(text: str, qualname: str) -> tuple[int, int, str]:
 def _definitions(
     body: list[ast.stmt],
 ) -> list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
-    """What a body defines, in the branches of ``if`` and ``try`` too."""
+    """Return the definitions in a body, including those in ``if``, ``try`` and ``with``."""
     found: list[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef] = []
     for one in body:
         if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

@@ -1,6 +1,6 @@
-"""The fixes of one file, each tried in the sandbox before it is made.
+"""Tries each fix of one file in the sandbox before it is made.
 
-Must not import torch and never runs the code it judges: the sandbox's child does.
+Must not import torch and never runs the code that it judges: the sandbox's child does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ IMPORT_SHARE = 1.5
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a person chose: seconds and MiB for each fix, where tensors are, what is written.
+    """The user's choices: seconds and MiB for each fix, the tensors' device, and what is written.
 
     ``required`` leaves unverified fixes unwritten. ``folder`` is where the children work.
     """
@@ -50,7 +50,7 @@ class Tried:
 
 
 class Verifier:
-    """Tries the fixes of one file; `judge` is what the rounds of fixing ask."""
+    """Tries the fixes of one file; the rounds of fixing call `judge`."""
 
     def __init__(self, path: str, options: Options, limits: Limits) -> None:
         self._path, self._options, self._limits = path, options, limits
@@ -59,7 +59,7 @@ class Verifier:
         self._refused: list[Tried] = []
 
     def judge(self, text: str, offered: Sequence[tuple[Finding, Edit]]) -> list[bool]:
-        """Run the functions without and with each edit; False for one that must not be made."""
+        """Run the functions without and with each edit; False for an edit that must not be made."""
         self._refused = []
         trials: list[Trial | None] = []
         for finding, edit in offered:
@@ -71,7 +71,7 @@ class Verifier:
         return [one is not None and self._allowed(one) for one in trials]
 
     def _allowed(self, trial: Trial) -> bool:
-        """Note the verdict, and say whether the edit is made."""
+        """Store the verdict, and return whether the edit is made."""
         tried = Tried(trial.finding, trial.edit, self._known[trial.key])
         self._tried[id(trial.edit)] = tried
         wanted = (VERIFIED,) if self._limits.required else (VERIFIED, UNVERIFIED)
@@ -82,17 +82,17 @@ class Verifier:
 
     @property
     def tried(self) -> dict[int, Tried]:
-        """What was tried, by the edit's ``id``."""
+        """The fixes that were tried, by the edit's ``id``."""
         return dict(self._tried)
 
     @property
     def refused(self) -> list[Tried]:
-        """What was not made, in the text as it was left."""
+        """The fixes of the last round that must not be made."""
         return list(self._refused)
 
     @property
     def notes(self) -> list[str]:
-        """What this machine did not let the code give up."""
+        """Notes on the isolation that this machine did not grant."""
         sandbox = _open.get(_key(self._limits))
         if sandbox is None or not self._tried:
             return []
@@ -100,7 +100,7 @@ class Verifier:
         return isolation_notes(session)
 
     def _run(self, trials: dict[tuple[str, ...], Trial]) -> dict[tuple[str, ...], Verdict]:
-        """The verdicts on trials of one text: one job, for the module is imported only once."""
+        """Return the verdicts on trials of one text, as one job: it imports the module once."""
         if not trials:
             return {}
         limits = self._limits
@@ -129,7 +129,7 @@ def _key(limits: Limits) -> tuple[int, Limits]:
 
 
 def sandbox_of(limits: Limits) -> Sandbox:
-    """The sandbox of this process. Raises SandboxError where no child can be had."""
+    """Return the sandbox of this process. Raises SandboxError where no child can be started."""
     key = _key(limits)
     if key not in _open:
         sandbox = Sandbox(

@@ -1,6 +1,6 @@
-"""From what the child told of one fix to a verdict: verified, withdrawn or unverified.
+"""Turns the child's report on one fix into a verdict: verified, withdrawn or unverified.
 
-Whatever is missing or malformed leaves the fix unverified.
+Anything missing or malformed leaves the fix unverified.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ VERIFIED: Status = "verified"
 WITHDRAWN: Status = "withdrawn"
 UNVERIFIED: Status = "unverified"
 
-# A size this much larger than the largest that was run is what counts are extrapolated to.
+# Counts are extrapolated to a size this much larger than the largest that was run.
 PROJECTION = 1000
-# What else waits: with other inputs the same line reads where it would select, for instance.
+# Other waits: with other inputs the same line may read where it would select, for instance.
 _WAITS = ("host_reads", "dynamic_shapes", "copies_to_device", "transfers")
 _COUNTED = frozenset(Counts().to_dict())
 # Signals that a process brings upon itself; others come from limits and the system.
@@ -43,18 +43,18 @@ _STAGES = {
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What became of one fix; ``words`` are the reason in one line."""
+    """The result for one fix; ``words`` are the reason in one line."""
 
     status: Status
     words: str
 
 
 class _MalformedError(Exception):
-    """The report is not what the child writes."""
+    """The report is not of the form that the child writes."""
 
 
 def verdicts(rules: Sequence[Rule], answer: Answer) -> list[Verdict]:
-    """The verdicts on fixes, by the rules whose findings they are for."""
+    """Return the verdicts on fixes, by the rules whose findings they are for."""
     told = answer.result
     if told is None:
         return [Verdict(UNVERIFIED, answer.failure) for _ in rules]
@@ -67,7 +67,7 @@ def verdicts(rules: Sequence[Rule], answer: Answer) -> list[Verdict]:
 
 
 def judge(rule: Rule, told: dict[str, Any]) -> Verdict:
-    """The verdict on a fix of one of the rule's findings, by what the child told of it."""
+    """Return the verdict on a fix of one of the rule's findings, by the child's report."""
     try:
         return _judge(rule, told)
     except (_MalformedError, LookupError, TypeError, ValueError, AttributeError) as error:
@@ -93,12 +93,12 @@ def _failure(stage: str, reason: str, side: str = "") -> Verdict:
 
 
 def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
-    """The calls gave the same: is there less of what the rule objects to?"""
+    """Return the verdict on a fix whose calls gave the same, by the counts before and after."""
     spec = evidence_of(rule)
     if spec is None or spec.counter not in _COUNTED or spec.counter == "graph_breaks":
         return Verdict(UNVERIFIED, f"{alike}, but nothing counts what its page promises")
     if spec.needs == "cuda" and told["device"] != "cuda":
-        # Its page says that no other machine can show it, so that the calls are all there is.
+        # Its page says that no other machine can show it, so only the calls can be compared.
         return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
     both = told["counted"]
     if not both:
@@ -119,7 +119,7 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
             words = f"{counted(grown[1], counter)} before, {grown[2]:,} after"
             return Verdict(WITHDRAWN, f"{alike}, but {words}")
     if spec.counter == "copies_to_device" and on_host:
-        # What is on the one device that there is need not be copied, or not in a way that shows.
+        # With only one device, copies to it are not made or do not show.
         return Verdict(VERIFIED, f"{alike}; only --device cuda can show what is gained")
     most = max(_number(old[spec.counter]) for old, _ in both)
     if most:
@@ -130,7 +130,7 @@ def _by_evidence(rule: Rule, told: dict[str, Any], alike: str) -> Verdict:
 
 
 def _shrunk(pairs: Sequence[tuple[int, int, int]], sizes: int, counter: str) -> str:
-    """By how much a count shrinks: at the largest size, or in the call in which it does most."""
+    """Say by how much a count shrinks: at the largest size, or in the call that counts most."""
     grown = pairs[:sizes]
     size, old, new = grown[-1]
     if new >= old:

@@ -1,7 +1,8 @@
-"""What the child process starts with: `python bootstrap.py PLAN FOLDER`.
+"""Starts the child process: `python bootstrap.py PLAN FOLDER`.
 
-FOLDER is where the package is installed. Started by path, so the first entry of `sys.path` is this
-folder, but under PYTHONSAFEPATH; its modules must not stand in the way of the workload's imports.
+FOLDER is where the package is installed. The script is started by path, so the first entry of
+`sys.path` is the script's folder, except under PYTHONSAFEPATH. The entry is removed so that the
+folder's modules do not shadow the workload's imports.
 """
 
 import sys

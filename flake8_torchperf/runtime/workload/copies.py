@@ -1,7 +1,7 @@
-"""Which calls copy from the host to the device, and wait for it, as far as a run without one tells.
+"""Recognises the calls that copy from the host to the device and wait, in a run without a device.
 
-A call and a test for what was made on the host enter, the name of the copy leaves. What waits was
-measured on an H100, form by form (`tools/torch_table/forms.py`, tests/data/forms-h100.json).
+The waits were measured on an H100, form by form (`tools/torch_table/forms.py`,
+tests/data/forms-h100.json).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MADE, MOVED = "new-from-host", "copy-to-device"
 def copied(
     name: str, args: tuple[Any, ...], kwargs: Mapping[str, Any], out: Any, is_host: IsHost
 ) -> str:
-    """How this call copies to the device and waits; "" where it does not."""
+    """Return the kind of copy to the device that this call waits for; "" where it does not."""
     look = _LOOKS.get(name)
     return look(args, kwargs, out, is_host) if look is not None else ""
 
 
 def _assigned(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
-    """`v[i] = 1.0`: a number goes by `fill_` where a slice is left, else it is copied."""
+    """Recognise `v[i] = 1.0`: a number is passed to `fill_` where a slice is left, else copied."""
     target, index, value = args[:3]
     if is_host(target):
         return ""
@@ -39,7 +39,7 @@ def _assigned(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
     if _on_host_index(parts, is_host):
         return INDEX
     if isinstance(value, torch.Tensor):
-        fills = has_mask(index) and not value.dim()  # by masked_fill_, which takes it as it is
+        fills = has_mask(index) and not value.dim()  # masked_fill_ takes a 0-d host tensor
         return ASSIGNED if is_host(value) and not fills else ""
     if not isinstance(value, Number):
         return ASSIGNED  # a list or an array becomes a tensor of the host first
@@ -65,7 +65,7 @@ def _read(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
 
 
 def _on_host_index(parts: Any, is_host: IsHost) -> bool:
-    """A list, or a tensor of the host that holds more than one position."""
+    """True for a list, or a tensor of the host that holds more than one position."""
     return any(
         isinstance(one, list) or (isinstance(one, torch.Tensor) and one.dim() and is_host(one))
         for one in parts
@@ -96,7 +96,7 @@ def _made_of(data: Any, is_host: IsHost) -> str:
 
 
 def _moved(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
-    """`to(...)`. Without waiting goes what is pinned or small; a large copy is not told apart."""
+    """Recognise `to(...)`. Pinned and small tensors need no wait, but are not told apart here."""
     target = kwargs.get("device", kwargs.get("other", args[1] if len(args) > 1 else None))
     if kwargs.get("non_blocking") or not is_host(args[0]):
         return ""
@@ -113,7 +113,7 @@ def _copied_into(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
 
 
 def _chosen(args: Any, kwargs: Any, out: Any, is_host: IsHost) -> str:
-    """`torch.where(m, x, host)`: other operations take a single number of the host as it is."""
+    """Recognise `torch.where(m, x, host)`; other operations take a host number as it is."""
     if is_host(args[0]):
         return ""
     return MOVED if any(isinstance(one, torch.Tensor) and is_host(one) for one in args[1:]) else ""

@@ -1,8 +1,8 @@
-"""Which lines of the owned files ran, in every thread, at a cost that falls as lines become known.
+"""Records which lines of the owned files ran, in every thread, at a cost that falls over time.
 
 Python 3.12 and later report each line once (`sys.monitoring`). Before that a trace function must
-see every call; it asks for lines only in owned functions that still have lines not seen. To count
-how often each ran takes all of them, always.
+see every call; it traces lines only in owned functions that still have unseen lines. Counting how
+often each line ran takes all lines, always.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ExecutedLines:
 
     @property
     def by_file(self) -> dict[str, set[int]]:
-        """File name, as its code objects give it, to the lines that ran."""
+        """The lines that ran, by file name as in the code objects."""
         seen = {name: set(lines) for name, lines in self._seen.items()}
         for name, pieces in self.times.items():
             seen.setdefault(name, set()).update(line for piece in pieces for line, _ in piece)
@@ -48,10 +48,11 @@ class ExecutedLines:
 
     @property
     def times(self) -> dict[str, tuple[Times, ...]]:
-        """File name to its functions, each as lines and counts in the order of its instructions.
+        """The functions of each file, as lines and counts in the order of their instructions.
 
-        A line that spans several, as that of a call over several lines, stands there several times:
-        the first is what runs first. Code that was made twice, by an import again, is added up.
+        A line whose code has several parts, such as a call over several lines, appears several
+        times: the part that runs first comes first. Code that was made twice, by another import, is
+        added up.
         """
         summed: dict[tuple[str, str, int], dict[tuple[int, int], int]] = {}
         for key, table in self._times.items():
@@ -68,7 +69,7 @@ class ExecutedLines:
         return found
 
     def forget_times(self) -> None:
-        """Count anew how often each line runs."""
+        """Reset the counts of how often each line ran."""
         for table in self._times.values():
             table.clear()
 
@@ -81,7 +82,7 @@ class ExecutedLines:
             sys.settrace(self._call)
 
     def stop(self) -> None:
-        """End, leaving a trace function that someone else has set alone."""
+        """Stop, but leave a trace function that someone else has set."""
         if _HAS_MONITORING:
             monitoring = _monitoring()
             monitoring.set_events(self._tool, 0)
@@ -170,5 +171,5 @@ class ExecutedLines:
 
 
 def _monitoring() -> Any:
-    """`sys.monitoring`, of which the type checker knows nothing below Python 3.12."""
+    """Return `sys.monitoring`, which the type checker does not know below Python 3.12."""
     return vars(sys)["monitoring"]

@@ -1,11 +1,11 @@
-"""Which tensors were made on the host: what a run on a machine without an accelerator can tell.
+"""Tracks which tensors were made on the host, for runs on a machine without an accelerator.
 
-A tensor counts as the device's unless it was seen being made on the host: by a factory that was
-called from an owned line without a device (None is none) or with the text "cpu", by one that
-torch's own Python code called so (there None is a device that the caller may hand on), or from such
-tensors alone. It cannot tell what C++ makes without a call (gradients), what a legacy constructor
-makes (`torch.FloatTensor(...)`), nor that a plain attribute is moved later by hand; those count as
-the device's, except the last.
+A tensor counts as the device's unless it was seen being made on the host: by a factory called from
+an owned line without a device (`device=None` does not count) or with the text "cpu", by one that
+torch's own Python code called so (there None is a device that the caller may pass on), or from such
+tensors alone. Three things cannot be seen: tensors that C++ makes without a call (gradients),
+legacy constructors (`torch.FloatTensor(...)`), and plain attributes that are moved later by hand.
+The first two count as the device's.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MOVES = frozenset({"to", "cuda", "cpu", "type_as", "xpu", "mps"})
 
 
 class Maker(IntEnum):
-    """Who made a host tensor, from the least certain to the most."""
+    """The maker of a host tensor, from the least certain to the most."""
 
     CALLER = 0
     """A factory got `device=None`, which would be a device where its caller has one."""
@@ -50,7 +50,7 @@ class _Reference(weakref.ref[torch.Tensor]):
 
 
 class Origins:
-    """Remembers the host's tensors by identity, without touching them or keeping them alive."""
+    """Remembers the host's tensors by identity, without changing them or keeping them alive."""
 
     def __init__(self) -> None:
         # By id.
@@ -60,14 +60,14 @@ class Origins:
         self._alone = 0
 
     def calibrate(self) -> None:
-        """Measure; to be called where the workload's calls will be made, counters open."""
+        """Measure reference counts; to be called where the workload's calls are, counters open."""
         self._alone = _references_to_a_temporary()
 
     def is_host(self, tensor: Any, *, firmly: bool = False) -> bool:
-        """Whether reading this tensor waits for nothing.
+        """True if reading this tensor waits for nothing.
 
-        ``firmly``: wherever the program runs. A `device=None` that a function passes on would be a
-        device where its caller has one.
+        With ``firmly``, only if that holds wherever the program runs. A `device=None` that a
+        function passes on would be a device where its caller has one.
         """
         if isinstance(tensor, torch.Tensor) and tensor.device.type != "cpu":
             return False
@@ -79,12 +79,12 @@ class Origins:
         return known.maker is not Maker.CALLER or not firmly
 
     def is_torchs(self, tensor: torch.Tensor) -> bool:
-        """Whether torch's own code made this tensor on the host, for itself."""
+        """True if torch's own code made this tensor on the host, for itself."""
         known = self._host.get(id(tensor))
         return known is not None and known() is tensor and known.maker is Maker.TORCH
 
     def mark_host(self, tensor: Any, maker: Maker = Maker.PROGRAM) -> None:
-        """This tensor lives on the host."""
+        """Record that these tensors lie on the host."""
         for one in (tensor,) if isinstance(tensor, torch.Tensor) else tensors_in(tensor):
             reference = _Reference(one, self._gone)
             reference.key, reference.maker = id(one), maker
@@ -96,11 +96,11 @@ class Origins:
             del self._host[reference.key]
 
     def mark_device(self, tensor: Any) -> None:
-        """This tensor moves with a module, or was moved: it is the device's."""
+        """Record that this tensor is the device's: it moves with a module, or was moved."""
         self._host.pop(id(tensor), None)
 
     def follow(self, name: str, args: Any, kwargs: Any, out: Any, by: Maker | None) -> None:
-        """Mark what a call returned by what went in; ``by`` tells whose line called a factory."""
+        """Mark a call's result by its arguments; ``by`` says whose line called a factory."""
         if name in FACTORIES and next(tensors_in(args), None) is None:
             device = kwargs.get("device", "cpu")
             if by is not None and device == "cpu":
@@ -117,9 +117,9 @@ class Origins:
             self.mark_host(out, maker)
 
     def _only_host(self, args: Any) -> Maker | None:
-        """The least certain maker, where all tensors among these are the host's; else None.
+        """Return the least certain maker where all tensors among these are the host's; else None.
 
-        Runs for each call of the workload's, so it looks into containers only where there are any.
+        Runs for each call of the workload, so it looks into containers only where there are any.
         """
         least: Maker | None = None
         for one in args:
@@ -149,10 +149,11 @@ class Origins:
         return name in ("cuda", "xpu", "mps") or isinstance(target, (str, torch.device, int))
 
     def _copied_down(self, source: torch.Tensor, out: Any) -> None:
-        """`cpu()` of a tensor that is on the host returns the very tensor.
+        """Note the result of `cpu()`, which returns the same tensor if that is on the host.
 
         Where nobody else holds it (`x.detach().cpu()`), what is left is the copy. Otherwise it
-        stands for both; the last one counts as the copy, as what a chain goes on with.
+        stands for both; only the last one counts as the copy, which is the one that a chain of
+        calls uses.
         """
         if out is not source or sys.getrefcount(source) <= self._alone:
             self.mark_host(out)
@@ -161,7 +162,7 @@ class Origins:
 
 
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors among arguments or results, in containers too."""
+    """Yield the tensors among arguments or results, in containers too."""
     if isinstance(value, torch.Tensor):
         yield value
     elif isinstance(value, (tuple, list)):
@@ -173,15 +174,15 @@ def tensors_in(value: Any) -> Iterator[torch.Tensor]:
 
 
 def names_host(args: Any, kwargs: Any) -> bool:
-    """Whether `to(...)` names the host itself, as a literal would; see `runtime.patches`."""
+    """True if `to(...)` names the host as a literal; see `counting.interceptors`."""
     device = kwargs.get("device", args[1] if len(args) > 1 else None)
     return isinstance(device, str) and device.startswith("cpu")
 
 
 def _references_to_a_temporary() -> int:
-    """How many references `_copied_down` sees to a tensor that only the call itself holds.
+    """Return how many references `_copied_down` sees to a tensor that only the call itself holds.
 
-    Measured, since it depends on how this Python and this torch pass arguments along.
+    The number is measured, since it depends on how this Python and this torch pass arguments.
     """
     seen: list[int] = []
 

@@ -1,6 +1,6 @@
-"""The parent's side: starts the child, passes signals on, waits, reads what it saw.
+"""The parent's side: starts the child, passes signals on, waits, and reads the child's results.
 
-A plan's parts enter, an `Outcome` leaves. Must not import torch: the child does.
+Must not import torch: the child does.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SENT_BY_PROCESS = (0, -1, -6)
 
 @dataclass(frozen=True)
 class Outcome:
-    """How the child ended (negative: by that signal) and what the processes of the run saw.
+    """The child's exit status (negative: its signal), and what the processes of the run observed.
 
     ``run`` is None where the parent of another rank, which ends later, reports for all of them.
     """
@@ -43,7 +43,7 @@ class Outcome:
 
     @property
     def observed(self) -> Observed | None:
-        """What all processes saw together; None if nothing came."""
+        """The observations of all processes together; None if there are none."""
         return self.run.merged if self.run else None
 
 
@@ -88,7 +88,7 @@ def run_workload(
 
 
 def _command(plan: Plan, folder: Path) -> list[str]:
-    """What starts the child, once its plan lies in the folder."""
+    """Return the command that starts the child, with its plan saved in the folder."""
     home = str(Path(flake8_torchperf.__file__).parent.parent)
     return [sys.executable, str(_BOOTSTRAP), str(new_plan(folder, plan)), home]
 
@@ -100,7 +100,7 @@ def _wait(command: Sequence[str]) -> int:
 
 
 def _wait_for_signals(command: Sequence[str]) -> int:
-    """Linux tells who sent a signal: the terminal's reach the child by themselves."""
+    """Wait on Linux, and pass on signals; the terminal's own signals reach the child directly."""
     waited = _PASSED_ON | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
     try:
@@ -120,9 +120,10 @@ def _wait_for_signals(command: Sequence[str]) -> int:
 
 
 def _wait_with_handlers(command: Sequence[str]) -> int:
-    """Elsewhere: Ctrl-C is the terminal's where there is one, and then the child has it already.
+    """Wait on other systems, and pass on signals, but no Ctrl-C of the terminal.
 
-    So it has on Windows, whose console tells all of its processes, and where none can be sent.
+    The terminal sends that to the child too, as the console does on Windows, where no other process
+    can send it.
     """
     child: list[subprocess.Popen[bytes]] = []
 
@@ -147,7 +148,7 @@ def _handlers(handler: Any) -> Iterator[None]:
 
 
 def leave_like(returncode: int) -> int:
-    """The exit status that passes the child's on; dies of the signal that the child died of."""
+    """Return the exit status that passes the child's on, or die of the child's signal."""
     if returncode >= 0:
         return returncode
     sys.stdout.flush()

@@ -1,7 +1,7 @@
-"""Holds what the linter says of each owned file against what its lines did in this run.
+"""Compares the linter's findings in each owned file with what its lines did in this run.
 
-What the processes observed enters, verdicts by finding and the synchronisations without a finding
-leave. Compared by statement: a read on the third line of a call belongs to the call.
+Returns verdicts by finding, and the synchronisations without a finding. Both are compared by
+statement: a read on the third line of a call belongs to the call.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ Causes: TypeAlias = "Mapping[int, Mapping[str, Mapping[str, int]]]"
 
 @dataclass(frozen=True)
 class Judged:
-    """A finding and what this run says of it.
+    """A finding and the verdict of this run on it.
 
     ``count`` is how often the flagged statement raised ``counter``, the evidence that the rule's
-    page names, or ``device_syncs`` where the device itself says that it waited; ``seconds`` the
-    time spent in the operations of that statement, ``waited`` how long the host waited there, None
-    where no device told. ``ranks`` says how count and seconds are spread.
+    page names, or ``device_syncs`` where the device itself reports its waits. ``seconds`` is the
+    time spent in the operations of that statement. ``waited`` is how long the host waited there,
+    None where no device reported it. ``ranks`` says how count and seconds are spread.
     """
 
     finding: Finding
@@ -66,12 +66,13 @@ class Judged:
 
 @dataclass(frozen=True)
 class Missed:
-    """A statement that synchronised and carries no finding.
+    """A statement that synchronised and has no finding.
 
-    ``kinds`` maps each way to how often: the operations that CUDA reported, or, ``inferred``, what
-    the calls would do on a device. ``on_host`` tells that all those tensors were made on the host
-    (then nothing waits where the program itself runs on an accelerator), ``inside`` that it
-    happened in a library that the statement calls, beyond what a linter of this file can see.
+    ``kinds`` maps each kind of wait to its count: the operations that CUDA reported, or,
+    ``inferred``, what the calls would do on a device. ``on_host`` says that all those tensors were
+    made on the host (then nothing waits where the program itself runs on an accelerator),
+    ``inside`` that it happened in a library that the statement calls, beyond what a linter of this
+    file can see.
     """
 
     span: Span
@@ -86,7 +87,7 @@ class Missed:
 
 @dataclass(frozen=True)
 class FileReport:
-    """One owned file: its text, what each line did, what was found in it.
+    """One owned file: its text, what each line did, and its findings.
 
     ``shares`` says how the host reads and seconds of each statement are spread over the ranks.
     """
@@ -102,9 +103,9 @@ class FileReport:
 
 
 def judge(run: Run, options: Options) -> tuple[FileReport, ...]:
-    """A report for each owned file that did anything, by path; ``options`` as for the linter.
+    """Return a report for each owned file that did anything, by path; ``options`` are the linter's.
 
-    A file that was only imported is not involved: nothing in it was called and nothing dispatched.
+    A file that was only imported is left out: nothing in it was called and nothing dispatched.
     """
     if run.merged is None:
         return ()
@@ -129,7 +130,7 @@ def judge(run: Run, options: Options) -> tuple[FileReport, ...]:
 
 @dataclass
 class _Part:
-    """What was observed of one file."""
+    """The observations of one file."""
 
     executed: frozenset[int] = frozenset()
     evidence: list[Mapping[str, Any]] = field(default_factory=list)
@@ -137,7 +138,7 @@ class _Part:
 
     @property
     def counts(self) -> dict[int, Counts]:
-        """What each line spent."""
+        """The counts of each line."""
         counts: dict[int, Counts] = {}
         for line in self.evidence:
             counts[line["line"]] = counts.get(line["line"], Counts()) + Counts(**line["counts"])
@@ -145,7 +146,7 @@ class _Part:
 
 
 def _by_path(observed: Observed) -> dict[str, _Part]:
-    """The files of which a line ran, by their real path."""
+    """Return the files in which a line ran, by their real path."""
     parts: dict[str, _Part] = {}
     for name, lines in observed.executed.items():
         part = parts.setdefault(os.path.realpath(name), _Part())
@@ -161,7 +162,7 @@ def _by_path(observed: Observed) -> dict[str, _Part]:
 
 @dataclass(frozen=True)
 class _Context:
-    """What could be counted here, whether CUDA itself said where it waited, and what to find."""
+    """The facts about a run that decide what it can show, and the linter's options."""
 
     device: str
     counted: frozenset[str]
@@ -169,7 +170,7 @@ class _Context:
     options: Options
 
     def cannot_decide(self, spec: EvidenceSpec | None) -> str:
-        """Why this evidence cannot be judged in this run; "" where it can."""
+        """Say why this evidence cannot be judged in this run; "" where it can."""
         if spec is None:
             return "its page declares no evidence"
         if spec.needs == "cuda" and not self.device.startswith("cuda"):
@@ -197,7 +198,7 @@ def _file(
     statements = Statements(source)
     if not counts and not any((at := statements.at(line)) and at.function for line in executed):
         return None
-    # What another scope reports is not missed.
+    # A wait that another scope reports is not missed.
     everything, note = _lint(source, path, replace(context.options, scope=Level.COLD))
     findings = everything
     if context.options.scope is not Level.COLD:
@@ -219,7 +220,7 @@ def _view(
     statements: Statements, part: _Part, in_data_workers: frozenset[int], context: _Context
 ) -> _FileView:
     counts = part.counts
-    # A line that spent something ran, whatever took the trace function away.
+    # A line with counts ran, even if the trace function was removed.
     ran = part.executed | frozenset(counts)
     causes = _causes(part.evidence)
     ops: dict[int, set[str]] = {}
@@ -230,7 +231,7 @@ def _view(
 
 
 def _shared(view: _FileView, ranks: Mapping[int, _FileView], finding: Finding) -> Judged:
-    """What the whole run says of a finding, with what each rank says alone."""
+    """Return the verdict of the whole run on a finding, with the share of each rank."""
     judged = view.judge(finding)
     if not ranks:
         return judged
@@ -240,7 +241,7 @@ def _shared(view: _FileView, ranks: Mapping[int, _FileView], finding: Finding) -
 
 
 def _spent(ranks: Mapping[int, _FileView]) -> dict[Span, Shares]:
-    """By statement, what each rank spent there."""
+    """Return the share of each rank in the host reads and seconds of each statement."""
     spans = {view.statements.span(line) for view in ranks.values() for line in view.counts}
     shares = {}
     for span in sorted(spans):
@@ -265,7 +266,7 @@ def _with_ranks(missed: Missed, ranks: Mapping[int, Sequence[Missed]]) -> Missed
 
 
 def _causes(evidence: list[Mapping[str, Any]]) -> Causes:
-    """What raised each counter, by line: {12: {"device_syncs": {"aten::index_put_": 3}}}."""
+    """Return the causes of counters, by line: {12: {"device_syncs": {"aten::index_put_": 3}}}."""
     found: dict[int, dict[str, dict[str, int]]] = {}
     for line in evidence:
         here = found.setdefault(line["line"], {})
@@ -280,9 +281,9 @@ def _add(sums: dict[str, int], more: Mapping[str, int]) -> None:
 
 
 def _lint(source: str, path: str, options: Options) -> tuple[list[Finding], str]:
-    """The findings, or a note why there are none; as the flake8 plugin does it.
+    """Return the findings, or a note why there are none, as the flake8 plugin does it.
 
-    A run may have taken hours: a mistake in the linter must not lose what it showed.
+    A run may have taken hours, so an error in the linter must not lose its results.
     """
     try:
         return lint(source, path, options), ""
@@ -332,7 +333,7 @@ class _FileView:
     def _decide(
         self, finding: Finding, spec: EvidenceSpec | None, spans: Sequence[Span], spent: Counts
     ) -> tuple[str, str, str, int]:
-        """The verdict on a finding whose line ran: with its reason, the counter and its count."""
+        """Return the verdict on a finding whose line ran, its reason, the counter and its count."""
         counter = spec.counter if spec else ""
         count = int(getattr(spent, counter, 0)) if counter else 0
         rows = [row for row in self.syncs if any(a <= row.line <= b for a, b in spans)]
@@ -345,7 +346,7 @@ class _FileView:
             told = "device_syncs" if spent.device_syncs else counter
             if waits:
                 return CONFIRMED, "", told, waits
-            # What is assigned or indexed no counter counts; it was executed wherever it must be.
+            # No counter counts the assignment or index itself; it was executed with its statement.
             must = counter == "device_syncs" and not self.statements.conditional(
                 finding.line, finding.column
             )
@@ -359,13 +360,13 @@ class _FileView:
         return (REFUTED, "", counter, count) if executed else (NOT_IN_RUN, NO_CALL, counter, count)
 
     def spent(self, span: Span) -> Counts:
-        """What the lines of a span spent together."""
+        """Return the sum of what the lines of a span spent."""
         return total(
             self.counts[line] for line in range(span[0], span[1] + 1) if line in self.counts
         )
 
     def caused(self, spans: Iterable[Span], counter: str) -> dict[str, int]:
-        """What raised a counter in the lines of these spans, and how often."""
+        """Return the causes of a counter in the lines of these spans, and their counts."""
         found: dict[str, int] = {}
         for first, last in spans:
             for line in range(first, last + 1):
@@ -373,7 +374,7 @@ class _FileView:
         return found
 
     def _regions(self, span: Span, finding: Finding, spec: EvidenceSpec | None) -> tuple[Span, ...]:
-        """Where the evidence shows: for work done per element of a loop, in the whole loop."""
+        """Return where the evidence shows: for work done per element of a loop, the whole loop."""
         if spec and spec.shows == "use" and self.statements.tree is not None:
             return use_spans(finding, self.statements.tree)
         statement = self.statements.at(finding.line)
@@ -418,7 +419,7 @@ class _Waiting:
 
 
 def _reported(view: _FileView) -> Iterator[_Waiting]:
-    """What the device says: the statements at which it reported a wait, or was asked for one."""
+    """Yield the statements at which the device reported a wait, or the program asked for one."""
     direct = {view.statements.span(row.line) for row in view.syncs if row.category == "device"}
     spans = {view.statements.span(line) for line in view.causes}
     for span in spans:
@@ -430,7 +431,7 @@ def _reported(view: _FileView) -> Iterator[_Waiting]:
 
 
 def _inferred(view: _FileView) -> Iterator[_Waiting]:
-    """What the calls would do on a device, and what libraries counted inside of them."""
+    """Yield the statements whose calls would wait on a device, or in which libraries waited."""
     kinds: dict[Span, dict[str, int]] = {}
     on_device: set[Span] = set()
     seen: set[Span] = set()

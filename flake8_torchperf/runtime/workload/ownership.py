@@ -1,4 +1,4 @@
-"""Whose lines count: what `--owner` names becomes the test that the counter asks of file names.
+"""Decides whose lines count: turns `--owner` into the counter's test of file names.
 
 Names of packages are looked up without importing them.
 """
@@ -17,11 +17,11 @@ _NOT_OURS = frozenset({"site-packages", "dist-packages", ".venv", "venv", ".tox"
 
 
 class OwnerError(ValueError):
-    """What `--owner` names does not exist. The text is one line."""
+    """A file, folder or package that `--owner` names does not exist. The text is one line."""
 
 
 def owner_paths(name: str) -> list[Path]:
-    """The files or folders of an existing path or of an installed package (`torchmetrics`).
+    """Return the files or folders of an existing path or of an installed package (`torchmetrics`).
 
     A dotted name is looked up as a folder or file inside its first package. Raises `OwnerError`.
     """
@@ -32,7 +32,7 @@ def owner_paths(name: str) -> list[Path]:
     try:
         spec = find_spec(first) if first.isidentifier() else None
     except (ImportError, ValueError):
-        spec = None  # A package that says of itself that it has no place cannot be owned.
+        spec = None  # A package without a location cannot be owned.
     if spec is not None:
         roots = [Path(one) for one in spec.submodule_search_locations or [] if Path(one).is_dir()]
         if not roots and spec.origin and Path(spec.origin).is_file():
@@ -46,15 +46,15 @@ def owner_paths(name: str) -> list[Path]:
 
 
 def is_installed_command(script: str) -> bool:
-    """Whether an installed package put a script where the shell finds it: `torchrun`."""
+    """True if an installed package put a script where the shell finds it: `torchrun`."""
     folder = os.path.dirname(os.path.realpath(script))
     return folder == os.path.realpath(sysconfig.get_path("scripts"))
 
 
 def owner_of(named: Sequence[str], defaults: Sequence[str]) -> Callable[[str], bool]:
-    """The predicate over file names: what is named, or else what lies under the default folders.
+    """Return the test of file names: for the named owners, or else the default folders.
 
-    Under the defaults, installed packages do not count, even in an environment kept in there.
+    Under the default folders, installed packages do not count, even in an environment kept there.
     """
     if named:
         return owner_predicate([one for name in named for one in owner_paths(name)])

@@ -1,4 +1,4 @@
-"""What the child is to run and what it hands back: plain data that crosses as JSON."""
+"""The data between parent and child, as JSON: the plan of a run, and its results."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FORK_SERVER = "from multiprocessing.forkserver import main"
 class Plan:
     """One run. ``script`` is a path, or with ``is_module`` a module's name.
 
-    ``arguments`` are the workload's own; ``owners`` is what `--owner` named, ``defaults`` the
-    folders that count where nothing is named; ``results`` is the file to write. ``profile`` asks
-    for what a profile is made of: how often each line ran, and how long the host waited.
-    ``contracts`` are the globs of functions that must not wait; None where nobody asks. With
-    ``is_code``, ``script`` is the code itself, as after `python -c`. ``rank`` is what the launcher
-    called a worker, and ``interpreter`` the one that workers must be run by to be counted.
+    ``arguments`` are the workload's own; ``owners`` are the values of `--owner`, ``defaults`` the
+    folders that count where it is not given; ``results`` is the file to write. ``profile`` asks for
+    the data of a profile: how often each line ran, and how long the host waited. ``contracts`` are
+    the globs of functions that must not wait; None where they are not checked. With ``is_code``,
+    ``script`` is the code itself, as after `python -c`. ``rank`` is the launcher's name for a
+    worker, and ``interpreter`` the one that workers must be run by to be counted.
     """
 
     script: str
@@ -42,16 +42,16 @@ class Plan:
 
     @property
     def is_fork_server(self) -> bool:
-        """Whether the process does no work, and is forked by multiprocessing for those that do."""
+        """True if the process does no work, but is forked by multiprocessing for those that do."""
         return self.is_code and self.script.startswith(FORK_SERVER)
 
     def save(self, path: Path) -> None:
-        """Write it for the child, whole or not at all."""
+        """Write the plan for the child, completely or not at all."""
         _write(path, asdict(self))
 
 
 def this_interpreter() -> str:
-    """What tells an interpreter and its installed packages from another."""
+    """Return a text that identifies an interpreter and its installed packages."""
     return f"{sys.prefix} {sys.hexversion:x}"
 
 
@@ -59,11 +59,11 @@ _UNREADABLE = (OSError, ValueError, LookupError, TypeError, AttributeError, Recu
 
 
 class UnreadableResultsError(Exception):
-    """What lies where a plan or results should be was not written by `save`."""
+    """The file in the place of a plan or of results was not written by `save`."""
 
 
 def load_plan(path: Path) -> Plan:
-    """Read what `Plan.save` wrote. Raises UnreadableResultsError."""
+    """Read a plan that `Plan.save` wrote. Raises UnreadableResultsError."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         named = ("arguments", "owners", "defaults")
@@ -77,15 +77,14 @@ def load_plan(path: Path) -> Plan:
 
 @dataclass(frozen=True)
 class SyncRow:
-    """One way in which one line synchronised (or would on an accelerator).
+    """One kind of synchronisation in one line (or one that would be on an accelerator).
 
     ``category`` is "sync", "host" (the tensor was made on the host), "extra" (inside a kernel),
-    "iter", "fill" (a number assigned through a mask), "copy" (to the device) or "device": the
-    device itself reported it, all others are inferred from the call. ``kind`` is for instance
-    "item", "mask-index" or "assign-from-host", ``operation`` the function called.
-    ``contract`` names the function that must not wait on whose way it was, where that is asked for.
-    ``firm`` tells of the category "host" that no caller decides it: the device was left out or said
-    to be the host.
+    "iter", "fill" (a number assigned through a mask), "copy" (to the device) or "device". The
+    device itself reported "device"; all others are inferred from the call. ``kind`` is for instance
+    "item", "mask-index" or "assign-from-host", ``operation`` the function called. ``contract``
+    names the function that must not wait and that led here, where that is checked. ``firm`` says of
+    the category "host" that no caller decides it: the device was left out or said to be the host.
     """
 
     path: str
@@ -101,7 +100,7 @@ class SyncRow:
 
 @dataclass(frozen=True)
 class Observed:
-    """What a child saw. ``lines`` are `LineEvidence.to_dict()`, ``executed`` lines by file.
+    """The results of a child. ``lines`` are `LineEvidence.to_dict()`, ``executed`` lines by file.
 
     ``times`` are `ExecutedLines.times`, where a profile was asked for. ``rank`` is the process's
     place in a distributed run, ``data_worker`` its place among the workers of a DataLoader.
@@ -123,7 +122,7 @@ class Observed:
     data_worker: int | None = None
 
     def save(self, path: Path) -> None:
-        """Write it for the parent, whole or not at all."""
+        """Write the results for the parent, completely or not at all."""
         data = asdict(self)
         data["executed"] = {name: sorted(lines) for name, lines in self.executed.items()}
         _write(path, data)
@@ -136,7 +135,7 @@ def _write(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def load_observed(path: Path) -> Observed:
-    """Read what `Observed.save` wrote. Raises UnreadableResultsError."""
+    """Read results that `Observed.save` wrote. Raises UnreadableResultsError."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         data["lines"] = tuple(data["lines"])

@@ -1,7 +1,7 @@
-"""What a watched run tells of each statement: an `Observed` in, a `Profile` out.
+"""Makes a `Profile` by statement from what one process of a watched run `Observed`.
 
-Where CUDA reported its waits they are taken from there, with their time; elsewhere they are those
-that the calls would cost on a device, counts alone. Knows nothing of torch.
+Where CUDA reported its waits, these are used, with their time. Elsewhere the waits are those that
+the calls would cause on a device, as counts only. Knows nothing of torch.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from flake8_torchperf.runtime.workload.executed_lines import Times
 from flake8_torchperf.runtime.workload.plan import Observed, SyncRow
 from flake8_torchperf.syntax.statements import Span, Statements
 
-# Ways in which the witness sees a call wait on a device, and kinds of calls that are none there, or
-# wait or not as their memory is pinned.
+# Categories in which the witness sees a call wait on a device, and kinds of calls that do not wait
+# there, or only if their memory is not pinned.
 _WAITING = frozenset({"sync", "copy", "extra"})
 _NO_WAITS = {"extra": ("internal", "copy-to-host"), "copy": ("copy-to-device",)}
-# What these wait for the debug mode does not report in all their overloads.
+# The debug mode does not report these waits in all overloads.
 _UNREPORTED = frozenset(name.removeprefix("aten::") for name in device_reports.UNREPORTED) | {
     "unique",
     "unique_consecutive",
@@ -33,7 +33,7 @@ _UNREPORTED = frozenset(name.removeprefix("aten::") for name in device_reports.U
 
 
 def profile_of(observed: Observed, folder: str) -> Profile:
-    """The profile of one process that was started in this folder."""
+    """Return the profile of one process that was started in this folder."""
     lines: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for line in observed.lines:
         lines[os.path.realpath(line["path"])].append(line)
@@ -55,7 +55,7 @@ def profile_of(observed: Observed, folder: str) -> Profile:
 
 
 def _source(path: str) -> str | None:
-    """The text of a file; None where it has gone, or never was one (``<string>``)."""
+    """Return the text of a file; None where it is gone, or never was one (``<string>``)."""
     try:
         with open(path, encoding="utf-8") as file:
             return file.read()
@@ -64,7 +64,7 @@ def _source(path: str) -> str | None:
 
 
 class _File:
-    """What the lines of one file did, by statement."""
+    """The observations of the lines of one file, by statement."""
 
     def __init__(
         self,
@@ -90,7 +90,7 @@ class _File:
             self._count(piece)
 
     def _count(self, piece: Times) -> None:
-        """Take what one function's lines tell of its statements.
+        """Count the statements of one function by the counts of its lines.
 
         A statement began as often as the first of its lines that ran. The head of a loop runs again
         in each round: that of `for` at one place, the test of `while` at two, before and behind the
@@ -113,14 +113,14 @@ class _File:
             self._times[span] = max(self._times.get(span, 0), times)
 
     def entries(self) -> Iterable[Entry]:
-        """An entry for each statement that ran, in the order of the text."""
+        """Yield an entry for each statement that ran, in the order of the text."""
         for statement, (function, digest, nth) in keyed(self._statements):
             span = statement.span
             spent = total(self._spent.get(span, ()))
             if span not in self._times and span not in self._spent:
                 continue
             waits, seconds = self._waits(span, spent)
-            # A line that spent something ran, whatever took the trace function away.
+            # A line with counts ran, even if the trace function was removed.
             times = self._times.get(span) or max(waits, 1)
             operations = spent.dispatches if self._dispatches else None
             text = " ".join(line.strip() for line in self._lines[span[0] - 1 : span[1]])[:SHOWN]
@@ -136,17 +136,17 @@ class _File:
             ):
                 return reported, spent.waited
         made = sum(row.times for row in rows if _waits_on_device(row))
-        # The host stands in for the device here, and may be all that there is. What libraries do
-        # inside of a call is seen by the counter alone.
+        # The host stands in for the device here, and may be the only device. Only the counter sees
+        # what libraries do inside a call.
         made = made or sum(row.times for row in rows if row.category == "host")
         made = made or spent.host_reads + spent.dynamic_shapes
         return made + spent.synchronisations, None
 
 
 def _worked(spent: Counts) -> bool:
-    """Whether a statement did what might have waited.
+    """True if a statement did something that might have waited.
 
-    Where it did not, the device's silence tells of this run alone: an option was off.
+    If it did not, the device's silence concerns this run alone: an option was off.
     """
     return any(getattr(spent, counter) for counter in WAITING)
 

@@ -1,7 +1,6 @@
-"""The child's side: runs the script or module as Python would, watched, and writes what was seen.
+"""The child's side: runs the script or module as Python would, watched, and writes the results.
 
-A plan enters, results leave through its file; stdin, stdout, stderr and the exit status stay the
-workload's own.
+Results go to the plan's file; stdin, stdout, stderr and the exit status stay the workload's own.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Session:
         multiprocessing.util.register_after_fork(self, Session._go_on_in_fork)
 
     def run(self, load: Callable[[], Program]) -> None:
-        """Load a program and run it, then write the results; whatever it raises goes on."""
+        """Load a program and run it, then write the results; whatever it raises is passed on."""
         ended = NOT_STARTED
         try:
             with self.watching():
@@ -75,14 +74,14 @@ class Session:
             self.finish(ended)
 
     def _is_end_of_code(self, error: BaseException) -> bool:
-        """Whether this is how multiprocessing leaves a process that it started and that is done."""
+        """True if the error is how multiprocessing ends a process that it started."""
         return self._plan.is_code and isinstance(error, SystemExit) and not error.code
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
         """Watch what this thread does."""
         with self._counter, self._witness, self._ranks_noted():
-            self._counter.reset()  # What the witness spent on getting ready.
+            self._counter.reset()  # Drop the counts of the witness's own preparation.
             self._lines.start()
             try:
                 yield
@@ -90,7 +89,7 @@ class Session:
                 self._lines.stop()
 
     def finish(self, ended: str) -> None:
-        """Write what was seen. Not in a process that `os.fork` made, and only once."""
+        """Write the results, once, and not in a process that `os.fork` made."""
         if self._written or os.getpid() != self._process:
             return
         self._written = True
@@ -98,9 +97,9 @@ class Session:
             self.observed(ended).save(self._results)
 
     def _go_on_in_fork(self) -> None:
-        """In a process that multiprocessing forked: count anew, for a recording of its own.
+        """Restart the counts in a process that multiprocessing forked, for a recording of its own.
 
-        The lines that ran before stay noted, as `sys.monitoring` does not tell of them again.
+        The lines that ran before stay noted, as `sys.monitoring` does not report them again.
         """
         self._process = os.getpid()
         self._written = False
@@ -131,7 +130,7 @@ class Session:
             distributed.destroy_process_group = destroy
 
     def observed(self, ended: str) -> Observed:
-        """What was seen so far."""
+        """Return the observations so far."""
         evidence = self._counter.evidence
         device = (
             torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
@@ -162,7 +161,7 @@ class Session:
 
 
 def _rank_in_group(otherwise: int | None) -> int | None:
-    """The rank in the default process group, where there is one."""
+    """Return the rank in the default process group, else ``otherwise`` or the given rank."""
     distributed: Any = torch.distributed
     if distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank())
@@ -171,7 +170,7 @@ def _rank_in_group(otherwise: int | None) -> int | None:
 
 @contextlib.contextmanager
 def _uninterrupted() -> Any:
-    """Let no Ctrl-C cut a report in half. Signal handlers belong to the main thread alone."""
+    """Ignore Ctrl-C while a report is written. Only the main thread may set signal handlers."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -183,11 +182,11 @@ def _uninterrupted() -> Any:
 
 
 def main(plan: Plan, path: Path) -> None:
-    """Run the plan's workload in this process; leaves it the way the workload leaves."""
+    """Run the plan's workload in this process, and end the way the workload ends."""
     _hide_from_pytest()
     session = Session(plan)
     _report_on_termination(session)
-    if not plan.is_code:  # What multiprocessing starts is what its starter was.
+    if not plan.is_code:  # A process of multiprocessing is the same as its parent.
         invite(path, is_users_own(plan))
     prepare = _module if plan.is_module else _code if plan.is_code else _script
     try:
@@ -196,15 +195,15 @@ def main(plan: Plan, path: Path) -> None:
         raise
     except BaseException as error:
         _show_as_python_would(error)
-        sys.excepthook = lambda *_: None  # Already shown; what is left is the exit status.
+        sys.excepthook = lambda *_: None  # Already shown; only the exit status is left.
         raise
 
 
 def _hide_from_pytest() -> None:
-    """Spare a pytest workload the warning that our pytest plugin's package is imported already.
+    """Avoid pytest's warning that the package of our pytest plugin is imported already.
 
-    pytest rewrites the asserts of its plugins' packages and says so where it comes too late, unless
-    the package's docstring holds this word (_pytest/assertion/rewrite.py); with `-W error` its
+    pytest rewrites the asserts of its plugins' packages and warns where it comes too late, unless
+    the package's docstring holds this word (_pytest/assertion/rewrite.py); with `-W error` the
     warning would end the run.
     """
     package = sys.modules["flake8_torchperf"]
@@ -212,7 +211,7 @@ def _hide_from_pytest() -> None:
 
 
 def _report_on_termination(session: Session) -> None:
-    """SIGTERM still ends the process, after the report; the workload's own handler goes first."""
+    """Write the report at SIGTERM, before it ends the process; a workload's own handler stays."""
 
     def terminated(number: int, frame: Any) -> None:
         session.finish("SIGTERM")
@@ -224,13 +223,13 @@ def _report_on_termination(session: Session) -> None:
 
 
 def _search_first(folder: str) -> None:
-    """Let imports look there first, as Python does but under PYTHONSAFEPATH (from 3.11 on)."""
+    """Let imports search this folder first, as Python does except under PYTHONSAFEPATH."""
     if not getattr(sys.flags, "safe_path", False):
         sys.path.insert(0, folder)
 
 
 def _code(plan: Plan) -> Callable[[], Program]:
-    """Code as multiprocessing hands it to `python -c`; its program is another process's."""
+    """Prepare code as multiprocessing passes it to `python -c`."""
     sys.argv = ["-c", *plan.arguments]
     _search_first("")
     module = types.ModuleType("__main__")
@@ -291,9 +290,9 @@ def _module(plan: Plan) -> Callable[[], Program]:
 
 
 def _show_as_python_would(error: BaseException) -> None:
-    """The traceback of an uncaught exception, from the workload's first frame on."""
+    """Show the traceback of an uncaught exception, from the workload's first frame on."""
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_HERE):
         trace = trace.tb_next
-    # What is printed is the exception's own traceback, whatever the hook is handed besides.
+    # The hook prints the exception's own traceback and ignores its third argument.
     sys.excepthook(type(error), error.with_traceback(trace), trace)

@@ -1,4 +1,4 @@
-"""What a run shows of a finding whose line ran: that it cannot wait, or only that it did not.
+"""Judges what a run shows of a finding whose line ran: it cannot wait, or only did not wait.
 
 A line may run without the operation that its finding is about: an option is off, a scaler is
 disabled, a logging level is not reached. That refutes nothing. Knows nothing of torch.
@@ -19,8 +19,8 @@ ON_HOST = "the tensors that it read were made on the host"
 _TESTS = frozenset(
     {"if", "elif", "while", "ifexp", "and", "or", "not", "filter", "match", "if-raise", "if-break"}
 )
-# What the witness calls an operation that the linter names otherwise. Of one that stands in no
-# table, every call in its statement that may wait is taken for it.
+# The witness's names for operations that the linter names differently. For an operation in no
+# table, every call in its statement that may wait counts as the operation.
 _NAMES: Mapping[str, frozenset[str]] = {
     **{name: frozenset({"bool"}) for name in (*_TESTS, "assert", "bool", "__bool__")},
     **{
@@ -36,10 +36,10 @@ _MASKED = frozenset({"index", "index_put", "index_put_"})
 def was_executed(
     site: Site, counter: str, spent: Counts, rows: Iterable[SyncRow], dispatched: Iterable[str]
 ) -> bool:
-    """Whether the operation of a site was seen at work in its statement.
+    """True if the operation of a site was seen at work in its statement.
 
     ``rows`` are the calls seen there, ``dispatched`` the operations counted there, which the level
-    "reads" does not count. Evidence that is no wait needs any work at all.
+    "reads" does not count. For evidence that is no wait, any work is enough.
     """
     if getattr(spent, counter, 0):
         return True
@@ -56,7 +56,7 @@ def was_executed(
 
 
 def only_on_host(counter: str, count: int, rows: Iterable[SyncRow]) -> bool:
-    """Whether all that was counted are reads of tensors that are the host's wherever this runs."""
+    """True if all counted events are reads of tensors that lie on the host wherever this runs."""
     if counter not in ("host_reads", "dynamic_shapes", "transfers"):
         return False
     waiting = [row for row in rows if row.category in ("sync", "copy", "extra", "host")]

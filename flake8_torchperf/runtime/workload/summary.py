@@ -1,4 +1,4 @@
-"""A run's report as plain data, for `--json`: file reports enter, a dictionary leaves.
+"""A run's report as plain data, for `--json`.
 
 `docs/confirm-and-run.md` describes every field.
 """
@@ -22,7 +22,7 @@ NOTHING_RAN = "no line of yours ran where it is counted; --owner names whose lin
 
 
 def shown_path(path: str) -> str:
-    """Relative to the current directory where that is shorter and stays below it."""
+    """Return the path relative to the current directory, if it is below that."""
     here = os.path.realpath(os.getcwd()) + os.sep
     return path[len(here) :] if path.startswith(here) else path
 
@@ -30,7 +30,7 @@ def shown_path(path: str) -> str:
 def as_data(
     command: Sequence[str], returncode: int, run: Run, files: Sequence[FileReport]
 ) -> dict[str, Any]:
-    """The whole report. Lines count from 1, columns too, as flake8 prints them.
+    """Return the whole report. Lines count from 1, columns too, as flake8 prints them.
 
     Raises ValueError for a run that left no recording.
     """
@@ -69,15 +69,16 @@ def as_data(
     return data
 
 
-# What waits where no device tells it. What kernels check on a CPU they may leave out on a device.
+# Categories that wait where no device reports it. "extra" is none of them: a device's kernels may
+# skip the checks of a CPU's.
 INFERRED = ("sync", "copy", "host")
 
 
 def broken_contracts(observed: Observed) -> list[dict[str, Any]]:
-    """The lines that waited on the way from a function that must not, most often first.
+    """Return the lines that waited below a function that must not, most often first.
 
-    Where a device tells of waits, those count. Else those count that are inferred from calls, and
-    as in a budget the host stands in for the device.
+    Where a device reports its waits, those count. Elsewhere the waits are inferred from calls, with
+    the host as the device, as in a budget.
     """
     told = observed.device.startswith("cuda")
     found: dict[tuple[str, int, str, str], int] = {}
@@ -107,7 +108,7 @@ MISSED = ("missed", "missed_on_host", "inside_calls")
 
 
 def missed_group(missed: Missed) -> str:
-    """Which of `MISSED` a line belongs to."""
+    """Return the group of `MISSED` that a line belongs to."""
     if missed.inside:
         return "inside_calls"
     return "missed_on_host" if missed.on_host else "missed"
@@ -129,7 +130,7 @@ def _notes(observed: Observed, files: Sequence[FileReport]) -> list[str]:
 
 
 def _dearest_first(row: Mapping[str, Any]) -> tuple[float, float, int]:
-    """What a device was waited for, then the time in operations, then the count."""
+    """Return a sort key: the wait for a device, then the time in operations, then the count."""
     return -(row["waited"] or 0.0), -row["seconds"], -row["count"]
 
 

@@ -1,8 +1,8 @@
-"""The ways in which a call waits, by the name of the function called; a call enters, a kind leaves.
+"""The kinds of waits, by the name of the function called.
 
-The kinds are those of the labels in `benchmarks/labels`. What waits on CUDA is said by torch's tags
-(`data_dependent_output`, `dynamic_output_shape`) for operations; here stand the names by which
-Python reaches those, since a recorder of statements sees calls.
+The kinds are those of the labels in `benchmarks/labels`. torch's tags (`data_dependent_output`,
+`dynamic_output_shape`) say which operations wait on CUDA. Here are the names by which Python
+reaches those, since a recorder of statements sees calls.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ _LINALG_WITHOUT_CHECK = frozenset(
 
 
 def waiting_kind(name: str, args: tuple[Any, ...], kwargs: Any) -> str:
-    """How this call waits; "" where it does not, as far as its arguments show."""
+    """Return the kind of wait of this call; "" where its arguments show that it does not wait."""
     kind = DIRECT.get(name)
     if kind is not None:
         return kind
@@ -125,14 +125,14 @@ def _assigned_index(args: tuple[Any, ...], kwargs: Any) -> str:
 
 
 def alone(index: Any) -> bool:
-    """Whether a mask with dimensions is the only tensor, list or array among the indices."""
+    """True if a mask with dimensions is the only tensor, list or array among the indices."""
     parts = index if isinstance(index, tuple) else (index,)
     arrays = [one for one in parts if isinstance(one, list) or hasattr(one, "__array__")]
     return len(arrays) == 1 and getattr(arrays[0], "ndim", 1) > 0
 
 
 def has_mask(index: Any) -> bool:
-    """Whether an index selects by truth values held in a tensor."""
+    """True if an index selects by truth values held in a tensor."""
     if isinstance(index, torch.Tensor):
         return index.dtype in (torch.bool, torch.uint8)
     return isinstance(index, (tuple, list)) and any(has_mask(one) for one in index)
@@ -177,12 +177,12 @@ def _index_fill(args: tuple[Any, ...], kwargs: Any) -> str:
 
 
 def _number_or_read(value: Any) -> str:
-    """These kernels take a number: a tensor in its place is read."""
+    """Return the kind for kernels that take a number: a tensor in its place is read."""
     return "scalar-arg" if isinstance(value, torch.Tensor) else ""
 
 
 def _made_of(args: tuple[Any, ...], kwargs: Any) -> str:
-    """`torch.tensor([s, t])` reads each tensor in its list."""
+    """Return the kind for `torch.tensor([s, t])`, which reads each tensor in its list."""
     data = args[0] if args else kwargs.get("data", kwargs.get("obj"))
     if not isinstance(data, (list, tuple)):
         return ""

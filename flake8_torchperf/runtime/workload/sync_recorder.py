@@ -1,7 +1,7 @@
-"""Sees each call that synchronises, or would on an accelerator: where, in which way, on what.
+"""Records each call that synchronises, or would on an accelerator: its line, kind and operand.
 
 A function mode sees calls as they are written (`x[mask]`, `if t`, `int(t)`), a recorder of the
-counter's sees the reads that happen inside (`torch.arange(t)`). Rows of `plan.SyncRow` leave.
+counter's sees the reads that happen inside (`torch.arange(t)`). The results are `plan.SyncRow`.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ _OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 
 class _Reads(Recorder):
-    """Takes each scalar read that dispatches; where it belongs, the witness decides."""
+    """Receives each scalar read that dispatches; the witness decides where it belongs."""
 
     def __init__(self, witness: Witness) -> None:
         super().__init__(lambda _: False, True)
@@ -70,11 +70,10 @@ class _Reads(Recorder):
 
 
 class Witness(TorchFunctionMode):
-    """Open it around the workload, in its thread; then ask for `rows`.
+    """Open it around the workload, in its thread; then read `rows`.
 
-    ``waits`` tells how many waits the device has reported so far; without a device that reports
-    any, it is left out. ``contract`` names the function that must not wait on whose way a frame
-    runs.
+    ``waits`` returns how many waits the device has reported so far; it is omitted without a device
+    that reports any. ``contract`` names the function that must not wait and that led to a frame.
     """
 
     def __init__(
@@ -118,7 +117,7 @@ class Witness(TorchFunctionMode):
         self._buffers.remove()
 
     def _run_backward(self, *args: Any, **kwargs: Any) -> Any:
-        """Watch backward too: torch takes a mode off while it handles `loss.backward()`."""
+        """Watch backward too: torch removes a mode while it handles `loss.backward()`."""
         overrides: Any = torch.overrides
         if self in overrides._get_current_function_mode_stack():
             return self._backward(*args, **kwargs)
@@ -129,7 +128,7 @@ class Witness(TorchFunctionMode):
             super().__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
     def _shared(self, ndarray: Any) -> torch.Tensor:
-        """``torch.from_numpy``: the array's own memory, on the host whoever asks."""
+        """Replace ``torch.from_numpy``: the array's own memory, always on the host."""
         made: torch.Tensor = self._from_numpy(ndarray)
         if not is_compiling():
             self._origins.mark_host(made)
@@ -167,7 +166,7 @@ class Witness(TorchFunctionMode):
         return out
 
     def _note_device(self, caller: FrameType, name: str, times: int, args: tuple[Any, ...]) -> None:
-        """What the device itself reported while an owned line called this."""
+        """Record the waits that the device itself reported while an owned line called this."""
         frame = self._frame(caller)
         if frame is not None:
             numel = max(map(_count, tensors_in(args)), default=1)
@@ -181,23 +180,23 @@ class Witness(TorchFunctionMode):
         return name
 
     def is_torchs(self, tensor: torch.Tensor) -> bool:
-        """Whether torch's own code made this tensor for itself, without a device."""
+        """True if torch's own code made this tensor for itself, without a device."""
         return self._origins.is_torchs(tensor)
 
     def _torchs(self, frame: FrameType, name: str) -> Maker | None:
-        """Whose call of a factory it is that no owned line makes: torch's, or nobody's."""
+        """Return `Maker.TORCH` if torch's own code calls this factory for itself, else None."""
         if name not in FACTORIES:
             return None
         caller = self._caller(frame)
         return Maker.TORCH if caller and caller.f_code.co_filename.startswith(_TORCH) else None
 
     def _frame(self, frame: FrameType | None) -> FrameType | None:
-        """The frame that made the call, if it is an owned one."""
+        """Return the frame that made the call, if it is an owned one."""
         caller = self._caller(frame)
         return caller if caller is not None and self._is_owned(caller.f_code) else None
 
     def _caller(self, frame: FrameType | None) -> FrameType | None:
-        """The frame that made the call, whoever owns it."""
+        """Return the frame that made the call, whoever owns it."""
         while frame is not None:
             file = frame.f_code.co_filename
             if not (file in _PASSING or file.startswith(_OURS)) or self._is_owned(frame.f_code):
@@ -265,12 +264,12 @@ class Witness(TorchFunctionMode):
         seen[1] = max(seen[1], numel)
 
     def forget(self) -> None:
-        """Forget everything seen so far."""
+        """Discard everything seen so far."""
         self._seen.clear()
 
     @property
     def rows(self) -> tuple[SyncRow, ...]:
-        """Everything seen, one row for each way at each line."""
+        """The rows of everything seen, one for each kind at each line."""
         lines: dict[int, dict[int, int]] = {}
         merged: dict[tuple[str, int, str, str, str, str, bool], list[int]] = {}
         for key, seen in self._seen.items():
@@ -309,7 +308,7 @@ DIRECT_BY_CALL = {
 
 
 def _spells_host(code: CodeType) -> bool:
-    """Whether a function names the host itself.
+    """True if a function's code names the host itself.
 
     Where the device comes from elsewhere, it is the host only because this machine has no other.
     """
@@ -317,13 +316,13 @@ def _spells_host(code: CodeType) -> bool:
 
 
 def _count(tensor: Any) -> int:
-    """How many elements it has; 0 where torch.jit.trace, which makes sizes tensors, is at work."""
+    """Return the number of elements; 0 under torch.jit.trace, which makes sizes tensors."""
     count = tensor.numel() if isinstance(tensor, torch.Tensor) else 0
     return count if isinstance(count, int) else 0
 
 
 def _fills(args: tuple[Any, ...], is_host: Callable[[Any], bool]) -> bool:
-    """Whether what is assigned through a mask is a single number of the host, as good as Python's.
+    """True if the value assigned through a mask is a single number that lies on the host.
 
     The index and the value come last, in `__setitem__` and in `index_put_` alike.
     """
@@ -335,7 +334,7 @@ def _fills(args: tuple[Any, ...], is_host: Callable[[Any], bool]) -> bool:
 
 
 def _read_operand(kind: str, args: tuple[Any, ...], operands: list[torch.Tensor]) -> Any:
-    """The tensor whose elements the host needs to know."""
+    """Return the tensor whose elements the host needs to know."""
     if kind in ("mask-index", "mask-assign"):
         masks = [one for one in tensors_in(args[1]) if one.dtype in (torch.bool, torch.uint8)]
         return masks[0]

@@ -1,1 +1,1 @@
-"""Unsafe fixes that put one operation in the place of a loop."""
+"""Unsafe fixes that replace a loop by one operation."""

@@ -1,6 +1,6 @@
 """``if c < 1: t.mul_(c)`` -> ``t.mul_(torch.clamp(c, max=1.0))``: multiplied in any case.
 
-A product with 1 changes nothing, so nobody has to ask which it is.
+Multiplying by 1 changes nothing, so the test is not needed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _is_tensor(place: Place) -> bool:
-    """Is the factor a tensor on every path? On what is stated alone no path gives a number."""
+    """True if the factor is stated to be a tensor, and so is one on every path."""
     tensor = place.site.operand
     strength = getattr(getattr(tensor, "reason", None), "strength", None)
     return bool(strength == Strength.STATED)
@@ -57,7 +57,7 @@ def _is_elif(place: Place, branch: ast.If) -> bool:
 
 
 def _multiplies(place: Place, body: Sequence[ast.stmt], name: str) -> bool:
-    """Does a block only multiply tensors in place by the factor?"""
+    """True if a block does nothing but multiply tensors in place by the factor."""
     return all(_multiplies_one(place, statement, name) for statement in body)
 
 
@@ -90,7 +90,7 @@ def _is_factor(node: ast.expr, name: str) -> bool:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
-    """Clamp the factor, and multiply without asking."""
+    """Clamp the factor, and multiply without a test."""
     import libcst as cst
 
     from flake8_torchperf.fixes.pieces import statements

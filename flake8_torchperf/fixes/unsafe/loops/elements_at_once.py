@@ -21,7 +21,7 @@ _ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a loop that sets each element of one tensor from that element of another."""
+    """Apply to a loop that sets each element of one tensor from the same element of another."""
     loop = place.around.statement(place.site.node)
     if not isinstance(loop, ast.For) or loop.orelse or loop.type_comment:
         return None
@@ -49,7 +49,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _measured(place: Place, iterated: ast.expr) -> str:
-    """The ``x`` of ``range(len(x))``, ``range(x.shape[0])`` and ``range(x.size(0))``."""
+    """Return the ``x`` of ``range(len(x))``, ``range(x.shape[0])`` or ``range(x.size(0))``."""
     if not isinstance(iterated, ast.Call) or len(iterated.args) != 1 or iterated.keywords:
         return ""
     if place.around.qualified(iterated.func) != "builtins.range":
@@ -69,7 +69,7 @@ def _measured(place: Place, iterated: ast.expr) -> str:
 
 
 class _Elements:
-    """Tells whether an expression is made of one element, by operations that know no others."""
+    """Tests whether an expression is made of one element, by operations that use no others."""
 
     def __init__(self, place: Place, tensor: str, index: str) -> None:
         self._place = place
@@ -77,7 +77,7 @@ class _Elements:
         self._index = index
 
     def makes(self, node: ast.expr) -> bool:
-        """Is an element in it, and nothing beside it but numbers and the tensor's first one?"""
+        """True if an expression uses the element, and else only numbers and the first element."""
         match node:
             case ast.Subscript(value=ast.Name(id=name), slice=ast.Name(id=at)):
                 return name == self._tensor and at == self._index
@@ -95,7 +95,7 @@ class _Elements:
         return False
 
     def _fits(self, node: ast.expr) -> bool:
-        """A number, or the first element: they go with all elements as with one."""
+        """True for a number or the first element, which combine with all elements as with one."""
         match node:
             case ast.Constant(value=int() | float()):
                 return True
@@ -110,7 +110,7 @@ def _is_pointwise(name: str) -> bool:
 
 
 class _Whole(ast.NodeTransformer):
-    """Puts the tensor in the place of its element, and for the first one what may be empty."""
+    """Replaces the element by the tensor, and the first element by a slice, which may be empty."""
 
     def __init__(self, tensor: str, index: str) -> None:
         super().__init__()
@@ -125,7 +125,7 @@ class _Whole(ast.NodeTransformer):
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
-    """Put one assignment in the place of the loop."""
+    """Replace the loop by one assignment."""
     from flake8_torchperf.fixes.pieces import statements
 
     return statements.replaced(nodes, edit)

@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How a foreach operation takes its operands.
+    """The operands of a foreach operation.
 
-    ``lists`` are those that may be one tensor for each, ``numbers`` those that may be one for all;
-    ``options`` are keywords with one number for all. Every operand has to be given.
+    ``lists`` says which operands may be a list with one tensor each, ``numbers`` which may be one
+    number for all. ``options`` are keywords that take one number for all. Every operand has to be
+    given.
     """
 
     lists: tuple[bool, ...] = ()
@@ -98,7 +99,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _steps(statement: ast.stmt) -> list[_Step]:
-    """The operations of ``p.mul_(a).add_(b)`` or ``p *= a``, the first one first."""
+    """Return the operations of ``p.mul_(a).add_(b)`` or ``p *= a``, the first one first."""
     match statement:
         case ast.AugAssign(target=target, op=op, value=value) if type(op) in _AUGMENTED:
             return [_Step(_AUGMENTED[type(op)], target, (value,))]
@@ -128,7 +129,7 @@ def _chained(call: ast.Call) -> list[_Step]:
 
 
 def _read(tensor: ast.expr) -> ast.expr:
-    """The same expression, read."""
+    """Return the same expression, as it is read."""
     match tensor:
         case ast.Name(id=name):
             return ast.Name(name, ast.Load())
@@ -142,9 +143,10 @@ def _varies(node: ast.expr, rounds: Rounds) -> bool:
 
 
 def _changed(place: Place, loop: ast.For, tensor: ast.expr, rounds: Rounds) -> tuple[str, str]:
-    """The name of the list of tensors that are changed, and the statement that makes it.
+    """Return the name of the list of changed tensors, and the statement that makes it.
 
-    "" for the name where the tensor is not one of the loop's, or no name is free.
+    The name is "" where the tensor does not change with the round or is no simple name, or where no
+    name is free. The statement is "" where the loop's own list serves.
     """
     if not _varies(tensor, rounds) or not _simple(tensor):
         return "", ""
@@ -157,7 +159,7 @@ def _changed(place: Place, loop: ast.For, tensor: ast.expr, rounds: Rounds) -> t
 
 
 def _simple(tensor: ast.expr) -> bool:
-    """A name, or what it holds: no call, which could make another tensor each time."""
+    """True for a name, an attribute or ``.detach()`` of one; other calls could make a tensor."""
     match tensor:
         case ast.Name():
             return True
@@ -169,7 +171,7 @@ def _simple(tensor: ast.expr) -> bool:
 
 
 def _call(place: Place, step: _Step, rounds: Rounds, torch: str, values: str) -> str:
-    """The call for one operation; "" where an operand is of a form that it does not take."""
+    """Return the call for one operation; "" where it does not take an operand in that form."""
     kind = _KINDS[step.name]
     if len(step.args) != len(kind.lists) or not {name for name, _ in step.options} <= kind.options:
         return ""
@@ -191,7 +193,7 @@ def _call(place: Place, step: _Step, rounds: Rounds, torch: str, values: str) ->
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
-    """Put the list and the calls in the place of the loop."""
+    """Replace the loop by the list and the calls."""
     from flake8_torchperf.fixes.pieces import statements
 
     return statements.replaced(nodes, edit)

@@ -1,6 +1,6 @@
 """``for t in ts: if isinf(t).any(): return True`` -> all flags in a list, and one read of them.
 
-Where it matters which of them it was, each round gets its flag from that read.
+Where it matters which of them was true, each round gets its flag from that read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def plan(place: Place) -> Edit | None:
     if not isinstance(test, ast.If) or test.orelse:
         return None
     ends = _ends(test.body, rounds)
-    # The rounds are kept in a list, which the batches of a loader are too large for.
+    # The rounds are stored in a list, for which a loader's batches are too large.
     tells = only_tells(test.body, names_in([loop.iter, test.test]), place.around)
     if not ends and not (tells and stays(place, loop.iter)):
         return None
@@ -57,7 +57,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _each(place: Place, loop: ast.For, rounds: Rounds, flags: str, flag: str) -> Edit | None:
-    """The edit of a loop whose rounds have to know their own flags."""
+    """Return the edit of a loop whose rounds need their own flags."""
     every = fresh_name(place, loop, ("rounds", "every_round", "all_rounds"))
     single = fresh_name(place, loop, ("hit", "is_hit", "found"))
     torch = place.around.name_of("torch") or "torch"
@@ -81,7 +81,7 @@ for {target}, {hit} in zip({rounds}, {torch}.stack({flags}).tolist() if {flags} 
 
 
 def _ends(block: Sequence[ast.stmt], rounds: Rounds) -> bool:
-    """Is a block run at most once, or the same however often, and does it not ask which round?"""
+    """True if a block runs at most once, or repeats without effect, and does not use the round."""
     if names_in(block) & rounds.bound - _set_by(block):
         return False
     if exits(block):
@@ -92,7 +92,7 @@ def _ends(block: Sequence[ast.stmt], rounds: Rounds) -> bool:
 
 
 def _set_by(block: Sequence[ast.stmt]) -> frozenset[str]:
-    """The names that a block gives constants."""
+    """Return the names that a block sets to constants."""
     return frozenset(
         one.targets[0].id
         for one in block
@@ -116,7 +116,7 @@ def _leaves(block: Sequence[ast.stmt]) -> bool:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
-    """Put the list before the test, which stands behind what was the loop."""
+    """Put the list before the test, which stands behind the former loop."""
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build
@@ -142,7 +142,7 @@ def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSen
 
 
 def _innermost(body: Sequence[cst.CSTNode]) -> cst.If:
-    """The test in a loop's body: behind those that skip rounds, and in those that choose them."""
+    """Return the test in a loop's body, inside or behind the tests that choose rounds."""
     import libcst as cst
 
     from flake8_torchperf.fixes.pieces import statements

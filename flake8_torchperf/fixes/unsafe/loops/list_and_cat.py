@@ -20,7 +20,7 @@ _JOINING = ("torch.cat", "torch.concat", "torch.concatenate")
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a loop that only adds to the tensor, sets it anew, or asks if it is there yet."""
+    """Apply to a loop that only adds to the tensor, sets it, or tests it for None."""
     call = place.site.node
     grown = place.around.statement(call)
     loop = _loop(place)
@@ -57,9 +57,9 @@ def _loop(place: Place) -> ast.For | ast.While | None:
 
 
 def _start(place: Place, name: str, loop: ast.stmt, uses: _Uses) -> tuple[str, str] | None:
-    """What the list holds before the loop, and what the tensor is if nothing was put in it.
+    """Return the list before the loop, and a suffix that restores None if nothing was added.
 
-    None where that can't be told.
+    None where these are not known.
     """
     if not uses.begins_inside:
         return f"[{name}]", ""
@@ -94,10 +94,10 @@ def _is_none(place: Place, target: ast.Name) -> bool:
 
 
 class _Uses:
-    """What a loop does with a tensor that it makes longer.
+    """The uses of a growing tensor in a loop.
 
     ``dim`` is the source text of the dimension's argument; ``begins_inside`` says that the loop
-    gives the tensor its first value, ``asked`` that it asks whether there is one.
+    gives the tensor its first value, ``asked`` that it tests the tensor for None.
     """
 
     def __init__(self, place: Place, name: str, loop: ast.For | ast.While) -> None:
@@ -118,7 +118,7 @@ class _Uses:
         return one
 
     def are_known(self) -> bool:
-        """Are all of them additions, new starts and questions, with one dimension for all?"""
+        """True if all uses are additions, first values and tests for None, with one dimension."""
         good = True
         for node in ast.walk(self._loop):
             match node:
@@ -152,7 +152,7 @@ class _Uses:
         return self._stays(value)
 
     def _added(self, call: ast.Call, pieces: Sequence[ast.expr], more: Sequence[ast.expr]) -> bool:
-        """``cat([t, *pieces], dim)`` or ``cat([piece, t], dim)``."""
+        """True for ``cat([t, *pieces], dim)`` or ``cat([piece, t], dim)``."""
         own = [piece for piece in pieces if isinstance(piece, ast.Name) and piece.id == self._name]
         options = [one for one in call.keywords if one.arg in ("dim", "axis")]
         if (
@@ -171,14 +171,14 @@ class _Uses:
         return constant and known and all(self._stays(one) for one in pieces if one is not own[0])
 
     def _stays(self, piece: ast.expr) -> bool:
-        """Is a piece made in the round that adds it, and left as it is after that?"""
+        """True if a piece is made in the round that adds it, and is not changed after that."""
         if isinstance(piece, ast.Starred) or invariant(piece, self._bound):
             return False
         return not names([piece]) & self._changed
 
 
 def _changed_in(loop: ast.stmt) -> frozenset[str]:
-    """The names of tensors that a loop may change in place."""
+    """Return the names of tensors that a loop may change in place."""
     changed: list[ast.AST] = []
     for node in ast.walk(loop):
         match node:
@@ -205,7 +205,7 @@ def _roots(nodes: Iterable[ast.AST]) -> list[str]:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
-    """Make the list before the loop, add to it in the loop, and join it behind."""
+    """Make the list before the loop, add to it in the loop, and join it afterwards."""
     import libcst as cst
 
     from flake8_torchperf.fixes.pieces import statements

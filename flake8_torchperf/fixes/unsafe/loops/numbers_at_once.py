@@ -21,7 +21,7 @@ _TO_NUMBER = frozenset(("int", "float", "bool"))
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply where every use of what a loop or comprehension yields is that of a number."""
+    """Apply where every item of a loop or comprehension is used as a number."""
     tensor = place.site.node
     operand = place.site.operand
     if not isinstance(tensor, ast.expr) or not isinstance(operand, Tensor):
@@ -58,7 +58,7 @@ def _is_plain(tensor: ast.expr) -> bool:
 
 
 def _is_item(place: Place, node: ast.AST | None) -> bool:
-    """The function of ``i.item()``, or of ``i.tolist()``."""
+    """True for the function of ``i.item()`` or ``i.tolist()``."""
     match node:
         case ast.Attribute(attr="item" | "tolist"):
             call = place.around.parent(node)
@@ -67,7 +67,7 @@ def _is_item(place: Place, node: ast.AST | None) -> bool:
 
 
 def _is_number(place: Place, use: ast.Name) -> bool:
-    """Is a use of what was iterated the same for a number as for a tensor of one element?"""
+    """True if a use of an item gives the same for a number as for a tensor of one element."""
     if not isinstance(use.ctx, ast.Load):
         return False
     parent = place.around.parent(use)
@@ -89,7 +89,7 @@ def _is_number(place: Place, use: ast.Name) -> bool:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
-    """Read the whole tensor where it is iterated, and its elements no more."""
+    """Read the whole tensor where it is iterated, and no longer its elements."""
     import libcst as cst
 
     from flake8_torchperf.fixes.engine import build

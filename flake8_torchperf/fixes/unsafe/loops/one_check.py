@@ -1,6 +1,6 @@
 """A loop that multiplies tensors unless one is not finite -> one check for all, left on the device.
 
-``GradScaler`` works so: what was multiplied although it is not finite is thrown away later.
+`GradScaler` works so: a tensor that is multiplied although it is not finite is discarded later.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a loop that does nothing but checks before, this test, and a multiplication."""
+    """Apply to a loop that does nothing but other checks, this test, and a multiplication."""
     if not place.site.loops:
         return None
     loop = place.site.loops[-1].node
@@ -70,9 +70,10 @@ if {tensors}:
 
 
 def _flag(block: Sequence[ast.stmt]) -> tuple[ast.expr, str] | None:
-    """The tensor that a block sets to 1, doing nothing else but leave the loop, and how it is set.
+    """Return the tensor that a block sets to 1, and how it sets it.
 
-    The text has places for the "flag", for "finite" and for "torch".
+    The block does nothing else but leave the loop. The text has places for the "flag", for "finite"
+    and for "torch".
     """
     match block:
         case [statement] | [statement, ast.Break()]:
@@ -81,7 +82,7 @@ def _flag(block: Sequence[ast.stmt]) -> tuple[ast.expr, str] | None:
 
 
 def _set_to_one(statement: ast.stmt) -> tuple[ast.expr, str] | None:
-    """``f.data = torch.tensor([1.0])``, ``f.fill_(1.0)``, ``f[0] = 1.0``."""
+    """Return the tensor that a statement such as ``f.fill_(1.0)`` sets to 1, and the new text."""
     chosen = "{{flag}}{0} = {{torch}}.where({{finite}}, {{flag}}{0}, 1.0)"
     match statement:
         case ast.Assign(
@@ -105,7 +106,7 @@ def _is_one(node: ast.expr) -> bool:
 
 
 def _scaled(block: Sequence[ast.stmt]) -> tuple[ast.expr, ast.expr] | None:
-    """The tensor that a block multiplies in place, and the tensor that holds the factor."""
+    """Return the tensor that a block multiplies in place, and the tensor that holds the factor."""
     match block:
         case [ast.AugAssign(target=tensor, op=ast.Mult(), value=factor)]:
             pass
@@ -128,14 +129,14 @@ def _scaled(block: Sequence[ast.stmt]) -> tuple[ast.expr, ast.expr] | None:
 
 
 def _memory(tensor: ast.expr) -> ast.expr:
-    """The tensor whose memory an expression names: ``t`` of ``t.data`` and ``t.detach()``."""
+    """Return the tensor whose memory an expression names: ``t`` of ``t.data`` or ``t.detach()``."""
     match tensor:
         case ast.Attribute(value=inner, attr="data"):
             return _memory(inner)
         case ast.Call(func=ast.Attribute(value=inner, attr="detach"), args=[]):
             return _memory(inner)
         case ast.Name(id=name):
-            return ast.Name(name, ast.Load())  # written to or read, it is the same one
+            return ast.Name(name, ast.Load())  # the same name, whether written or read
     return tensor
 
 

@@ -1,8 +1,9 @@
 """A norm over many tensors, added up in a loop -> ``torch._foreach_norm``, and the norm of these.
 
-``total = 0``, ``total += p.norm(n).item() ** n`` for each, and ``total = total ** (1 / n)``. Each
-norm is of its tensor's dtype, as it was, and their norm is computed in double precision, as Python
-does: `torch.nn.utils.get_total_norm` computes it in the tensors' dtype, and float16 ends at 65,504.
+The loop is ``total = 0`` and ``total += p.norm(n).item() ** n`` for each tensor, followed by
+``total = total ** (1 / n)``. Each norm has its tensor's dtype, as before. The norm of the norms is
+computed in double precision, as Python does. `torch.nn.utils.get_total_norm` computes it in the
+tensors' dtype, and float16 ends at 65,504.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _TWO = ast.Constant(2)
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to the loop, with the statement right before it and the one right behind it."""
+    """Apply to the loop, with the statements directly before and behind it."""
     if not place.site.loops:
         return None
     loop = place.site.loops[-1].node
@@ -92,7 +93,7 @@ def _is_read(node: ast.AST) -> bool:
 
 
 def _root(place: Place, after: ast.stmt, total: str) -> str:
-    """The function that takes the root; "" for a power."""
+    """Return the function that takes the root; "" for a power."""
     match after:
         case ast.Assign(value=ast.Call() as call):
             return place.around.qualified(call.func)
@@ -100,7 +101,7 @@ def _root(place: Place, after: ast.stmt, total: str) -> str:
 
 
 def _summed(place: Place, rounds: Rounds) -> tuple[str, ast.expr, ast.expr] | None:
-    """The total, the tensor whose norm is added to it, and the order of the norm."""
+    """Return the total, the tensor whose norm is added to it, and the order of the norm."""
     norm: ast.expr | None = None
     match rounds.body:
         case [
@@ -142,7 +143,7 @@ def _without_read(node: ast.expr) -> ast.expr:
 
 
 def _norm(place: Place, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-    """The tensor and the order of ``t.norm(n)``, ``torch.norm(t, n)`` and their kin."""
+    """Return the tensor and the order of ``t.norm(n)``, ``torch.norm(t, n)`` and similar calls."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     given = {one.arg: one.value for one in node.keywords}
@@ -153,7 +154,7 @@ def _norm(place: Place, node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     if known in ("torch.norm", "torch.linalg.norm", "torch.linalg.vector_norm"):
         tensor, *args = args
         if args and known == "torch.linalg.norm":
-            return None  # that of a matrix, where the tensor is one
+            return None  # a matrix norm, if the tensor is a matrix
     elif node.func.attr == "norm" and not known:
         tensor = node.func.value
     else:
@@ -169,7 +170,7 @@ def _is_zero(before: ast.stmt, total: str) -> bool:
 
 
 def _is_root(place: Place, after: ast.stmt, total: str, order: ast.expr) -> bool:
-    """``total = total ** (1.0 / n)``, or a square root where n is 2."""
+    """True for ``total = total ** (1.0 / n)``, or a square root where n is 2."""
     match after:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if name == total:
             pass
@@ -209,7 +210,7 @@ def _number(node: ast.expr) -> float | None:
 def rewrite(
     nodes: Sequence[cst.CSTNode], edit: Edit
 ) -> Sequence[cst.FlattenSentinel[cst.CSTNode] | cst.RemovalSentinel]:
-    """Put the new text in the place of the first statement; the loop and the root go."""
+    """Replace the first statement by the new text; the loop and the root are removed."""
     import libcst as cst
 
     from flake8_torchperf.fixes.pieces import statements

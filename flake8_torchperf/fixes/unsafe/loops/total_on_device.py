@@ -2,9 +2,9 @@
 
 The total is a name, or an entry of a dict that nothing else sees until the loop is over.
 
-The total is added up in double precision, and counts in int64, as Python does: in bfloat16, 1,000
-ones are 256.
-``float`` and ``int`` take a number as well, so that a loop without rounds leaves what it left.
+It is added up in double precision, and counts in int64, as Python does: in bfloat16, 1,000 ones add
+up to 256. ``float`` and ``int`` take a number as well, so a loop without rounds leaves the same
+value.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 @dataclass(frozen=True, slots=True)
 class _Total:
-    """A total: the loop that fills it from the number that it starts with, and who reads it.
+    """A total: the number that it starts with, and its reads.
 
     ``within`` are the reads in branches of the loop, ``after`` is the statement behind the loop, if
     anything reads it there.
@@ -79,7 +79,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _is_caught(statement: ast.AugAssign, around: Surroundings) -> bool:
-    """May what catches an exception of the loop use the total, which is a tensor there?"""
+    """True if an ``except`` or ``finally`` around the loop uses the total, a tensor there."""
     target = statement.target.value if isinstance(statement.target, ast.Subscript) else None
     names = names_in([target or statement.target])
     here: ast.AST = statement
@@ -93,14 +93,14 @@ def _is_caught(statement: ast.AugAssign, around: Surroundings) -> bool:
 
 
 def _entry(target: ast.Subscript, function: ast.AST, around: Surroundings) -> _Total | None:
-    """An entry of a dict as a total. It is read behind the loop, or nobody would need the dict."""
+    """Return an entry of a dict as a total; None where no statement follows that could read it."""
     entry = entry_total(target, function, around)
     after = None if entry is None else _behind(entry.loop, around)
     return None if entry is None or after is None else _Total(entry.start, (), after)
 
 
 def _floats(around: Surroundings) -> str:
-    """The method that makes floats as precise as the devices have them."""
+    """Return the method for the most precise floats that all devices in the file have."""
     return "double" if has_float64(around) else "float"
 
 
@@ -111,7 +111,10 @@ def _is_bound(name: str, around: Surroundings) -> bool:
 
 
 def _read(read: ast.AST | None, statement: ast.AugAssign, around: Surroundings) -> ast.Call | None:
-    """The call that reads the value, ``float`` around it included, where arithmetic is all else."""
+    """Return the call that reads the value, with ``float`` or ``int`` around it.
+
+    None where the value is added with more than arithmetic around it.
+    """
     if not isinstance(read, ast.Call) or read.keywords or _source(read) is None:
         return None
     above = around.parent(read)
@@ -131,7 +134,7 @@ def _read(read: ast.AST | None, statement: ast.AugAssign, around: Surroundings) 
 
 
 def _source(read: ast.expr) -> ast.expr | None:
-    """The tensor of ``t.item()``, ``float(t)``, ``int(t.item())``."""
+    """Return the tensor of ``t.item()``, ``float(t)`` or ``int(t.item())``."""
     match read:
         case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[]):
             return tensor
@@ -141,7 +144,7 @@ def _source(read: ast.expr) -> ast.expr | None:
 
 
 def _kind(read: ast.Call, operand: Tensor, start: int | float, around: Surroundings) -> str | None:
-    """Is the total a float or an int at the end? None where nothing tells."""
+    """Return "float" or "int" for the total at the end; None where it is unknown."""
     called = read.func.id if isinstance(read.func, ast.Name) else ""
     if called == "float" or type(start) is float:
         return "float" if called != "int" or operand.dtype in ("int", "bool") else None
@@ -153,7 +156,7 @@ def _kind(read: ast.Call, operand: Tensor, start: int | float, around: Surroundi
 
 
 def _kind_of_arithmetic(read: ast.Call, around: Surroundings) -> str | None:
-    """What the arithmetic around a whole number gives; None where it may be either."""
+    """Return "float" or "int" for arithmetic with a whole number; None where it may be either."""
     here: ast.AST = read
     above = around.parent(here)
     whole = True
@@ -170,7 +173,7 @@ def _kind_of_arithmetic(read: ast.Call, around: Surroundings) -> str | None:
 def _total(
     statement: ast.AugAssign, name: str, function: ast.AST, around: Surroundings
 ) -> _Total | None:
-    """How a total is used in a function; None where it is more than a total."""
+    """Return the uses of a total in a function; None where it is more than a total."""
     found = _start(statement, name, around)
     if found is None:
         return None
@@ -201,7 +204,7 @@ def _total(
 def _start(
     statement: ast.stmt, name: str, around: Surroundings
 ) -> tuple[ast.For | ast.AsyncFor | ast.While, int | float] | None:
-    """The loop before which the total becomes a number, in the same block, and that number."""
+    """Return the loop that adds to a total after it is set to a number, and that number."""
     here: ast.AST = statement
     loop: ast.For | ast.AsyncFor | ast.While | None = None
     while not isinstance(here, _SCOPES):
@@ -224,7 +227,7 @@ def _start(
 
 
 def _number(assign: ast.AST | None, target: ast.Name) -> int | float | None:
-    """The number of ``total = 0``, also with a type, or among several."""
+    """Return the number of ``total = 0``, also with a type, or among several targets."""
     match assign:
         case ast.Assign(targets=[one], value=ast.Constant(value=value)) if one is target:
             return value if type(value) in (int, float) else None  # type: ignore[return-value]
@@ -234,7 +237,7 @@ def _number(assign: ast.AST | None, target: ast.Name) -> int | float | None:
 
 
 def _in_branch(node: ast.AST, loop: ast.AST, statement: ast.AST, around: Surroundings) -> bool:
-    """Does a read stand in a branch of the loop in which nothing is added?"""
+    """True if a read stands in a branch of the loop that does not add to the total."""
     here: ast.AST | None = node
     while here is not None and here is not loop:
         above = around.parent(here)
@@ -247,7 +250,7 @@ def _in_branch(node: ast.AST, loop: ast.AST, statement: ast.AST, around: Surroun
 
 
 def _behind(loop: ast.stmt, around: Surroundings) -> ast.stmt | None:
-    """The statement that runs next when a loop is over, also behind a ``with`` that ends there."""
+    """Return the statement that runs next after a loop, also behind a ``with`` that ends there."""
     here: ast.AST = loop
     while True:
         above = around.parent(here)

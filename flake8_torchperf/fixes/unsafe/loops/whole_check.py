@@ -14,5 +14,5 @@ __all__ = ["plan", "rewrite"]
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to a loop that ends where a row meets a condition."""
+    """Apply to a loop that ends at a row for which a condition holds."""
     return planned(place, leaves=True)

@@ -1,7 +1,7 @@
-"""``for row in t: row *= c`` -> ``t *= c``: what is done to every row, done to the whole tensor.
+"""``for row in t: row *= c`` -> ``t *= c``: an operation on every row becomes one on the tensor.
 
-The body may check what all rows have in common, and change a row element by element. `whole_check`
-lets it leave the loop where ``any()`` of a row is true, too.
+The body may check properties that all rows share, and change a row element by element.
+`whole_check` also lets it leave the loop where ``any()`` of a row is true.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place
 
-# What a row has in common with the tensor that it is a row of.
+# Attributes that a row shares with its tensor.
 _SHARED = frozenset(("device", "dtype", "layout", "is_cuda", "is_cpu", "requires_grad"))
 # In-place methods that change each element by itself and have no such tag in torch.
 _FILLING = frozenset(("fill_", "zero_"))
@@ -39,7 +39,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def planned(place: Place, *, leaves: bool) -> Edit | None:
-    """The edit of a loop; ``leaves`` says whether a condition on a row may end it early."""
+    """Return the edit of a loop; ``leaves`` says whether a condition on a row may end it early."""
     tensor = place.site.node
     loop = place.around.parent(tensor)
     if not isinstance(loop, ast.For) or loop.iter is not tensor or loop.orelse:
@@ -56,7 +56,7 @@ def planned(place: Place, *, leaves: bool) -> Edit | None:
 
 
 class _Body:
-    """A loop's body, asked whether it means the same for a whole tensor as for its rows."""
+    """A loop's body, tested for meaning the same for the whole tensor as for its rows."""
 
     def __init__(self, place: Place, tensor: ast.expr, row: str, bound: frozenset[str]) -> None:
         self.place = place
@@ -66,7 +66,7 @@ class _Body:
         self.leaves = False
 
     def lifts(self, body: Sequence[ast.stmt]) -> bool:
-        """Does it, and is any work done on the elements at all?"""
+        """True if the body means the same for the whole tensor, and does some work on elements."""
         works = False
         for number, statement in enumerate(body):
             if self._changes(statement):
@@ -80,11 +80,11 @@ class _Body:
         return works
 
     def _checks(self, node: ast.If) -> bool:
-        """``if row.device != d: raise ...``: the same for all rows."""
+        """True for ``if row.device != d: raise ...``, which is the same for all rows."""
         return not node.orelse and exits(node.body) and self._shares([node])
 
     def _shares(self, nodes: Sequence[ast.AST]) -> bool:
-        """Is nothing asked of the row but what it shares with the tensor?"""
+        """True if the row is used only for attributes that it shares with the tensor."""
         good = {
             id(inner.value)
             for node in nodes
@@ -99,7 +99,7 @@ class _Body:
         )
 
     def _changes(self, node: ast.stmt) -> bool:
-        """``row *= c`` or ``row.mul_(c)``, with the same ``c`` for all rows."""
+        """True for ``row *= c`` or ``row.mul_(c)``, with the same ``c`` for all rows."""
         match node:
             case ast.AugAssign(target=target, op=op, value=value):
                 return isinstance(op, _ARITHMETIC) and self._is_row(target) and self._same(value)
@@ -125,7 +125,7 @@ class _Body:
         return False
 
     def _decides(self, node: ast.If) -> bool:
-        """``if p(row).any(): ...; break`` with ``else: row *= c``."""
+        """True for ``if p(row).any(): ...; break`` with ``else: row *= c``."""
         then = node.body
         leaves = isinstance(then[-1], ast.Break) and len(then) > 1
         if not (leaves or exits(then)) or not self._any(node.test):
@@ -135,7 +135,7 @@ class _Body:
         return all(self._changes(statement) for statement in node.orelse)
 
     def _any(self, node: ast.expr) -> bool:
-        """Is it true of the whole where it is true of any row?"""
+        """True if a condition holds for the tensor exactly where it holds for any row."""
         match node:
             case ast.BoolOp(op=ast.Or(), values=values):
                 return all(map(self._any, values))
@@ -152,7 +152,7 @@ class _Body:
         return False
 
     def _by_element(self, node: ast.expr) -> bool:
-        """Is an element of it made of the element of the row at that place, and nothing else?"""
+        """True if each element depends only on the element of the row at the same place."""
         if self._is_row(node):
             return True
         match node:
@@ -173,13 +173,13 @@ class _Body:
         return False
 
     def _same(self, node: ast.expr) -> bool:
-        """Is it the same for all rows, whatever became of those before?"""
+        """True if an expression is the same for all rows, whatever earlier rounds did."""
         parts = (part for part in ast.walk(node) if isinstance(part, ast.expr))
         return invariant(node, self.bound) and all(ast.dump(p) != self.tensor for p in parts)
 
 
 def _works_by_element(name: str, *, in_place: bool) -> bool:
-    """Is it a method that torch says works element by element? Operands that fit a row fit all."""
+    """True for a method that works element by element, so operands that fit a row fit all."""
     method = load().method(name)
     if method is None or method.in_place != in_place:
         return False
@@ -187,7 +187,7 @@ def _works_by_element(name: str, *, in_place: bool) -> bool:
 
 
 def _breaks(body: Sequence[ast.stmt]) -> bool:
-    """Is there a ``break`` or ``continue`` in it?"""
+    """True if the statements hold a ``break`` or ``continue``."""
     return any(
         isinstance(inner, (ast.Break, ast.Continue))
         for statement in body
@@ -196,7 +196,7 @@ def _breaks(body: Sequence[ast.stmt]) -> bool:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.FlattenSentinel[cst.CSTNode]]:
-    """Put the body in the place of the loop, with the tensor's name for the row's."""
+    """Replace the loop by its body, with the tensor's name for the row's."""
     import libcst as cst
 
     from flake8_torchperf.fixes.pieces import statements

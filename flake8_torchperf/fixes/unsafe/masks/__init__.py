@@ -1,1 +1,1 @@
-"""Unsafe fixes of what is read and written through a mask."""
+"""Unsafe fixes of reads and writes through a mask."""

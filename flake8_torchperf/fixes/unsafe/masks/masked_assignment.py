@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply where the mask surely has the shape of what it selects from."""
+    """Apply where the mask surely has the shape of the tensor that it selects from."""
     return planned(place, certain=True)
 
 
 def planned(place: Place, *, certain: bool) -> Edit | None:
-    """The edit for a statement that reads and writes through one mask."""
+    """Return the edit for a statement that reads and writes through one mask."""
     around, node = place.around, place.site.node
     statement = around.statement(node)
     match statement:
@@ -55,7 +55,7 @@ def planned(place: Place, *, certain: bool) -> Edit | None:
 
 
 def rewrite(nodes: Sequence[cst.CSTNode], edit: Edit) -> Sequence[cst.CSTNode]:
-    """Compute the value everywhere, and keep what the mask leaves out."""
+    """Compute the value everywhere, and keep the elements that the mask leaves out."""
     import libcst as cst
 
     from flake8_torchperf.fixes.shared import assignments

@@ -18,20 +18,23 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
-# What stands for an element that is not selected.
+# The values for elements that are not selected.
 _NEUTRAL = {"sum": "0", "mean": "0", "any": "0", "all": "1"}
-# What a mean becomes.
+# The quotient that replaces a mean.
 _QUOTIENT = ast.BinOp(ast.Name("total"), ast.Div(), ast.Name("count"))
 _COUNTS = ("numel", "nelement")
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply where the mask surely has the shape of what it selects from."""
+    """Apply where the mask surely has the shape of the tensor that it selects from."""
     return planned(place, certain=True)
 
 
 def planned(place: Place, *, certain: bool) -> Edit | None:
-    """The edit for a selection that is reduced at once, where shapes are ``certain`` or are not."""
+    """Return the edit for a selection that is reduced directly.
+
+    ``certain`` selects between reductions whose shapes surely agree and those where they may not.
+    """
     node, operand, around = place.site.node, place.site.operand, place.around
     chosen = selection(node, around)
     if chosen is None or not isinstance(node, ast.expr) or not isinstance(operand, Tensor):
@@ -48,7 +51,7 @@ def planned(place: Place, *, certain: bool) -> Edit | None:
         return None
     call, name = found
     counts = name in _COUNTS
-    # `masked_select` takes masks and tensors of any shapes that go together, and so does `where`.
+    # `masked_select` broadcasts mask and tensor, and so does `where`.
     whole = name not in ("mean", *_COUNTS) if is_call else counts
     if (whole or has_shape_of(mask, tensor, around)) != certain:
         return None
@@ -58,7 +61,7 @@ def planned(place: Place, *, certain: bool) -> Edit | None:
 
 
 def reduced_by(node: ast.expr, around: Surroundings) -> tuple[ast.Call, str] | None:
-    """The call around a selection that reduces all of it to one value, and the reduction."""
+    """Return the call around a selection that reduces all of it to one value, and the reduction."""
     above = around.parent(node)
     if isinstance(above, ast.Attribute):
         call = around.parent(above)

@@ -1,7 +1,7 @@
 """``a = a[mask]``, ``b = b[mask]`` -> ``kept = torch.where(mask)``, ``a[kept]``, ``b[kept]``.
 
-``b[mask, :]`` and ``torch.masked_select(b, mask)`` select by the same positions. A mask is counted
-for each index that it is; its positions are found once and used by all.
+``b[mask, :]`` and ``torch.masked_select(b, mask)`` select by the same positions. Each index by a
+mask counts its true elements; the positions are found once and used by all.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from flake8_torchperf.fixes.engine.surroundings import Place, Surroundings
 
 _SIMPLE = (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Return, ast.Expr)
-# What the positions of the first mask of a function are called, of the second, and so on: two masks
-# may serve by turns. A tuple of positions and the one tensor in it are not called alike.
+# Names for the positions of a function's first mask, its second, and so on, since uses of two masks
+# may alternate. A tuple of positions and the single tensor in it have different names.
 _TUPLES = ("kept", "selected", "chosen", "taken", "picked")
 _TENSORS = ("positions", "rows", "places", "found", "hits")
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to the indices by one mask in statements that follow each other."""
+    """Apply to the indices by one mask in consecutive statements."""
     node, around = place.site.node, place.around
     first = around.statement(node)
     mask = _mask(place.site, around)
@@ -51,7 +51,7 @@ def plan(place: Place) -> Edit | None:
     if len(uses) < 2 or uses[0].line is not first:
         return None
     if uses[-1].line is first and masked_assignment.planned(place, certain=False) is not None:
-        return None  # so can this
+        return None  # this rewriting could as well
     alone = any(use.among for use in uses)
     name = _name(place, mask, _TENSORS if alone else _TUPLES)
     where = around.reach("torch.where", first)
@@ -72,7 +72,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _mask(site: Site, around: Surroundings) -> ast.expr | None:
-    """The mask that a place reads or writes through; None where that is not known to be one."""
+    """Return the mask that a place reads or writes through; None where none is known."""
     node, found, operand = site.node, site.operand, site.operand_node
     chosen = masked_select(node, around)
     if chosen is not None:
@@ -87,7 +87,7 @@ def _mask(site: Site, around: Surroundings) -> ast.expr | None:
 
 
 def _name(place: Place, mask: ast.expr, names: Sequence[str]) -> str:
-    """A name for the positions of a mask that those of no other mask in the function get."""
+    """Return a name for the positions of a mask that no other mask gets; "" if none is free."""
     around, function = place.around, place.around.function(mask)
     masks = [
         ast.dump(found)
@@ -110,7 +110,7 @@ class _Use:
 
 
 def _uses(block: Sequence[ast.stmt], first: ast.stmt, mask: ast.expr, place: Place) -> list[_Use]:
-    """The selections by a mask from a statement on, as long as nothing may change the mask."""
+    """Return the selections by a mask from a statement on, until something may change the mask."""
     start = next((at for at, one in enumerate(block) if one is first), len(block))
     names = names_in([mask])
     attribute = any(isinstance(one, ast.Attribute) for one in ast.walk(mask))
@@ -119,17 +119,17 @@ def _uses(block: Sequence[ast.stmt], first: ast.stmt, mask: ast.expr, place: Pla
         if isinstance(line, _SIMPLE):
             here = _uses_in(line, mask, place)
             if any(is_lazy(place, u.node, line) or _is_reduced(u.node, place) for u in here):
-                break  # what is reduced can do without a count at all
+                break  # a reduction needs no count at all
             found += [use for use in here if not _is_store_alone(use.node, line)]
         if names & bound_by([line]) or _writes_into(line, names):
             break
         if attribute and any(isinstance(one, ast.Call) for one in ast.walk(line)):
-            break  # what is called may bind it to another mask
+            break  # the call may bind it to another mask
     return found
 
 
 def _uses_in(line: ast.stmt, mask: ast.expr, place: Place) -> list[_Use]:
-    """The places in a statement where a mask selects, as far as positions can do the same."""
+    """Return the places in a statement where a mask selects and positions can replace it."""
     key = ast.dump(mask)
     found = place.site.operand
     one_dimension = (
@@ -157,7 +157,7 @@ def _is_full(part: ast.expr) -> bool:
 
 
 def _is_store_alone(node: ast.expr, line: ast.stmt) -> bool:
-    """``a[mask] = 0`` fills in without counting."""
+    """True for ``a[mask] = 0``, which fills in without counting."""
     match line:
         case ast.Assign(
             targets=[target], value=ast.Constant() | ast.UnaryOp(operand=ast.Constant())
@@ -167,13 +167,13 @@ def _is_store_alone(node: ast.expr, line: ast.stmt) -> bool:
 
 
 def _is_reduced(node: ast.expr, place: Place) -> bool:
-    """True for ``a[mask].sum()``; among other indices a mask has no shape of its tensor."""
+    """True for ``a[mask].sum()``, but not for a mask among other indices."""
     among = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple)
     return not among and reduced_by(node, place.around) is not None
 
 
 def _writes_into(line: ast.stmt, names: frozenset[str]) -> bool:
-    """Does a statement change a part of what is called by one of the names, or call its method?"""
+    """True if a statement writes to a part of a named value, or calls its method in place."""
     for node in ast.walk(line):
         match node:
             case (

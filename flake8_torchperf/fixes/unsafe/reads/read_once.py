@@ -1,7 +1,7 @@
 """``i = t.argmax()``, ``x[i]``, ``y[i]`` -> ``i = t.argmax().item()``: one read for all uses.
 
-Only of one whole number that every use reads, in a function that a value decides on anyway.
-`torch.jit.trace` follows a tensor into an index, and keeps a number as it was.
+Only for one whole number that every use reads, in a function whose control flow or output depends
+on a read value anyway. `torch.jit.trace` follows a tensor into an index, but freezes a number.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from flake8_torchperf.project.module_index import FunctionNode
 
 _LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue, ast.Try, ast.With)
-# What no tracer of a function records, so that the values that it saw are final.
+# Sites that no tracer records: it freezes the values that it saw there.
 _DECIDED = (SiteKind.BRANCH, SiteKind.FORMAT, SiteKind.HOST_READ)
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply where a name is bound once to one number, and used as one twice or more."""
+    """Apply where a name is bound once to one number, and used as one at least twice."""
     use, operand = place.site.node, place.site.operand
     if isinstance(use, ast.BinOp):
         use = next((one for one in (use.left, use.right) if isinstance(one, ast.Name)), use)
@@ -53,7 +53,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _bound_once(name: str, function: FunctionNode, place: Place) -> ast.Assign | None:
-    """The assignment that all uses of a name see, but for those within itself."""
+    """Return the only assignment that the uses of a name can see."""
     if any(isinstance(one, (ast.Global, ast.Nonlocal)) for one in ast.walk(function)):
         return None
     stores = [one for one in ast.walk(function)
@@ -71,7 +71,7 @@ def _bound_once(name: str, function: FunctionNode, place: Place) -> ast.Assign |
     if any(id(one) not in within and not _is_in(one, line) for one in _reads(function, name)):
         return None
     loop = place.around.parent(line)
-    # `for i in rows: i = i[0]`: what the loop binds is seen by this statement alone.
+    # `for i in rows: i = i[0]`: only this statement sees the value that the loop binds.
     others = [one for one in lines if one is not line]
     return line if all(one is loop and isinstance(one, ast.For) for one in others) else None
 
@@ -87,12 +87,12 @@ def _is_in(node: ast.AST, line: ast.stmt) -> bool:
 
 
 def _is_plain(value: ast.expr) -> bool:
-    """May a method be called of it without brackets?"""
+    """True if a method can be called on an expression without brackets around it."""
     return isinstance(value, (ast.Call, ast.Subscript, ast.Attribute))
 
 
 def _is_number(use: ast.expr, place: Place) -> bool:
-    """Does a use read a number, and give the same for a number of Python's?"""
+    """True if a use reads a number, and gives the same for a Python number."""
     above = place.around.parent(use)
     match above:
         case ast.BinOp(op=ast.Add() | ast.Sub() | ast.Mult(), left=left, right=right):
@@ -110,7 +110,7 @@ def _is_number(use: ast.expr, place: Place) -> bool:
 
 
 def _is_read_in_any_case(line: ast.stmt, name: str, place: Place) -> bool:
-    """Does what follows an assignment read the number, whatever path is taken?"""
+    """True if the code behind an assignment reads the number on every path."""
     block = block_of(place, line)
     for statement in block[block.index(line) + 1 :]:
         always = _evaluated(statement)
@@ -123,7 +123,7 @@ def _is_read_in_any_case(line: ast.stmt, name: str, place: Place) -> bool:
 
 
 def _evaluated(statement: ast.stmt) -> list[ast.AST]:
-    """The parts of a statement that are evaluated wherever it is reached."""
+    """Return the parts of a statement that are always evaluated when it is reached."""
     match statement:
         case ast.If(test=test) | ast.While(test=test):
             return [test]
@@ -135,7 +135,7 @@ def _evaluated(statement: ast.stmt) -> list[ast.AST]:
 
 
 def _decides(function: FunctionNode, place: Place) -> bool:
-    """Does a value that is read decide on something in the function itself?"""
+    """True if a value that is read decides on something in the function itself."""
     within = {id(one) for one in ast.walk(function)}
     return any(id(site.node) in within for site in place.around.reported(*_DECIDED))
 

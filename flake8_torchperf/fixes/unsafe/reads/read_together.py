@@ -1,7 +1,7 @@
 """``a = x.item()``, ``b = y.item()`` -> ``a, b = torch.stack([x, y]).tolist()``.
 
-For reads in one statement and in statements behind each other, of values without dimensions that
-are all floats, all ints, or all of one tensor: one copy to the host, one wait for each of these.
+For reads in one statement or in consecutive statements, of 0-d values that are all floats, all
+ints, or all of one tensor: one copy to the host and one wait for each group.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ _NO_DIMENSIONS = ".reshape(())"
 class _Read:
     """A read of one number: its call, the statement around it, and the tensor that it reads.
 
-    ``method`` is what has to be called on the tensor before it is stacked: ``.reshape(())`` where
-    it may have dimensions, ``.double()`` where it is made a float, and may be of another dtype.
+    ``method`` is the call to add before the tensor is stacked: ``.reshape(())`` where it may have
+    dimensions, ``.double()`` where it is converted to a float and may have another dtype.
     """
 
     call: ast.Call
@@ -54,7 +54,7 @@ class _Read:
 
 
 def plan(place: Place) -> Edit | None:
-    """Apply to assignments one after the other, and to reads in statements behind each other."""
+    """Apply to consecutive assignments, and to reads in consecutive statements."""
     around = place.around
     stack = around.reach("torch.stack", place.site.node)
     statement = around.statement(place.site.node)
@@ -81,7 +81,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _behind(place: Place, statement: ast.stmt) -> list[_Read]:
-    """The read of a finding and those in its statement and in the statements behind it."""
+    """Return the read of a finding, with those in its statement and in the statements behind it."""
     around = place.around
     block = {id(one): i for i, one in enumerate(block_of(place, statement))}
     first = block.get(id(statement), len(block))
@@ -121,13 +121,13 @@ def _read(site: Site, line: ast.stmt, around: Surroundings) -> _Read | None:
 
 
 def _is_made_float(call: ast.Call, around: Surroundings) -> bool:
-    """Is it the ``t.item()`` of ``float(t.item())``?"""
+    """True for the ``t.item()`` of ``float(t.item())``."""
     above = around.parent(call)
     return isinstance(above, ast.Call) and around.qualified(above.func) == "builtins.float"
 
 
 def _source(call: ast.Call) -> ast.expr | None:
-    """The tensor of ``t.item()``, ``float(t)``, ``int(t)`` and ``bool(t)``."""
+    """Return the tensor of ``t.item()``, ``float(t)``, ``int(t)`` or ``bool(t)``."""
     match call:
         case ast.Call(func=ast.Attribute(value=tensor, attr="item"), args=[]):
             return tensor
@@ -137,15 +137,15 @@ def _source(call: ast.Call) -> ast.expr | None:
 
 
 def _alike(reads: Sequence[_Read], around: Surroundings) -> list[_Read]:
-    """Those that may be put into one tensor with the first."""
-    # `mean` takes no ints, so what it is the mean of holds floats.
+    """Return the reads that fit into one tensor with the first."""
+    # `mean` takes no ints, so its operand holds floats.
     floats = {like for one in reads if (like := averaged(one.tensor, around))}
     kinds = ["float" if one.kind in floats else one.kind for one in reads]
     return [one for one, kind in zip(reads, kinds, strict=True) if kind and kind == kinds[0]]
 
 
 def _assignments(reads: Sequence[_Read], place: Place) -> list[_Read]:
-    """The first of the reads and those right behind it, as far as each fills a name alone."""
+    """Return the first of the reads and those directly behind it that each fill a name alone."""
     found: list[_Read] = []
     filled: set[str] = set()
     for read in reads:
@@ -172,7 +172,7 @@ def _follows(line: ast.stmt, other: ast.stmt, place: Place) -> bool:
 
 
 def _movable(reads: Sequence[_Read], place: Place) -> list[_Read]:
-    """The reads, from the first one on, whose tensors can be computed before all statements."""
+    """Return the reads, from the first on, whose tensors can be computed before all statements."""
     free = [one for one in reads if _is_free(one, place)]
     while len(free) > 1 and not _can_move(free, place):
         free.pop()
@@ -180,7 +180,7 @@ def _movable(reads: Sequence[_Read], place: Place) -> list[_Read]:
 
 
 def _is_free(read: _Read, place: Place) -> bool:
-    """Is it evaluated in any case, once, and so is every call of the same text?"""
+    """True if a read, and every call of the same text, is evaluated exactly once."""
     text = ast.dump(read.call)
     calls = (one for one in ast.walk(read.statement) if isinstance(one, ast.Call))
     same = [one for one in calls if ast.dump(one) == text]
@@ -188,7 +188,7 @@ def _is_free(read: _Read, place: Place) -> bool:
 
 
 def _statements(reads: Sequence[_Read], place: Place) -> list[ast.stmt]:
-    """The statements from the first of the reads to the last one."""
+    """Return the statements from the first of the reads to the last one."""
     if not reads:
         return []
     block = block_of(place, reads[0].statement)
@@ -197,7 +197,7 @@ def _statements(reads: Sequence[_Read], place: Place) -> list[ast.stmt]:
 
 
 def _can_move(reads: Sequence[_Read], place: Place) -> bool:
-    """Can all tensors be computed before the first of the statements, in their order?"""
+    """True if all tensors can be computed before the first of the statements, in their order."""
     lines = _statements(reads, place)
     stored = stored_by(lines[:-1])
     if stored is None or any(names_in([one.tensor]) & stored for one in reads):
@@ -213,7 +213,7 @@ def _can_move(reads: Sequence[_Read], place: Place) -> bool:
 def _names(
     reads: Sequence[_Read], lines: Sequence[ast.stmt], around: Surroundings
 ) -> dict[str, str]:
-    """A name for what each read gives, by the text of the read.
+    """Return a name for the result of each read, by the text of the read.
 
     It is the one that its statement binds, or one that the file does not use.
     """
@@ -237,7 +237,7 @@ def _names(
 
 
 def _bound_alone(read: _Read, lines: Sequence[ast.stmt]) -> str:
-    """The name that a statement does nothing but bind to a number; "" where another one uses it."""
+    """Return the name that a statement only binds to a number; "" where another one uses it."""
     match read.statement:
         case ast.Assign(targets=[ast.Name(id=name)], value=value) if value is read.call:
             before = [one for one in lines if one.lineno < read.statement.lineno]
@@ -249,7 +249,7 @@ def _bound_alone(read: _Read, lines: Sequence[ast.stmt]) -> str:
 
 
 def _called(node: ast.expr, around: Surroundings) -> str:
-    """What an expression is called by the names and methods in it."""
+    """Return a name for an expression, made of the names and methods in it."""
     match node:
         case ast.Name(id=name) | ast.Attribute(attr=name):
             return name.strip("_").lower() or "x"

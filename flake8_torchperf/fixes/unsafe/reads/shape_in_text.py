@@ -1,6 +1,6 @@
 """``raise ValueError(f"... {t}")`` -> ``{t.shape}``: errors and warnings need no value.
 
-Not of a tensor that is known to hold one number, whose value says what is wrong.
+Not for a tensor that is known to hold one number, whose value explains the error.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ def plan(place: Place) -> Edit | None:
 
 
 def _is_number(operand: Tensor) -> bool:
-    """May it be one number? A reduction over some dimensions looks like one over all of them."""
+    """True if a tensor may be one number: a reduction may cover all dimensions or only some."""
     op = load().method(operand.chain[-1]) if operand.chain else None
     return operand.scalar is None and op is not None and op.reduction
 
 
 def _shown(place: Place) -> ast.expr | None:
-    """The name that an f-string fills in, as it is."""
+    """Return the name or attribute that an f-string shows without a format."""
     node = place.site.node
     if not isinstance(node, (ast.Name, ast.Attribute)):
         return None
@@ -50,7 +50,7 @@ def _shown(place: Place) -> ast.expr | None:
 
 
 def _warns(shown: ast.expr, place: Place) -> bool:
-    """Does the text stand in ``raise E(...)`` or ``warnings.warn(...)``?"""
+    """True if the text stands in ``raise E(...)`` or ``warnings.warn(...)``."""
     match place.around.statement(shown):
         case ast.Raise(exc=ast.Call()):
             return True
@@ -60,7 +60,7 @@ def _warns(shown: ast.expr, place: Place) -> bool:
 
 
 def _is_asked_for(shown: ast.expr, place: Place) -> bool:
-    """Does the ``if`` around the error say that it is not None?"""
+    """True if the ``if`` around the error says that the value is not None."""
     statement = place.around.statement(shown)
     above = None if statement is None else place.around.parent(statement)
     if not isinstance(above, ast.If) or statement not in above.body:

@@ -21,13 +21,13 @@ from typing import Any
 
 from flake8_torchperf.runtime.confirm.child import isolation, namespaces
 
-# What one job may report; a snippet that floods its pipe is cut here.
+# The most bytes that one job may report; more from a snippet are cut off.
 MOST_BYTES = 16 * 2**20
 RESULT_FD = 200
 
 
 def main() -> int:
-    """Serve jobs until the pipe they come on is closed.
+    """Serve jobs until the pipe that carries them is closed.
 
     The fourth argument names the module whose ``execute`` does a job.
     """
@@ -58,7 +58,7 @@ def _send(outgoing: Any, message: dict[str, Any]) -> None:
 
 
 def _try_isolation(device: str) -> dict[str, str]:
-    """What isolation will achieve here, found out in a fork that does nothing else."""
+    """Return the isolation that is possible here, found by trying it in a separate fork."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -74,7 +74,7 @@ def _try_isolation(device: str) -> dict[str, str]:
 
 
 def _serve(job: dict[str, Any], outgoing: Any, module: Any) -> dict[str, Any]:
-    """Fork for one job, wait for it, and hand on what it said and how it ended."""
+    """Fork for one job, wait for it, and hand on its answer and how it ended."""
     if job["explain"]:
         # Imported once for all forks that trace: it takes longer than most of what they do.
         importlib.import_module("torch._dynamo.backends.debugging")
@@ -104,12 +104,12 @@ def _serve(job: dict[str, Any], outgoing: Any, module: Any) -> dict[str, Any]:
 
 
 def _listen(read: int, child: int) -> tuple[bytes, int]:
-    """Read until the child ends; a process it left behind may hold the pipe open for ever."""
+    """Read until the child ends; a process left behind by it may hold the pipe open for ever."""
     told = bytearray()
     ended, status, is_open = 0, 0, True
     while not ended:
         if not is_open or len(told) >= MOST_BYTES:
-            time.sleep(0.005)  # closed, or flooded: what is left is to wait
+            time.sleep(0.005)  # closed, or flooded: only wait
         elif _ready(read, 0.02):
             is_open = _take(read, told)
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -129,7 +129,7 @@ def _take(read: int, told: bytearray) -> bool:
 
 
 def _work(job: dict[str, Any], write: int, secret: str, module: Any) -> None:
-    """In the fork: give up what is not needed, then run the job in a process that gave up more."""
+    """In the fork: give up what is not needed, then run the job in a process that gives up more."""
     os.setsid()
     os.dup2(write, RESULT_FD, inheritable=False)
     isolation.close_all_but(RESULT_FD)
@@ -140,14 +140,14 @@ def _work(job: dict[str, Any], write: int, secret: str, module: Any) -> None:
     needed = [job["path"], job["root"], job["harness"], sys.prefix, sys.base_prefix, *sys.path]
     achieved = namespaces.leave(folder, [one for one in needed if one], job["device"])
     os.chdir(folder)  # again: the folder is mounted anew, and writable only there
-    isolation.die_with_parent()  # last: entering a user namespace forgets it
+    isolation.die_with_parent()  # last: entering a user namespace resets it
     if achieved["processes"] == "apart":
         _as_first(job, secret, module)
     _report(job, secret, module)
 
 
 def _as_first(job: dict[str, Any], secret: str, module: Any) -> None:
-    """Have the job done in new processes, and end as the one that did it ended.
+    """Run the job in new processes, and end as the process that ran it ended.
 
     The first process of a namespace ignores most signals, so it only waits; when it ends, the
     kernel ends whatever the job has started.
@@ -178,7 +178,7 @@ def _as_first(job: dict[str, Any], secret: str, module: Any) -> None:
 
 
 def _report(job: dict[str, Any], secret: str, module: Any) -> None:
-    """Run the job and report once. Does not come back."""
+    """Run the job and report once. Does not return."""
     folder = job["folder"]
     namespaces.drop_privileges()
     os.environ.update({"HOME": folder, "TMPDIR": folder})

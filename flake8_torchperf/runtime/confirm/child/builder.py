@@ -1,4 +1,4 @@
-"""In the child: specs become objects at one probe size.
+"""In the child: builds objects from specs, at one probe size.
 
 Data is finite, non-zero and from a fixed seed. Objects of the user's classes are constructed with
 inputs made like any other; where that fails they are made without `__init__`.
@@ -40,23 +40,23 @@ class Builder:
     dtype: torch.dtype = torch.float32
 
     def build(self, spec: InputSpec) -> Any:
-        """The object a spec stands for. Raises SpecError."""
+        """Return the object that a spec describes. Raises SpecError."""
         maker = _MAKERS.get(spec["kind"])
         if maker is None:
             raise SpecError(f"nothing can be made from {spec['kind']!r}")
         return maker(self, spec)
 
     def attribute(self, name: str) -> Any:
-        """A value for an attribute of which only the name is known."""
+        """Return a value for an attribute of which only the name is known."""
         suggested = by_name(name)
         return self.build(suggested[0]) if suggested else StandIn(self)
 
     def size(self, dimension: int | str) -> int:
-        """A dimension as a number."""
+        """Return a dimension as a number."""
         return self.n if dimension == "n" else int(dimension)
 
     def tensor(self, shape: tuple[int, ...], dtype: str, data: str) -> torch.Tensor:
-        """Data by role. The same call gives the same numbers in every run."""
+        """Return a tensor with data by role. The same call gives the same numbers in every run."""
         self.made += 1
         generator = torch.Generator().manual_seed(SEED + self.made)
         if dtype == "int":
@@ -115,7 +115,7 @@ def _value(builder: Builder, spec: InputSpec) -> Any:
 
 
 def _source(builder: Builder, spec: InputSpec) -> Any:
-    """The user's own expression; its torch functions follow the probe's device."""
+    """Return the value of the user's own expression; its torch functions use the probe's device."""
     names = {**builder.names, "torch": torch, "math": math, "n": builder.n}
     try:
         code = compile(spec["text"], "--inputs", "eval")
@@ -145,7 +145,7 @@ def _some_parameters(builder: Builder) -> list[torch.nn.Parameter]:
 
 
 def give_gradients(parameters: list[torch.nn.Parameter], builder: Builder) -> None:
-    """Every parameter gets a finite, non-zero ``.grad``, as after a backward pass."""
+    """Give every parameter a finite, non-zero ``.grad``, as after a backward pass."""
     for one in parameters:
         if one.is_floating_point():
             made = builder.tensor(tuple(one.shape), "float", "normal")
@@ -181,7 +181,7 @@ def _callable(builder: Builder, spec: InputSpec) -> Callable[..., Any]:
 
 
 class Context:
-    """What `torch.autograd.Function` hands its methods."""
+    """A stand-in for the context that `torch.autograd.Function` passes to its methods."""
 
     def __init__(self, builder: Builder) -> None:
         made = builder.tensor((builder.n, WIDTH), "float", "unit")
@@ -189,21 +189,21 @@ class Context:
         self.needs_input_grad = (True,) * 8
 
     def save_for_backward(self, *tensors: torch.Tensor) -> None:
-        """Keep them for `saved_tensors`."""
+        """Store the tensors for `saved_tensors`."""
         self.saved_tensors = tensors
 
     def mark_non_differentiable(self, *tensors: torch.Tensor) -> None:
-        """Nothing to note: no graph is built."""
+        """Ignored: no graph is built."""
 
     def mark_dirty(self, *tensors: torch.Tensor) -> None:
-        """Nothing to note: no graph is built."""
+        """Ignored: no graph is built."""
 
     def set_materialize_grads(self, wanted: bool) -> None:
-        """Nothing to note: no graph is built."""
+        """Ignored: no graph is built."""
 
 
 class StandIn:
-    """An object of a class nobody knows: its attributes are made by their names when asked for."""
+    """An object of an unknown class: it makes an attribute, by its name, when it is first read."""
 
     def __init__(self, builder: Builder) -> None:
         self._torchperf = builder
@@ -216,7 +216,7 @@ class StandIn:
         return made
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        """As a callable it gives a tensor back."""
+        """Return a tensor."""
         return _callable(self._torchperf, {"kind": "callable"})(*arguments, **named)
 
 
@@ -233,7 +233,7 @@ def _instance(builder: Builder, spec: InputSpec) -> Any:
 
 
 def find_class(name: str, names: dict[str, Any]) -> type:
-    """A class by its dotted name: of the loaded module or importable. Raises SpecError."""
+    """Return a class by its dotted name, of the loaded module or importable. Raises SpecError."""
     parts = name.split(".")
     for start in range(len(parts)):
         found: Any = names.get(parts[start])

@@ -1,7 +1,7 @@
-"""In the child: limits, descriptors and descendants of a process that runs code it does not trust.
+"""In the child: limits, descriptors and descendants of a process that runs untrusted code.
 
-Numbers go in; a process that cannot outgrow them leaves, and what it left behind is ended. Network,
-files and other processes are `namespaces`' business.
+The process cannot exceed its limits, and the processes that it leaves behind are ended. Network,
+files and other processes are the business of `namespaces`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from flake8_torchperf.runtime.confirm.child.namespaces import check, libc
 # linux/prctl.h
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 
-# Beyond what runs already for this user: torch's threads and a data loader's workers.
+# Besides this user's running threads: torch's threads and a data loader's workers.
 MORE_PROCESSES = 64
 LARGEST_FILE = 64 * 2**20
 # Address space that threads and the allocator set aside without using it.
@@ -26,13 +26,13 @@ RESERVED = 256 * 2**20
 
 
 def die_with_parent() -> None:
-    """Be killed when the parent process dies (Linux; elsewhere the parent's own cleanup serves)."""
+    """Let Linux kill this process when its parent dies; elsewhere the parent cleans up."""
     if sys.platform == "linux":
         check(libc().prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0), "prctl")
 
 
 def adopt_orphans() -> None:
-    """Become the parent of what descendants leave behind, so that it can be ended (Linux)."""
+    """Become the parent of processes that descendants leave, so they can be ended (Linux)."""
     if sys.platform == "linux":
         check(libc().prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), "prctl")
 
@@ -41,8 +41,8 @@ def limit(memory_mb: int, cpu_seconds: int, device: str) -> None:
     """Bound memory, CPU time, file size and processes. Called before the namespaces change.
 
     Importing torch maps gigabytes that are never used, so memory is bounded by what is mapped now
-    and some more: RLIMIT_DATA for what is private and writable (mmap included since Linux 4.7),
-    RLIMIT_AS, more loosely, for all of it, except with CUDA, whose context maps what it likes.
+    and some more: RLIMIT_DATA for private writable memory (mmap included since Linux 4.7),
+    RLIMIT_AS, more loosely, for all of it, except with CUDA, whose context maps large ranges.
     """
     allowed = memory_mb * 2**20
     _lower(resource.RLIMIT_DATA, _mapped_bytes("VmData:") + allowed)
@@ -62,7 +62,7 @@ def _lower(which: int, value: int) -> None:
 
 
 def _mapped_bytes(field: str) -> int:
-    """What the process has mapped so far, by a field of /proc/self/status."""
+    """Return the bytes that the process has mapped, by a field of /proc/self/status."""
     try:
         with open("/proc/self/status") as file:
             for line in file:
@@ -74,7 +74,7 @@ def _mapped_bytes(field: str) -> int:
 
 
 def _processes_of_user() -> int:
-    """Threads of this user now; RLIMIT_NPROC counts them all."""
+    """Return the number of this user's threads; RLIMIT_NPROC counts them all."""
     count = 0
     me = os.getuid()
     if not os.path.isdir("/proc"):
@@ -89,7 +89,7 @@ def _processes_of_user() -> int:
 
 
 def close_all_but(keep: int) -> None:
-    """Close every descriptor but ``keep``; standard input is empty and output goes nowhere."""
+    """Close every descriptor but ``keep``; standard input is empty and output is discarded."""
     null = os.open(os.devnull, os.O_RDWR)
     for standard in (0, 1, 2):
         os.dup2(null, standard)
@@ -99,7 +99,7 @@ def close_all_but(keep: int) -> None:
 
 
 def end_like(status: int) -> NoReturn:
-    """End as another process did: with its exit status, or by the signal that it died of."""
+    """End as another process did: with its exit status, or by the signal that ended it."""
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number not in (signal.SIGKILL, signal.SIGSTOP):

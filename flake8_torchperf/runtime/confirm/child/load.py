@@ -1,7 +1,8 @@
-"""In the child: a file becomes a namespace in which its functions can be called.
+"""In the child: loads a file into a namespace in which its functions can be called.
 
-First as a module of its package, as its own project imports it. Where that fails, only what the
-wanted function needs: imports, constants, functions and classes of the file, each where it works.
+The file is first imported as a module of its package, as its own project imports it. Where that
+fails, only what the wanted function needs is run: imports, constants, functions and classes of the
+file, each where it works.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 
 class ConfirmError(Exception):
-    """What cannot be run, in our own words: ``str`` is one line that needs no name before it."""
+    """An error with a message of our own: ``str`` is one line and needs no class name before it."""
 
 
 class LoadError(ConfirmError):
@@ -49,7 +50,7 @@ def load(path: str, module: str, root: str, function: str, text: str | None = No
 
 
 def one_line(error: BaseException) -> str:
-    """An exception as "ValueError: what", cut to a readable length; our own as it stands."""
+    """Return an exception as "ValueError: ...", cut to a readable length; our own as they stand."""
     text = " ".join(str(error).split())
     if isinstance(error, ConfirmError):
         return text
@@ -85,12 +86,12 @@ def _from_file(path: str, name: str) -> ModuleType:
 
 
 def module_code(path: str, text: str | None = None) -> CodeType:
-    """The file compiled as it would be imported: what runs for findings at module level."""
+    """Return the file compiled as on import, to be run for findings at module level."""
     return compile(source_of(path) if text is None else text, path, "exec", dont_inherit=True)
 
 
 def source_of(path: str) -> bytes:
-    """What the file holds."""
+    """Return the bytes of a file."""
     with open(path, "rb") as file:
         return file.read()
 
@@ -127,7 +128,7 @@ def _define(
     missing: dict[str, str],
     path: str,
 ) -> None:
-    """Run one statement; what fails is remembered by the names it would have bound."""
+    """Run one statement; if it fails, remember the names that it would have bound."""
     code = compile(ast.Module([statement], []), path, "exec", dont_inherit=True)
     try:
         exec(code, names)
@@ -137,7 +138,7 @@ def _define(
 
 
 def _flat(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The top-level statements, with those in a ``try``: imports hide there."""
+    """Return the top-level statements, with those in a ``try``, where imports are often found."""
     found: list[ast.stmt] = []
     for statement in body:
         match statement:
@@ -151,7 +152,7 @@ def _flat(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def _bound(statement: ast.stmt) -> set[str]:
-    """The names that a top-level statement binds."""
+    """Return the names that a top-level statement binds."""
     match statement:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return {name}
@@ -170,7 +171,7 @@ def _bound(statement: ast.stmt) -> set[str]:
 
 
 def _closure(tree: ast.Module, wanted: str) -> set[str]:
-    """The names that ``wanted`` needs, directly or through what it needs."""
+    """Return the names that ``wanted`` needs, directly or indirectly."""
     providers: dict[str, list[ast.stmt]] = {}
     for statement in _flat(tree.body):
         for name in _bound(statement):

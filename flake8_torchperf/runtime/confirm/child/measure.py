@@ -1,7 +1,7 @@
-"""In the child: the whole of one job, from the loaded file to counts at every size.
+"""In the child: does one job, from the loaded file to counts at every size.
 
-A job (plain data from the parent) goes in, a result (plain data) leaves. It finds inputs with which
-the flagged lines run, then calls at each size once under the counter and once with lines traced.
+Job and result are plain data. It finds inputs with which the flagged lines run, then calls at each
+size once under the counter and once with lines traced.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from flake8_torchperf.runtime.counting.evidence import Evidence, total
 from flake8_torchperf.runtime.counting.fake_accelerator import standing_in
 from flake8_torchperf.runtime.counting.graph_breaks import explain, uncompiled
 
-# How much of a snippet's time the search for inputs may take; the rest is for the probes.
+# The share of a snippet's time for the search for inputs; the rest is for the probes.
 SEARCH_SHARE = 0.45
 # One call in the search may take this share of it: a hang must not use up all of it.
 CALL_SHARE = 0.2
 FIRST_SHARE = 0.5
 # Calls that did not come back before the search gives up.
 MOST_LATE = 3
-# A tenth of a second at 2 GHz: a copy to the host that is queued behind it is not there at once.
+# A tenth of a second at 2 GHz: a copy to the host that is queued behind it arrives late.
 BUSY_CYCLES = 200_000_000
 # Attempts spent on better inputs once all flagged lines have run.
 MOST_POLISHING = 60
@@ -63,7 +63,7 @@ def _execute(job: dict[str, Any], began: float) -> dict[str, Any]:
 
 
 def start_cuda(seconds: float) -> str:
-    """Make the context before any call is timed; why there is none, "" where there is."""
+    """Create the CUDA context before any call is timed; return why that failed, or ""."""
     try:
         with time_limit(seconds):
             torch.zeros(1, device="cuda")
@@ -115,7 +115,7 @@ class Trials:
         self._scores: dict[str, tuple[bool, bool]] = {}
 
     def search(self) -> Assignment:
-        """Look until every flagged line ran in a call that came to its end."""
+        """Search until every flagged line has run in a call that came to its end."""
         wanted = len(self.job["targets"])
         search = Search(
             self.subject.dimensions,
@@ -126,7 +126,7 @@ class Trials:
         return search.run()
 
     def _share(self) -> float:
-        """Seconds for one call; the first may have imports to do that the others are spared."""
+        """Return the seconds for one call; the first gets more, as it may import modules."""
         return self.seconds * (CALL_SHARE if self.errors else FIRST_SHARE)
 
     def _enough(self, score: Score, wanted: int) -> bool:
@@ -134,17 +134,17 @@ class Trials:
             return True
         if score[0] < wanted or not score[1]:
             return False
-        # Loops should go round more than once to show that counts grow, but not at any price.
+        # Loops should run more than once to show that counts grow, if that is cheap.
         self._polishing += 1
         return score[2] == wanted or self._polishing > MOST_POLISHING
 
     def call(self, assignment: Assignment) -> Callable[[int], Callable[[], None]]:
-        """What makes the inputs of an assignment at a size and returns the call itself."""
+        """Return a function that makes an assignment's inputs at a size and returns the call."""
         specs = dict(chosen(self.subject.dimensions, assignment))
         return lambda n: self.subject.prepare(specs, n)
 
     def describe(self, assignment: Assignment) -> dict[str, str]:
-        """The inputs in words, those left at their defaults left out."""
+        """Describe the inputs in words, without those left at their defaults."""
         specs = chosen(self.subject.dimensions, assignment)
         return {k: describe(r) for k, r in specs.items() if r["kind"] != "default"}
 
@@ -169,13 +169,16 @@ class Trials:
                 often += rounds >= target["rounds"]
                 score = (not outcome.error, rounds >= target["rounds"])
                 self._note(target["id"], assignment, score, outcome.late)
-        # A call that returned before any flagged line did not come further than one that raised.
+        # A call that returned before any flagged line got no further than one that raised.
         return (count, count > 0 and not outcome.error, often, len(outcome.lines))
 
     def _note(
         self, target: str, assignment: Assignment, score: tuple[bool, bool], late: bool
     ) -> None:
-        """Prefer the first call that came to its end and looped; a late one can't be probed."""
+        """Record a trial, unless it was too late to be probed.
+
+        The first call that came to its end and looped is preferred.
+        """
         if late:
             return
         if target not in self._scores or score > self._scores[target]:
@@ -207,7 +210,7 @@ def probe_all(
 def _broken(
     job: dict[str, Any], calls: Callable[[int], Callable[[], None]], end: float
 ) -> dict[str, list[str]]:
-    """The graph breaks of one call whose user stack names a target's lines, traced once.
+    """Return the graph breaks of one call whose user stack names a target's lines, traced once.
 
     They are the same at every size: shapes that the tracer meets again become symbols.
     """
@@ -215,7 +218,7 @@ def _broken(
         with time_limit(max(end - time.monotonic(), 0.01)):
             found = explain(calls(int(job["sizes"][0])), (), {})
     except (Exception, SystemExit, TooLate):
-        # What the call itself raises, the probes tell with the words for it.
+        # The probes report what the call itself raises.
         return {}
     return {
         target["id"]: sorted(
@@ -235,7 +238,7 @@ def _probe(
     n: int,
     seconds: float,
 ) -> dict[str, Any] | None:
-    """One size: counted, then traced with fresh inputs. None where it takes too long."""
+    """Probe one size: counted, then traced with new inputs. None where it takes too long."""
     cuda = job["device"] == "cuda"
     device: Any = torch.cuda
     counter = DispatchCounter("full", owner=[job["path"]], host_as_device=not cuda)

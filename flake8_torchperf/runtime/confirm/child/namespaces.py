@@ -1,7 +1,7 @@
-"""In the child: a network, a file system and processes of its own, and no way back (Linux).
+"""In the child: isolates the process in a network, file system and process space (Linux).
 
-A folder goes in; a process leaves that reaches no network, writes to that folder alone, meets no
-process but its own, and holds no privilege to undo it, as far as the kernel grants it.
+As far as the kernel allows, the process then reaches no network, writes to one folder only, sees no
+processes but its own, and has no privilege to undo this.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SYS_MOUNT_SETATTR, AT_FDCWD, AT_RECURSIVE, MOUNT_ATTR_RDONLY = 442, -100, 0x8000
 PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 4, 24, 38
 LINUX_CAPABILITY_VERSION_3, LAST_CAPABILITY = 0x20080522, 63
 
-# All that a snippet may leave on the disk; it is held in memory and gone with the process.
+# The most that a snippet may write; it is held in memory and ends with the process.
 LARGEST_FOLDER = b"size=256m,nr_inodes=20000,mode=700"
 # Shared memory is how data loader workers hand over tensors; this one is empty and small.
 SHARED_MEMORY = b"size=64m"
@@ -31,8 +31,8 @@ DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "dxg")
 ACCELERATORS = ("nvidia", "nvhost", "nvmap")
 # Sockets in these folders lead to services that act for whoever connects: a desktop's, Docker's.
 SERVICES = ("/run", "/var/run", "/tmp/.X11-unix", "/tmp/.ICE-unix")
-# What in /proc changes the whole machine. A file there obeys whoever has root's number, with or
-# without a capability, so these stay read-only where the rest of /proc cannot.
+# Files in /proc that change the whole machine. They obey any process with root's user id, with or
+# without a capability, so they stay read-only where the rest of /proc cannot.
 KERNEL_SETTINGS = (
     "/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/fs", "/proc/acpi",
     "/proc/scsi", "/proc/mtrr",
@@ -41,9 +41,9 @@ KERNEL_SETTINGS = (
 
 @dataclass(frozen=True)
 class Separation:
-    """What a process is to give up: namespaces by their flags, and whether /proc is read-only.
+    """The namespaces that a process enters, as flags, and whether /proc becomes read-only.
 
-    ``shared`` says why it keeps the processes of its parent; empty where it does not.
+    ``shared`` says why it still sees its parent's processes; empty where it does not.
     """
 
     flags: int
@@ -62,7 +62,7 @@ WITH_CUDA = Separation(
 
 
 def separation(device: str) -> Separation:
-    """What a process that computes on ``device`` ("cpu" or "cuda") can give up."""
+    """Return the isolation for a process that computes on ``device`` ("cpu" or "cuda")."""
     return WITH_CUDA if device == "cuda" else APART
 
 
@@ -84,12 +84,12 @@ class _CapabilityHeader(ctypes.Structure):
 
 
 def libc() -> ctypes.CDLL:
-    """The C library of this process."""
+    """Return the C library of this process."""
     return ctypes.CDLL(None, use_errno=True)
 
 
 def check(result: int, what: str) -> None:
-    """Raise OSError where a call of the C library failed."""
+    """Raise OSError if a call of the C library failed."""
     if result != 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{what}: {os.strerror(number)}")
@@ -99,8 +99,8 @@ def leave(folder: str, needed: Iterable[str] = (), device: str = "cpu") -> dict[
     """Drop the network and make all files but those under ``folder`` read-only.
 
     ``needed`` are paths that must stay readable. Returns what was achieved: "dropped", "read-only"
-    and "apart", or "kept: why", "writable: why" and "shared: why". Where processes are apart, it
-    is the next fork that becomes the first of them. With CUDA they are not, see `separation`.
+    and "apart", or "kept: why", "writable: why" and "shared: why". Where processes are apart, the
+    next fork becomes the first of them. With CUDA they are not, see `separation`.
     """
     if sys.platform != "linux":
         return _nothing(f"{sys.platform} lets no unprivileged process do so")
@@ -119,12 +119,12 @@ def leave(folder: str, needed: Iterable[str] = (), device: str = "cpu") -> dict[
 
 
 def _nothing(why: str) -> dict[str, str]:
-    """What was achieved where the kernel grants no namespace."""
+    """Return the result of `leave` where the kernel grants no namespace."""
     return {"network": f"kept: {why}", "files": f"writable: {why}", "processes": f"shared: {why}"}
 
 
 def _unshare(flags: int) -> None:
-    """New namespaces, within a user namespace where that is needed to be allowed."""
+    """Enter new namespaces, within a user namespace where that is needed for permission."""
     if libc().unshare(flags) == 0:
         return
     user, group = os.getuid(), os.getgid()
@@ -140,7 +140,7 @@ def _unshare(flags: int) -> None:
 
 
 def _read_only_but(folder: str, needed: list[str], read_only_proc: bool) -> None:
-    """Needs a mount namespace of its own; ``mount_setattr`` exists since Linux 5.12."""
+    """Make files read-only in this mount namespace; needs ``mount_setattr`` (Linux 5.12)."""
     _mount(None, "/", None, MS_REC | MS_PRIVATE)
     keeps_proc = not read_only_proc and not os.statvfs("/proc").f_flag & os.ST_RDONLY
     if keeps_proc:
@@ -165,7 +165,7 @@ def _set_attributes(place: str, flags: int, attributes: _MountAttributes) -> Non
 
 
 def _few_devices() -> None:
-    """A /dev with nothing in it that leads to a disk, a terminal or another process's memory."""
+    """Mount a /dev without disks, terminals or access to another process's memory."""
     names = [n for n in os.listdir("/dev") if n in DEVICES or n.startswith(ACCELERATORS)]
     kept = {name: os.open(f"/dev/{name}", os.O_PATH | os.O_CLOEXEC) for name in names}
     _mount("tmpfs", "/dev", "tmpfs", MS_NOSUID | MS_NOEXEC, b"size=64k,mode=755")
@@ -183,7 +183,7 @@ def _few_devices() -> None:
 
 
 def own_proc() -> None:
-    """Let /proc show the own processes only; a container may not allow it, and then they are seen.
+    """Let /proc show only the processes of this namespace, where the container allows it.
 
     Called by the first process of its namespace.
     """
@@ -202,7 +202,7 @@ def _mount(
 
 
 def drop_privileges() -> None:
-    """Give up every capability for good: with them, mounts could be made writable again."""
+    """Give up every capability for good; with them, mounts could be made writable again."""
     if sys.platform != "linux":
         return
     check(libc().prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "prctl")
@@ -215,6 +215,6 @@ def drop_privileges() -> None:
 
 
 def keep_out(closed: bool) -> None:
-    """Whether other processes of this user may look into this one's memory and descriptors."""
+    """Forbid or allow the user's other processes to read this one's memory and descriptors."""
     if sys.platform == "linux":
         check(libc().prctl(PR_SET_DUMPABLE, 0 if closed else 1, 0, 0, 0), "prctl")

@@ -1,7 +1,7 @@
-"""In the child: objects of the user's classes, constructed or, where that fails, made bare.
+"""In the child: makes objects of the user's classes, constructed or, where that fails, bare.
 
-A class goes in, an object leaves. Constructor inputs are searched for like a function's; a bare
-object never ran `__init__` and makes its attributes by name when they are asked for.
+Constructor inputs are searched for like a function's. A bare object never ran `__init__` and makes
+its attributes by name when they are read.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from flake8_torchperf.runtime.confirm.child.search import Dimension, Score, Sear
 from flake8_torchperf.runtime.confirm.child.traced_call import TooLate, time_limit, traced
 from flake8_torchperf.runtime.confirm.specs.from_signatures import choices
 
-# Constructing is a means: it may not use up the time the function needs.
+# Constructing objects may not use up the function's own time.
 CONSTRUCTION_SECONDS = 6.0
 ONE_CONSTRUCTION_SECONDS = 4.0  # the first optimizer of a process imports torch._dynamo
 CONSTRUCTION_ATTEMPTS = 150
@@ -26,14 +26,14 @@ BARE = "_torchperf_bare"
 
 
 class Objects:
-    """Remembers how each class was constructed, so that the search is done once."""
+    """Remembers how each class was constructed, so that the search runs once."""
 
     def __init__(self) -> None:
         self._known: dict[type, tuple[list[Dimension], tuple[int, ...]] | None] = {}
         self.problems: dict[str, str] = {}
 
     def construct(self, wanted: type, builder: Builder) -> Any:
-        """An object of ``wanted`` with what worked; a bare one where nothing did."""
+        """Return an object of ``wanted`` made with inputs that worked, or else a bare one."""
         plan = self.plan(wanted, builder)
         if plan is None:
             return bare(wanted, builder)
@@ -42,7 +42,7 @@ class Objects:
     def plan(
         self, wanted: type, builder: Builder
     ) -> tuple[list[Dimension], tuple[int, ...]] | None:
-        """The constructor's dimensions and an assignment that works; None where none does."""
+        """Return the constructor's dimensions and an assignment that works; None if none does."""
         if wanted not in self._known:
             self._known[wanted] = None  # a class that needs one of itself ends here
             self._known[wanted] = self._find(wanted, builder)
@@ -86,7 +86,7 @@ class Objects:
 
 
 def make(wanted: type, specs: dict[str, Any], builder: Builder) -> Any:
-    """Call the constructor with what the specs give. Raises what it raises."""
+    """Call the constructor with the objects of the specs. Raises what it raises."""
     named = {name: builder.build(spec) for name, spec in specs.items() if spec["kind"] != "default"}
     torch.manual_seed(0)
     made = concrete(wanted)(**named)
@@ -97,7 +97,7 @@ def make(wanted: type, specs: dict[str, Any], builder: Builder) -> Any:
 
 
 def concrete(wanted: type) -> type:
-    """The class itself, or where it is abstract a subclass that can be made all the same."""
+    """Return the class itself, or for an abstract class a subclass that can be made."""
     if not inspect.isabstract(wanted):
         return wanted
     made: Any = type(wanted)(wanted.__name__, (wanted,), {})
@@ -106,7 +106,7 @@ def concrete(wanted: type) -> type:
 
 
 def bare(wanted: type, builder: Builder) -> Any:
-    """An object whose `__init__` never ran. Raises SpecError where the class allows none."""
+    """Return an object whose `__init__` never ran. Raises SpecError where the class allows none."""
 
     def missing(self: Any, name: str) -> Any:
         if name.startswith("__"):

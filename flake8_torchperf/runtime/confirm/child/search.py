@@ -1,9 +1,8 @@
-"""In the child: which candidates make the flagged lines run.
+"""In the child: searches for the candidates that make the flagged lines run.
 
-Dimensions (a parameter and its candidates) and an evaluation go in; assignments leave. Climbs one
-dimension at a time on (flagged lines reached, came to its end, loops that went round more than
-once, different lines executed): how far a call got before it raised says whether a change was for
-the better.
+Changes one dimension (a parameter and its candidates) at a time. Assignments are scored by (flagged
+lines reached, call came to its end, loops that ran more than once, different lines executed): how
+far a call got before it raised shows whether a change was an improvement.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ NOTHING: InputSpec = {"kind": "value", "value": None}
 
 @dataclass(frozen=True)
 class Dimension:
-    """One thing to choose: a parameter's spec, or how the function is called."""
+    """One choice: a parameter's spec, or how the function is called."""
 
     name: str
     candidates: Sequence[InputSpec]
@@ -46,11 +45,11 @@ class Search:
     _allowed: int = 0
 
     def run(self) -> Assignment:
-        """The best assignment found within the attempts and seconds allowed."""
+        """Return the best assignment found within the attempts and seconds allowed."""
         end = time.monotonic() + self.seconds
         best = tuple(one.start for one in self.dimensions)
         self._try(best)
-        # The first climb leaves attempts for what no single change can show.
+        # The first climb leaves attempts for improvements that need several changes.
         self._allowed = self.attempts // 2
         for step in (self._climb, self._alike, self._climb, self._at_random):
             best = step(best, end)
@@ -81,7 +80,7 @@ class Search:
         return best
 
     def _alike(self, best: Assignment, end: float) -> Assignment:
-        """Leave out all that may be None, then give every tensor the same shape.
+        """Leave out all arguments that may be None, then give every tensor the same shape.
 
         Guards often object to two options at once, and operations on several tensors need shapes
         that agree: no single change shows an improvement there.
@@ -100,7 +99,7 @@ class Search:
         wanted: Callable[[InputSpec], bool],
         movable: Callable[[InputSpec], bool],
     ) -> Assignment:
-        """Every movable parameter that has a wanted candidate takes it, if that improves."""
+        """Give every movable parameter its first wanted candidate, if that is an improvement."""
         if self._over(end) or self.enough(self.seen[best]):
             return best
         changed = tuple(
@@ -112,7 +111,7 @@ class Search:
         return changed if self._try(changed) > self.seen[best] else best
 
     def _at_random(self, best: Assignment, end: float) -> Assignment:
-        """Two or three dimensions at once, for what no single change shows."""
+        """Change two or three dimensions at once, where no single change shows an improvement."""
         chance = random.Random(len(self.dimensions))
         movable = [i for i, d in enumerate(self.dimensions) if len(d.candidates) > 1]
         rounds = 0
@@ -129,7 +128,7 @@ class Search:
 
 
 def chosen(dimensions: Sequence[Dimension], assignment: Assignment) -> Mapping[str, InputSpec]:
-    """The specs an assignment picks, by dimension name."""
+    """Return the specs that an assignment picks, by dimension name."""
     return {
         dimension.name: dimension.candidates[choice]
         for dimension, choice in zip(dimensions, assignment, strict=True)

@@ -1,6 +1,6 @@
-"""In the child: the function under examination, made callable with inputs of any size.
+"""In the child: makes the function under examination callable with inputs of any size.
 
-A job and the loaded module go in; dimensions to search and calls ready to be made leave.
+`Subject` has the dimensions to search, and prepares calls.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ class SubjectError(ConfirmError):
 
 @dataclass(frozen=True)
 class Ready:
-    """A call whose inputs are made: ``run`` makes it once; ``given`` is what it receives."""
+    """A call whose inputs are made: ``run`` makes it once; ``given`` holds what it receives."""
 
     run: Callable[[], Any]
     given: dict[str, Any] = field(default_factory=dict)
 
 
 class Subject:
-    """A function, method or module body. ``dimensions`` is what the search may choose."""
+    """A function, method or module body. ``dimensions`` are the choices of the search."""
 
     def __init__(self, job: dict[str, Any], loaded: Loaded) -> None:
         self.job, self.loaded = job, loaded
@@ -111,7 +111,7 @@ class Subject:
         self._plan_owner()
 
     def _plan_owner(self) -> None:
-        """The constructor's own choices come last: what a method is given matters more."""
+        """Append the constructor's own choices last: the method's arguments matter more."""
         if self._owner is None or not self._bound or self._given_self is not None:
             return
         if self._harness is not None and "self" in self._harness_names():
@@ -144,7 +144,7 @@ class Subject:
 
     @property
     def _bound(self) -> bool:
-        """Whether the first parameter is the object."""
+        """True if the first parameter is the object."""
         return self._owner is not None and not isinstance(self._static, (staticmethod, classmethod))
 
     def _function(self, unwrapped: bool) -> Callable[..., Any]:
@@ -171,14 +171,14 @@ class Subject:
         return set(made)
 
     def prepare(self, specs: dict[str, InputSpec], n: int) -> Callable[[], None]:
-        """Make the inputs at size ``n``; the call that is returned makes nothing more.
+        """Make the inputs at size ``n`` and return the call, which makes nothing more.
 
         Raises SpecError and whatever making the inputs raises.
         """
         return self.ready(specs, self._builder(n, specs.get(PLACE) == simple(HOST))).run
 
     def ready(self, specs: dict[str, InputSpec], builder: Builder) -> Ready:
-        """The same with a builder of the caller's, and with what the call gives and receives.
+        """Make the inputs with a builder of the caller's; the result holds the call and its inputs.
 
         Raises SpecError and whatever making the inputs raises.
         """
@@ -202,7 +202,7 @@ class Subject:
         return Ready(call, {"arguments": positional, **named})
 
     def _call_inner(self, builder: Builder) -> Callable[[Callable[..., Any]], Any] | None:
-        """For a finding inside a nested function: call what the outer one returned."""
+        """Return a function that calls what the outer one returned; None if it is not nested."""
         if "<locals>" not in self.job["function"]:
             return None
 
@@ -236,7 +236,7 @@ class Subject:
                 if in_order:
                     positional.append(parameter.default)
                 continue
-            # The same data at every size for what does not grow with n.
+            # Inputs that do not grow with n get the same data at every size.
             builder.made = SEEDS_PER_PARAMETER * (1 + list(self._options).index(name))
             value = by_hand[name] if name in by_hand else builder.build(spec)
             if in_order:
@@ -246,7 +246,7 @@ class Subject:
         return positional, named
 
     def _several(self, spec: InputSpec, builder: Builder) -> list[Any]:
-        """What ``*args`` receives: a list's items, or one of anything else."""
+        """Return the arguments for ``*args``: a list's items, or one object of another spec."""
         made = builder.build(spec)
         return list(made) if spec["kind"] in ("list", "items", "source") else [made]
 
@@ -271,13 +271,13 @@ class Subject:
 
 
 def _mangled(owner: type, name: str) -> str:
-    """A method's name as the class holds it: Python writes ``__private`` another way there."""
+    """Return a method's name as the class holds it, with Python's mangling of ``__private``."""
     private = name.startswith("__") and not name.endswith("__")
     return f"_{owner.__name__.lstrip('_')}{name}" if private else name
 
 
 def _usable(owner: type, method: str, names: dict[str, Any]) -> type:
-    """The class, or where parts of it are left to subclasses one that has the same method."""
+    """Return the class, or for an abstract one a subclass that has the same method."""
     if owner in STOOD_FOR:  # bases without a parameter of their own
         return STOOD_FOR[owner]
     unfinished = [
@@ -300,7 +300,7 @@ def _usable(owner: type, method: str, names: dict[str, Any]) -> type:
 
 
 def _harness(path: str) -> Callable[[int], dict[str, Any]]:
-    """The user's ``inputs(n)``. Raises SubjectError where the file does not define one."""
+    """Return the user's ``inputs(n)``. Raises SubjectError where the file does not define one."""
     names: dict[str, Any] = {"__name__": "_torchperf_harness", "__file__": path}
     try:
         with open(path, "rb") as file:

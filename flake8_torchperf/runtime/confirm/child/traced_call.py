@@ -1,7 +1,7 @@
-"""In the child: one function called once, with a time limit, its executed lines noted.
+"""In the child: calls a function once, with a time limit, and notes its executed lines.
 
-A callable and an assignment of specs go in; which lines of its file ran, and what ended the
-call, leaves. Counting dispatches is `measure`'s business.
+Tells which lines of its file ran, and what ended the call. Counting dispatches is the business of
+`measure`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import torch
 
 from flake8_torchperf.runtime.confirm.child.load import one_line
 
-# A generator is drawn from this often at most: an endless one would never give a count.
+# The most items to draw from a generator, which may be endless.
 MOST_ITEMS = 4096
 # Code that swallows the first alarm gets another after this many seconds.
 AGAIN = 0.5
@@ -46,7 +46,7 @@ class Outcome:
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise `TooLate` in the main thread after ``seconds``, and again should it be swallowed."""
+    """Raise `TooLate` in the main thread after ``seconds``, and again if it is swallowed."""
 
     def ring(number: int, frame: FrameType | None) -> None:
         raise TooLate
@@ -61,16 +61,17 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
-        if outer:  # an enclosing limit goes on with what is left of it
+        if outer:  # an enclosing limit goes on with its remaining time
             left = outer - (time.monotonic() - began)
             signal.setitimer(signal.ITIMER_REAL, max(left, 0.01), AGAIN)
 
 
 class Spots:
-    """Which instructions belong to which flagged expression, and how often each one ran.
+    """The instructions of each flagged expression, and how often each one ran.
 
-    A line is too coarse: ``if strict and flags.any():`` runs without asking the flags. Positions of
-    instructions exist since Python 3.11; before, and where an expression left none, lines decide.
+    A line is too coarse: ``if strict and flags.any():`` may run without evaluating the flags.
+    Positions of instructions exist since Python 3.11; before, and where an expression left none,
+    lines decide.
     """
 
     def __init__(self, targets: Sequence[Mapping[str, Any]]) -> None:
@@ -79,7 +80,7 @@ class Spots:
         self.ran: Counter[tuple[str, int, int]] = Counter()
 
     def inside(self, code: CodeType) -> dict[int, list[str]]:
-        """The offsets of a code object that lie in flagged expressions, with their targets."""
+        """Return the offsets of a code object inside flagged expressions, with their targets."""
         known = self.codes.get(id(code))
         if known is None:
             known = self.codes[id(code)] = (code, self._find(code))
@@ -99,7 +100,7 @@ class Spots:
         return found
 
     def executions(self, lines: Counter[int]) -> dict[str, int]:
-        """How often each flagged expression was evaluated."""
+        """Return how often each flagged expression was evaluated."""
         known = {
             target for _, spots in self.codes.values() for ids in spots.values() for target in ids
         }
@@ -149,7 +150,7 @@ def traced(path: str, lines: Counter[int], spots: Spots | None = None) -> Iterat
 def finish(result: Any, inputs: Callable[[Callable[..., Any]], Any] | None) -> Any:
     """Run what a call only prepared: a generator, a coroutine, a context, a returned function.
 
-    Returns what came of it, or the result itself where nothing was left to run.
+    Returns the result of that, or the call's own result where nothing was left to run.
     """
     if inspect.iscoroutine(result):
         return asyncio.run(result)
@@ -166,9 +167,9 @@ def finish(result: Any, inputs: Callable[[Callable[..., Any]], Any] | None) -> A
 def watch(
     call: Callable[[], None], path: str, seconds: float, targets: Sequence[Mapping[str, Any]]
 ) -> Outcome:
-    """Call once within ``seconds`` and say which lines of ``path`` and which targets ran.
+    """Call once within ``seconds`` and return which lines of ``path`` and which targets ran.
 
-    Whatever the user's code raises becomes the outcome's error: that is what it is for.
+    Whatever the user's code raises is stored as the outcome's error.
     """
     lines: Counter[int] = Counter()
     spots = Spots(targets)

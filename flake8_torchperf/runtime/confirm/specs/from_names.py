@@ -1,7 +1,7 @@
-"""What a parameter's name alone suggests: the last resort before a general pool of inputs.
+"""Suggests specs by a parameter's name alone: the last resort before a general pool of inputs.
 
-A name goes in, specs leave. Used where neither the interpreter, an annotation nor a default
-says what a parameter is, and for the attributes that a stand-in object is asked for.
+Used where neither the interpreter, an annotation nor a default says what a parameter is, and for
+the attributes of a stand-in object.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def is_device(name: str) -> bool:
 
 
 def by_name(name: str) -> list[InputSpec]:
-    """Specs that the name suggests, likeliest first; none where it suggests nothing."""
+    """Return specs that the name suggests, likeliest first; none where it suggests nothing."""
     lower = name.lower().lstrip("_")
     if lower == "ctx":
         return [simple("context")]
@@ -88,7 +88,7 @@ def by_name(name: str) -> list[InputSpec]:
 
 
 def pool() -> list[InputSpec]:
-    """What is tried where nothing at all is known."""
+    """Return the specs to try where nothing at all is known."""
     return [
         *input_specs.tensors()[:6],
         tensor(()),

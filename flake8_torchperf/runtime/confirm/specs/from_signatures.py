@@ -1,7 +1,7 @@
-"""In the child: candidate specs for what only the running program tells.
+"""In the child: candidate specs from what only the running program knows.
 
-A live signature goes in (annotations resolved, defaults as objects), specs per parameter leave.
-Serves constructors, inherited methods, and parameters the interpreter knew nothing of.
+Uses a live signature (annotations resolved, defaults as objects). Serves constructors, inherited
+methods, and parameters that the interpreter does not know.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Choices(dict[str, list[InputSpec]]):
 
 
 def choices(function: Callable[..., Any], known: dict[str, list[InputSpec]]) -> Choices:
-    """Candidates for calling ``function``; ``known`` (the interpreter's) come first.
+    """Return candidates for calling ``function``; ``known`` (the interpreter's) come first.
 
     Raises ValueError where the callable has no signature.
     """
@@ -69,7 +69,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _beside(default: object) -> list[InputSpec]:
-    """What else a parameter with this default may be."""
+    """Return other values that a parameter with this default may take."""
     match default:
         case bool():
             return input_specs.values((not default,))
@@ -81,7 +81,7 @@ def _beside(default: object) -> list[InputSpec]:
 
 
 def of_annotation(hint: Any) -> list[InputSpec]:
-    """Specs for a resolved annotation; none for one that says nothing."""
+    """Return specs for a resolved annotation; none for one that says nothing."""
     if hint is inspect.Parameter.empty or hint is Any or isinstance(hint, (str, typing.TypeVar)):
         return []
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)

@@ -1,6 +1,6 @@
-"""What to hand a function's parameters: the interpreter's values turned into specs.
+"""Turns the interpreter's values for a function's parameters into specs.
 
-The child tries them until the flagged lines run.
+The child tries the specs until the flagged lines run.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.absint.engine.analysis import Analysis
     from flake8_torchperf.project.module_index import FunctionInfo
 
-# How many candidates one parameter may have: the child tries them one at a time.
+# The most candidates for one parameter: the child tries them one at a time.
 MAX_CANDIDATES = 26
 MODULE_USES = {
     "parameters", "named_parameters", "state_dict", "modules", "named_modules", "train", "eval",
@@ -40,9 +40,9 @@ TORCH_KINDS = {
 def candidates(
     info: FunctionInfo, machine: Analysis
 ) -> tuple[dict[str, list[InputSpec]], tuple[str, ...]]:
-    """Per parameter of ``info`` (``self`` left out) the specs to try; empty lists for unknowns.
+    """Return the specs to try for each parameter of ``info`` but ``self``; none if it is unknown.
 
-    The second value names the required parameters of which only uses are known, if those.
+    The second value names the required parameters of which at most uses are known.
     """
     declared = declared_parameters(info, machine)
     used = uses(info.node)
@@ -63,7 +63,7 @@ def candidates(
 
 
 def _defaults(spec: ast.arguments) -> dict[str, list[InputSpec]]:
-    """Leave-it-out first, then what else a default's type allows."""
+    """Return the specs of each parameter with a default: the default, then the other bool."""
     ordinary = [*spec.posonlyargs, *spec.args]
     pairs = list(zip(ordinary[len(ordinary) - len(spec.defaults) :], spec.defaults, strict=True))
     pairs += [(a, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d]
@@ -77,7 +77,7 @@ def _defaults(spec: ast.arguments) -> dict[str, list[InputSpec]]:
 
 
 def of_value(value: v.Value, use: Use) -> list[InputSpec]:
-    """Specs for what the interpreter knows; none for Unknown."""
+    """Return specs for what the interpreter knows; none for Unknown."""
     match value:
         case v.Tensor(dtype=dtype, scalar=scalar, role=role):
             scalar = scalar or use.single
@@ -173,8 +173,11 @@ def _of_sequence(value: v.Sequence, use: Use) -> list[InputSpec]:
 
 
 def _tensor_lists(inside: v.Tensor, use: Use, form: str) -> list[InputSpec]:
-    """Lists of tensors. Where the code walks each of them too, one tensor of n elements: then the
-    number of elements is n, and not n squared."""
+    """Return specs of lists of tensors, the most suitable first.
+
+    Where the code also iterates each tensor, a list of one tensor comes first: the number of
+    elements is then n, and not n squared.
+    """
     dtype = "float" if inside.dtype == "unknown" else inside.dtype
     parameter = inside.role == "parameter"
     wide = [
@@ -190,7 +193,7 @@ def _tensor_lists(inside: v.Tensor, use: Use, form: str) -> list[InputSpec]:
 
 
 def of_use(use: Use) -> list[InputSpec]:
-    """Specs for a parameter of which only the uses are known; none where they tell nothing."""
+    """Return specs for a parameter of which only the uses are known; none if they say nothing."""
     made: list[InputSpec] = []
     if use.attributes & OPTIMIZER_USES:
         made.append(simple("optimizer"))

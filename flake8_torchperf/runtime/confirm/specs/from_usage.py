@@ -1,7 +1,7 @@
-"""How a function's own text uses its parameters, as far as that tells what to hand it.
+"""Collects how a function's own text uses its parameters, as far as that suggests inputs.
 
-An ast function goes in, a `Use` per parameter leaves. Complements the interpreter, which answers
-whether something is a tensor and not how many dimensions it has or which words a flag may be.
+Complements the interpreter, which knows whether something is a tensor, but not how many dimensions
+it has or which words a flag may be.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Use:
-    """What is done with one parameter."""
+    """The ways in which one parameter is used."""
 
     ranks: set[int] = field(default_factory=set)
     least_rank: int = 0
@@ -26,7 +26,7 @@ class Use:
     attributes: set[str] = field(default_factory=set)
     keys: list[str] = field(default_factory=list)
     called: bool = False
-    returns: int = 0  # how many values its result is unpacked into
+    returns: int = 0  # the number of values that its result is unpacked into
     iterated: bool = False
     twice: bool = False
     counted: bool = False  # stands in range(...), so it is a whole number
@@ -36,7 +36,7 @@ class Use:
 
 
 def uses(node: FunctionNode) -> dict[str, Use]:
-    """The use of every parameter of ``node``, nested functions included."""
+    """Return the use of every parameter of ``node``, nested functions included."""
     spec = node.args
     arguments = named_parameters(spec)
     found = {one.arg: Use() for one in arguments}
@@ -93,7 +93,7 @@ def _is_new_axis(part: ast.expr) -> bool:
 
 
 def _axis(base: ast.expr, axis: int, found: dict[str, Use]) -> None:
-    """``x.shape[2]`` needs three dimensions, ``x.shape[-2]`` two."""
+    """Note the rank that an index implies: ``x.shape[2]`` needs three dimensions, ``[-2]`` two."""
     match base:
         case ast.Attribute(value=ast.Name(id=name), attr="shape") if name in found:
             needed = axis + 1 if axis >= 0 else -axis
@@ -150,7 +150,7 @@ def _compare(use: Use, right: ast.expr) -> None:
 
 
 def _unpack(length: int, unpacked: ast.expr, found: dict[str, Use]) -> None:
-    """``b, c, h, w = x.shape``: four dimensions."""
+    """Note the rank that unpacking implies: ``b, c, h, w = x.shape`` has four dimensions."""
     match unpacked:
         case ast.Call(func=ast.Name(id=name)) if name in found:
             found[name].returns = length

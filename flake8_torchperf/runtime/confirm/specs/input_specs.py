@@ -1,4 +1,4 @@
-"""Specs: what an input is made of, as plain data that crosses to the child.
+"""Specs: descriptions of inputs, as plain data that crosses to the child.
 
 A spec says what to build ("a float tensor of shape (n, 4)"); the child builds it at each probe
 size. Dimensions are integers or ``"n"``, the probe size.
@@ -12,9 +12,9 @@ from typing import Any, TypeAlias
 InputSpec: TypeAlias = "dict[str, Any]"
 Shape: TypeAlias = "tuple[int | str, ...]"
 
-# What a call may be given on CUDA: everything there, or, since some code moves it, on the host.
+# Devices of a call's inputs on CUDA: that device, or the host, since some code moves them.
 PLACE, HOST = "(inputs)", "on the host"
-# What tensors without further hints look like, likeliest first. 4 is the width that modules and
+# Shapes of tensors without further hints, likeliest first. 4 is the width that modules and
 # sizes get too, so that a guessed layer fits a guessed batch.
 WIDTH = 4
 SHAPES: tuple[Shape, ...] = (
@@ -36,7 +36,10 @@ ITEM_SHAPES: tuple[Shape, ...] = ((4,), (4, 4), (), (1,), ("n",), ("n", 4))
 def tensor(
     shape: Shape, dtype: str = "float", data: str = "unit", parameter: bool = False
 ) -> InputSpec:
-    """A tensor. ``data``: "unit" lies in (0.1, 0.9), "normal" has both signs and no zeros."""
+    """Return the spec of a tensor.
+
+    ``data`` "unit" lies in (0.1, 0.9), "normal" has both signs and no zeros.
+    """
     made: InputSpec = {"kind": "tensor", "shape": list(shape), "dtype": dtype, "data": data}
     if parameter:
         made["parameter"] = True
@@ -44,42 +47,42 @@ def tensor(
 
 
 def listing(item: InputSpec, length: int | str = "n", form: str = "list") -> InputSpec:
-    """A list (or tuple, iterator ...) of ``length`` objects made by the same spec."""
+    """Return the spec of ``length`` objects of the same spec, as a list, tuple, iterator ..."""
     return {"kind": "list", "item": item, "length": length, "form": form}
 
 
 def fixed(items: Iterable[InputSpec], form: str = "tuple") -> InputSpec:
-    """A tuple or list whose items each have a spec of their own."""
+    """Return the spec of a tuple or list whose items each have a spec of their own."""
     return {"kind": "items", "items": list(items), "form": form}
 
 
 def mapping(items: dict[str, InputSpec]) -> InputSpec:
-    """A dict with known string keys."""
+    """Return the spec of a dict with known string keys."""
     return {"kind": "dict", "items": items}
 
 
 def value(literal: object) -> InputSpec:
-    """A number, string, bool or None as it is."""
+    """Return the spec of a number, string, bool or None."""
     return {"kind": "value", "value": literal}
 
 
 def values(literals: Iterable[object]) -> list[InputSpec]:
-    """Several literals, one spec each."""
+    """Return several literals, one spec each."""
     return [value(one) for one in literals]
 
 
 def simple(kind: str) -> InputSpec:
-    """A thing without further choices: a module, an optimizer, a callable, a stand-in ..."""
+    """Return the spec of a thing without further choices: a module, an optimizer, a callable ..."""
     return {"kind": kind}
 
 
 def instance(name: str) -> InputSpec:
-    """An object of the class with this dotted name, constructed with inputs made like any other."""
+    """Return the spec of an object of a class, by its dotted name; its inputs are made too."""
     return {"kind": "instance", "name": name}
 
 
 def source(text: str) -> InputSpec:
-    """What a Python expression over n, torch and the module's own names gives: the user's words."""
+    """Return the spec of the user's own expression over n, torch and the module's names."""
     return {"kind": "source", "text": text}
 
 
@@ -89,7 +92,7 @@ def tensors(
     scalar: bool | None = None,
     parameter: bool = False,
 ) -> list[InputSpec]:
-    """Candidates for a tensor: shapes of the hinted ranks first, floats before integers."""
+    """Return candidates for a tensor: shapes of the hinted ranks first, floats before integers."""
     shapes = list(SHAPES)
     if scalar:
         shapes.sort(key=lambda shape: shape not in ((), (1,)))
@@ -112,7 +115,7 @@ ASCENDING: InputSpec = fixed(values((1, 2, 3)), "list")
 
 
 def unique(specs: Iterable[InputSpec]) -> list[InputSpec]:
-    """The specs in order, each once."""
+    """Return the specs in order, each once."""
     kept: list[InputSpec] = []
     for one in specs:
         if one not in kept:
@@ -121,7 +124,7 @@ def unique(specs: Iterable[InputSpec]) -> list[InputSpec]:
 
 
 def describe(spec: InputSpec) -> str:
-    """A spec in a few words, for reports."""
+    """Describe a spec in a few words, for reports."""
     match spec:
         case {"kind": "tensor", "shape": shape, "dtype": dtype}:
             what = "parameter" if spec.get("parameter") else "tensor"

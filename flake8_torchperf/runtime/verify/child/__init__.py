@@ -1,1 +1,1 @@
-"""What runs in the child: both versions of a function, each in a fork, and their comparison."""
+"""The code of the child: runs both versions of a function, each in a fork, and compares them."""

@@ -1,7 +1,7 @@
-"""In the child: what else a caller could pass where inputs follow annotations, names and use.
+"""In the child: other arguments that a caller could pass than those of the inputs found.
 
-Annotations hold nobody back: a number may be of another kind, a tensor of another length or dtype,
-a list longer. Each choice differs from the inputs found in one argument.
+Annotations do not bind callers: a number may be of another kind, a tensor of another length or
+dtype, a list longer. Each choice differs from the inputs found in one argument.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import torch
 from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec, tensor, value
 from flake8_torchperf.runtime.verify.child.variations import Variation
 
-# A choice: the argument, what it is given instead, and the name of the variation it is called with.
+# A choice: the argument, its new spec, and the name of the variation for the call.
 Choice = tuple[str, InputSpec, str]
 
 # By name, so that both texts are called alike.
@@ -31,7 +31,7 @@ MOST_CHOICES = 24
 
 
 def other_calls(specs: dict[str, InputSpec], defaults: dict[str, Any]) -> list[Choice]:
-    """The choices for one set of inputs; ``defaults`` are those of the function's parameters."""
+    """Return the choices for one set of inputs; ``defaults`` are those of the parameters."""
     made: list[Choice] = []
     for name, spec in specs.items():
         if not name.startswith("("):
@@ -42,7 +42,7 @@ def other_calls(specs: dict[str, InputSpec], defaults: dict[str, Any]) -> list[C
 
 
 def with_choice(specs: dict[str, InputSpec], choice: Choice) -> dict[str, InputSpec]:
-    """The inputs with one argument as the choice has it."""
+    """Return the inputs with one argument replaced by the choice."""
     name, spec, _ = choice
     return {**specs, name: spec} if name else specs
 
@@ -66,7 +66,7 @@ def _of(name: str, spec: InputSpec, default: Any) -> Iterator[Choice]:
 
 
 def _for_integer(name: str, number: int) -> Iterator[Choice]:
-    """A float, a bool and a 0-d tensor for an integer; Python's arithmetic takes each of them."""
+    """Return a float, a bool and a 0-d tensor: Python's arithmetic takes them for an integer."""
     yield name, value(number + 0.5), "other"
     yield name, value(True), "other"
     yield name, tensor((), "int"), "other"

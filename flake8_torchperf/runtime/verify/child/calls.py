@@ -1,6 +1,6 @@
-"""In the child: calls of one version, each with its own variation of the inputs.
+"""In the child: calls one version of a function, each time with its own variation of the inputs.
 
-What each call gave and changed leaves as snapshots, what it cost as counts.
+The results and side effects of a call become snapshots, its costs become counts.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _PLAIN = (bool, int, float, complex, str, list, dict, tuple, set, torch.Tensor)
 def snapshot_of(
     subject: Subject, specs: dict[str, InputSpec], builder: VariedBuilder, seconds: float
 ) -> dict[str, Any]:
-    """One call: what it returned, raised, printed and changed. Raises TooLate.
+    """Return what one call returned, raised, printed and changed. Raises TooLate.
 
-    "unmade" says why its inputs could not be made; there is nothing else then.
+    If the inputs could not be made, "unmade" says why, and there is nothing else.
     """
     _seed(builder.variation.seed)
     with time_limit(seconds):
@@ -62,7 +62,7 @@ def snapshot_of(
 
 
 def _called(ready: Ready) -> tuple[Any, list[str]]:
-    """The result, and the type and text of what it raised, if it did."""
+    """Return the result, and the type and text of what it raised, if anything."""
     try:
         return ready.run(), []
     except (Exception, SystemExit, KeyboardInterrupt) as error:
@@ -78,7 +78,7 @@ def _seed(number: int) -> None:
 
 
 def _backward(value: Any, builder: VariedBuilder) -> str:
-    """Let gradients flow from all that requires them; what that raises."""
+    """Backpropagate from everything that requires gradients; return what that raises."""
     total: Any = None
     for one in _tensors(value, set(), 0):
         if not one.requires_grad or not one.is_floating_point() or one.is_leaf:
@@ -96,7 +96,7 @@ def _backward(value: Any, builder: VariedBuilder) -> str:
 
 
 def _tensors(value: Any, seen: set[int], depth: int) -> Iterator[torch.Tensor]:
-    """The tensors in containers and results, each once."""
+    """Return the tensors in containers and results, each once."""
     if id(value) in seen or depth > 4:
         return
     seen.add(id(value))
@@ -111,7 +111,7 @@ def _tensors(value: Any, seen: set[int], depth: int) -> Iterator[torch.Tensor]:
 
 
 def _globals(subject: Subject) -> dict[str, Any]:
-    """The module's own data: what calls may have changed there."""
+    """Return the module's own data, which calls may have changed."""
     names = dict(subject.loaded.names)
     return {
         name: value
@@ -127,9 +127,9 @@ def counts_of(
     seconds: float,
     lines: tuple[int, int],
 ) -> dict[str, Any]:
-    """What one call costs, and how often lines between ``lines`` ran in it. Raises TooLate.
+    """Return the counts of one call, and how often lines between ``lines`` ran. Raises TooLate.
 
-    Nothing but the size where the inputs cannot be made.
+    Holds nothing but the size where the inputs cannot be made.
     """
     path, cuda = subject.job["path"], subject.job["device"] == "cuda"
     counter = DispatchCounter("full", owner=[path], host_as_device=not cuda)
@@ -152,7 +152,7 @@ def counts_of(
 
 
 def varied(subject: Subject, specs: dict[str, InputSpec], how: Variation) -> VariedBuilder:
-    """The builder of one variation, on the device that the inputs are for."""
+    """Return the builder of one variation, on the device of the job."""
     on_host = specs.get(PLACE) == simple(HOST)
     plain: Builder = subject._builder(how.n, on_host)
     return VariedBuilder(

@@ -1,7 +1,7 @@
-"""In the child: the whole of one job, from the texts before and after fixes to what differs.
+"""In the child: does one job, and returns how the texts before and after fixes differ.
 
-The module is loaded once. For each fix two forks, one for each text, make the same calls and leave
-what they gave in files, which are compared here. A fork that dies takes only its own along.
+The module is loaded once. For each fix two forks, one for each text, make the same calls and write
+the results to files, which are compared here. A fork that dies does not affect the others.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from flake8_torchperf.runtime.verify.child.differences import Rules, difference
 from flake8_torchperf.runtime.verify.child.variations import COUNTED_TOO, FULL, SHORT, Variation
 from flake8_torchperf.runtime.verify.child.versions import put
 
-# Shares of a trial's time: the text before (it searches too), then the text after; what is left is
-# for the text before once more, where they differ.
+# Shares of a trial's time: the text before (which includes the search), then the text after. The
+# rest is for a second run of the text before, where the two differ.
 BEFORE, AFTER = 0.5, 0.8
 # Different inputs to compare with, besides the first ones found, and attempts spent on them.
 MOST_OTHERS, MOST_NEIGHBOURS = 2, 24
 
 
 def execute(job: dict[str, Any]) -> dict[str, Any]:
-    """Try the fixes of one file. "trials" holds what became of each, in their order.
+    """Try the fixes of one file. "trials" holds the result for each, in their order.
 
-    What went wrong is told by "failed", which says in which stage, and "reason".
+    "failed" names the stage in which something went wrong, and "reason" says why.
     """
     seconds = float(job["import_seconds"])
     first = job["trials"][0]
@@ -89,7 +89,7 @@ def _tried(job: dict[str, Any], loaded: Loaded, index: int) -> dict[str, Any]:
 
 
 def _behind_import(failed: dict[str, Any], job: dict[str, Any], loaded: Loaded) -> dict[str, Any]:
-    """What failed, behind the reason why the module could not be imported where it couldn't."""
+    """Return a failure, preceded by the reason why the module could not be imported, if any."""
     reason = str(failed["reason"])
     if loaded.mode != "extract" or not loaded.problem or loaded.problem in reason:
         return failed
@@ -101,7 +101,7 @@ def _failed(stage: str, reason: str) -> dict[str, Any]:
 
 
 def _forked(name: str, end: float, work: Callable[[float], dict[str, Any]]) -> dict[str, Any]:
-    """What ``work`` gives in a process of its own, within the time."""
+    """Return the result of ``work``, run in a process of its own within the time."""
     path = Path(f"{name}.pt").absolute()
     child = os.fork()
     if child == 0:
@@ -150,7 +150,7 @@ def _within(work: Callable[[float], dict[str, Any]], end: float) -> dict[str, An
 
 
 def _version(job: dict[str, Any], loaded: Loaded, text: str) -> Subject:
-    """The function as one text has it. Raises ConfirmError."""
+    """Return the function as one text has it. Raises ConfirmError."""
     if job["device"] == "cuda" and (problem := start_cuda(10.0)):
         raise ConfirmError(f"CUDA did not start: {problem}")
     if loaded.mode == "module" and job["function"] != "<module>":
@@ -175,7 +175,7 @@ class _Found(Trials):
             self.good.append(assignment)
 
     def neighbours(self, best: Assignment, end: float) -> None:
-        """Try what differs from the best in one choice, until there are enough good ones."""
+        """Try assignments that differ from the best in one choice, until enough are good."""
         attempts = 0
         for choice in range(1, 8):
             for position, dimension in enumerate(self.subject.dimensions):
@@ -189,7 +189,7 @@ class _Found(Trials):
 
 
 def _first(job: dict[str, Any], loaded: Loaded, end: float) -> dict[str, Any]:
-    """The text before: find inputs that reach the finding, then call with them."""
+    """Handle the text before: find inputs that reach the finding, then call with them."""
     subject = _version(job, loaded, job["before"])
     began = time.monotonic()
     trials = _Found(subject, job, (end - began) * SEARCH_SHARE)
@@ -214,7 +214,7 @@ def _first(job: dict[str, Any], loaded: Loaded, end: float) -> dict[str, Any]:
 def _again(
     job: dict[str, Any], loaded: Loaded, before: dict[str, Any], end: float
 ) -> dict[str, Any]:
-    """The text after: the calls that were made before it was changed."""
+    """Handle the text after: make the calls that were made with the text before."""
     subject = _version(job, loaded, job["after"])
     return _repeated(job, subject, before, end, (int(job["after_first"]), int(job["after_last"])))
 
@@ -246,7 +246,7 @@ def _calls(
     lines: tuple[int, int],
     wanted: int | None,
 ) -> dict[str, Any]:
-    """Count first, then one snapshot after the other: all, or as many as the time allows."""
+    """Count first, then take one snapshot after the other, for as many calls as the time allows."""
     calls = _order(found)
     began = time.monotonic()
     counted: list[dict[str, Any]] = []
@@ -270,7 +270,7 @@ def _calls(
 
 
 def _order(found: dict[str, Any]) -> list[tuple[dict[str, InputSpec], Variation]]:
-    """Which inputs in which variation, the same for both texts."""
+    """Return the inputs and variations of the calls, the same for both texts."""
     specs: list[dict[str, InputSpec]] = found["specs"]
     calls = [(specs[0], how) for how in FULL]
     calls += [(with_choice(specs[0], one), OTHER_CALLS[one[2]]) for one in found["others"]]
@@ -278,7 +278,7 @@ def _order(found: dict[str, Any]) -> list[tuple[dict[str, InputSpec], Variation]
 
 
 def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    """Call by call: how many gave the same, and the first that did not."""
+    """Compare call by call: return how many gave the same, and the first that did not."""
     made = raised = 0
     found = shown = ""
     pairs = list(zip(before["runs"], after["runs"], _order(before), strict=False))
@@ -309,7 +309,7 @@ def _compared(job: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
 
 
 def _inputs(specs: dict[str, InputSpec], how: Variation) -> str:
-    """The inputs of a call in words."""
+    """Describe the inputs of a call in words."""
     named = [f"{name}={describe(spec)}" for name, spec in specs.items() if _tells(name, spec)]
     size = f"n = {how.n}"
     return ", ".join([*named, size, *([how.words] if how.words else [])])

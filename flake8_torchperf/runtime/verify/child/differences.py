@@ -1,4 +1,4 @@
-"""In the child: two snapshots in, the first difference between them in words out, if there is one.
+"""In the child: finds the first difference between two snapshots and describes it.
 
 A safe fix must give the same bits, aliasing and errors. Any other fix must give close numbers of
 the same types, except for what its page allows.
@@ -15,7 +15,7 @@ import torch
 from flake8_torchperf.findings.rule import SAFE
 from flake8_torchperf.runtime.verify.child.snapshot import Node
 
-# What float32 sums in another order differ by (the defaults of torch.testing for it), and those of
+# Tolerances for float32 sums in another order (the defaults of torch.testing for it), and for
 # float16 and bfloat16.
 _CLOSE = {"float32": (1.3e-6, 1e-5), "half": (1.6e-2, 1e-2)}
 _SHOWN = 60
@@ -23,7 +23,7 @@ _SHOWN = 60
 
 @dataclass(frozen=True)
 class Rules:
-    """How strict a comparison is: the fix's safety, what its page allows, and what the inputs are.
+    """The strictness of a comparison: the fix's safety, what its page allows, and the inputs.
 
     ``half`` says that some have 16 bits, ``finite`` that none is NaN or infinite.
     """
@@ -35,12 +35,12 @@ class Rules:
 
     @property
     def exact(self) -> bool:
-        """Must everything be the same, to the last bit?"""
+        """True if everything must be the same, to the last bit."""
         return self.safety == SAFE
 
 
 def difference(before: dict[str, Any], after: dict[str, Any], rules: Rules) -> str:
-    """The first difference between what two calls gave and changed; "" if there is none."""
+    """Return the first difference between the results and changes of two calls; "" if none."""
     if not rules.finite and "other-if-not-finite" in rules.allows:
         return ""
     found = _errors(before["error"], after["error"], rules)
@@ -63,7 +63,7 @@ def difference(before: dict[str, Any], after: dict[str, Any], rules: Rules) -> s
 
 
 def _errors(before: Sequence[str], after: Sequence[str], rules: Rules) -> str | None:
-    """None where the rest is to be compared; "" where one raised, as it may.
+    """Return how errors differ: "" if that is allowed and ends the comparison, None to go on.
 
     No page allows an error where there was none.
     """
@@ -106,7 +106,7 @@ def _nodes(before: Node, after: Node, at: str, rules: Rules) -> str:
 
 
 def _kinds(before: Node, after: Node, at: str, rules: Rules) -> str:
-    """Nodes of different kinds: allowed where the page says so, or nothing but sharing differs."""
+    """Compare nodes of different kinds: the page may allow it, or only sharing may differ."""
     if "same" in (before[0], after[0]) and not rules.exact:
         return ""
     if before[0] == "number" and after[0] == "tensor" and "tensor-for-number" in rules.allows:
@@ -133,7 +133,7 @@ def _list_for(before: Node, after: Node, at: str, rules: Rules) -> str:
 
 
 def _numbers(before: Node, after: Node, at: str, rules: Rules) -> str:
-    if repr(before) == repr(after):  # tells NaN from a number, and -0.0 from 0.0
+    if repr(before) == repr(after):  # distinguishes NaN from numbers, and -0.0 from 0.0
         return ""
     float_like = {before[1], after[1]} == {"float"}
     if rules.exact or not float_like:
@@ -166,7 +166,7 @@ def _objects(before: Node, after: Node, at: str, rules: Rules) -> str:
     if before[1] != after[1]:
         return _both(before, after, at)
     ours, theirs = before[2], after[2]
-    # What is made when it is asked for need not be asked for by both.
+    # Attributes made on demand need not be read by both.
     if not before[3] and ours.keys() != theirs.keys():
         names = sorted(ours.keys() ^ theirs.keys())
         return f"{at}: only one of the two sets {', '.join(names)}"
@@ -219,7 +219,7 @@ def _close(before: Any, after: Any, at: str, rules: Rules) -> str:
 
 
 def _apart(before: Any, after: Any) -> str:
-    """How two tensors of one shape differ."""
+    """Describe how two tensors of one shape differ."""
     flat, other = before.reshape(-1), after.reshape(-1)
     apart = (flat != other) & ~((flat != flat) & (other != other))
     count = int(apart.sum())
@@ -235,7 +235,7 @@ def _both(before: Node, after: Node, at: str) -> str:
 
 
 def told(node: Node) -> str:
-    """A node in a few words."""
+    """Describe a node in a few words."""
     match node:
         case ["number", _, value]:
             return repr(value)

@@ -1,4 +1,4 @@
-"""In the child: what a call gave and changed, as plain data that two processes can compare.
+"""In the child: the results and changes of a call, as plain data that two processes can compare.
 
 A node is a list that begins with its kind: "number", "text", "tensor", "sequence", "mapping",
 "object", "same" (met before in the same snapshot) or "opaque" (only its type is known).
@@ -29,12 +29,12 @@ _PLAIN = (torch.dtype, torch.device, torch.layout, torch.memory_format, bytes, c
 
 
 def worded(text: object) -> str:
-    """A text without the addresses that objects print of themselves."""
+    """Return a text without the addresses that objects print of themselves."""
     return _ADDRESS.sub("0x", str(text))
 
 
 class Taker:
-    """Takes the snapshots of one call: what they share is told by numbers that count from 0."""
+    """Takes the snapshots of one call; shared objects and memory get numbers that count from 0."""
 
     def __init__(self) -> None:
         self._objects: dict[int, int] = {}
@@ -42,7 +42,7 @@ class Taker:
         self._kept: list[Any] = []  # an address is one object's while that is alive
 
     def take(self, value: Any, depth: int = 0) -> Node:
-        """The node for a value."""
+        """Return the node for a value."""
         match value:
             case None | bool() | int() | float():
                 return ["number", type(value).__name__, _plain_number(value)]
@@ -117,7 +117,7 @@ class Taker:
         return ["tensor", told]
 
     def _storage(self, value: torch.Tensor) -> list[int]:
-        """Which memory it lies in, by number, and where in it."""
+        """Return the number of a tensor's memory, and its offset in that memory."""
         memory = value.untyped_storage()
         self._kept.append(memory)
         number = self._storages.setdefault(memory._cdata, len(self._storages))
@@ -125,14 +125,14 @@ class Taker:
 
 
 def _of_array(value: Any) -> torch.Tensor:
-    """A numpy array's numbers as a tensor. Raises TypeError where torch has no such dtype."""
+    """Return a numpy array's numbers as a tensor. Raises TypeError if torch has no such dtype."""
     import numpy
 
     return torch.from_numpy(numpy.array(value, copy=True))
 
 
 def _numbers_of(value: torch.Tensor) -> Any:
-    """A copy on the host; of a large one, its sum and what it begins with."""
+    """Return a copy on the host; of a large tensor, its sum and its first elements."""
     with torch.no_grad():
         plain = value.detach().as_subclass(torch.Tensor)
         if plain.layout is not torch.strided:
@@ -148,7 +148,7 @@ def _numbers_of(value: torch.Tensor) -> Any:
 
 
 def _plain_number(value: Any) -> Any:
-    """Within what a file of weights may hold: large integers as text."""
+    """Return a number that a file of weights may hold: large integers become text."""
     if isinstance(value, bool) or value is None:
         return value
     if isinstance(value, int):

@@ -13,16 +13,16 @@ from flake8_torchperf.runtime.confirm.specs.input_specs import InputSpec
 
 # Between the numbers of two seeds: far more than the tensors of one call.
 _SEEDS_APART = 10_000_019
-# Parts of the numbers that an attribute's own name begins from.
+# The range of starting points that attribute names are hashed to.
 _NAMES = 1_000_000
 
 
 @dataclass(frozen=True)
 class Variation:
-    """How the inputs of one call differ from those that the search found.
+    """The changes to the inputs of one call, compared with those that the search found.
 
-    ``data`` says what becomes of the numbers in floating tensors, ``words`` what a report calls it.
-    ``mixed`` gives the floating tensors of one call several dtypes in turn.
+    ``data`` says what becomes of the numbers in floating tensors, ``words`` is the variation's name
+    in a report. ``mixed`` gives the floating tensors of one call several dtypes in turn.
     """
 
     words: str = ""
@@ -36,16 +36,16 @@ class Variation:
 
     @property
     def half(self) -> bool:
-        """Are numbers kept in 16 bits?"""
+        """True if some floating tensors have 16-bit numbers."""
         return self.dtype in (torch.float16, torch.bfloat16) or self.mixed
 
     @property
     def finite(self) -> bool:
-        """Are all numbers finite?"""
+        """True if all numbers are finite."""
         return self.data not in ("special", "infinite", "nan")
 
 
-# What the first inputs found are varied by; the size of the search comes first.
+# Variations of the first inputs found; the size of the search comes first.
 FULL = (
     Variation(),
     Variation("another seed", seed=1),
@@ -66,11 +66,11 @@ FULL = (
     Variation("that require gradients", gradients=True),
     Variation("that require gradients", gradients=True, n=5, seed=5),
 )
-# What is counted besides the sizes: other numbers take other branches, and more of them.
+# Variations that are counted besides the sizes: other numbers take other, and more, branches.
 COUNTED_TOO = tuple(FULL[index] for index in (1, 6, 7, 9, 10, 11))
-# What further inputs are varied by, which differ in shapes or options.
+# Variations of further inputs, which differ in shapes or options.
 SHORT = tuple(FULL[index] for index in (0, 4, 6, 10, 12, 13, 16))
-# What the floating tensors of a mixed call are, in turn.
+# The dtypes of the floating tensors of a mixed call, in turn.
 DTYPES = (torch.float32, torch.float64, torch.float16)
 
 
@@ -84,7 +84,7 @@ class VariedBuilder(Builder):
     mixed: list[torch.dtype] = field(default_factory=list)
 
     def attribute(self, name: str) -> Any:
-        """The same numbers for a name, whatever was asked for before it."""
+        """Return the same numbers for a name, whatever was made before it."""
         before = self.made
         self.made = zlib.crc32(name.encode()) % _NAMES
         try:
@@ -93,7 +93,7 @@ class VariedBuilder(Builder):
             self.made = before
 
     def tensor(self, shape: tuple[int, ...], dtype: str, data: str) -> torch.Tensor:
-        """What `Builder.tensor` makes, varied."""
+        """Return a tensor as `Builder.tensor` makes it, varied."""
         how = self.variation
         self.made += how.seed * _SEEDS_APART
         made = super().tensor(shape, dtype, data)
@@ -101,7 +101,7 @@ class VariedBuilder(Builder):
         return self._vary(made)
 
     def build(self, spec: InputSpec) -> Any:
-        """What `Builder.build` makes; tensors of a person's own expression are varied as well."""
+        """Return an object as `Builder.build` makes it, but vary what the user's own code makes."""
         made = super().build(spec)
         return self._vary_all(made) if spec["kind"] == "source" else made
 
@@ -159,7 +159,7 @@ def _numbers(made: torch.Tensor, data: str) -> torch.Tensor:
 
 
 def _strided(made: torch.Tensor) -> torch.Tensor:
-    """The same numbers, every second one of a larger tensor."""
+    """Return the same numbers as every second element of a larger tensor."""
     wide = made.new_zeros((*made.shape[:-1], 2 * made.shape[-1])) if made.dim() else None
     if wide is None:
         return torch.stack((made, made))[1]

@@ -1,7 +1,7 @@
-"""In the child: a loaded module is given the functions of another text of its file.
+"""In the child: gives a loaded module the functions of another text of its file.
 
-The module stays what it is, with its classes, its state and all that refers to it; only the code
-of the functions that the texts write differently is exchanged.
+The module keeps its classes, its state and all references to it; only the code of the functions
+that differ between the texts is exchanged.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _CLASS_BODY = "__qualname__"
 
 
 class VersionError(ConfirmError):
-    """The text cannot take the place of the one that was loaded; ``str`` says why in one line."""
+    """The text cannot replace the one that was loaded; ``str`` says why in one line."""
 
 
 def put(text: str, path: str, loaded: Loaded) -> None:
-    """Let the functions of a loaded module be those of ``text``.
+    """Replace the functions of a loaded module by those of ``text``.
 
     Raises VersionError where the texts differ outside of functions and imports, or where a function
-    that differs is nowhere to be found.
+    that differs cannot be found.
     """
     disk = source_of(path).decode("utf-8", "replace") if loaded.mode == "module" else text
     if disk == text:
@@ -57,7 +57,7 @@ def _exchange(function: FunctionType, code: CodeType) -> None:
 
 
 class _Bare(ast.NodeTransformer):
-    """Leaves of a module what is outside of functions and imports."""
+    """Empties the bodies of functions in a module's tree."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """Keep the decorators and the arguments."""
@@ -77,7 +77,7 @@ def _outline(tree: ast.Module) -> str:
 
 
 def _import_more(old: ast.Module, new: ast.Module, path: str, names: dict[str, Any]) -> None:
-    """Run the imports at the top that only the new text has."""
+    """Run the imports at the top of the file that only the new text has."""
     known = {ast.dump(one) for one in old.body}
     more: list[ast.stmt] = [
         one
@@ -89,7 +89,7 @@ def _import_more(old: ast.Module, new: ast.Module, path: str, names: dict[str, A
 
 
 def _functions(code: CodeType, above: str = "") -> dict[str, CodeType]:
-    """The outermost functions of a module's code, by their names and place among equals."""
+    """Return the outermost functions of a module's code, by name and index among equals."""
     found: dict[str, CodeType] = {}
     seen: dict[str, int] = {}
     for one in code.co_consts:
@@ -105,7 +105,7 @@ def _functions(code: CodeType, above: str = "") -> dict[str, CodeType]:
 
 
 def _same(one: CodeType | None, other: CodeType) -> bool:
-    """Do they do the same, wherever in the file they stand?"""
+    """True if two code objects do the same, wherever in the file they stand."""
     if one is None or len(one.co_consts) != len(other.co_consts):
         return False
     plain = (
@@ -119,7 +119,7 @@ def _same(one: CodeType | None, other: CodeType) -> bool:
 
 
 def _alive(path: str) -> dict[tuple[str, int], list[FunctionType]]:
-    """The functions that came from the file, by name and first line, decorated ones too."""
+    """Return the functions that came from the file, by name and first line, decorated ones too."""
     real = os.path.realpath(path)
     wanted: dict[str, bool] = {}
     found: dict[tuple[str, int], list[FunctionType]] = {}

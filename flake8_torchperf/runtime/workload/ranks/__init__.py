@@ -1,8 +1,8 @@
-"""The processes of one run: counted wherever they start, read together, told apart.
+"""The processes of one run: counted wherever they start, read together, told apart by rank.
 
-- In every process that is counted: `environment` lets those that it starts be counted too.
-  `site` is what they find first; `takeover` decides, and starts them anew under the counter.
-- `recordings` is the folder in which each leaves what it saw.
-- In the parent: `team` brings together parents that a launcher started side by side, `merge` adds
-  up what was seen, and `shares` says how a statement's cost is spread over the ranks.
+- In every process that is counted: `environment` lets the processes that it starts be counted too.
+  `site` is the first code that they run; `takeover` decides, and restarts them under the counter.
+- `recordings` is the folder in which each leaves its results.
+- In the parent: `team` joins the parents that a launcher started side by side, `merge` adds up the
+  results, and `shares` says how a statement's cost is spread over the ranks.
 """

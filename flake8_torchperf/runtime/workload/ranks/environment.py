@@ -17,9 +17,9 @@ NO_RANK = "none"
 
 
 def invite(plan: Path, is_own: bool) -> None:
-    """Have the processes that this one starts counted.
+    """Set the environment so that the processes that this one starts are counted.
 
-    ``plan`` is this process's; ``is_own`` tells that it runs the user's own code. A script that it
+    ``plan`` is this process's; ``is_own`` says that it runs the user's own code. A script that it
     starts is then no worker of the run unless it is given another rank.
     """
     if PLAN not in os.environ or Path(os.environ[PLAN]).parent != plan.parent:
@@ -34,16 +34,16 @@ def invite(plan: Path, is_own: bool) -> None:
 
 
 def rank_word() -> str:
-    """The rank that a launcher gave this process, as text."""
+    """Return the rank that a launcher gave this process, as text."""
     return os.environ.get("RANK", NO_RANK)
 
 
 def given_rank() -> int | None:
-    """The rank that a launcher gave this process, if one did."""
+    """Return the rank that a launcher gave this process, if one did."""
     word = rank_word()
     return int(word) if word.isdecimal() else None
 
 
 def is_worker() -> bool:
-    """Whether the script of this process is a worker of the run, and not a helper of one."""
+    """True if the script of this process is a worker of the run, and not a worker's helper."""
     return os.environ.get(STARTER) != rank_word()

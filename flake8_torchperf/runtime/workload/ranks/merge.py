@@ -1,6 +1,6 @@
-"""What the processes of one run saw, added up: recordings enter, a `Run` leaves.
+"""Adds up the recordings of the processes of one run, as a `Run`.
 
-Ranks and other processes count together; what the workers of a DataLoader did is kept apart.
+Ranks and other processes count together; the workers of a DataLoader are listed apart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Run:
 
     ``merged`` is the sum over all but the workers of DataLoaders, None where no process left
     anything; ``ranks`` has the same by rank, empty where there is only one process. ``problem``
-    says why a recording cannot be read, ``not_started`` names a program that never got to run;
+    says why a recording cannot be read, ``not_started`` names a program that never ran;
     ``processes`` are those that ``merged`` adds up.
     """
 
@@ -35,11 +35,11 @@ class Run:
 
     @property
     def in_data_workers(self) -> Observed | None:
-        """What the workers of DataLoaders did together."""
+        """The observations of all workers of DataLoaders together; None if there are none."""
         return merge(self.data_workers) if self.data_workers else None
 
     def by_rank(self) -> Mapping[int, Run]:
-        """What each rank did, as a run of its own; a process without a rank is rank 0."""
+        """Return the part of each rank as a run of its own; a process without a rank is rank 0."""
         if self.merged is None:
             return {}
         if not self.ranks:
@@ -55,7 +55,7 @@ class Run:
 
 
 def bring_together(recordings: Sequence[Recording], expected: Iterable[int] = ()) -> Run:
-    """The run of these processes. ``expected`` are ranks that should be among them."""
+    """Return the run of these processes. ``expected`` are ranks that should be among them."""
     seen = [one.observed for one in recordings if one.observed is not None]
     began = [one for one in seen if one.ended != NOT_STARTED]
     data_workers = tuple(one for one in began if one.data_worker is not None)
@@ -93,7 +93,7 @@ def _missing(ranks: Iterable[int]) -> list[str]:
 
 
 def _lost(recordings: Iterable[Recording]) -> list[str]:
-    """A note for each worker whose recording is missing."""
+    """Return a note for each worker whose recording is missing."""
     notes = []
     for place, one in enumerate(recordings):
         if one.observed is None and one.plan is not None and not one.plan.is_fork_server:
@@ -110,10 +110,10 @@ def _lost(recordings: Iterable[Recording]) -> list[str]:
 
 
 def merge(processes: Sequence[Observed]) -> Observed:
-    """The sum of what some processes saw; ``seconds`` are those of the slowest.
+    """Return the sum of some processes' observations; ``seconds`` are those of the slowest.
 
-    Lines and synchronisations stand one after the other: whoever reads them adds up by line. How
-    often a line ran is told by each process alone.
+    Lines and synchronisations are only listed one after the other: readers add them up by line. How
+    often a line ran is recorded for each process alone.
     """
     first, *others = processes
     if not others:

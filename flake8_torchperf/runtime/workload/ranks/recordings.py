@@ -1,6 +1,6 @@
-"""The folder in which the processes of a run leave what they saw: for each a plan, then results.
+"""The folder in which the processes of a run leave their recordings: a plan each, then results.
 
-A plan without results is a process that was killed or left by `os._exit`.
+A plan without results means that the process was killed or left by `os._exit`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _NAME = re.compile(r"\d+-\d+")
 
 @dataclass(frozen=True)
 class Recording:
-    """One process: what it was to run, and what it saw. ``problem`` says why the latter is None."""
+    """One process: its plan, and what it observed. ``problem`` says why the latter is None."""
 
     plan: Plan | None
     observed: Observed | None
@@ -33,7 +33,7 @@ class Recording:
 
 
 def new_plan(folder: Path, plan: Plan) -> Path:
-    """Save a plan for this or a new process under a name of its own, with its results beside it."""
+    """Save a plan for this or a new process under a name of its own, and return its path."""
     name = _new_name()
     path = folder / (name + _PLAN)
     replace(plan, results=str(folder / (name + _RESULTS))).save(path)
@@ -41,17 +41,17 @@ def new_plan(folder: Path, plan: Plan) -> Path:
 
 
 def results_beside(results: Path) -> Path:
-    """Where a process that was forked, and has no plan of its own, leaves its results."""
+    """Return where a process that was forked, and has no plan of its own, leaves its results."""
     return results.with_name(_new_name() + _RESULTS)
 
 
 def _new_name() -> str:
-    # A process that is started anew keeps its number, and numbers come back.
+    # A restarted process keeps its number, and numbers are reused.
     return f"{os.getpid()}-{time.time_ns()}"
 
 
 def read_recordings(folder: Path) -> tuple[Recording, ...]:
-    """All that was left in a folder, in the order in which the processes were started."""
+    """Return all recordings in a folder, in the order in which the processes were started."""
     names = {
         one.name.removesuffix(ending)
         for ending in (_PLAN, _RESULTS)

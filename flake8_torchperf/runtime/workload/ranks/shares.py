@@ -1,4 +1,4 @@
-"""How the cost of one statement is spread over the ranks of a run."""
+"""The cost of one statement, spread over the ranks of a run."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Shares:
-    """What each rank did at one statement: how often it counted there, and the seconds it spent."""
+    """The share of each rank at one statement: its counts, and the seconds it spent."""
 
     counts: Mapping[int, int]
     seconds: Mapping[int, float]
@@ -26,11 +26,11 @@ class Shares:
 
     @property
     def count_spread(self) -> int:
-        """The highest count of a rank less the lowest."""
+        """The highest count of a rank minus the lowest."""
         return max(self.counts.values()) - min(self.counts.values())
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """Return the same as plain values, for JSON."""
         return {
             "counts": {str(rank): count for rank, count in self.counts.items()},
             "seconds": {str(rank): spent for rank, spent in self.seconds.items()},

@@ -1,7 +1,7 @@
-"""Starts a process anew under the counter, before it has run anything.
+"""Restarts a process under the counter, before it has run anything.
 
-The command line of this interpreter enters. The process keeps its number, files and environment:
-a launcher notices nothing. POSIX only: elsewhere a process cannot be replaced.
+The process keeps its number, files and environment, so a launcher notices nothing. POSIX only:
+elsewhere a process cannot be replaced.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _BOOTSTRAP = Path(__file__).parents[1] / "bootstrap.py"
 def take_over(first: Path, home: str) -> None:
     """Replace this process by one that is counted, if it is a worker of the run.
 
-    ``first`` is the plan of the run's first process; ``home`` the folder this package lies in.
-    Returns where the process is to go on as it is.
+    ``first`` is the plan of the run's first process; ``home`` the folder of this package. Returns
+    where the process is to continue as it is.
     """
     try:
         base = load_plan(first)
@@ -48,9 +48,10 @@ def take_over(first: Path, home: str) -> None:
 
 
 def _split(command: Sequence[str], arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The interpreter's own options, and what it is to run (a script, module or code) with its
-    arguments. Python strips the options from `sys.argv`, where only "-m" or "-c" is left of a
-    module or of code.
+    """Return the interpreter's own options, and what it is to run with its arguments.
+
+    That is a script, module or code. Python strips the options from `sys.argv`, where only "-m" or
+    "-c" is left of a module or of code.
     """
     first = len(command) - len(arguments)
     options, words = list(command[1:first]), list(command[first:])
@@ -65,9 +66,9 @@ def _split(command: Sequence[str], arguments: Sequence[str]) -> tuple[list[str],
 
 
 def _plan(base: Plan, kind: str, words: Sequence[str]) -> Plan | None:
-    """What this process was started to run; None where that is no worker's work.
+    """Return the plan of what this process was started to run; None where it is no worker.
 
-    Of code, only what multiprocessing starts a process with is counted, and always.
+    Of processes that run code, only those that multiprocessing starts are counted, and always.
     """
     plan = replace(
         base,
@@ -89,13 +90,13 @@ def _plan(base: Plan, kind: str, words: Sequence[str]) -> Plan | None:
 
 
 def is_users_own(plan: Plan) -> bool:
-    """Whether a plan's program is the user's, and no installed launcher or test runner."""
+    """True if a plan's program is the user's, and no installed launcher or test runner."""
     file = _file(plan)
     return bool(file) and not is_installed_command(file) and owner_of((), plan.defaults)(file)
 
 
 def _file(plan: Plan) -> str:
-    """The file of a plan's script or module, found without an import; "" where there is none."""
+    """Return the file of a plan's script or module, found without an import; "" if none."""
     if plan.is_code:
         return ""
     if not plan.is_module:

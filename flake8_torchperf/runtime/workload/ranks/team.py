@@ -1,8 +1,8 @@
-"""Parents that a launcher started side by side (`torchrun --no-python torchperf run`), as one.
+"""Joins parents that a launcher started side by side (`torchrun --no-python torchperf run`).
 
 torch's launcher describes each of them in its environment. They share a folder for recordings, and
-the last to end reports for all on its machine: to wait for the others would be to wait for ever
-where they wait for a rank that has failed.
+the last to end reports for all on its machine. None of them waits for the others, because they
+might be waiting for a rank that has failed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _LATE_SECONDS = 5.0
 
 
 class TeamError(Exception):
-    """The folder that the ranks are to share cannot be had. The text is one line."""
+    """The ranks cannot use their shared folder. The text is one line."""
 
 
 class Team:
     """The parents of one machine's ranks. Open it before the workload starts.
 
-    Raises TeamError where the folder cannot be had.
+    Raises TeamError where the folder cannot be used.
     """
 
     def __init__(self, environment: Mapping[str, str]) -> None:
@@ -54,7 +54,7 @@ class Team:
 
     @classmethod
     def of_this_process(cls) -> Team | None:
-        """The team that the environment tells of; None where this process runs alone."""
+        """Return the team that the environment describes; None where this process runs alone."""
         values = [os.environ.get(name, "") for name in _OWN]
         if _lock is None or not all(one.isdecimal() for one in values) or int(values[-1]) < 2:
             return None
@@ -79,7 +79,7 @@ class Team:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def is_last(self) -> bool:
-        """Whether no other rank's parent is at work any more; asked once, when the work is done."""
+        """True if no other rank's parent is still at work; called once, when the work is done."""
         until = time.monotonic() + _LATE_SECONDS
         while len(self._started()) < len(self.expected) and time.monotonic() < until:
             time.sleep(0.05)

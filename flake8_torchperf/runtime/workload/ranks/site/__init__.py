@@ -1,1 +1,1 @@
-"""The folder that counted processes put on PYTHONPATH for those that they start."""
+"""The folder that counted processes put on PYTHONPATH for the processes that they start."""

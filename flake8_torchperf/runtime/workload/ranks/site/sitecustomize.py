@@ -1,7 +1,7 @@
-"""Runs first in each Python process that a counted one starts; has the workers counted as well.
+"""Runs first in each Python process that a counted one starts, so that workers are counted as well.
 
-Python imports `sitecustomize` before anything else. The folder leaves `sys.path` again, and the
-`sitecustomize` that it hides is run as if this one were not there.
+Python imports `sitecustomize` before anything else. The folder is removed from `sys.path` again,
+and the `sitecustomize` that it hides is run as if this one did not exist.
 """
 
 import os
@@ -15,7 +15,7 @@ _HOME = str(Path(__file__).parents[5])
 
 
 def _take_over() -> None:
-    """Import of ours only what is needed to decide, and only where there is something to decide."""
+    """Import only the modules needed to decide, and only if there is something to decide."""
     if "TORCHPERF_PLAN" not in os.environ or sys.argv[0] in ("", "-"):
         return
     if sys.argv[0] == "-c" and not any("from multiprocessing." in one for one in sys.orig_argv):
