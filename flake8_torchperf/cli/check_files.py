@@ -8,6 +8,7 @@ Relied on, in flake8 6.0 to 7.5: the methods of `checker.FileChecker` that are o
 
 from __future__ import annotations
 
+import ast
 import errno
 import gc
 import io
@@ -17,6 +18,7 @@ import os
 import signal
 import tokenize
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 from flake8 import checker, defaults, processor, style_guide, utils
@@ -271,7 +273,7 @@ def as_they_come(
 
     The order is arbitrary. ``one`` is at the top level of its module, and its results pickle.
     """
-    pool = _pool(one, work, jobs) if jobs > 1 else None
+    pool = _pool(one, work, jobs, filenames) if jobs > 1 else None
     if pool is not None:
         with pool:
             yield from pool.imap_unordered(_here, _large_first(filenames, jobs))
@@ -361,10 +363,12 @@ _FULL_COLLECTION_EVERY = 1000
 _work: list[tuple[Callable[[str, Any], Any], Work]] = []
 
 
-def _pool(one: Callable[[str, Context], Done], work: Context, jobs: int) -> Pool | None:
+def _pool(
+    one: Callable[[str, Context], Done], work: Context, jobs: int, filenames: Sequence[str]
+) -> Pool | None:
     try:
         if multiprocessing.get_start_method() == "fork":
-            _import_before()
+            _import_before(filenames)
         return multiprocessing.Pool(jobs, _start, (one, work))
     except OSError as error:
         if error.errno not in _NO_POOL:
@@ -374,14 +378,25 @@ def _pool(one: Callable[[str, Context], Done], work: Context, jobs: int) -> Pool
     return None
 
 
-def _import_before() -> None:
-    """Import and read here what each forked process would take a third of a second for."""
+def _import_before(filenames: Sequence[str]) -> None:
+    """Import and read here what each forked process would otherwise load for itself.
+
+    That is the interpreter, torch's table, and the texts of the package that files are searched
+    for callers in.
+    """
     from flake8_torchperf import linter  # noqa: F401
     from flake8_torchperf.absint.driver import caller_review, function_analysis  # noqa: F401
     from flake8_torchperf.findings import catalogue, report  # noqa: F401
     from flake8_torchperf.knowledge.table import load
+    from flake8_torchperf.project.module_index import read_module
+    from flake8_torchperf.project.resolver import Project
 
     load()
+    for filename in filenames:
+        module = read_module(ast.Module([], []), (), Path(filename))
+        if module.package:
+            Project(module).texts()
+            break
 
 
 def _start(one: Callable[[str, Any], Any], work: Work) -> None:
