@@ -52,7 +52,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _tries_device(place: Place) -> bool:
-    """Is the tensor thrown away where an error is caught?"""
+    """True if the tensor is thrown away where an error is caught."""
     statement = place.around.statement(place.site.node)
     match statement:
         case ast.Expr() | ast.Assign(targets=[ast.Name(id="_")]):
@@ -104,7 +104,7 @@ def _unnamed(place: Place) -> bool:
 
 
 def _maker(made: ast.Call, place: Place) -> str:
-    """How the call that fills is written; "" where this is none that makes a tensor of data."""
+    """Return how the call that fills is written; "" if this call makes no tensor of data."""
     func = made.func
     if isinstance(func, ast.Attribute) and func.attr == "new_tensor":
         return "new_full"
@@ -142,7 +142,7 @@ def _is_constant(node: ast.expr) -> bool:
 
 
 def _is_plain(made: ast.Call, moved: dict[str, str]) -> bool:
-    """Is nothing passed but the data, a device, and what else `torch.full` takes?"""
+    """True if nothing is passed but the data, a device, and what else `torch.full` takes."""
     keywords = {one.arg for one in made.keywords}
     if not moved and "device" not in keywords and not _is_new(made):
         return False  # filled on the host, it would be copied all the same
@@ -152,7 +152,7 @@ def _is_plain(made: ast.Call, moved: dict[str, str]) -> bool:
 
 
 def _is_alike(made: ast.Call, moved: dict[str, str], place: Place) -> bool:
-    """Does filling give the same bits, and the same errors?"""
+    """True if filling gives the same bits, and the same errors."""
     keywords = {one.arg: one.value for one in made.keywords}
     leaf = _leaf(made.args[0])
     value = _number(leaf, place)
@@ -169,7 +169,7 @@ def _is_new(made: ast.Call) -> bool:
 
 
 def _is_proved(leaf: ast.expr, dtype: ast.expr | None, place: Place) -> bool:
-    """Is it an ``int`` for every caller, or a number cast to a dtype that limits none?"""
+    """True for an ``int`` for every caller, and for a number cast to a dtype that limits none."""
     if dtype is None:
         return is_whole(leaf, place.around)
     if place.around.qualified(dtype) in _ALIKE:

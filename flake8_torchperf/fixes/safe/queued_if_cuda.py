@@ -42,7 +42,7 @@ def plan(place: Place) -> Edit | None:
 
 
 def _flag(device: ast.expr | None, place: Place) -> str:
-    """What asks whether a device is CUDA; "" where it is not known to be a device at all."""
+    """Return the test for a CUDA device; "" if nothing shows that this is a device."""
     around = place.around
     if device is None or not repeatable(device):
         return ""
@@ -79,7 +79,7 @@ def planned(place: Place) -> ast.Call | None:
 
 
 def _is_new(node: ast.expr, around: Surroundings) -> bool:
-    """Is it what `torch.tensor` made, seen through what stays on the host?"""
+    """True for the result of `torch.tensor`, also behind methods that stay on the host."""
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _KEPT:
             return _is_new(inner, around)

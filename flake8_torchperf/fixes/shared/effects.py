@@ -1,4 +1,4 @@
-"""Which expressions have no effect but their value, and what runs before what.
+"""Tells which expressions have no effect but their value, and which of them run first.
 
 Imported while linting, so it must import neither libcst nor torch.
 """
@@ -60,7 +60,7 @@ def _acts(node: ast.AST, around: Surroundings) -> bool:
 
 
 def _computes(call: ast.Call, around: Surroundings) -> bool:
-    """Does a call change nothing and draw no numbers?"""
+    """True if a call changes nothing and draws no random numbers."""
     if any(one.arg in ("out", "inplace") for one in call.keywords):
         return False
     known = around.qualified(call.func)

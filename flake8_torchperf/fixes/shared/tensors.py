@@ -1,4 +1,4 @@
-"""What the code around a finding shows of other expressions: are they tensors, are they cheap?
+"""Facts about expressions around a finding: which are tensors, and which cost little.
 
 The interpreter tells a fix of the finding's own operand alone. Answers here rest on annotations,
 on assignments in the same function and on the table of torch; where they show nothing, it is no.
@@ -35,7 +35,7 @@ _LAZY = (ast.Lambda, ast.IfExp, ast.BoolOp, ast.ListComp, ast.SetComp, ast.DictC
 
 
 def is_tensor(node: ast.expr, around: Surroundings) -> bool:
-    """Is an expression surely a tensor?"""
+    """True if an expression is a tensor, as far as annotations and assignments tell."""
     return _Reading(around).tensor(node)
 
 
@@ -45,12 +45,12 @@ def is_tensor_for_all(node: ast.expr, around: Surroundings) -> bool:
 
 
 def is_cheap(node: ast.expr, around: Surroundings) -> bool:
-    """Can it be computed where it was not before: no effect, no wait, no error, little work?"""
+    """True if computing it once more has no effect, no wait and no error, and costs little."""
     return _Reading(around).cheap(node)
 
 
 def is_parameter(node: ast.expr, around: Surroundings) -> bool:
-    """Is it a name whose value a caller passes, on some path?"""
+    """True for a name whose value a caller passes on some path."""
     function = around.function(node)
     if not isinstance(node, ast.Name) or function is None:
         return False
@@ -97,7 +97,7 @@ _SAME_DTYPE = frozenset(("squeeze", "unsqueeze", "view", "reshape", "flatten", "
 
 
 def is_int64(node: ast.expr, around: Surroundings, depth: int = 4) -> bool:
-    """Is what is known to be a tensor surely of int64? It is made of positions or counts."""
+    """True if a tensor is of int64, since it is made of positions or counts."""
     match node:
         case ast.Subscript(value=inner):
             return is_int64(inner, around, depth)
@@ -120,7 +120,10 @@ def is_int64(node: ast.expr, around: Surroundings, depth: int = 4) -> bool:
 
 
 def _values(function: ast.AST, name: str) -> list[ast.expr | None]:
-    """What a name is assigned, and what loops that bind it go through; None for what is neither."""
+    """Return the values assigned to a name, and the iterables of loops that bind it.
+
+    None stands for each other binding.
+    """
     found: list[ast.expr | None] = []
     for one in ast.walk(function):
         match one:
@@ -225,7 +228,7 @@ class _Reading:
     def _is_used_as_one(
         self, name: str, function: ast.AST, found: list[ast.expr | ast.arg | None]
     ) -> bool:
-        """Is a name that is never None or a number given to what takes tensors alone?"""
+        """True if a name that is never None or a number is given to what takes tensors alone."""
         if any(one is None or isinstance(one, ast.Constant) for one in found):
             return False
         hints = [one.annotation for one in found if isinstance(one, ast.arg)]
@@ -258,7 +261,7 @@ class _Reading:
         return False
 
     def _takes_tensor(self, node: ast.Call) -> bool:
-        """Does a function of torch take nothing but a tensor first?"""
+        """True if a function of torch takes nothing but a tensor as its first argument."""
         name = self._around.qualified(node.func)
         op = load().function(name) if name.startswith("torch.") else None
         return op is not None and all(
@@ -327,7 +330,10 @@ def _is_light(op: Op) -> bool:
 
 
 def bindings(function: ast.AST, name: str) -> list[ast.expr | ast.arg | None]:
-    """What a function binds a name to: values, parameters; None for what is neither."""
+    """Return the values and parameters that a name stands for in a function.
+
+    None stands for each other binding.
+    """
     found: list[ast.expr | ast.arg | None] = []
     assert isinstance(function, FUNCTIONS)
     spread = (function.args.vararg, function.args.kwarg)
