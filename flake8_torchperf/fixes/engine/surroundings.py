@@ -164,11 +164,11 @@ class Surroundings:
         """All names that are bound anywhere in a function or class, with what one imports."""
         found = self._bound.get(id(scope))
         if found is None:
-            found = self._bound[id(scope)] = _names_bound(scope)
+            found = self._bound[id(scope)] = names_bound(scope)
         return found
 
 
-def _names_bound(scope: ast.AST) -> dict[str, str]:
+def names_bound(scope: ast.AST) -> dict[str, str]:
     """The names that a scope, or one within it, binds, with what one import gives it, else ""."""
     nodes = Nodes([scope])
     found: dict[str, str] = {}
