@@ -95,6 +95,23 @@ def test_a_class_whose_module_does_not_import_is_made_all_the_same(
     assert told.status == "verified", told
 
 
+def test_annotations_that_do_not_import_are_left_out(sandbox: Sandbox, tmp_path: Path) -> None:
+    head = """
+        from not_installed import Float
+
+        def scaled(x: Float[Tensor, "n"], y: Tensor) -> Float[Tensor, "n"]:
+            return y * """
+    before, after = (
+        textwrap.dedent(head) + made
+        for made in (
+            "torch.arange(y.shape[0]).to(y.device)",
+            "torch.arange(y.shape[0], device=y.device)",
+        )
+    )
+    told = verdict(sandbox, tmp_path, before, after)
+    assert told.status == "verified", told
+
+
 def test_it_says_by_how_much_the_evidence_shrinks(sandbox: Sandbox, tmp_path: Path) -> None:
     told = verdict(
         sandbox,
