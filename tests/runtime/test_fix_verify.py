@@ -72,6 +72,46 @@ def test_a_right_fix_is_verified(sandbox: Sandbox, tmp_path: Path) -> None:
     assert int(told.words.split("; ")[1].split()[0]) >= 15
 
 
+def test_a_class_whose_module_does_not_import_is_made_all_the_same(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    head = """
+        import not_installed
+
+        class Scale:
+            def __init__(self, factor: float) -> None:
+                self.factor = factor
+
+            def scaled(self, x: Tensor) -> Tensor:
+                return x * self.factor * """
+    before, after = (
+        textwrap.dedent(head) + made
+        for made in (
+            "torch.arange(x.shape[0]).to(x.device)",
+            "torch.arange(x.shape[0], device=x.device)",
+        )
+    )
+    told = verdict(sandbox, tmp_path, before, after)
+    assert told.status == "verified", told
+
+
+def test_annotations_that_do_not_import_are_left_out(sandbox: Sandbox, tmp_path: Path) -> None:
+    head = """
+        from not_installed import Float
+
+        def scaled(x: Float[Tensor, "n"], y: Tensor) -> Float[Tensor, "n"]:
+            return y * """
+    before, after = (
+        textwrap.dedent(head) + made
+        for made in (
+            "torch.arange(y.shape[0]).to(y.device)",
+            "torch.arange(y.shape[0], device=y.device)",
+        )
+    )
+    told = verdict(sandbox, tmp_path, before, after)
+    assert told.status == "verified", told
+
+
 def test_it_says_by_how_much_the_evidence_shrinks(sandbox: Sandbox, tmp_path: Path) -> None:
     told = verdict(
         sandbox,

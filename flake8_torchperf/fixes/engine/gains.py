@@ -40,8 +40,8 @@ def gaining(
 
 
 def _burden(found: Sequence[Finding]) -> Counter[str]:
-    """Return the weighted number of findings in each function."""
+    """Return the weighted number of findings in each function; one in a loop weighs more."""
     burden: Counter[str] = Counter()
     for one in found:
-        burden[one.site.function] += _WEIGHTS[one.site.heat.cost]
+        burden[one.site.function] += _WEIGHTS[one.site.heat.cost] + len(one.site.loops)
     return burden

@@ -175,11 +175,11 @@ class Surroundings:
         """Return all names that a function or class binds anywhere, with what one import gives."""
         found = self._bound.get(id(scope))
         if found is None:
-            found = self._bound[id(scope)] = _names_bound(scope)
+            found = self._bound[id(scope)] = names_bound(scope)
         return found
 
 
-def _names_bound(scope: ast.AST) -> dict[str, str]:
+def names_bound(scope: ast.AST) -> dict[str, str]:
     """Return the names that a scope, or one within it, binds, with the name that one import gives.
 
     The name is "" where the binding is no import, or there are several.

@@ -6,6 +6,7 @@ file, each where it works.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import importlib
@@ -128,13 +129,21 @@ def _define(
     missing: dict[str, str],
     path: str,
 ) -> None:
-    """Run one statement; if it fails, remember the names that it would have bound."""
-    code = compile(ast.Module([statement], []), path, "exec", dont_inherit=True)
-    try:
-        exec(code, names)
-    except (Exception, SystemExit) as error:
-        for name in bound:
-            missing[name] = one_line(error)
+    """Run one statement; if it fails, remember the names that it would have bound.
+
+    A definition without its annotations is tried last: they may name what does not import.
+    """
+    defines = isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))
+    problem = ""
+    for flags in (0, __future__.annotations.compiler_flag) if defines else (0,):
+        code = compile(ast.Module([statement], []), path, "exec", flags, dont_inherit=True)
+        try:
+            exec(code, names)
+        except (Exception, SystemExit) as error:
+            problem = problem or one_line(error)
+        else:
+            return
+    missing.update(dict.fromkeys(bound, problem))
 
 
 def _flat(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -7,6 +7,7 @@ its attributes by name when they are read.
 from __future__ import annotations
 
 import inspect
+import sys
 from collections import Counter
 from typing import Any
 
@@ -62,7 +63,7 @@ class Objects:
             for name, candidates in options.items()
             if name != options.variadic
         ]
-        path = inspect.getsourcefile(wanted) or ""
+        path = _file_of(wanted)
 
         def evaluate(assignment: tuple[int, ...]) -> Score:
             lines: Counter[int] = Counter()
@@ -83,6 +84,17 @@ class Objects:
         )
         best = search.run()
         return (dimensions, best) if search.seen[best][1] else None
+
+
+def _file_of(wanted: type) -> str:
+    """The file that a class was read from, or "" where there is none.
+
+    A class that was defined without its module, which does not import, has no module to ask.
+    """
+    if getattr(sys.modules.get(wanted.__module__), "__file__", None):
+        return inspect.getsourcefile(wanted) or ""
+    code = getattr(inspect.unwrap(wanted.__init__), "__code__", None)  # type: ignore[misc]
+    return str(getattr(code, "co_filename", ""))
 
 
 def make(wanted: type, specs: dict[str, Any], builder: Builder) -> Any:
