@@ -60,6 +60,7 @@ LEFT_OUT_OF_QUICK = (
         "baseline", "check", "check_long_runs", "configuration", "formats", "profile", "summary",
     )),
     "tests/fixes/test_fix_properties.py", "tests/fixes/test_fix_command.py",
+    "tests/fixes/test_safe_for_every_caller.py",
 )  # fmt: skip
 # A Python for which each of them has a wheel.
 RUNTIME_PYTHON = next((f"3.{minor}" for minor in (11, 12, 10) if (3, minor) in FOUND), None)
