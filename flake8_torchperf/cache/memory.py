@@ -14,21 +14,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flake8_torchperf.digest import (
-    MAX_NAMED,
-    PROMISES,
-    WHOLE,
-    digest_of,
-    digest_of_files,
-    modules_below,
-    promises,
-    read_bytes,
-    read_file,
-)
-from flake8_torchperf.project.answers import ALL, PART, Parts
-from flake8_torchperf.project.lazy_index import parts_of
-from flake8_torchperf.project.resolver import NO_PYTHON, decoded
-from flake8_torchperf.project.text_search import read_texts
+from flake8_torchperf.cache.current import Current, answer_read
+from flake8_torchperf.digest import digest_of
+from flake8_torchperf.project.answers import ALL, PART
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -54,10 +42,9 @@ class Memory:
 
     store: Store
     conditions: str
-    _held: dict[str, str] = field(default_factory=dict)
     _packages: dict[str, str] = field(default_factory=dict)
     _real: dict[str, str] = field(default_factory=dict)
-    _parts: dict[str, Parts | None] = field(default_factory=dict)
+    _current: Current = field(default_factory=Current)
 
     def key(self, given: str, content: str) -> str:
         """Return the key of a file, by its name as on the command line and the digest of its text.
@@ -85,8 +72,8 @@ class Memory:
         reads: list[list[Any]] = []
         for name, content, packages, parts, answer in entry["reads"]:
             path = entry["prefix"] + name
-            now = self._now(path)
-            if now != content and not (parts and self._answer(path, parts) == answer):
+            now = self._current.content(path)
+            if now != content and not (parts and self._current.answer(path, parts) == answer):
                 return None
             if packages != (self._packages_above(path) if now else ""):
                 return None
@@ -110,19 +97,9 @@ class Memory:
             packages = self._packages_above(path) if content else ""
             # What was asked for whole is compared by its content alone.
             single = [] if ALL in asked else asked
-            answer = digest_of(reads[f"{path}{PART}{part}"] for part in single) if single else ""
+            answer = answer_read(reads, path, single)
             kept.append([path[len(prefix) :], content, packages, single, answer])
         self.store.put(key, {"prefix": prefix, "reads": kept, "rows": rows})
-
-    def _answer(self, path: str, parts: Sequence[str]) -> str:
-        """Return the digest of what a module, or a folder, now answers for these parts."""
-        if path.endswith(os.sep):
-            texts = read_texts(path)
-            return digest_of(map(texts.answer, parts))
-        if path not in self._parts:
-            self._parts[path] = _parts_now(path)
-        module = self._parts[path]
-        return "" if module is None else digest_of(map(module.answer, parts))
 
     def parsed(self, content: str) -> bool:
         """True if a text of this digest is known to parse, whatever the file's name."""
@@ -133,26 +110,8 @@ class Memory:
         self.store.put(_syntax_key(content), _PARSES)
 
     def note(self, path: str, content: str) -> None:
-        """Note the digest of a file that was read anyway."""
-        self._held[path] = content
-
-    def _now(self, path: str) -> str:
-        """Return the digest of the current content of a file, or of all modules below a folder."""
-        content = self._held.get(path)
-        if content is None:
-            if path.endswith(PROMISES):
-                below = modules_below(path.removesuffix(PROMISES))
-                said = [one for one in below if promises(read_bytes(one))]
-                content = digest_of_files(said, self._now)
-            elif path.endswith(WHOLE):
-                below = modules_below(path.removesuffix(WHOLE), MAX_NAMED)
-                content = digest_of_files(below, self._now)
-            elif path.endswith(os.sep):
-                content = digest_of_files(modules_below(path), self._now)
-            else:
-                content = held(path)
-            self._held[path] = content
-        return content
+        """Remember the digest of a file that was read anyway."""
+        self._current.note(path, content)
 
     def _real_folder(self, folder: str) -> str:
         real = self._real.get(folder)
@@ -179,20 +138,6 @@ class Memory:
 def _syntax_key(content: str) -> str:
     """Return the key of a text for its syntax alone, which depends on nothing but Python."""
     return digest_of(["parses", sys.version, content])
-
-
-def held(path: str) -> str:
-    """Return the digest of a file's content; `NO_FILE` or `TOO_LONG` if that cannot be read."""
-    return read_file(path)[1]
-
-
-def _parts_now(path: str) -> Parts | None:
-    """Return the parts of a module; None if it can't be parsed or read."""
-    data = read_bytes(path)
-    try:
-        return parts_of(decoded(data)) if isinstance(data, bytes) else None
-    except NO_PYTHON:
-        return None
 
 
 def _is_entry(entry: Any) -> bool:

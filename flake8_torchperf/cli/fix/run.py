@@ -168,10 +168,11 @@ def _passes(
     results = {one.filename: one for one in done}
     for _ in range(MAX_PASSES):
         kept = frozenset(as_read(one.filename) for one in done if keep(one, results))
-        again = concerned(list(results), list(results.values()), kept) if kept else []
+        text_search.forget()
+        found = list(results.values())
+        again = concerned(list(results), found, kept, work.pending) if kept else []
         if not again:
             break
-        text_search.forget()
         done = for_each(fix_file, again, work, min(jobs, len(again)))
         for one in done:
             before = results[one.filename]

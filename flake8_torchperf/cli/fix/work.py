@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from flake8.processor import FileProcessor
 
+from flake8_torchperf.cache.current import Current
 from flake8_torchperf.cli.check_files import FileChecker, Work, cannot_have_findings
 from flake8_torchperf.cli.fix.verification import Verified, verdicts
 from flake8_torchperf.digest import expect
@@ -29,7 +30,7 @@ from flake8_torchperf.syntax.parsing import require_python
 from flake8_torchperf.told import rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from flake8.plugins.finder import LoadedPlugin
 
@@ -89,7 +90,7 @@ class Fixed:
     problem: str = ""
     line: int = 0
     unread: bool = False
-    reads: frozenset[str] = frozenset()
+    reads: Mapping[str, str] = field(default_factory=dict)
     verified: tuple[Verified, ...] = ()
     notes: tuple[str, ...] = ()
     sure: str = ""
@@ -148,7 +149,7 @@ def fix_file(filename: str, work: FixWork) -> Fixed:
         problem,
         linted.line,
         bool(linted.problem),
-        frozenset(linted.reads),
+        linted.reads,
         verdicts(outcome, verifier),
         () if verifier is None else tuple(verifier.notes),
         sure.text,
@@ -184,7 +185,7 @@ class Linted:
         self._filename = filename
         self.stray: list[tuple[int, int, str]] = []
         self._work = work
-        self.reads: set[str] = set()
+        self.reads: dict[str, str] = {}
         self.tree: ast.Module | None = None
         self.problem = ""
         self.line = 0
@@ -308,11 +309,23 @@ def _counts(found: tuple[Finding, ...]) -> Counts:
     )
 
 
-def concerned(filenames: list[str], done: list[Fixed], written: frozenset[str]) -> list[str]:
-    """Return the files whose findings may differ now, as a file that was read for them changed."""
+def concerned(
+    filenames: list[str], done: list[Fixed], written: frozenset[str], pending: Mapping[str, bytes]
+) -> list[str]:
+    """Return the files whose findings may differ now, as an answer that they rest on has changed.
+
+    ``pending`` holds what files are going to hold, by their paths.
+    """
     by_name = {one.filename: one for one in done}
     folders = {os.path.join(part, "") for path in written for part in _folders(path)}
-    return [name for name in filenames if not by_name[name].reads.isdisjoint(written | folders)]
+    changed = written | folders
+    expect(pending)
+    current = Current()
+    return [
+        name
+        for name in filenames
+        if current.differs(by_name[name].reads, changed.intersection(by_name[name].reads))
+    ]
 
 
 @functools.cache

@@ -1,0 +1,92 @@
+"""The current answers of modules and folders, for comparison with those that findings rest on."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from flake8_torchperf.digest import (
+    MAX_NAMED,
+    PROMISES,
+    WHOLE,
+    digest_of,
+    digest_of_files,
+    modules_below,
+    promises,
+    read_bytes,
+    read_file,
+)
+from flake8_torchperf.project.answers import ALL, PART, Parts
+from flake8_torchperf.project.lazy_index import parts_of
+from flake8_torchperf.project.resolver import NO_PYTHON, decoded
+from flake8_torchperf.project.text_search import read_texts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+
+class Current:
+    """The contents and answers at one time; files are assumed not to change meanwhile."""
+
+    def __init__(self) -> None:
+        self._contents: dict[str, str] = {}
+        self._parts: dict[str, Parts | None] = {}
+
+    def note(self, path: str, content: str) -> None:
+        """Remember the digest of a file that was read anyway."""
+        self._contents[path] = content
+
+    def content(self, path: str) -> str:
+        """Return the digest of a file, or of all modules below a folder."""
+        content = self._contents.get(path)
+        if content is None:
+            if path.endswith(PROMISES):
+                below = modules_below(path.removesuffix(PROMISES))
+                said = [one for one in below if promises(read_bytes(one))]
+                content = digest_of_files(said, self.content)
+            elif path.endswith(WHOLE):
+                below = modules_below(path.removesuffix(WHOLE), MAX_NAMED)
+                content = digest_of_files(below, self.content)
+            elif path.endswith(os.sep):
+                content = digest_of_files(modules_below(path), self.content)
+            else:
+                content = read_file(path)[1]
+            self._contents[path] = content
+        return content
+
+    def answer(self, path: str, parts: Sequence[str]) -> str:
+        """Return the digest of the answers of a module, or a folder, to questions for parts."""
+        if path.endswith(os.sep):
+            return digest_of(map(read_texts(path).answer, parts))
+        if path not in self._parts:
+            self._parts[path] = _parts_now(path)
+        module = self._parts[path]
+        return "" if module is None else digest_of(map(module.answer, parts))
+
+    def differs(self, reads: Mapping[str, str], paths: Iterable[str]) -> bool:
+        """True if one of the changed ``paths`` answers another thing than ``reads`` hold."""
+        for path in paths:
+            parts = parts_read(reads, path)
+            if not parts or self.answer(path, parts) != answer_read(reads, path, parts):
+                return True
+        return False
+
+
+def parts_read(reads: Mapping[str, str], path: str) -> list[str]:
+    """Return the parts of a path that were asked for; none if all of it counts."""
+    parts = [one.removeprefix(f"{path}{PART}") for one in reads if one.startswith(f"{path}{PART}")]
+    return [] if ALL in parts else sorted(parts)
+
+
+def answer_read(reads: Mapping[str, str], path: str, parts: Sequence[str]) -> str:
+    """Return the digest of the answers that were read of a path; "" where all of it counts."""
+    return digest_of(reads[f"{path}{PART}{part}"] for part in parts) if parts else ""
+
+
+def _parts_now(path: str) -> Parts | None:
+    """Return the module in a file by its parts; None if it can only be asked for whole."""
+    data = read_bytes(path)
+    try:
+        return parts_of(decoded(data)) if isinstance(data, bytes) else None
+    except NO_PYTHON:
+        return None
