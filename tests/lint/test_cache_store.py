@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from flake8_torchperf.cache.memory import Memory, held
+from flake8_torchperf.cache.current import Current
+from flake8_torchperf.cache.memory import Memory
 from flake8_torchperf.cache.store import Store
 from flake8_torchperf.digest import digest, digest_of
 
@@ -140,7 +141,11 @@ def test_a_memory_asks_for_everything_that_was_read(tmp_path: Path) -> None:
     one.write_text("one")
     memory = Memory(store, "conditions")
     key = memory.key("x.py", digest(b"text"))
-    memory.keep(key, [(1, 0, "text")], {str(one): held(str(one)), str(two): held(str(two))})
+    memory.keep(
+        key,
+        [(1, 0, "text")],
+        {str(one): Current().content(str(one)), str(two): Current().content(str(two))},
+    )
     assert Memory(store, "conditions").recall(key) == [(1, 0, "text")]
     assert Memory(store, "others").key("x.py", digest(b"text")) != key
     two.write_text("here now")

@@ -93,7 +93,7 @@ def commands() -> list[Command]:
 COMMANDS = commands()
 # Only these speak of a machine with nothing but Python.
 FRESH = ("pip install flake8-torchperf", "flake8 --select TPF path/to/your/code")
-# A run of the whole suite inside the suite would never end; .ci/run runs the command, with -m "".
+# A run of the whole suite inside the suite would never end; .ci/run runs the command.
 SUITE = "pip install -e .[test] && python -m pytest -n auto"
 ONE_FILE = {"PYTEST_ADDOPTS": "-q tests/lint/test_match.py"}
 # These find something in what they lint, and say so by their exit status.
@@ -185,7 +185,21 @@ def run(command: Command, place: Place, **variables: str) -> subprocess.Complete
     )
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=[command.line[:70] for command in COMMANDS])
+# Ranks that a launcher starts: tests/runtime/test_run_ranks.py does, too.
+LAUNCHING = re.compile(r"nproc_per_node|num_processes")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(
+            command,
+            id=command.line[:70],
+            marks=[pytest.mark.thorough] if LAUNCHING.search(command.line) else [],
+        )
+        for command in COMMANDS
+    ],
+)
 def test_a_command(command: Command, distributions: Path, request: pytest.FixtureRequest) -> None:
     place: Place = request.getfixturevalue(place_of(command))
     variables = {
