@@ -262,7 +262,7 @@ def test_calls_that_broke_a_fix(row: tuple[str, str, tuple[Any, ...]]) -> None:
     _same(f"x: Tensor, n: {kind}", body, arguments)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 @every_program
 @settings_of(200)
 @given(x=tensors(), n=OTHERS)

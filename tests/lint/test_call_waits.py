@@ -204,7 +204,7 @@ def test_loading_does_not_import_torch() -> None:
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_committed_table_is_what_the_installed_torch_gives(table: CallWaits) -> None:
     try:
         installed = importlib.metadata.version("torch").partition("+")[0]

@@ -109,6 +109,7 @@ def test_the_sdist_holds_what_the_tests_and_the_readme_need(sdist: Path) -> None
     assert {name for name in ours - names if not name.startswith((".ci/", ".git"))} == set()
 
 
+@pytest.mark.thorough
 def test_the_index_would_take_both(
     distributions: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

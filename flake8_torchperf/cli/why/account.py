@@ -135,7 +135,7 @@ def _judged(finding: Finding, options: Options, *, reported: bool) -> Judged:
     sure = "" if operand is None else operand.reason.strength.name.lower()
     heat = site.heat
     told = place(site)
-    frequency = f"{heat.cost.value}, {told.words.format(name=told.name)}"
+    frequency = f"{heat.cost.value}, {told.words.replace('{name}', told.name)}"
     doubted = not reported and _is_doubted(sure, options)
     cause = heat.cause if reported else heat.hidden_by
     decided = _decided(finding, frequency, reported=reported, doubted=doubted, sure=sure)
