@@ -23,6 +23,7 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 TORCHPERF = Path(sys.executable).with_name("torchperf")
 APPENDED = '''
@@ -31,6 +32,9 @@ def appended_{number}(x):
     """Return the sum of a tensor as a number."""
     return x.sum().item()
 '''
+
+
+Found = TypeVar("Found")
 
 
 class NoPlaceError(Exception):
@@ -47,7 +51,7 @@ def _statements(tree: ast.Module) -> list[ast.stmt]:
     return found
 
 
-def _one(found: list[ast.stmt], chosen: random.Random) -> ast.stmt:
+def _one(found: list[Found], chosen: random.Random) -> Found:
     if not found:
         raise NoPlaceError
     return chosen.choice(found)
@@ -79,14 +83,12 @@ def delete(lines: list[str], chosen: random.Random) -> None:
 def read(lines: list[str], chosen: random.Random) -> None:
     """Read the first name that a statement binds."""
     bound = [
-        one
+        (one, one.targets[0].id)
         for one in _statements(ast.parse("".join(lines)))
         if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name)
     ]
-    one = _one([*bound], chosen)
-    assert isinstance(one, ast.Assign)
-    assert isinstance(one.targets[0], ast.Name)
-    text = f"{' ' * one.col_offset}print({one.targets[0].id}.item())\n"
+    one, name = _one(bound, chosen)
+    text = f"{' ' * one.col_offset}print({name}.item())\n"
     lines.insert(one.end_lineno or one.lineno, text)
 
 
@@ -97,8 +99,7 @@ def rename(lines: list[str], chosen: random.Random) -> None:
         for one in ast.parse("".join(lines)).body
         if isinstance(one, (ast.FunctionDef, ast.ClassDef))
     ]
-    one = _one([*named], chosen)
-    assert isinstance(one, (ast.FunctionDef, ast.ClassDef))
+    one = _one(named, chosen)
     at = one.lineno - 1
     lines[at] = lines[at].replace(one.name, f"{one.name}_renamed", 1)
 
@@ -110,7 +111,7 @@ def forget_import(lines: list[str], chosen: random.Random) -> None:
         for one in ast.parse("".join(lines)).body
         if isinstance(one, (ast.Import, ast.ImportFrom)) and one.lineno == one.end_lineno
     ]
-    one = _one([*imports], chosen)
+    one = _one(imports, chosen)
     lines[one.lineno - 1] = "pass\n"
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from flake8_torchperf.candidates.nominate import Suspects
     from flake8_torchperf.findings.catalogue import Catalogue
     from flake8_torchperf.findings.model import Finding
+    from flake8_torchperf.hotness.function_heat import FunctionHeats
     from flake8_torchperf.hotness.own_heat import Names
     from flake8_torchperf.options import Options
     from flake8_torchperf.profile import Profiled
@@ -92,28 +93,20 @@ class LineValues:
     function: str
     heat: Heat | None
     values: list[tuple[ast.expr, Value]]
-    lines: tuple[str, ...]
 
 
 def values_in(source: str, filename: str, line: int, options: Options) -> LineValues:
-    """Interpret the code around a line, suspect or not. Raises SyntaxError."""
-    tree = ast.parse(source)
-    lines = tuple(io.StringIO(source, newline="").readlines())
-    path = Path(filename)
-    module = read_module(tree, as_counted(lines), path if os.path.isfile(path) else None)
+    """Interpret what stands around a line, suspect or not. Raises SyntaxError."""
     from flake8_torchperf.absint.driver.watched_values import values_in_line
-    from flake8_torchperf.findings.catalogue import load_catalogue
-    from flake8_torchperf.hotness.function_heat import FunctionHeats
-    from flake8_torchperf.hotness.own_heat import Names
+    from flake8_torchperf.project.resolver import split_lines
 
-    catalogue = load_catalogue(options.rules)
-    compiled = _compiled(module, options, None)
-    analysis = _analysis(module, compiled, catalogue.called_functions, options, None)
-    names = Names(analysis.conventions, options.hot + catalogue.hot, options.cold)
-    heats = FunctionHeats(analysis, names)
+    tree = ast.parse(source)
+    path = Path(filename)
+    module = read_module(tree, split_lines(source), path if os.path.isfile(path) else None)
+    _, analysis, _, heats = _prepared(module, _compiled(module, options, None), options, None)
     info, values = values_in_line(module, line, analysis, heats)
     heat = None if info is None else heats.called(info)
-    return LineValues("" if info is None else info.qualname, heat, values, module.held)
+    return LineValues("" if info is None else info.qualname, heat, values)
 
 
 def _with_edits(found: list[Finding], module: ModuleMap, safeties: frozenset[str]) -> list[Finding]:
@@ -222,28 +215,33 @@ def _reported(
     return report(result, catalogue, options, module.qualify)
 
 
-def _analysis(
+def _prepared(
     module: ModuleMap,
     compiled: CompiledCode | None,
-    called: frozenset[str],
     options: Options,
     reads: dict[str, str] | None,
-) -> Analysis:
-    """Return the analysis that interprets a module; ``reads`` notes the files that it opens."""
+) -> tuple[Catalogue, Analysis, Names, FunctionHeats]:
+    """Return what a module is interpreted with; ``reads`` notes the files that it opens."""
     from flake8_torchperf.absint.driver.function_analysis import module_constant
     from flake8_torchperf.absint.engine.analysis import Analysis
+    from flake8_torchperf.findings.catalogue import load_catalogue
+    from flake8_torchperf.hotness.function_heat import FunctionHeats
+    from flake8_torchperf.hotness.own_heat import Names
     from flake8_torchperf.knowledge.conventions import load_conventions
     from flake8_torchperf.knowledge.table import load
     from flake8_torchperf.project.resolver import Project
 
-    return Analysis(
+    catalogue = load_catalogue(options.rules)
+    analysis = Analysis(
         load(),
         Project(module, reads),
         module_constant,
-        called,
+        catalogue.called_functions,
         compiled,
         conventions=load_conventions(options.rules),
     )
+    names = Names(analysis.conventions, options.hot + catalogue.hot, options.cold)
+    return catalogue, analysis, names, FunctionHeats(analysis, names)
 
 
 def _with_contracts(
@@ -277,15 +275,9 @@ def _findings(
     from flake8_torchperf.absint.driver import function_analysis as driver
     from flake8_torchperf.absint.driver.caller_review import CallerReview
     from flake8_torchperf.absint.driver.selection import Selection
-    from flake8_torchperf.findings.catalogue import load_catalogue
-    from flake8_torchperf.hotness.function_heat import FunctionHeats
-    from flake8_torchperf.hotness.own_heat import Names
 
-    catalogue = load_catalogue(options.rules)
-    analysis = _analysis(module, compiled, catalogue.called_functions, options, reads)
-    names = Names(analysis.conventions, options.hot + catalogue.hot, options.cold)
+    catalogue, analysis, names, heats = _prepared(module, compiled, options, reads)
     findings: list[Finding] = []
-    heats = FunctionHeats(analysis, names)
     profiled = _profiled(module, options)
     # What is cold by its text may have run often.
     looked_at = options.scope if profiled is None else Level.COLD

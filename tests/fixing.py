@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from collections.abc import Mapping
 
+import pytest
 from linting import ALL, PRELUDE
 
 from flake8_torchperf.findings.model import Finding
@@ -19,6 +21,11 @@ UNSAFE = Choice(unsafe=True)
 # With --diff, which shows suggested fixes too.
 SHOWN = Choice(unsafe=True, suggested=None)
 _MARKS = re.compile(r"  # TPF\d{3}(, TPF\d{3})*$", re.MULTILINE)
+
+
+def rows(table: Mapping[str, object]) -> pytest.MarkDecorator:
+    """Parametrize a test with the rows of a table, each under its name."""
+    return pytest.mark.parametrize("row", list(table.values()), ids=list(table))
 
 
 def outcome(source: str, choice: Choice = SAFE, options: Options = ALL, code: str = "") -> Outcome:

@@ -65,17 +65,22 @@ class Current:
 
     def differs(self, reads: Mapping[str, str], paths: Iterable[str]) -> bool:
         """True if one of the changed ``paths`` answers another thing than ``reads`` hold."""
-        for path in paths:
-            parts = parts_read(reads, path)
-            if not parts or self.answer(path, parts) != answer_read(reads, path, parts):
-                return True
-        return False
+        asked = parts_read(reads)
+        return any(
+            not asked[path]
+            or self.answer(path, asked[path]) != answer_read(reads, path, asked[path])
+            for path in paths
+        )
 
 
-def parts_read(reads: Mapping[str, str], path: str) -> list[str]:
-    """Return the parts of a path that were asked for; none if all of it counts."""
-    parts = [one.removeprefix(f"{path}{PART}") for one in reads if one.startswith(f"{path}{PART}")]
-    return [] if ALL in parts else sorted(parts)
+def parts_read(reads: Mapping[str, str]) -> dict[str, list[str]]:
+    """Return by path, in order, the parts that were asked for; none if all of a path counts."""
+    parts: dict[str, list[str]] = {path: [] for path in sorted(reads) if PART not in path}
+    for question in sorted(reads):
+        path, separator, part = question.partition(PART)
+        if separator:
+            parts[path].append(part)
+    return {path: [] if ALL in asked else asked for path, asked in parts.items()}
 
 
 def answer_read(reads: Mapping[str, str], path: str, parts: Sequence[str]) -> str:

@@ -14,9 +14,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from flake8_torchperf.cache.current import Current, answer_read
+from flake8_torchperf.cache.current import Current, answer_read, parts_read
 from flake8_torchperf.digest import digest_of
-from flake8_torchperf.project.answers import ALL, PART
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,20 +84,14 @@ class Memory:
 
     def keep(self, key: str, rows: Sequence[Row], reads: Reads) -> None:
         """Store rows with what was read for them. Raises OSError if they can't be written."""
-        parts: dict[str, list[str]] = {path: [] for path in sorted(reads) if PART not in path}
-        for question in sorted(reads):
-            path, separator, part = question.partition(PART)
-            if separator:
-                parts[path].append(part)
+        parts = parts_read(reads)
         prefix = os.path.commonprefix(list(parts))  # noqa: RUF071 - characters, to write them once
         kept = []
         for path, asked in parts.items():
             content = reads[path]
             packages = self._packages_above(path) if content else ""
-            # What was asked for whole is compared by its content alone.
-            single = [] if ALL in asked else asked
-            answer = answer_read(reads, path, single)
-            kept.append([path[len(prefix) :], content, packages, single, answer])
+            answer = answer_read(reads, path, asked)
+            kept.append([path[len(prefix) :], content, packages, asked, answer])
         self.store.put(key, {"prefix": prefix, "reads": kept, "rows": rows})
 
     def parsed(self, content: str) -> bool:

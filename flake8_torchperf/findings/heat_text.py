@@ -19,6 +19,11 @@ class Place(NamedTuple):
     words: str
     name: str = ""
 
+    @property
+    def text(self) -> str:
+        """The words with the name in its place."""
+        return self.words.replace("{name}", self.name)
+
 
 # ``{name}`` is the function, the caller or the row of the table of conventions.
 WORDS = {
@@ -159,8 +164,12 @@ def hidden_by(heat: Heat) -> str:
         return (
             f"nothing shows how often {heat.name} runs" if heat.name else "nothing shows how often"
         )
-    words, name = _named(heat.hidden_by, heat)
-    return words.format(name=name)
+    return _named(heat.hidden_by, heat).text
+
+
+def reason_for(heat: Heat) -> str:
+    """Return the reason that a function runs as often as it does: "called by `fit` at line 9"."""
+    return _named(heat.cause, heat).text
 
 
 def _named(cause: Cause, heat: Heat, words: str | None = None) -> Place:

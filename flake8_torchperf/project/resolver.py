@@ -79,7 +79,7 @@ class Project:
     def note_whole(self, path: str) -> None:
         """Record that findings depend on all of a file whose text has been searched."""
         if self._reads is not None and f"{path}{PART}{ALL}" not in self._reads:
-            content = digest.read_file(path)[1]
+            content = _content(path, stamp(path))
             self._note(path, content)
             self._note(f"{path}{PART}{ALL}", content)
 
@@ -213,6 +213,12 @@ def _read_file(path: str, changed: tuple[int, int]) -> tuple[ModuleMap | None, s
         return read_outline(decoded(data), Path(path)), content
     except NO_PYTHON:
         return None, content  # flake8 reports the file itself when it is linted
+
+
+@lru_cache(maxsize=512)
+def _content(path: str, changed: tuple[int, int]) -> str:
+    """Return the digest of a file, kept from one linted file to the next."""
+    return digest.read_file(path)[1]
 
 
 # The errors of decoding or parsing a text that is not Python.

@@ -28,6 +28,7 @@ from flake8_torchperf.findings.heat_text import duration
 from flake8_torchperf.fixes.engine.rounds import Choice, fixed
 from flake8_torchperf.plugin import TorchPerfPlugin
 from flake8_torchperf.project import text_search
+from flake8_torchperf.project.resolver import split_lines
 from flake8_torchperf.reserved import INTERNAL_ERROR, STRAY_CONTRACT
 from flake8_torchperf.server.model import (
     Explain,
@@ -117,7 +118,7 @@ class Analysis:
         if linted.mistake:
             place = (0, 0, 0, 0)
             yield Problem(INTERNAL_ERROR, "file-not-analysed", linted.mistake, "", place)
-        lines = text.splitlines()
+        lines = split_lines(text)
         for line, column, message in linted.stray:
             end = len(lines[line - 1].rstrip()) if line <= len(lines) else column
             place = (line - 1, column, line - 1, end)

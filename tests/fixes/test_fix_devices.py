@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from fixing import UNSAFE, check_fix, outcome
+from fixing import UNSAFE, check_fix, outcome, rows
 
 BODY = """
     def step(x: Tensor, n: int):
@@ -18,10 +18,6 @@ BODY = """
             x = x + y.sum()
         return x
 """
-
-
-def rows(table: Mapping[str, object]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("row", list(table.values()), ids=list(table))
 
 
 FILLED = {

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import pytest
-from fixing import UNSAFE, check_fix
+from fixing import UNSAFE, check_fix, rows
 
 MADE = {
     "to a device": ("torch.zeros(n).to(x.device)", "torch.zeros(n, device=x.device)"),
@@ -154,10 +151,6 @@ BODY = """
             x = x + y.sum()
         return x
 """
-
-
-def rows(table: Mapping[str, object]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("row", list(table.values()), ids=list(table))
 
 
 @rows(MADE)

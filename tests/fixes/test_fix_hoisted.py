@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-import pytest
-from fixing import SAFE, UNSAFE, check_fix, outcome
+from fixing import SAFE, UNSAFE, check_fix, outcome, rows
 
 from flake8_torchperf.findings.rule import SAFE as SAFELY
 
@@ -103,10 +102,6 @@ VALUES = {
     "a device that is asked for": "if low is not None:\n"
     "    y = y + torch.tensor([0.2, 0.3], device=low.device)",
 }
-
-
-def rows(cases: dict) -> pytest.MarkDecorator:  # type: ignore[type-arg]
-    return pytest.mark.parametrize("row", cases.values(), ids=list(cases))
 
 
 def stays_in_loop(before: str) -> None:

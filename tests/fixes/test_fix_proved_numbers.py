@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fixing import UNSAFE, check_fix
+from fixing import UNSAFE, check_fix, rows
 
 STEP = """
     class Scale(nn.Module):
@@ -53,10 +53,6 @@ NOT_PROVED = {
     "a division": ("", "len(x) / 2"),
     "more than one size": ("", "x.shape[n]"),
 }
-
-
-def rows(table: dict) -> pytest.MarkDecorator:  # type: ignore[type-arg]
-    return pytest.mark.parametrize("row", list(table.values()), ids=list(table))
 
 
 def filled(line: str, value: str, typed: bool = True) -> str:

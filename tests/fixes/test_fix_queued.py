@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from fixing import SHOWN, UNSAFE, check_fix
+from fixing import SHOWN, UNSAFE, check_fix, rows
 
 STEP = """
     def step(x: Tensor, rows: list, device: torch.device, where: str = "cpu"):
@@ -44,10 +43,6 @@ STAYS = {
     "a device that is computed": "torch.tensor([0.2, 0.3], device=pick())",
     "what may share memory": "torch.as_tensor(rows, device=x.device)",
 }
-
-
-def rows(cases: dict) -> pytest.MarkDecorator:  # type: ignore[type-arg]
-    return pytest.mark.parametrize("row", cases.values(), ids=list(cases))
 
 
 @rows(SAFE_CASES)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from fixing import UNSAFE, check_fix
+from fixing import UNSAFE, check_fix, rows
 
 INDEXED = """
     def step(x: Tensor, y: Tensor, names: list):
@@ -41,10 +40,6 @@ NEVER = {
         'if at == 0:\n            return x\n        return {f"{at}": 1}',
     ),
 }
-
-
-def rows(cases: dict) -> pytest.MarkDecorator:  # type: ignore[type-arg]
-    return pytest.mark.parametrize("row", cases.values(), ids=list(cases))
 
 
 @rows(ONCE)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 
 import pytest
-from fixing import UNSAFE, check_fix, outcome
+from fixing import UNSAFE, check_fix, outcome, rows
 
 FLAGS = {
     "non-finite, read": (
@@ -48,10 +47,6 @@ TEST = """
                 count += 1
         return count
 """
-
-
-def rows(table: Mapping[str, object]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("row", list(table.values()), ids=list(table))
 
 
 @rows(FLAGS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fixing import UNSAFE, check_fix
+from fixing import UNSAFE, check_fix, rows
 
 STEP = """
     def step(x: Tensor, y: Tensor, ids: Tensor, net):
@@ -82,10 +82,6 @@ APART = {
     ),
     "what is called each time": "x = x[net(ids).bool()]\ny = y[net(ids).bool()]",
 }
-
-
-def rows(cases: dict) -> pytest.MarkDecorator:  # type: ignore[type-arg]
-    return pytest.mark.parametrize("row", cases.values(), ids=list(cases))
 
 
 def body(text: str) -> str:

@@ -24,8 +24,9 @@ from flake8_torchperf.absint.domain.values import (
     UnknownValue,
     tensor_of,
 )
-from flake8_torchperf.findings.heat_text import hidden_by, place
+from flake8_torchperf.findings.heat_text import hidden_by, place, reason_for
 from flake8_torchperf.linter import lint, values_in
+from flake8_torchperf.project.resolver import split_lines
 
 if TYPE_CHECKING:
     from flake8_torchperf.absint.domain.heat import Heat
@@ -110,7 +111,7 @@ def account_of(source: str, path: str, line: int, options: Options) -> Account:
     told = {(one.code, one.column): one for one in reported}
     known = values_in(source, path, line, options)
     hidden = [one for one in every if (one.code, one.column) not in told]
-    text = known.lines[line - 1].rstrip("\r\n")
+    text = split_lines(source)[line - 1]
     judged = [_judged(one, options, reported=True) for one in reported]
     judged += [_judged(one, options, reported=False) for one in hidden]
     return Account(
@@ -134,8 +135,7 @@ def _judged(finding: Finding, options: Options, *, reported: bool) -> Judged:
     operand = None if site.operand is None else tensor_of(site.operand)
     sure = "" if operand is None else operand.reason.strength.name.lower()
     heat = site.heat
-    told = place(site)
-    frequency = f"{heat.cost.value}, {told.words.replace('{name}', told.name)}"
+    frequency = f"{heat.cost.value}, {place(site).text}"
     doubted = not reported and _is_doubted(sure, options)
     cause = heat.cause if reported else heat.hidden_by
     decided = _decided(finding, frequency, reported=reported, doubted=doubted, sure=sure)
@@ -198,20 +198,13 @@ def _frequency_of(heat: Heat | None) -> str:
     """Describe how often a function runs, as far as its name, its text and its callers show."""
     if heat is None:
         return "once, at module level"
-    words = hidden_by(heat) if heat.level is Level.COLD else _words(heat)
+    words = hidden_by(heat) if heat.level is Level.COLD else reason_for(heat)
     return {
         Level.COLD: f"seldom, or nobody knows: {words}",
         Level.HOT: f"as often as it is called: {words}",
         Level.STEP: f"in each step: {words}",
         Level.LOOP: f"in a loop: {words}",
     }[heat.level]
-
-
-def _words(heat: Heat) -> str:
-    from flake8_torchperf.findings.heat_text import WORDS
-
-    name = heat.caller if heat.cause is Cause.CALLED else heat.name
-    return WORDS[heat.cause].format(name=name, line=heat.line)
 
 
 def _values(values: list[tuple[ast.expr, Value]]) -> list[Known]:

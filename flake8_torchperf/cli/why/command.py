@@ -36,6 +36,7 @@ def why(arguments: argparse.Namespace) -> int:
     """Print the account of a line; returns the exit status."""
     from flake8_torchperf.cli.why.account import account_of
     from flake8_torchperf.fixes.engine.files import NotWrittenError, read_source
+    from flake8_torchperf.project.resolver import split_lines
     from flake8_torchperf.runtime.confirm.plan import PlanError, parse_request
 
     try:
@@ -47,7 +48,7 @@ def why(arguments: argparse.Namespace) -> int:
         return fail(f"why: {path} names no line: write {path}:12")
     try:
         text = read_source(path).text
-        count = len(text.splitlines())
+        count = len(split_lines(text))
         if request.line > count:
             return fail(f"why: {path} has {count} lines: there is no line {request.line}")
         account = account_of(text, path, request.line, settings(arguments, "why"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
+from flake8_torchperf.fixes.shared.tensors import RANDOM
 from flake8_torchperf.knowledge.table import load
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
     from flake8_torchperf.fixes.engine.surroundings import Surroundings
 
-# Functions that draw numbers: the next one draws others.
-_RANDOM = ("rand", "normal", "bernoulli", "multinomial", "poisson", "dropout", "exponential",
-           "cauchy", "geometric", "log_normal", "rrelu", "alpha_dropout")  # fmt: skip
 _BUILTINS = frozenset(("float", "int", "bool", "len", "str", "abs", "round", "isinstance", "dict",
                        "list", "tuple"))  # fmt: skip
 _READS = frozenset(("item", "tolist"))
@@ -67,7 +65,7 @@ def _computes(call: ast.Call, around: Surroundings) -> bool:
     if known.startswith("builtins."):
         return known.removeprefix("builtins.") in _BUILTINS
     last = call.func.attr if isinstance(call.func, ast.Attribute) else known.rpartition(".")[2]
-    if last.startswith(_RANDOM):
+    if last.startswith(RANDOM):
         return False
     if known.startswith("torch."):
         op = load().function(known)
