@@ -204,10 +204,7 @@ def _for_a_purpose(
 
 
 def _makes_text(function: FunctionNode | None) -> bool:
-    """True for a function declared to return text, also with its scores.
-
-    ``-> list[str]``, ``-> list[tuple[str, float]]``.
-    """
+    """True for a function declared to return text, or text with scores: ``tuple[str, float]``."""
     return _declares(function, frozenset(("str",)), TEXTUAL)
 
 

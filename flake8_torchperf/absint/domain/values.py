@@ -246,8 +246,7 @@ class Returning:
 class Union:
     """One of several values, none of them a Union or Unknown.
 
-    ``met`` says that some path through the code gives each of them. Otherwise they are only
-    declared.
+    ``met`` says that some path gives each of them; otherwise they are only declared.
     """
 
     options: tuple[Value, ...]
