@@ -81,7 +81,7 @@ def _in_cell(text: str) -> str:
 ABOUT_CONVENTIONS = """\
 # The table of conventions
 
-Each row says what a name tells about how often code runs. The linter consults the table only where
+Each row infers from a name how often code runs. The linter consults the table only where
 stronger evidence is missing: [What counts as hot](hotness.md) gives the order. No row hides a loop
 over a tensor's elements, a loop that takes training steps or calls a module, or anything called
 from such a loop.
